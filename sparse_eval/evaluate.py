@@ -1,0 +1,267 @@
+"""`evaluate`: rankings and relevance in, one row of numbers for each user out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from .errors import InvalidDataError, InvalidMetricError
+from .kernels.statistics import NAMES, sweep, sweep_tied
+from .matrices import Rankings, Relevance
+from .metrics import Metric, Statistics, parse_metrics
+from .parallel import BLOCK, for_blocks
+from .results import Evaluation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    predictions: Any,
+    validation: Any,
+    metrics: str | Metric | Iterable[str | Metric],
+    *,
+    no_relevant: Literal["exclude", "zero"] = "exclude",
+    num_threads: int | None = None,
+) -> Evaluation:
+    """Evaluate ranked lists against the items that turned out to be relevant.
+
+    Parameters
+    ----------
+    predictions : Rankings, or scipy sparse matrix or array, shape (n_users, n_items)
+        A matrix holds 1-based positions (`Rankings.from_positions`).
+    validation : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
+        A matrix holds gains, at least 0 (`Relevance.from_csr`). Where both sides carry labels
+        they are matched by label; otherwise row and column numbers are compared, and the smaller
+        matrix is padded: an item outside of the other is not relevant but keeps its position.
+    metrics : str, Metric or iterable of them
+        For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``.
+    no_relevant : {"exclude", "zero"}
+        A user without relevant items is left out of every mean (NaN for that user), or counts 0.
+        A user with relevant items and no list always counts 0.
+    num_threads : int, optional
+        Threads to use, one for each core by default. The result does not depend on it.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    InvalidMetricError
+        If a metric or option is unknown, none is asked for, or one is not defined for lists with
+        ``ties="average"``.
+    InvalidDataError
+        If a matrix is refused by `Rankings.from_positions` or `Relevance.from_csr`, no user has
+        a relevant item, or gains are too large for a sum of them to be finite.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> from scipy.sparse import csr_matrix
+    >>> rankings = se.Rankings.from_topk([[0, 3, 2], [1, 0, 2]])
+    >>> relevant = csr_matrix([[1, 0, 1, 0], [0, 0, 0, 0]])
+    >>> ev = se.evaluate(rankings, relevant, ["ndcg@3", "recall@1"])
+    >>> round(ev["ndcg@3"], 6)
+    0.919721
+    >>> ev
+    <Evaluation: 1 users, 1 left out; ndcg@3 0.9197, recall@1 0.5000>
+    """
+    asked = parse_metrics(metrics)
+    if no_relevant not in ("exclude", "zero"):
+        raise InvalidDataError(f"no_relevant is {no_relevant!r}; expected 'exclude' or 'zero'")
+    rankings = (
+        predictions if isinstance(predictions, Rankings) else Rankings.from_positions(predictions)
+    )
+    relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
+    rankings, relevance = _align(rankings, relevance)
+    if rankings.last_positions is not None:
+        for metric in asked:
+            if not metric.definition.averages_ties:
+                raise InvalidMetricError(
+                    f'{metric} has no expectation over tied items; make the lists with ties="item"'
+                )
+    columns, n_relevant = _compute(rankings, relevance, asked, num_threads)
+    left_out = n_relevant == 0
+    if left_out.all():
+        raise InvalidDataError(
+            f"none of the {len(left_out)} users has a relevant item (a stored value above 0); "
+            "there is nothing to evaluate"
+        )
+    columns[:, left_out] = 0.0 if no_relevant == "zero" else np.nan
+    return Evaluation(
+        metrics=asked,
+        columns=columns,
+        rankings=rankings,
+        relevance=relevance,
+        n_relevant=n_relevant,
+        no_relevant=no_relevant,
+    )
+
+
+def _compute(
+    rankings: Rankings,
+    relevance: Relevance,
+    metrics: tuple[Metric, ...],
+    num_threads: int | None,
+    block: int = BLOCK,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the metrics as (metrics, users), and each user's number of relevant items.
+
+    Formulas are applied block by block, while the block's statistics are still in the cache; the
+    statistics of all users never exist at once.
+    """
+    n_users = len(relevance.indptr) - 1
+    cutoffs = np.array(sorted({metric.k for metric in metrics}), np.int64)
+    exponential = any(metric.arguments.get("gain") == "exp" for metric in metrics)
+    last_positions = rankings.last_positions
+    deepest = max(
+        int(rankings.lengths.max(initial=0)),
+        0 if last_positions is None else int(last_positions.max(initial=0)),
+        int(np.diff(relevance.indptr).max(initial=0)),
+    )
+    discounts = _discounts(min(int(cutoffs[-1]), deepest))
+    columns = np.empty((len(metrics), n_users))
+    n_relevant = np.empty(n_users, np.int64)
+
+    def work(first: int, last: int) -> None:
+        size = last - first
+        table = np.zeros((len(NAMES), len(cutoffs), size))
+        first_hit = np.zeros(size, np.int64)
+        mine = slice(first, last)
+        bounds = slice(first, last + 1)
+        lists = (rankings.indptr[bounds], rankings.items, rankings.positions)
+        relevant = (relevance.indptr[bounds], relevance.items, relevance.gains)
+        sums = (table, n_relevant[mine])
+        if last_positions is None:
+            sweep(*lists, *relevant, cutoffs, discounts, exponential, *sums, first_hit)
+        else:
+            sweep_tied(*lists, last_positions, *relevant, cutoffs, discounts, exponential, *sums)
+        _check_finite(table, first)
+        at = {
+            int(k): Statistics(
+                k=int(k),
+                n_relevant=n_relevant[mine],
+                first_hit=first_hit,
+                **dict(zip(NAMES, table[:, cut], strict=True)),
+            )
+            for cut, k in enumerate(cutoffs)
+        }
+        with np.errstate(divide="ignore", invalid="ignore"):  # users without relevant items
+            for row, metric in enumerate(metrics):
+                values = metric.definition.formula(at[metric.k], **metric.arguments)
+                columns[row, first:last] = values
+
+    for_blocks(work, n_users, num_threads, block)
+    return columns, n_relevant
+
+
+def _check_finite(table: NDArray[np.float64], first_user: int) -> None:
+    # The last cut-off's ideal sums bound every other gain statistic.
+    for name in ("idcg", "idcg_exp"):
+        sums = table[NAMES.index(name), -1]
+        if not np.isfinite(sums).all():
+            user = first_user + int(np.flatnonzero(~np.isfinite(sums))[0])
+            gain = "2^g − 1" if name == "idcg_exp" else "g"
+            raise InvalidDataError(
+                f"row {user} of the validation matrix: the gains are so large that the sum "
+                f"of {gain} is not finite; scale them down or use gain=binary"
+            )
+
+
+def _discounts(deepest: int) -> NDArray[np.float64]:
+    """Return an array whose entry r is 1 / log2(r + 1), for every rank r up to `deepest`."""
+    return _discount_table(max(1024, 1 << deepest.bit_length()))
+
+
+@lru_cache(maxsize=8)
+def _discount_table(size: int) -> NDArray[np.float64]:
+    # math.log2, not np.log2: NumPy picks another routine on processors with wider vectors, whose
+    # last bit may differ.
+    table = np.array([0.0] + [1.0 / math.log2(rank + 1) for rank in range(1, size)])
+    table.flags.writeable = False
+    return table
+
+
+def _align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
+    """Make both sides speak of the same users and items, cutting nothing off."""
+    if rankings.users is not None and relevance.users is not None:
+        rankings, relevance = _match_users(rankings, relevance)
+    if rankings.items_index is not None and relevance.items_index is not None:
+        rankings = _match_items(rankings, relevance.items_index)
+    missing = len(relevance.indptr) - len(rankings.indptr)
+    if missing > 0:
+        rankings = replace(
+            rankings,
+            indptr=_pad_rows(rankings.indptr, missing),
+            lengths=np.concatenate((rankings.lengths, np.zeros(missing, np.int64))),
+        )
+    elif missing < 0:
+        relevance = replace(relevance, indptr=_pad_rows(relevance.indptr, -missing))
+    n_users = len(relevance.indptr) - 1
+    return (
+        replace(rankings, shape=(n_users, rankings.shape[1])),
+        replace(relevance, shape=(n_users, relevance.shape[1])),
+    )
+
+
+def _pad_rows(indptr: NDArray[np.int64], missing: int) -> NDArray[np.int64]:
+    return np.concatenate((indptr, np.full(missing, indptr[-1])))
+
+
+def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
+    """Put the lists in the order of the relevance's users; users it lacks come after them."""
+    assert rankings.users is not None and relevance.users is not None  # noqa: S101, PT018
+    labels: pd.Index[Any] = relevance.users.append(
+        rankings.users[~rankings.users.isin(relevance.users)]
+    )
+    source = rankings.users.get_indexer(labels)
+    has_list = source >= 0
+    counts = np.zeros(len(labels), np.int64)
+    counts[has_list] = np.diff(rankings.indptr)[source[has_list]]
+    lengths = np.zeros(len(labels), np.int64)
+    lengths[has_list] = rankings.lengths[source[has_list]]
+    indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    starts = np.zeros(len(labels), np.int64)
+    starts[has_list] = rankings.indptr[source[has_list]]
+    taken = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], counts)
+    last = rankings.last_positions
+    matched = Rankings(
+        (len(labels), rankings.shape[1]),
+        indptr,
+        rankings.items[taken],
+        rankings.positions[taken],
+        lengths,
+        None if last is None else last[taken],
+        labels,
+        rankings.items_index,
+    )
+    return matched, replace(
+        relevance,
+        indptr=_pad_rows(relevance.indptr, len(labels) - len(relevance.users)),
+        users=labels,
+    )
+
+
+def _match_items(rankings: Rankings, labels: pd.Index[Any]) -> Rankings:
+    """Renumber the lists' items as the relevance numbers them; items it lacks come after."""
+    assert rankings.items_index is not None  # noqa: S101 - for the type checker
+    known = labels.get_indexer(rankings.items_index)
+    unknown = known < 0
+    known[unknown] = len(labels) + np.arange(unknown.sum())
+    union = labels.append(rankings.items_index[unknown])
+    return replace(
+        rankings,
+        shape=(rankings.shape[0], len(union)),
+        items=known[rankings.items].astype(np.int32),
+        items_index=union,
+    )

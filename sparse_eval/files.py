@@ -1,0 +1,65 @@
+"""Writing files so that an interrupted run leaves no half of one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["make_folder", "replacing"]
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`, and move it there when the block ends well.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written or moved. The temporary file is removed on any error.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix
+        )
+        os.close(handle)
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written: {error.strerror}") from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def make_folder(path: str | Path) -> Path:
+    """Return `path` as a folder that exists and can be written to, or raise `OutputError`."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be used as an output folder: {error.strerror or error}"
+        ) from error
+    return folder
+
+
+def _umask() -> int:
+    """Return the mask that an ordinary file of this process gets; mkstemp ignores it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,217 @@
+"""Checks on sparse rows, and building lists in the order of their positions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .jit import kernel
+
+if TYPE_CHECKING:
+    from .jit import Array
+
+
+@kernel
+def check_rows(indptr: Array, indices: Array, n_columns: int) -> tuple[int, int, int]:
+    """Say whether the rows of a CSR are in order.
+
+    Returns (state, row, entry): state 0 when every row ascends strictly, 1 when a row is unsorted
+    or holds a column twice, 2 when `entry` lies outside the columns, 3 when the row's bounds do.
+    Only the worst is told, and its first place.
+    """
+    state = 0
+    bad_row = 0
+    bad_entry = 0
+    if len(indptr) == 0 or indptr[0] != 0:
+        return 3, 0, 0
+    for row in range(len(indptr) - 1):
+        start = indptr[row]
+        stop = indptr[row + 1]
+        if stop < start or stop > len(indices):
+            return 3, row, start
+        previous = -1
+        for entry in range(start, stop):
+            column = indices[entry]
+            if column < 0 or column >= n_columns:
+                return 2, row, entry
+            if column <= previous and state == 0:
+                state = 1
+                bad_row = row
+                bad_entry = entry
+            previous = column
+    return state, bad_row, bad_entry
+
+
+@kernel
+def first_repeat(values: Array, n: int) -> int:
+    """Index of the first value that stands earlier in ``values[:n]`` too, or -1."""
+    bits = np.uint64(0)
+    clash = False
+    for i in range(n):
+        bit = np.uint64(1) << np.uint64(values[i] & 63)
+        if bits & bit:
+            clash = True
+            break
+        bits |= bit
+    if not clash:  # all different modulo 64: the usual case for a short list
+        return -1
+    if n > 64:  # comparing all pairs would be quadratic
+        ordered = np.sort(values[:n])
+        repeated = False
+        for i in range(1, n):
+            if ordered[i] == ordered[i - 1]:
+                repeated = True
+                break
+        if not repeated:
+            return -1
+    for i in range(1, n):
+        for j in range(i):
+            if values[i] == values[j]:
+                return i
+    return -1
+
+
+@kernel
+def pack_top_k(
+    first: int,
+    last: int,
+    ids: Array,
+    rows: Array,
+    n_items: int,
+    indptr: Array,
+    items: Array,
+    positions: Array,
+    fault: Array,
+) -> None:
+    """Copy the lists ``ids[first:last]`` to their rows of a CSR, checking every id.
+
+    `indptr` bounds each row. On a fault, writes (kind, list, column) to `fault` and stops; kind 1
+    is an id outside the items, 2 an id that stands in its list twice.
+    """
+    k = ids.shape[1]
+    for i in range(first, last):
+        entry = indptr[rows[i]]
+        start = entry
+        for column in range(k):
+            item = ids[i, column]
+            if item == -1:
+                continue
+            if item < 0 or item >= n_items:
+                fault[0] = 1
+                fault[1] = i
+                fault[2] = column
+                return
+            items[entry] = item
+            positions[entry] = column + 1
+            entry += 1
+        repeat = first_repeat(items[start:entry], entry - start)
+        if repeat >= 0:
+            fault[0] = 2
+            fault[1] = i
+            fault[2] = positions[start + repeat] - 1
+            return
+
+
+@kernel
+def order_by_position(
+    first: int,
+    last: int,
+    indptr: Array,
+    columns: Array,
+    data: Array,
+    items: Array,
+    positions: Array,
+    fault: Array,
+) -> None:
+    """Copy the rows of a position matrix in the order of their positions.
+
+    On a fault, writes (kind, row, item) to `fault` and stops; kind 1 is a position that stands in
+    its row twice.
+    """
+    for row in range(first, last):
+        start = indptr[row]
+        stop = indptr[row + 1]
+        if stop - start <= 32:
+            for source in range(start, stop):
+                position = data[source]
+                column = columns[source]
+                target = source
+                while target > start and positions[target - 1] > position:
+                    positions[target] = positions[target - 1]
+                    items[target] = items[target - 1]
+                    target -= 1
+                positions[target] = position
+                items[target] = column
+        else:
+            order = np.argsort(data[start:stop])
+            for i in range(stop - start):
+                positions[start + i] = data[start + order[i]]
+                items[start + i] = columns[start + order[i]]
+        for entry in range(start + 1, stop):
+            if positions[entry] == positions[entry - 1]:
+                fault[0] = 1
+                fault[1] = row
+                fault[2] = entry
+                return
+
+
+@kernel
+def rank_scores(
+    candidates: Array,
+    scores: Array,
+    n: int,
+    k: int,
+    average_ties: bool,
+    out_items: Array,
+    out_first: Array,
+    out_last: Array,
+) -> int:
+    """Rank the first `n` candidates by score downward, then by item id upward.
+
+    `candidates` ascend. Writes at most k items with the first and last position that each may
+    take, and returns their number; with `average_ties` the group of equal scores that crosses k
+    is kept whole, so more than k items may come back.
+    """
+    if n == 0:
+        return 0
+    threshold = scores[0]
+    if n > k:
+        threshold = np.partition(scores[:n], n - k)[n - k]
+    else:
+        for i in range(n):
+            threshold = min(threshold, scores[i])
+    above = 0
+    for i in range(n):
+        if scores[i] > threshold:
+            above += 1
+    room = n if average_ties else min(k, n) - above
+    chosen = np.empty(n, np.int64)
+    negated = np.empty(n, np.float64)
+    size = 0
+    for i in range(n):
+        if scores[i] > threshold:
+            keep = True
+        elif scores[i] == threshold and room > 0:
+            keep = True
+            room -= 1
+        else:
+            keep = False
+        if keep:
+            chosen[size] = i
+            negated[size] = -scores[i]
+            size += 1
+    # A stable sort of what ascends by id leaves the lower id first among equal scores.
+    order = np.argsort(negated[:size], kind="mergesort")
+    start = 0
+    while start < size:
+        stop = start + 1
+        if average_ties:
+            while stop < size and negated[order[stop]] == negated[order[start]]:
+                stop += 1
+        for rank in range(start, stop):
+            out_items[rank] = candidates[chosen[order[rank]]]
+            out_first[rank] = start + 1
+            out_last[rank] = stop
+        start = stop
+    return size

@@ -1,0 +1,758 @@
+"""`Rankings` and `Relevance`: what is evaluated and what it is evaluated against.
+
+Everything that enters the kernels is checked and cast here, once, and nowhere else. What a caller
+passes in is never changed; where its dtype fits already it is shared, not copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import numpy as np
+from scipy import sparse
+
+from .errors import InvalidDataError
+from .kernels.lists import check_rows, order_by_position, pack_top_k, rank_scores
+from .parallel import for_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Rankings", "Relevance"]
+
+Ties = Literal["item", "average"]
+_MAX_ITEMS = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Rankings:
+    """Each user's ranked list, its positions explicit.
+
+    Make one with `from_topk`, `from_positions`, `from_scores` or `from_frame`. A list may have
+    gaps: an item keeps its position though others of the list are unknown.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (number of users, number of items).
+    indptr : ndarray of int64, shape (n_users + 1,)
+        Where each user's list starts and ends in `items` and `positions`.
+    items : ndarray of int32
+        Item ids in the order of their positions.
+    positions : ndarray of int32
+        1-based positions, ascending within a list.
+    lengths : ndarray of int64, shape (n_users,)
+        Each user's list length: the last position of the list, 0 for a user without one.
+    last_positions : ndarray of int32 or None
+        With ``ties="average"``: the last position that the item may take, `positions` holding the
+        first. None where every position is certain.
+    users, items_index : pandas.Index or None
+        Labels of rows and columns, where they are known.
+    """
+
+    shape: tuple[int, int]
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    last_positions: NDArray[np.int32] | None = None
+    users: pd.Index[Any] | None = None
+    items_index: pd.Index[Any] | None = None
+
+    @classmethod
+    def from_topk(
+        cls,
+        ids: ArrayLike,
+        users: ArrayLike | None = None,
+        shape: tuple[int, int] | None = None,
+    ) -> Rankings:
+        """Make lists from an array of item ids, best first.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n_lists, k)
+            Row by row the ids of a list; -1 is padding, and an id after it keeps its position.
+        users : array_like of int, shape (n_lists,), optional
+            The user (row of the validation matrix) of each list. By default list i is user i's.
+        shape : tuple of int, optional
+            (number of users, number of items). By default as small as the ids allow.
+
+        Returns
+        -------
+        Rankings
+
+        Raises
+        ------
+        InvalidDataError
+            If `ids` is not a two-dimensional array of integers; an id lies outside ``shape[1]``
+            or stands in a list twice; `users` has another length, lies outside ``shape[0]`` or
+            names a user twice.
+
+        Examples
+        --------
+        >>> from sparse_eval import Rankings
+        >>> rankings = Rankings.from_topk([[7, 2, 5], [1, -1, -1]], shape=(2, 10))
+        >>> rankings
+        <Rankings: 2 lists of up to 3 items, 2 users × 10 items>
+        >>> rankings.to_positions().toarray()[0]
+        array([0, 0, 2, 0, 0, 3, 0, 1, 0, 0], dtype=int32)
+        """
+        table = _integers(ids, "ids", dimensions=2)
+        rows = (
+            np.arange(len(table), dtype=np.int64)
+            if users is None
+            else _integers(users, "users", dimensions=1).astype(np.int64)
+        )
+        if len(rows) != len(table):
+            raise InvalidDataError(
+                f"users has {len(rows)} entries, but ids has {len(table)} lists; give one user "
+                "for each list"
+            )
+        n_users, n_items = _shape(
+            shape,
+            default=(
+                int(rows.max(initial=-1)) + 1,
+                int(table.max(initial=-1)) + 1,
+            ),
+        )
+        if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
+            bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
+            raise InvalidDataError(
+                f"users[{bad}] is {rows[bad]}, but there are {n_users} users (0 to {n_users - 1})"
+            )
+        padded = table.size > 0 and table.min() < 0
+        counts = np.zeros(n_users, np.int64)
+        counts[rows] = np.count_nonzero(table != -1, axis=1) if padded else table.shape[1]
+        given = np.bincount(rows, minlength=n_users)
+        if given.max(initial=0) > 1:
+            user = int(given.argmax())
+            places = np.flatnonzero(rows == user)[:2].tolist()
+            raise InvalidDataError(
+                f"user {user} has {given[user]} lists (rows {places[0]} and {places[1]} of ids); "
+                "expected one list for each user"
+            )
+        indptr = _indptr(counts)
+        items = np.empty(indptr[-1], np.int32)
+        positions = np.empty(indptr[-1], np.int32)
+
+        def pack(first: int, last: int, fault: NDArray[np.int64]) -> None:
+            pack_top_k(first, last, table, rows, n_items, indptr, items, positions, fault)
+
+        fault = _run_checked(pack, len(table))
+        if fault is not None:
+            kind, row, column = fault
+            item = int(table[row, column])
+            if kind == 1:
+                raise InvalidDataError(
+                    f"ids[{row}, {column}] (user {rows[row]}) is {item}, but there are {n_items} "
+                    f"items (0 to {n_items - 1}, and -1 for padding)"
+                )
+            _raise_duplicate(rows[row], item)
+        return cls((n_users, n_items), indptr, items, positions, _last(indptr, positions))
+
+    @classmethod
+    def from_positions(cls, positions: Any) -> Rankings:
+        """Make lists from a prediction-position matrix.
+
+        Parameters
+        ----------
+        positions : scipy sparse matrix or array, shape (n_users, n_items)
+            The stored value is the item's 1-based position in the user's list. Any numeric dtype
+            whose values are whole numbers; a list may have gaps.
+
+        Returns
+        -------
+        Rankings
+
+        Raises
+        ------
+        InvalidDataError
+            If a position is below 1 (an explicit zero too), fractional, not finite or repeated in
+            its row, or a (user, item) pair is stored twice. Row and column are named.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_matrix
+        >>> from sparse_eval import Rankings
+        >>> Rankings.from_positions(csr_matrix([[0, 2, 1], [3, 0, 0]]))
+        <Rankings: 2 lists of up to 3 items, 2 users × 3 items>
+        """
+        matrix = _to_csr(positions, "the position matrix", sum_duplicates=False)
+        data = matrix.data
+        if data.dtype.kind == "f":
+            whole = np.isfinite(data) & (data == np.floor(data))
+        else:
+            whole = np.ones(len(data), bool)
+        valid = whole & (data >= 1) & (data <= _MAX_ITEMS)
+        if not valid.all():
+            entry = int(np.flatnonzero(~valid)[0])
+            row, column = _place(matrix, entry)
+            hint = (
+                "positions are 1-based: add 1 to 0-based ones"
+                if data[entry] == 0
+                else f"expected a whole number from 1 to {_MAX_ITEMS}"
+            )
+            raise InvalidDataError(
+                f"the position in row {row}, column {column} is {data[entry]}; {hint}"
+            )
+        values = data.astype(np.int32)
+        indptr = matrix.indptr.astype(np.int64)
+        columns = _int32(matrix.indices)
+        items = np.empty(len(values), np.int32)
+        ordered = np.empty(len(values), np.int32)
+
+        def order(first: int, last: int, fault: NDArray[np.int64]) -> None:
+            order_by_position(first, last, indptr, columns, values, items, ordered, fault)
+
+        fault = _run_checked(order, matrix.shape[0])
+        if fault is not None:
+            _, row, entry = fault
+            raise InvalidDataError(
+                f"row {row} has position {ordered[entry]} twice (columns {items[entry - 1]} and "
+                f"{items[entry]}); each position of a list can be taken once"
+            )
+        return cls(matrix.shape, indptr, items, ordered, _last(indptr, ordered))
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        k: int | None = None,
+        seen: Any = None,
+        ties: Ties = "item",
+    ) -> Rankings:
+        """Make lists from scores: every user's `k` best items.
+
+        Parameters
+        ----------
+        scores : array_like or scipy sparse matrix, shape (n_users, n_items)
+            Higher is better. Of a sparse matrix the stored entries are the candidates, explicit
+            zeros too; an item that is not stored is not recommended.
+        k : int, optional
+            List length, at least 1; every candidate by default.
+        seen : scipy sparse matrix, shape (n_users, n_items), optional
+            Items to leave out of each list: every stored entry.
+        ties : {"item", "average"}
+            Equal scores: the lower item id first; or the expectation over random orders of the
+            tied items, which the gain family (cg, dcg, idcg, ndcg) has.
+
+        Returns
+        -------
+        Rankings
+
+        Raises
+        ------
+        InvalidDataError
+            If a score is not finite (row and column are named), a pair is stored twice, shapes
+            differ, `k` is below 1 or `ties` is something else.
+
+        Examples
+        --------
+        >>> from sparse_eval import Rankings
+        >>> Rankings.from_scores([[0.1, 0.9, 0.9]], k=2).items
+        array([1, 2], dtype=int32)
+        """
+        if ties not in ("item", "average"):
+            raise InvalidDataError(f"ties is {ties!r}; expected 'item' or 'average'")
+        limit = _positive(k, "k") if k is not None else None
+        row_of = _ScoreRows(scores)
+        n_users, n_items = row_of.shape
+        hidden = None
+        if seen is not None:
+            hidden = _to_csr(seen, "seen", sum_duplicates=True)
+            if hidden.shape != (n_users, n_items):
+                raise InvalidDataError(
+                    f"seen has shape {hidden.shape}, scores have {(n_users, n_items)}; they must "
+                    "agree"
+                )
+        items: list[NDArray[np.int32]] = []
+        first: list[NDArray[np.int32]] = []
+        last: list[NDArray[np.int32]] = []
+        counts = np.zeros(n_users, np.int64)
+        lengths = np.zeros(n_users, np.int64)
+        buffers = [np.empty(n_items, np.int32) for _ in range(3)]
+        for user in range(n_users):
+            candidates, values = row_of(user)
+            if hidden is not None:
+                left_out = hidden.indices[hidden.indptr[user] : hidden.indptr[user + 1]]
+                kept = ~np.isin(candidates, left_out)
+                candidates, values = candidates[kept], values[kept]
+            n = len(candidates)
+            k_user = n if limit is None else min(limit, n)
+            size = rank_scores(candidates, values, n, k_user, ties == "average", *buffers)
+            counts[user] = size
+            lengths[user] = k_user
+            for collected, buffer in zip((items, first, last), buffers, strict=True):
+                collected.append(buffer[:size].copy())
+        empty = [np.empty(0, np.int32)]
+        return cls(
+            (n_users, n_items),
+            _indptr(counts),
+            np.concatenate(items or empty),
+            np.concatenate(first or empty),
+            lengths,
+            np.concatenate(last or empty) if ties == "average" else None,
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: pd.DataFrame,
+        user: str = "user",
+        item: str = "item",
+        rank: str | None = None,
+        score: str | None = None,
+    ) -> Rankings:
+        """Make lists from a frame with one row for each recommended item.
+
+        Ids may be any hashable values; `evaluate` matches them with those of a `Relevance` that
+        was made by `Relevance.from_frame`.
+
+        Parameters
+        ----------
+        df : pandas.DataFrame
+            One row for each (user, item).
+        user, item : str
+            The columns of the ids.
+        rank : str, optional
+            The column of 1-based positions.
+        score : str, optional
+            The column of scores, higher is better; equal scores by the order of the item labels.
+            Exactly one of `rank` and `score` must be given.
+
+        Returns
+        -------
+        Rankings
+
+        Raises
+        ------
+        InvalidDataError
+            If a column is missing, neither or both of `rank` and `score` are given, a pair is
+            there twice, or a value is what `from_positions` or `from_scores` refuse.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sparse_eval import Rankings
+        >>> df = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "rank": [2, 1]})
+        >>> Rankings.from_frame(df, rank="rank")
+        <Rankings: 1 lists of up to 2 items, 1 users × 2 items>
+        """
+        from .labels import encode, require_columns
+
+        if (rank is None) == (score is None):
+            raise InvalidDataError("give exactly one of rank= and score=, the column to order by")
+        value = rank if rank is not None else score
+        assert value is not None  # noqa: S101 - for the type checker; told above
+        require_columns(df, [user, item, value])
+        rows, user_labels = encode(df[user], user)
+        columns, item_labels = encode(df[item], item)
+        matrix = sparse.coo_matrix(
+            (_numbers(df[value].to_numpy(), f"column {value!r}"), (rows, columns)),
+            shape=(len(user_labels), len(item_labels)),
+        )
+        _check_pairs_once(matrix, user_labels, item_labels)
+        plain = cls.from_positions(matrix) if rank is not None else cls.from_scores(matrix.tocsr())
+        return cls(
+            plain.shape,
+            plain.indptr,
+            plain.items,
+            plain.positions,
+            plain.lengths,
+            users=user_labels,
+            items_index=item_labels,
+        )
+
+    def to_positions(self) -> sparse.csr_matrix:
+        """Return the prediction-position matrix.
+
+        Returns
+        -------
+        csr_matrix of int32, shape (n_users, n_items)
+            Canonical; the stored value is the 1-based position.
+
+        Raises
+        ------
+        InvalidDataError
+            If positions are uncertain (``ties="average"``).
+        """
+        if self.last_positions is not None:
+            raise InvalidDataError(
+                'lists with ties="average" have no certain positions; use ties="item"'
+            )
+        matrix = sparse.csr_matrix(
+            (self.positions.copy(), self.items.copy(), self.indptr.copy()), shape=self.shape
+        )
+        matrix.sort_indices()
+        return matrix
+
+    def __repr__(self) -> str:
+        lists = int(np.count_nonzero(self.lengths))
+        return (
+            f"<Rankings: {lists} lists of up to {self.lengths.max(initial=0)} items, "
+            f"{self.shape[0]} users × {self.shape[1]} items>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Relevance:
+    """Each user's relevant items and their gains.
+
+    Make one with `from_csr` or `from_frame`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (number of users, number of items).
+    indptr : ndarray of int64, shape (n_users + 1,)
+        Where each user's row starts and ends in `items` and `gains`.
+    items : ndarray of int32
+        Item ids, ascending within a row.
+    gains : ndarray of float64
+        At least 0. An item with gain 0 is known to be not relevant.
+    users, items_index : pandas.Index or None
+        Labels of rows and columns, where they are known.
+    """
+
+    shape: tuple[int, int]
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+    gains: NDArray[np.float64]
+    users: pd.Index[Any] | None = None
+    items_index: pd.Index[Any] | None = None
+
+    @classmethod
+    def from_csr(
+        cls,
+        matrix: Any,
+        threshold: float | None = None,
+        users: Any = None,
+        items: Any = None,
+    ) -> Relevance:
+        """Make relevance from a validation matrix.
+
+        Parameters
+        ----------
+        matrix : scipy sparse matrix or array, shape (n_users, n_items)
+            The stored value is the gain; any real dtype. An explicit zero is not relevant. A pair
+            that is stored twice is summed, as SciPy does.
+        threshold : float, optional
+            Values below it are not relevant. By default any value above 0 is.
+        users, items : sequence of hashable, optional
+            Labels of the rows and columns.
+
+        Returns
+        -------
+        Relevance
+
+        Raises
+        ------
+        InvalidDataError
+            If a gain is negative or not finite (row and column are named), `threshold` is not a
+            positive number, or the labels do not fit the shape.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_matrix
+        >>> from sparse_eval import Relevance
+        >>> Relevance.from_csr(csr_matrix([[3, 0, 1], [0, 5, 2]]), threshold=2)
+        <Relevance: 3 relevant items of 2 users, 2 users × 3 items>
+        """
+        csr = _to_csr(matrix, "the validation matrix", sum_duplicates=True)
+        gains = csr.data.astype(np.float64, copy=False)
+        valid = np.isfinite(gains) & (gains >= 0)
+        if not valid.all():
+            entry = int(np.flatnonzero(~valid)[0])
+            row, column = _place(csr, entry)
+            raise InvalidDataError(
+                f"the gain in row {row}, column {column} of the validation matrix is "
+                f"{gains[entry]}; expected a finite number of at least 0"
+            )
+        if threshold is not None:
+            if isinstance(threshold, bool) or not 0 < threshold < np.inf:
+                raise InvalidDataError(f"threshold is {threshold!r}; expected a number above 0")
+            gains = np.where(gains >= threshold, gains, 0.0)
+        return cls(
+            csr.shape,
+            csr.indptr.astype(np.int64, copy=False),
+            _int32(csr.indices),
+            np.ascontiguousarray(gains),
+            _labels(users, csr.shape[0], "users"),
+            _labels(items, csr.shape[1], "items"),
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: pd.DataFrame,
+        user: str = "user",
+        item: str = "item",
+        gain: str | None = None,
+        threshold: float | None = None,
+    ) -> Relevance:
+        """Make relevance from a frame with one row for each relevant item.
+
+        Parameters
+        ----------
+        df : pandas.DataFrame
+            One row for each (user, item); rows of the same pair are summed.
+        user, item : str
+            The columns of the ids, any hashable values.
+        gain : str, optional
+            The column of gains; 1 for each row by default.
+        threshold : float, optional
+            As in `from_csr`.
+
+        Returns
+        -------
+        Relevance
+
+        Raises
+        ------
+        InvalidDataError
+            If a column is missing, an id is missing, or a gain is what `from_csr` refuses.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sparse_eval import Relevance
+        >>> df = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "clicks": [2, 1]})
+        >>> Relevance.from_frame(df, gain="clicks")
+        <Relevance: 2 relevant items of 1 users, 1 users × 2 items>
+        """
+        from .labels import encode, require_columns
+
+        require_columns(df, [user, item] if gain is None else [user, item, gain])
+        rows, user_labels = encode(df[user], user)
+        columns, item_labels = encode(df[item], item)
+        gains = (
+            np.ones(len(df))
+            if gain is None
+            else _numbers(df[gain].to_numpy(), f"column {gain!r}").astype(np.float64)
+        )
+        valid = np.isfinite(gains) & (gains >= 0)
+        if not valid.all():
+            at = int(np.flatnonzero(~valid)[0])
+            raise InvalidDataError(
+                f"column {gain!r}, row {at} of the frame (user {df[user].iloc[at]!r}, item "
+                f"{df[item].iloc[at]!r}) is {gains[at]}; expected a finite gain of at least 0"
+            )
+        matrix = sparse.coo_matrix(
+            (gains, (rows, columns)), shape=(len(user_labels), len(item_labels))
+        )
+        return cls.from_csr(matrix, threshold, user_labels, item_labels)
+
+    def __repr__(self) -> str:
+        relevant = self.gains > 0
+        before = np.concatenate(([0], np.cumsum(relevant)))
+        n_users = int(np.count_nonzero(np.diff(before[self.indptr])))
+        return (
+            f"<Relevance: {int(relevant.sum())} relevant items of {n_users} users, "
+            f"{self.shape[0]} users × {self.shape[1]} items>"
+        )
+
+
+def _to_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
+    """Return `matrix` as a CSR whose rows ascend strictly, checked, without changing it."""
+    if not sparse.issparse(matrix):
+        raise InvalidDataError(
+            f"{name} is a {type(matrix).__name__}; expected a scipy sparse matrix, such as "
+            "scipy.sparse.csr_matrix(x) of a dense array"
+        )
+    if len(matrix.shape) != 2:
+        raise InvalidDataError(f"{name} has shape {matrix.shape}; expected users × items")
+    if matrix.dtype.kind not in "biuf":
+        raise InvalidDataError(f"{name} holds {matrix.dtype}; expected numbers")
+    if matrix.shape[1] > _MAX_ITEMS:
+        raise InvalidDataError(f"{name} has {matrix.shape[1]} columns; at most {_MAX_ITEMS} fit")
+    if matrix.format == "coo" and not sum_duplicates:
+        _check_pairs_once(matrix)  # converting would sum what is stored twice
+    if sum_duplicates and matrix.format != "csr":
+        matrix = matrix.astype(np.float64)  # bool and int8 would overflow in the sum
+    csr = matrix.tocsr()
+    if len(csr.indices) != len(csr.data) or csr.indptr[-1] > len(csr.indices):
+        raise InvalidDataError(f"{name} is not a CSR: its indptr ends beyond its data")
+    state, row, entry = check_rows(csr.indptr, csr.indices, csr.shape[1])
+    if state == 3:
+        raise InvalidDataError(f"{name} is not a CSR: the bounds of row {row} are out of order")
+    if state == 2:
+        raise InvalidDataError(
+            f"row {row} of {name} names column {csr.indices[entry]}, but it has "
+            f"{csr.shape[1]} columns"
+        )
+    if state == 1:
+        csr = sparse.csr_matrix((csr.data, csr.indices, csr.indptr), shape=csr.shape, copy=True)
+        csr.sort_indices()
+        if sum_duplicates:
+            csr = csr.astype(np.float64)
+            csr.sum_duplicates()
+        else:
+            state, row, entry = check_rows(csr.indptr, csr.indices, csr.shape[1])
+            if state:
+                _raise_duplicate(row, csr.indices[entry])
+    n_stored = csr.indptr[-1]  # arrays may be longer than what indptr covers
+    csr = sparse.csr_matrix(
+        (csr.data[:n_stored], csr.indices[:n_stored], csr.indptr), shape=csr.shape, copy=False
+    )
+    if csr.data.dtype == np.float16 or csr.data.dtype.itemsize > 8:
+        csr.data = csr.data.astype(np.float64)
+    return csr
+
+
+def _check_pairs_once(matrix: Any, users: Any = None, items: Any = None) -> None:
+    order = np.lexsort((matrix.col, matrix.row))
+    rows, columns = matrix.row[order], matrix.col[order]
+    repeated = np.flatnonzero((rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1]))
+    if len(repeated):
+        row, column = rows[repeated[0]], columns[repeated[0]]
+        _raise_duplicate(
+            row if users is None else repr(users[row]),
+            column if items is None else repr(items[column]),
+        )
+
+
+def _raise_duplicate(user: object, item: object) -> NoReturn:
+    raise InvalidDataError(
+        f"user {user} has item {item} twice in one list; remove the repetition, because a "
+        "repeated hit would be counted twice"
+    )
+
+
+def _place(csr: Any, entry: int) -> tuple[int, int]:
+    """Row and column of a stored entry."""
+    row = int(np.searchsorted(csr.indptr, entry, side="right")) - 1
+    return row, int(csr.indices[entry])
+
+
+def _indptr(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+
+
+def _last(indptr: NDArray[np.int64], positions: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Each row's last position, 0 for an empty row."""
+    lengths = np.zeros(len(indptr) - 1, np.int64)
+    filled = indptr[1:] > indptr[:-1]
+    lengths[filled] = positions[indptr[1:][filled] - 1]
+    return lengths
+
+
+def _int32(indices: NDArray[Any]) -> NDArray[np.int32]:
+    return np.ascontiguousarray(indices, dtype=np.int32)  # in range: the columns were checked
+
+
+def _run_checked(
+    work: Callable[[int, int, NDArray[np.int64]], None], total: int
+) -> tuple[int, int, int] | None:
+    """Run a checking kernel over blocks and return the fault of the first row that has one."""
+    faults: list[tuple[int, int, int]] = []
+
+    def block(first: int, last: int) -> None:
+        fault = np.zeros(3, np.int64)
+        work(first, last, fault)
+        if fault[0]:
+            faults.append((int(fault[0]), int(fault[1]), int(fault[2])))
+
+    for_blocks(block, total)
+    return min(faults, key=lambda fault: fault[1]) if faults else None
+
+
+def _integers(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.integer[Any]]:
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, object)
+    if array.size == 0 and array.ndim == dimensions:
+        array = array.astype(np.int64)
+    if array.ndim != dimensions or array.dtype.kind not in "iu":
+        wanted = "two-dimensional (lists × k, padded with -1)" if dimensions == 2 else "flat"
+        raise InvalidDataError(
+            f"{name} is an array of {array.dtype} with shape {array.shape}; expected a {wanted} "
+            "array of integers"
+        )
+    if array.dtype.kind == "u" and array.size and array.max() > _MAX_ITEMS:
+        raise InvalidDataError(f"{name} holds {array.max()}; expected at most {_MAX_ITEMS}")
+    return np.ascontiguousarray(array)
+
+
+def _numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
+    if values.dtype.kind not in "biuf":
+        raise InvalidDataError(f"{name} holds {values.dtype}; expected numbers")
+    return values
+
+
+def _positive(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidDataError(f"{name} is {value!r}; expected a whole number of at least 1")
+    return int(value)
+
+
+def _shape(shape: tuple[int, int] | None, default: tuple[int, int]) -> tuple[int, int]:
+    if shape is None:
+        return default
+    if len(shape) != 2 or any(
+        isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0 for n in shape
+    ):
+        raise InvalidDataError(f"shape is {shape!r}; expected (number of users, number of items)")
+    if shape[1] > _MAX_ITEMS:
+        raise InvalidDataError(f"shape asks for {shape[1]} items; at most {_MAX_ITEMS} fit")
+    return int(shape[0]), int(shape[1])
+
+
+def _labels(labels: Any, n: int, name: str) -> pd.Index[Any] | None:
+    if labels is None:
+        return None
+    import pandas as pd  # only where labels are used: importing it costs more than evaluating
+
+    index = labels if isinstance(labels, pd.Index) else pd.Index(labels)
+    if len(index) != n:
+        raise InvalidDataError(f"{name} has {len(index)} labels; the matrix has {n} {name}")
+    if not index.is_unique:
+        repeated = index[index.duplicated()][0]
+        raise InvalidDataError(f"{name} has the label {repeated!r} twice; labels must differ")
+    return index
+
+
+class _ScoreRows:
+    """Give the candidates of a user, ids ascending, and their scores as float64, checked."""
+
+    def __init__(self, scores: Any) -> None:
+        if sparse.issparse(scores):
+            self.matrix: Any = _to_csr(scores, "the score matrix", sum_duplicates=False)
+            finite = np.isfinite(self.matrix.data)
+            if not finite.all():
+                entry = int(np.flatnonzero(~finite)[0])
+                self._refuse(*_place(self.matrix, entry), self.matrix.data[entry])
+        else:
+            self.matrix = np.asarray(scores)
+            if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "biuf":
+                raise InvalidDataError(
+                    f"scores are an array of {self.matrix.dtype} with shape {self.matrix.shape}; "
+                    "expected a users × items array of numbers"
+                )
+            self.all_items = np.arange(self.matrix.shape[1], dtype=np.int32)
+        self.shape: tuple[int, int] = self.matrix.shape
+
+    def __call__(self, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        if sparse.issparse(self.matrix):
+            row = slice(self.matrix.indptr[user], self.matrix.indptr[user + 1])
+            return (
+                _int32(self.matrix.indices[row]),
+                self.matrix.data[row].astype(np.float64),
+            )
+        values = self.matrix[user].astype(np.float64)
+        finite = np.isfinite(values)
+        if not finite.all():
+            column = int(np.flatnonzero(~finite)[0])
+            self._refuse(user, column, values[column])
+        return self.all_items, values
+
+    @staticmethod
+    def _refuse(row: int, column: int, value: float) -> NoReturn:
+        raise InvalidDataError(
+            f"the score in row {row}, column {column} is {value}; expected a finite number (to "
+            "leave items out of a list, name them in seen=)"
+        )
