@@ -166,8 +166,8 @@ def _compute(
 
 
 def _check_finite(table: NDArray[np.float64], first_user: int) -> None:
-    # The last cut-off's ideal sums bound every other gain statistic.
-    for name in ("idcg", "idcg_exp"):
+    # At the last cut-off these three bound every other statistic of gains.
+    for name in ("gain", "idcg", "idcg_exp"):
         sums = table[NAMES.index(name), -1]
         if not np.isfinite(sums).all():
             user = first_user + int(np.flatnonzero(~np.isfinite(sums))[0])
@@ -208,9 +208,15 @@ def _align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevanc
     elif missing < 0:
         relevance = replace(relevance, indptr=_pad_rows(relevance.indptr, -missing))
     n_users = len(relevance.indptr) - 1
+    labels = rankings.users if relevance.users is None else relevance.users
+    if labels is not None and len(labels) != n_users:
+        raise InvalidDataError(
+            f"one side has {n_users} users, the other side labels {len(labels)}; label both sides, "
+            "or none"
+        )
     return (
-        replace(rankings, shape=(n_users, rankings.shape[1])),
-        replace(relevance, shape=(n_users, relevance.shape[1])),
+        replace(rankings, shape=(n_users, rankings.shape[1]), users=labels),
+        replace(relevance, shape=(n_users, relevance.shape[1]), users=labels),
     )
 
 

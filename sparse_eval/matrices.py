@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Rankings", "Relevance"]
+__all__ = ["Rankings", "Relevance", "canonical_csr", "positive_int"]
 
 Ties = Literal["item", "average"]
 _MAX_ITEMS = np.iinfo(np.int32).max
@@ -181,7 +181,7 @@ class Rankings:
         >>> Rankings.from_positions(csr_matrix([[0, 2, 1], [3, 0, 0]]))
         <Rankings: 2 lists of up to 3 items, 2 users × 3 items>
         """
-        matrix = _to_csr(positions, "the position matrix", sum_duplicates=False)
+        matrix = canonical_csr(positions, "the position matrix", sum_duplicates=False)
         data = matrix.data
         if data.dtype.kind == "f":
             whole = np.isfinite(data) & (data == np.floor(data))
@@ -258,12 +258,12 @@ class Rankings:
         """
         if ties not in ("item", "average"):
             raise InvalidDataError(f"ties is {ties!r}; expected 'item' or 'average'")
-        limit = _positive(k, "k") if k is not None else None
+        limit = positive_int(k, "k") if k is not None else None
         row_of = _ScoreRows(scores)
         n_users, n_items = row_of.shape
         hidden = None
         if seen is not None:
-            hidden = _to_csr(seen, "seen", sum_duplicates=True)
+            hidden = canonical_csr(seen, "seen", sum_duplicates=True)
             if hidden.shape != (n_users, n_items):
                 raise InvalidDataError(
                     f"seen has shape {hidden.shape}, scores have {(n_users, n_items)}; they must "
@@ -342,18 +342,19 @@ class Rankings:
         >>> Rankings.from_frame(df, rank="rank")
         <Rankings: 1 lists of up to 2 items, 1 users × 2 items>
         """
-        from .labels import encode, require_columns
+        # pandas is imported where frames are: it takes longer than evaluating does.
+        from .datasets.interactions import column_of
+        from .datasets.labels import encode
 
         if (rank is None) == (score is None):
             raise InvalidDataError("give exactly one of rank= and score=, the column to order by")
-        value = rank if rank is not None else score
-        assert value is not None  # noqa: S101 - for the type checker; told above
-        require_columns(df, [user, item, value])
-        rows, user_labels = encode(df[user], user)
-        columns, item_labels = encode(df[item], item)
+        value = column_of(df, rank if rank is not None else score)
+        if value.dtype.kind not in "biuf":
+            raise InvalidDataError(f"column {value.name!r} holds {value.dtype}; expected numbers")
+        rows, user_labels = encode(column_of(df, user), "user")
+        columns, item_labels = encode(column_of(df, item), "item")
         matrix = sparse.coo_matrix(
-            (_numbers(df[value].to_numpy(), f"column {value!r}"), (rows, columns)),
-            shape=(len(user_labels), len(item_labels)),
+            (value.to_numpy(), (rows, columns)), shape=(len(user_labels), len(item_labels))
         )
         _check_pairs_once(matrix, user_labels, item_labels)
         plain = cls.from_positions(matrix) if rank is not None else cls.from_scores(matrix.tocsr())
@@ -462,7 +463,7 @@ class Relevance:
         >>> Relevance.from_csr(csr_matrix([[3, 0, 1], [0, 5, 2]]), threshold=2)
         <Relevance: 3 relevant items of 2 users, 2 users × 3 items>
         """
-        csr = _to_csr(matrix, "the validation matrix", sum_duplicates=True)
+        csr = canonical_csr(matrix, "the validation matrix", sum_duplicates=True)
         gains = csr.data.astype(np.float64, copy=False)
         valid = np.isfinite(gains) & (gains >= 0)
         if not valid.all():
@@ -514,7 +515,8 @@ class Relevance:
         Raises
         ------
         InvalidDataError
-            If a column is missing, an id is missing, or a gain is what `from_csr` refuses.
+            If the frame is empty, a column or an id is missing, or a gain is what `from_csr`
+            refuses.
 
         Examples
         --------
@@ -524,40 +526,30 @@ class Relevance:
         >>> Relevance.from_frame(df, gain="clicks")
         <Relevance: 2 relevant items of 1 users, 1 users × 2 items>
         """
-        from .labels import encode, require_columns
+        from .datasets import Interactions
 
-        require_columns(df, [user, item] if gain is None else [user, item, gain])
-        rows, user_labels = encode(df[user], user)
-        columns, item_labels = encode(df[item], item)
-        gains = (
-            np.ones(len(df))
-            if gain is None
-            else _numbers(df[gain].to_numpy(), f"column {gain!r}").astype(np.float64)
-        )
-        valid = np.isfinite(gains) & (gains >= 0)
-        if not valid.all():
-            at = int(np.flatnonzero(~valid)[0])
-            raise InvalidDataError(
-                f"column {gain!r}, row {at} of the frame (user {df[user].iloc[at]!r}, item "
-                f"{df[item].iloc[at]!r}) is {gains[at]}; expected a finite gain of at least 0"
-            )
-        matrix = sparse.coo_matrix(
-            (gains, (rows, columns)), shape=(len(user_labels), len(item_labels))
-        )
-        return cls.from_csr(matrix, threshold, user_labels, item_labels)
+        pairs = Interactions.from_frame(df, user, item, gain)
+        return cls.from_csr(pairs.matrix(), threshold, pairs.users, pairs.items)
+
+    @property
+    def n_relevant(self) -> NDArray[np.int64]:
+        """Number of relevant items (gain above 0) of each user, shape (n_users,)."""
+        before = np.concatenate(([0], np.cumsum(self.gains > 0, dtype=np.int64)))
+        return np.diff(before[self.indptr])
 
     def __repr__(self) -> str:
-        relevant = self.gains > 0
-        before = np.concatenate(([0], np.cumsum(relevant)))
-        n_users = int(np.count_nonzero(np.diff(before[self.indptr])))
+        n = self.n_relevant
         return (
-            f"<Relevance: {int(relevant.sum())} relevant items of {n_users} users, "
+            f"<Relevance: {n.sum()} relevant items of {np.count_nonzero(n)} users, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
         )
 
 
-def _to_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
-    """Return `matrix` as a CSR whose rows ascend strictly, checked, without changing it."""
+def canonical_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
+    """Return `matrix` as a CSR whose rows ascend strictly, checked, without changing it.
+
+    What is stored twice is summed, or refused where a sum has no meaning.
+    """
     if not sparse.issparse(matrix):
         raise InvalidDataError(
             f"{name} is a {type(matrix).__name__}; expected a scipy sparse matrix, such as "
@@ -678,13 +670,8 @@ def _integers(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.integ
     return np.ascontiguousarray(array)
 
 
-def _numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
-    if values.dtype.kind not in "biuf":
-        raise InvalidDataError(f"{name} holds {values.dtype}; expected numbers")
-    return values
-
-
-def _positive(value: object, name: str) -> int:
+def positive_int(value: object, name: str) -> int:
+    """Return `value` as an int, or raise `InvalidDataError` unless it is one of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidDataError(f"{name} is {value!r}; expected a whole number of at least 1")
     return int(value)
@@ -721,7 +708,7 @@ class _ScoreRows:
 
     def __init__(self, scores: Any) -> None:
         if sparse.issparse(scores):
-            self.matrix: Any = _to_csr(scores, "the score matrix", sum_duplicates=False)
+            self.matrix: Any = canonical_csr(scores, "the score matrix", sum_duplicates=False)
             finite = np.isfinite(self.matrix.data)
             if not finite.all():
                 entry = int(np.flatnonzero(~finite)[0])

@@ -215,3 +215,44 @@ def rank_scores(
             out_last[rank] = stop
         start = stop
     return size
+
+
+@kernel
+def keep_unseen(
+    ids: Array,
+    scores: Array,
+    users: Array,
+    seen_indptr: Array,
+    seen_items: Array,
+    n_items: int,
+    blocked: float,
+    lists: Array,
+    complete: Array,
+) -> None:
+    """Write to `lists` the first k items that a model really recommends, in the model's order.
+
+    A model pads a list that it cannot fill, with ids outside of the catalogue or with items whose
+    score is `blocked` or lower, and it may return items that the user has seen. ``complete[i]``
+    says whether asking for more would change nothing: k items were found, or the model has no
+    more.
+    """
+    k = lists.shape[1]
+    for i in range(ids.shape[0]):
+        start = seen_indptr[users[i]]
+        stop = seen_indptr[users[i] + 1]
+        complete[i] = ids.shape[1] >= n_items
+        found = 0
+        for column in range(ids.shape[1]):
+            item = ids[i, column]
+            if item < 0 or item >= n_items or scores[i, column] <= blocked:
+                complete[i] = True
+                continue
+            place = start + np.searchsorted(seen_items[start:stop], item)
+            if place < stop and seen_items[place] == item:
+                continue
+            if found < k:
+                lists[i, found] = item
+                found += 1
+        if found == k:
+            complete[i] = True
+        lists[i, found:] = -1

@@ -119,9 +119,10 @@ def sweep(
 ) -> None:
     """Write the statistics of a block of users.
 
-    The two `indptr` bound the block's users only. Lists are in the order of their positions, relevant items in the order of their ids, cut-offs
-    ascend, ``discounts[r]`` belongs to rank r. `table` is (statistics, cut-offs, users) and zero
-    on entry; `first_hit` stays 0 for a user without a hit.
+    The two `indptr` bound the block's users only. Lists are in the order of their positions,
+    relevant items in the order of their ids, cut-offs ascend, ``discounts[r]`` belongs to rank r.
+    `table` is (statistics, cut-offs, users) and zero on entry; `first_hit` stays 0 for a user
+    without a hit.
     """
     longest = 0
     for user in range(len(list_indptr) - 1):

@@ -1,0 +1,505 @@
+"""The command line: ``sparse-eval COMMAND``.
+
+Results go to standard output, what is being done to standard error. Bad input is answered with
+one line and exit status 2. What is slow to import is imported inside the commands.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from contextlib import contextmanager
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .errors import InvalidDataError, SparseEvalError
+from .files import make_folder, replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from .datasets import Interactions
+    from .results import Evaluation
+    from .split import Holdout
+
+__all__ = ["main"]
+
+app = typer.Typer(
+    name="sparse-eval",
+    help="Evaluate recommenders trained on large implicit-feedback data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    markdown = "markdown"
+
+
+class Method(StrEnum):
+    """How interactions are split."""
+
+    random = "random"
+    leave_k_out = "leave-k-out"
+    last_n = "last-n"
+    temporal = "temporal"
+
+
+METRICS = (
+    "ndcg@{5,10,20},precision@{5,10,20},recall@{5,10,20},hit_rate@{5,10,20},map@{5,10,20},mrr@20"
+)
+
+Metrics = Annotated[
+    list[str],
+    typer.Option("--metric", "-m", help="What to compute; may be given again. See `metrics`."),
+]
+Printed = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+Out = Annotated[
+    Path | None, typer.Option(help="Folder for summary.json and per_user.csv; made if missing.")
+]
+InputFormat = Annotated[
+    str | None, typer.Option(help="Format of the input: see the README; guessed by default.")
+]
+User = Annotated[str | None, typer.Option(help="CSV and Parquet: the column of users.")]
+Item = Annotated[str | None, typer.Option(help="CSV and Parquet: the column of items.")]
+Value = Annotated[str | None, typer.Option(help="CSV and Parquet: the column of values.")]
+Time = Annotated[str | None, typer.Option(help="CSV and Parquet: the column of times.")]
+Header = Annotated[
+    bool, typer.Option(help="CSV: whether the first line names the columns.", show_default=True)
+]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad-lines", help="Leave malformed lines out and say how many.")
+]
+History = Annotated[bool, typer.Option(help="MIND: take the click history too.")]
+SplitMethod = Annotated[Method, typer.Option(help="How to hold interactions out.")]
+Fraction = Annotated[float, typer.Option(help="random, temporal: share held out, between 0 and 1.")]
+Held = Annotated[int, typer.Option("--n", help="leave-k-out, last-n: held out for each user.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+FactorCount = Annotated[int, typer.Option("--factors", help="ALS: number of latent factors.")]
+Alpha = Annotated[float, typer.Option(help="ALS: weight of an interaction.")]
+Regularization = Annotated[float, typer.Option(help="ALS: regularization.")]
+Iterations = Annotated[int, typer.Option(help="ALS: iterations.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; `arguments` default to those of the process."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    if debug:  # wherever it stands, as with most tools
+        words = ["--debug", *(word for word in words if word != "--debug")]
+    try:
+        app(args=words, prog_name="sparse-eval")
+    except SparseEvalError as error:
+        if debug:
+            traceback.print_exc()
+        typer.echo("error: " + " ".join(str(error).splitlines()), err=True)
+        raise SystemExit(2) from None
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("sparse_eval"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    # Both are dealt with elsewhere: `main` looks for the first, a callback for the second.
+    pass
+
+
+@app.command()
+def demo(
+    users: Annotated[int, typer.Option(help="Synthetic users.")] = 50_000,
+    items: Annotated[int, typer.Option(help="Synthetic items.")] = 51_277,
+    factors: FactorCount = 64,
+    iterations: Iterations = 15,
+    seed: Seed = 0,
+    metric: Metrics = [METRICS],  # noqa: B006 - typer copies it
+    out: Annotated[Path, typer.Option(help="Folder for what it leaves.")] = Path(
+        "sparse_eval_demo"
+    ),
+    format: Printed = Format.table,  # noqa: A002 - the option's name
+) -> None:
+    """Do the whole way on synthetic clicks: generate, split, train, recommend, score."""
+    from . import datasets, split
+
+    _check_metrics(metric)
+    make_folder(out)
+    with _step("generate clicks") as note:
+        interactions = datasets.synthetic(users, items, seed=seed)
+        note(repr(interactions))
+    with _step("hold out a fifth of each user's") as note:
+        holdout = split.random(interactions, fraction=0.2, seed=seed)
+        holdout.save(out / "split")
+        note(f"{holdout.train.nnz:,} to train on, {holdout.validation.nnz:,} held out")
+    model = _train(holdout.train, factors, 0.1, 40.0, iterations, seed, out / "model.npz")
+    ev = _score(model, holdout, metric)
+    _report(ev, format, out)
+    typer.echo(f"left in {out}: split/, model.npz, per_user.csv, summary.json", err=True)
+
+
+@app.command()
+def run(
+    input: Annotated[Path, typer.Argument(help="Interactions; or the train part of a split.")],  # noqa: A002
+    validation: Annotated[
+        Path | None, typer.Argument(help="The other part of a ready-made split.")
+    ] = None,
+    input_format: InputFormat = None,
+    user: User = None,
+    item: Item = None,
+    value: Value = None,
+    timestamp: Time = None,
+    header: Header = True,
+    skip_bad_lines: SkipBad = False,
+    history: History = True,
+    method: SplitMethod = Method.random,
+    fraction: Fraction = 0.2,
+    n: Held = 1,
+    seed: Seed = 0,
+    factors: FactorCount = 64,
+    alpha: Alpha = 40.0,
+    regularization: Regularization = 0.1,
+    iterations: Iterations = 15,
+    metric: Metrics = [METRICS],  # noqa: B006
+    out: Out = None,
+    format: Printed = Format.table,  # noqa: A002
+) -> None:
+    """Split, train ALS, recommend and score."""
+    _check_metrics(metric)
+    if out is not None:
+        make_folder(out)
+    options = _loader_options(user, item, value, timestamp, header, skip_bad_lines, history)
+    if validation is None:
+        holdout = _split(_load(input, input_format, options), method, fraction, n, seed)
+    else:
+        holdout = _load_split(input, validation, input_format, options)
+    if out is not None:
+        holdout.save(out / "split")
+    checkpoint = None if out is None else out / "model.npz"
+    model = _train(holdout.train, factors, regularization, alpha, iterations, seed, checkpoint)
+    _report(_score(model, holdout, metric), format, out)
+
+
+@app.command()
+def split(
+    input: Annotated[Path, typer.Argument(help="Interactions.")],  # noqa: A002
+    out: Annotated[Path, typer.Option(help="Folder for train.npz, validation.npz, labels.npz.")],
+    input_format: InputFormat = None,
+    user: User = None,
+    item: Item = None,
+    value: Value = None,
+    timestamp: Time = None,
+    header: Header = True,
+    skip_bad_lines: SkipBad = False,
+    history: History = True,
+    method: SplitMethod = Method.random,
+    fraction: Fraction = 0.2,
+    n: Held = 1,
+    seed: Seed = 0,
+) -> None:
+    """Hold out a part of each user's interactions."""
+    make_folder(out)
+    options = _loader_options(user, item, value, timestamp, header, skip_bad_lines, history)
+    _split(_load(input, input_format, options), method, fraction, n, seed).save(out)
+    typer.echo(f"left in {out}: train.npz, validation.npz, labels.npz", err=True)
+
+
+@app.command()
+def train(
+    input: Annotated[Path, typer.Argument(help="A folder that `split` wrote, or interactions.")],  # noqa: A002
+    out: Annotated[Path, typer.Option(help="The checkpoint to write (.npz).")],
+    input_format: InputFormat = None,
+    factors: FactorCount = 64,
+    alpha: Alpha = 40.0,
+    regularization: Regularization = 0.1,
+    iterations: Iterations = 15,
+    seed: Seed = 0,
+) -> None:
+    """Train an ALS model of implicit and save it."""
+    make_folder(out.parent)
+    if input.is_dir() and (input / "train.npz").exists():
+        from .split import Holdout
+
+        matrix = Holdout.load(input).train
+    else:
+        matrix = _load(input, input_format, {}).matrix()
+    _train(matrix, factors, regularization, alpha, iterations, seed, out)
+
+
+@app.command()
+def score(
+    checkpoint: Annotated[Path, typer.Argument(help="A model that implicit saved (.npz).")],
+    split: Annotated[
+        Path | None, typer.Option(help="The folder that `split` wrote.", rich_help_panel="Data")
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="Or: the train part.", rich_help_panel="Data")
+    ] = None,
+    validation: Annotated[
+        Path | None, typer.Option(help="And the validation part.", rich_help_panel="Data")
+    ] = None,
+    input_format: InputFormat = None,
+    metric: Metrics = [METRICS],  # noqa: B006
+    out: Out = None,
+    format: Printed = Format.table,  # noqa: A002
+) -> None:
+    """Recommend with a checkpoint and score the lists."""
+    from .split import Holdout
+
+    _check_metrics(metric)
+    if out is not None:
+        make_folder(out)
+    if split is not None and train is None and validation is None:
+        holdout = Holdout.load(split)
+    elif split is None and train is not None and validation is not None:
+        holdout = _load_split(train, validation, input_format, {})
+    else:
+        raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
+    _report(_score(checkpoint, holdout, metric), format, out)
+
+
+@app.command()
+def evaluate(
+    positions: Annotated[
+        Path, typer.Argument(help="Prediction positions: a scipy .npz, data = 1-based rank.")
+    ],
+    validation: Annotated[Path, typer.Argument(help="Gains: a scipy .npz of the same shape.")],
+    metric: Metrics = [METRICS],  # noqa: B006
+    out: Out = None,
+    format: Printed = Format.table,  # noqa: A002
+) -> None:
+    """Score a prediction-position matrix against a validation matrix."""
+    from .datasets import load_npz
+    from .evaluate import evaluate as evaluate_matrices
+
+    _check_metrics(metric)
+    if out is not None:
+        make_folder(out)
+    ev = evaluate_matrices(load_npz(positions).matrix(), load_npz(validation).matrix(), metric)
+    _report(ev, format, out)
+
+
+@app.command()
+def metrics(
+    name: Annotated[str | None, typer.Argument(help="One metric, to show it in detail.")] = None,
+    format: Printed = Format.table,  # noqa: A002
+) -> None:
+    """List the metrics, or show one."""
+    import pandas as pd
+
+    from .metrics import REGISTRY
+    from .metrics.registry import definition
+
+    if name is None:
+        rows = [
+            (entry.name + ("@k" if entry.cutoff_required else "[@k]"), entry.text,
+             ", ".join(option.name for option in entry.options), entry.description)
+            for entry in REGISTRY.values()
+        ]  # fmt: skip
+        _print(pd.DataFrame(rows, columns=["metric", "formula", "options", "meaning"]), format)
+        return
+    entry = definition(name)
+    facts = [
+        ("metric", entry.name),
+        ("meaning", entry.description),
+        ("formula", entry.text),
+        ("cut-off", "required" if entry.cutoff_required else "optional: the whole list without"),
+        ("range", f"0 to {entry.upper:g}" if entry.upper < float("inf") else "0 and above"),
+        ("ties averaged", "yes" if entry.averages_ties else "no"),
+    ]
+    facts += [
+        (f"option {option.name}", f"{' | '.join(option.values)}: {option.description}")
+        for option in entry.options
+    ]
+    if entry.source:
+        facts.append(("source", entry.source))
+    _print(pd.DataFrame(facts, columns=["fact", "value"]), format)
+
+
+@contextmanager
+def _step(what: str) -> Iterator[Any]:
+    """Say what is being done, and, when it is done, what came of it and how long it took."""
+    notes: list[str] = []
+    start = perf_counter()
+    yield notes.append
+    seconds = perf_counter() - start
+    typer.echo(f"{what}: {', '.join([*notes, f'{seconds:.1f} s'])}", err=True)
+
+
+def _check_metrics(metric: list[str]) -> None:
+    """Find a misspelt metric before the hours of training, not after them."""
+    from .metrics import parse_metrics
+
+    parse_metrics(metric)
+
+
+def _loader_options(
+    user: str | None,
+    item: str | None,
+    value: str | None,
+    timestamp: str | None,
+    header: bool,
+    skip_bad_lines: bool,
+    history: bool,
+) -> dict[str, Any]:
+    """Collect what was given; a loader that has no such option says so itself."""
+    columns = {"user": user, "item": item, "value": value, "timestamp": timestamp}
+    options: dict[str, Any] = {name: column for name, column in columns.items() if column}
+    if not header:
+        options = {name: _column_number(name, column) for name, column in options.items()}
+        options["header"] = False
+    if skip_bad_lines:
+        options["on_bad_lines"] = "skip"
+    if not history:
+        options["history"] = False
+    return options
+
+
+def _column_number(name: str, column: str) -> int:
+    if not column.isdecimal():
+        raise InvalidDataError(
+            f"--{name} is {column!r}; with --no-header expected the number of a column, from 0"
+        )
+    return int(column)
+
+
+def _load(path: Path, input_format: str | None, options: dict[str, Any]) -> Interactions:
+    from . import datasets
+
+    with _step(f"read {path}") as note:
+        interactions = datasets.load(path, input_format, **options)
+        note(repr(interactions))
+    return interactions
+
+
+def _load_split(
+    train: Path, validation: Path, input_format: str | None, options: dict[str, Any]
+) -> Holdout:
+    from . import datasets
+    from .split import Holdout
+
+    with _step(f"read {train} and {validation}") as note:
+        parts = datasets.load_parts(train, validation, format=input_format, **options)
+        note(f"{len(parts[0]):,} to train on, {len(parts[1]):,} held out")
+    return Holdout(parts[0].matrix(), parts[1].matrix(), parts[0].users, parts[0].items)
+
+
+def _split(
+    interactions: Interactions, method: Method, fraction: float, n: int, seed: int
+) -> Holdout:
+    from . import split
+
+    with _step(f"split ({method.value})") as note:
+        if method is Method.random:
+            holdout = split.random(interactions, fraction=fraction, seed=seed)
+        elif method is Method.leave_k_out:
+            holdout = split.leave_k_out(interactions, k=n, seed=seed)
+        elif method is Method.last_n:
+            holdout = split.last_n(interactions, n=n)
+        else:
+            holdout = split.temporal(interactions, fraction=fraction)
+        note(f"{holdout.train.nnz:,} to train on, {holdout.validation.nnz:,} held out")
+    return holdout
+
+
+def _train(
+    matrix: Any,
+    factors: int,
+    regularization: float,
+    alpha: float,
+    iterations: int,
+    seed: int,
+    out: Path | None,
+) -> Any:
+    from .models.implicit import train_als
+
+    with _step("train") as note:
+        model = train_als(matrix, factors, regularization, alpha, iterations, seed)
+        note(f"ALS, {factors} factors, {iterations} iterations")
+    if out is not None:
+        with replacing(out) as temporary:
+            model.save(str(temporary))
+    return model
+
+
+def _score(model: Any, holdout: Holdout, metric: list[str]) -> Evaluation:
+    from .matrices import Relevance
+    from .models.implicit import evaluate_model
+
+    relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
+    with _step("recommend and score") as note:
+        ev = evaluate_model(model, holdout.train, relevance, metric)
+        note(f"{ev.n_users:,} users")
+    return ev
+
+
+def _report(ev: Evaluation, format: Format, out: Path | None) -> None:  # noqa: A002
+    if out is not None:
+        ev.to_csv(out / "per_user.csv")
+        ev.to_json(out / "summary.json")
+    if format is Format.json:
+        typer.echo(ev.to_json(), nl=False)
+    elif format is Format.csv:
+        typer.echo(ev.summary().to_csv(lineterminator="\n"), nl=False)
+    else:
+        _print(_by_cutoff(ev), format)
+        left_out = f", {ev.n_skipped:,} left out (nothing relevant)" if ev.n_skipped else ""
+        typer.echo(f"\nmeans over {ev.n_users:,} users{left_out}")
+
+
+def _by_cutoff(ev: Evaluation) -> pd.DataFrame:
+    """Put the cut-offs side by side: one row for each metric."""
+    import pandas as pd
+
+    cells: dict[str, dict[str, str]] = {}
+    for metric in ev.metrics:
+        name, _, k = str(metric).partition("@")
+        column = f"@{k}" if k else "whole list"
+        cells.setdefault(name, {})[column] = f"{ev[metric]:.6f}"
+    cutoffs = sorted({metric.k for metric in ev.metrics})
+    columns = [f"@{k}" if k < 2**62 else "whole list" for k in cutoffs]
+    return pd.DataFrame(
+        [[name, *(row.get(column, "") for column in columns)] for name, row in cells.items()],
+        columns=["metric", *columns],
+    )
+
+
+def _print(table: pd.DataFrame, format: Format) -> None:  # noqa: A002
+    if format is Format.json:
+        typer.echo(table.to_json(orient="records", indent=2))
+    elif format is Format.csv:
+        typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
+    else:
+        from tabulate import tabulate
+
+        style = "simple" if format is Format.table else "pipe"
+        typer.echo(
+            tabulate(
+                table.values.tolist(),
+                headers=list(table.columns),
+                tablefmt=style,
+                disable_numparse=True,
+            )
+        )

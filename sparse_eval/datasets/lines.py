@@ -1,0 +1,159 @@
+"""Reading text files line by line: one place for encodings, line ends and malformed lines."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import warnings
+import zlib
+from typing import TYPE_CHECKING
+
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = [
+    "BadLines",
+    "MalformedLineError",
+    "SkippedLinesWarning",
+    "file_in",
+    "numbered_lines",
+    "read_text",
+    "shorten",
+]
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class SkippedLinesWarning(UserWarning):
+    """Malformed lines were left out, because ``on_bad_lines="skip"`` was given."""
+
+
+class MalformedLineError(ValueError):
+    """What is wrong with one line; `BadLines` adds where it is."""
+
+
+def shorten(text: str, width: int = 80) -> str:
+    """Return the repr of a text, cut to about `width` characters."""
+    return repr(text) if len(text) <= width else f"{text[:width]!r}..."
+
+
+class BadLines:
+    """The malformed lines of one file: an error at the first, or counted and reported.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for the messages.
+    on_bad_lines : {"error", "skip"}
+        What to do.
+
+    Raises
+    ------
+    InvalidDataError
+        When `on_bad_lines` is something else.
+    """
+
+    def __init__(self, path: Path, on_bad_lines: str) -> None:
+        if on_bad_lines not in ("error", "skip"):
+            raise InvalidDataError(
+                f"on_bad_lines: expected 'error' or 'skip', found {on_bad_lines!r}"
+            )
+        self.path = path
+        self.skip = on_bad_lines == "skip"
+        self.count = 0
+        self.first = 0
+
+    def add(self, number: int, line: str, fault: str) -> None:
+        """Raise `InvalidFileError` for the line, or count it."""
+        if not self.skip:
+            raise InvalidFileError(
+                f"{fault}, in {shorten(line)}; correct the line, or leave such lines out with "
+                "on_bad_lines='skip'",
+                self.path,
+                number,
+            )
+        self.first = self.first or number
+        self.count += 1
+
+    def report(self) -> int:
+        """Warn once about what was skipped, and return how many lines that were."""
+        if self.count:
+            lines = "line" if self.count == 1 else "lines"
+            warnings.warn(
+                f"skipped {self.count} malformed {lines} of {self.path} (first: line {self.first})",
+                SkippedLinesWarning,
+                stacklevel=3,
+            )
+        return self.count
+
+
+def read_text(path: Path) -> bytes:
+    r"""Read a whole text file (``.gz`` is unpacked) as UTF-8 bytes with ``\n`` line ends.
+
+    A byte order mark is left out; ``\r\n`` and ``\r`` become ``\n``, so that lines are numbered
+    as an editor numbers them.
+
+    Raises
+    ------
+    InvalidFileError
+        When the file is missing, a folder, unreadable, empty, or not UTF-8 text.
+    """
+    try:
+        data = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            data = gzip.decompress(data)
+    except FileNotFoundError:
+        raise InvalidFileError("there is no such file", path) from None
+    except IsADirectoryError:
+        raise InvalidFileError("expected a file, found a folder", path) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InvalidFileError(f"cannot be read ({error})", path) from error
+    data = data.removeprefix(_BYTE_ORDER_MARK)
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    fault = data.find(b"\0")
+    if fault < 0 and not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            fault = error.start
+    if fault >= 0:
+        raise InvalidFileError(
+            f"expected UTF-8 text, found the byte {data[fault]:#04x}; convert or unpack the file",
+            path,
+            data.count(b"\n", 0, fault) + 1,
+        )
+    if not data or data.isspace():
+        raise InvalidFileError("the file is empty", path)
+    return data
+
+
+def numbered_lines(data: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the 1-based number and the text of every line that is more than white space."""
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="\n")
+    for number, line in enumerate(text, start=1):
+        if not line.isspace():
+            yield number, line.rstrip("\n")
+
+
+def file_in(path: Path, names: Sequence[str]) -> Path:
+    """Return the path itself, or, for a folder, the one file of those names that it holds.
+
+    Raises
+    ------
+    InvalidFileError
+        When a folder holds none of them, or more than one.
+    """
+    if not path.is_dir():
+        return path
+    found = [path / name for name in names if (path / name).is_file()]
+    if len(found) == 1:
+        return found[0]
+    wanted = " or ".join(names)
+    if not found:
+        raise InvalidFileError(f"expected {wanted} in this folder, found none", path)
+    listed = ", ".join(file.name for file in found)
+    raise InvalidFileError(f"the folder holds {listed}; give the path of one of them", path)

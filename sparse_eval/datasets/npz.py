@@ -1,0 +1,105 @@
+"""Sparse matrices in SciPy's npz files."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from scipy import sparse
+
+from sparse_eval.datasets.coordinates import coordinates
+from sparse_eval.datasets.interactions import Interactions
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["load_npz", "read_sparse", "reading_npz"]
+
+# What NumPy, SciPy and zipfile raise on files that are damaged or hold something else.
+_FAULTS = (
+    AttributeError,
+    EOFError,
+    KeyError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def load_npz(path: str | Path) -> Interactions:
+    """Read a matrix of users × items that `scipy.sparse.save_npz` wrote. Nothing is unpickled.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file: CSR, CSC or COO, any real dtype; values finite and >= 0.
+
+    Returns
+    -------
+    Interactions
+        One event per stored value, explicit zeros included; users and items are range indexes.
+
+    Raises
+    ------
+    InvalidFileError
+        When the file cannot be read, is damaged, holds something else (pickled objects
+        included), or a value that is negative or not finite.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from scipy import sparse
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "train.npz"
+    ...     sparse.save_npz(path, sparse.csr_matrix([[0, 2], [1, 0]]))
+    ...     load_npz(path)
+    Interactions(2 users × 2 items, 2 events)
+    """
+    path = Path(path)
+    try:
+        rows, columns, values, shape = coordinates(read_sparse(path))
+    except InvalidDataError as error:
+        raise InvalidFileError(str(error), path) from error
+    if not len(values):
+        raise InvalidFileError("there are no interactions: the matrix is empty", path)
+    return Interactions(
+        user_codes=rows,
+        item_codes=columns,
+        values=values,
+        timestamps=None,
+        users=pd.RangeIndex(shape[0]),
+        items=pd.RangeIndex(shape[1]),
+    )
+
+
+def read_sparse(path: Path) -> Any:
+    """Return the CSR, CSC or COO matrix of a file, or raise `InvalidFileError`."""
+    with reading_npz(path, "a matrix saved by scipy.sparse.save_npz"):
+        matrix = sparse.load_npz(path)
+    if matrix.format not in ("csr", "csc", "coo"):
+        raise InvalidFileError(f"expected CSR, CSC or COO, found {matrix.format}", path)
+    return matrix
+
+
+@contextmanager
+def reading_npz(path: Path, expected: str) -> Iterator[None]:
+    """Turn whatever goes wrong with an npz file into `InvalidFileError`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InvalidFileError("there is no such file", path) from None
+    except IsADirectoryError:
+        raise InvalidFileError("expected a file, found a folder", path) from None
+    except _FAULTS as error:
+        raise InvalidFileError(f"expected {expected} ({error})", path) from error

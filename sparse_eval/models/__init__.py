@@ -1,0 +1,1 @@
+"""Models of the `implicit` library and their checkpoints."""

@@ -1,0 +1,151 @@
+"""Reading a checkpoint: what a model of `implicit` saves, without pickle and checked."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import InvalidCheckpointError, InvalidDataError
+from ..matrices import canonical_csr
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Checkpoint", "check_factors", "read_checkpoint"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Checkpoint:
+    """A saved model.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f), or None
+        Of a factor model (ALS, BPR, LMF).
+    similarity : csr_matrix, shape (n_items, n_items), or None
+        Of an item-item neighbour model.
+    parameters : dict
+        Everything else in the file that is a single value, such as ``regularization``.
+    """
+
+    path: Path
+    user_factors: NDArray[Any] | None = None
+    item_factors: NDArray[Any] | None = None
+    similarity: Any = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def read_checkpoint(path: str | Path) -> Checkpoint:
+    """Read a model that `implicit` saved (``model.save(path)``).
+
+    Parameters
+    ----------
+    path : str or Path
+        An ``.npz`` file with ``user_factors`` and ``item_factors``, or with the ``data``,
+        ``indices``, ``indptr`` and ``shape`` of a neighbour model. It is read without pickle.
+
+    Returns
+    -------
+    Checkpoint
+        float16 factors become float32, which changes no value.
+
+    Raises
+    ------
+    InvalidCheckpointError
+        If the file is missing, truncated or no ``.npz``, holds objects that need pickle, lacks
+        the factors, or the factors are not finite (the row is named) or of different widths.
+    """
+    path = Path(path)
+    arrays = _read_arrays(path)
+    parameters = {name: a.item() for name, a in arrays.items() if a.ndim == 0}
+    if "user_factors" in arrays or "item_factors" in arrays:
+        for name in ("user_factors", "item_factors"):
+            if name not in arrays:
+                raise InvalidCheckpointError(
+                    f"has no {name}, only {', '.join(arrays)}; save the fitted model again", path
+                )
+        users, items = arrays["user_factors"], arrays["item_factors"]
+        try:
+            check_factors(users, items)
+        except InvalidDataError as error:
+            raise InvalidCheckpointError(str(error), path) from None
+        if users.dtype == np.float16:
+            users, items = users.astype(np.float32), items.astype(np.float32)
+        return Checkpoint(path, users, items, parameters=parameters)
+    if {"data", "indices", "indptr", "shape"} <= arrays.keys():
+        try:
+            similarity = canonical_csr(
+                sparse.csr_matrix(
+                    (arrays["data"], arrays["indices"], arrays["indptr"]),
+                    shape=tuple(arrays["shape"]),
+                ),
+                "the similarity matrix",
+                sum_duplicates=True,
+            )
+        except (ValueError, TypeError) as error:
+            raise InvalidCheckpointError(f"holds no sparse matrix: {error}", path) from None
+        if not np.isfinite(similarity.data).all():
+            raise InvalidCheckpointError("holds similarities that are not finite", path)
+        return Checkpoint(path, similarity=similarity, parameters=parameters)
+    raise InvalidCheckpointError(
+        f"has neither factors nor similarities, only {', '.join(arrays) or 'nothing'}; expected "
+        "a file that a fitted model of implicit saved",
+        path,
+    )
+
+
+def check_factors(user_factors: Any, item_factors: Any) -> None:
+    """Raise `InvalidDataError` unless both are finite matrices of the same width."""
+    for name, factors in (("user_factors", user_factors), ("item_factors", item_factors)):
+        if not isinstance(factors, np.ndarray) or factors.ndim != 2 or factors.dtype.kind != "f":
+            found = (
+                f"an array of {factors.dtype} with shape {factors.shape}"
+                if isinstance(factors, np.ndarray)
+                else f"a {type(factors).__name__}"
+            )
+            raise InvalidDataError(f"{name} is {found}; expected a float array, rows × factors")
+        finite = np.isfinite(factors).all(axis=1)
+        if not finite.all():
+            row = int(np.flatnonzero(~finite)[0])
+            raise InvalidDataError(
+                f"{name}, row {row} is not finite; train again with a lower alpha or learning "
+                "rate, or more regularization"
+            )
+    if user_factors.shape[1] != item_factors.shape[1]:
+        raise InvalidDataError(
+            f"user_factors have {user_factors.shape[1]} columns, item_factors "
+            f"{item_factors.shape[1]}; they must come from the same model"
+        )
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        # Opened here, so that it is closed whatever np.load makes of it.
+        with path.open("rb") as stream:
+            archive = np.load(stream, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
+                raise InvalidCheckpointError("is a single array; expected an .npz file", path)
+            return {name: archive[name] for name in archive.files}
+    except InvalidCheckpointError:
+        raise
+    except FileNotFoundError:
+        raise InvalidCheckpointError("does not exist", path) from None
+    except OSError as error:
+        raise InvalidCheckpointError(f"cannot be read: {error.strerror or error}", path) from None
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        reason = str(error)
+        if "pickle" in reason.lower():
+            reason = (
+                "is no .npz file, or holds objects that only pickle could read, which is not safe"
+            )
+        raise InvalidCheckpointError(
+            f"{reason or 'ends early'}; expected an .npz file saved by a model of implicit", path
+        ) from None

@@ -1,0 +1,210 @@
+"""Training a model of `implicit` and evaluating one: the two ends of the adapter."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
+from ..evaluate import evaluate
+from ..matrices import Rankings, Relevance, canonical_csr, positive_int
+from ..metrics import Metric, parse_metrics
+from .factors import check_factors
+from .recommend import as_model, catalogue, recommend_lists
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..results import Evaluation
+
+__all__ = ["evaluate_model", "train_als"]
+
+
+def train_als(
+    train: Any,
+    factors: int = 64,
+    regularization: float = 0.1,
+    alpha: float = 40.0,
+    iterations: int = 15,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Any:
+    """Train `implicit`'s ALS model.
+
+    Parameters
+    ----------
+    train : scipy sparse matrix or array, shape (n_users, n_items)
+        The stored value is the confidence before `alpha`; an explicit zero has no weight at all
+        (shown, not clicked). It is not changed.
+    factors : int
+        Number of latent factors, at least 1.
+    regularization : float
+        At least 0.
+    alpha : float
+        Weight of an interaction, above 0 (Hu, Koren and Volinsky, 2008, use 40).
+    iterations : int
+        At least 1.
+    seed : int
+        Seed of the initial factors. The same seed gives the same factors on the same machine.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    implicit.cpu.als.AlternatingLeastSquares
+        Fitted, float32 factors.
+
+    Raises
+    ------
+    InvalidDataError
+        If an option is out of its range, or a value of `train` is not finite.
+    SparseEvalError
+        If the training diverged.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0).matrix()
+    >>> se.train_als(clicks, factors=8, iterations=2).item_factors.shape
+    (40, 8)
+    """
+    import implicit
+    from implicit.cpu.als import AlternatingLeastSquares
+
+    for name, value in (("factors", factors), ("iterations", iterations)):
+        positive_int(value, name)
+    if not 0 <= regularization < np.inf:
+        raise InvalidDataError(f"regularization is {regularization!r}; expected at least 0")
+    if not 0 < alpha < np.inf:
+        raise InvalidDataError(f"alpha is {alpha!r}; expected a number above 0")
+    matrix = _train_matrix(train)
+    # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
+    with threadpool_limits(limits=1, user_api="blas"):
+        model = AlternatingLeastSquares(
+            factors=factors,
+            regularization=regularization,
+            alpha=alpha,
+            iterations=iterations,
+            random_state=seed,
+        )
+        shown = sys.stderr.isatty() if progress is None else progress
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # told below, with what to do
+                model.fit(matrix, show_progress=shown)
+            check_factors(model.user_factors, model.item_factors)
+        except (implicit.recommender_base.ModelFitError, InvalidDataError) as error:
+            raise SparseEvalError(
+                f"the training diverged ({error}); lower alpha or raise the regularization"
+            ) from error
+    return model
+
+
+def evaluate_model(
+    model: Any,
+    train: Any,
+    validation: Any,
+    metrics: str | Metric | Iterable[str | Metric],
+    *,
+    no_relevant: Literal["exclude", "zero"] = "exclude",
+    progress: bool | None = None,
+) -> Evaluation:
+    """Recommend to every user with relevant items, and evaluate the lists.
+
+    Parameters
+    ----------
+    model : fitted model of implicit, str or Path
+        ALS, BPR, LMF or an item-item neighbour model, on the CPU or movable there; or the path of
+        a checkpoint that one of them saved.
+    train : scipy sparse matrix or array, shape (n_users, n_items)
+        What the model was trained on: every stored entry, an explicit zero too, is seen and not
+        recommended again.
+    validation : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
+        The held-out gains. A smaller matrix is padded.
+    metrics : str, Metric or iterable of them
+        Each with a cut-off.
+    no_relevant : {"exclude", "zero"}
+        As in `evaluate`.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    Evaluation
+        As from `evaluate`, on the lists that the model's own ``recommend`` returns for the
+        largest cut-off: its scores, and its order of equal ones (implicit puts the higher id
+        first). A list is shorter where the model has no more unseen items.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the model cannot recommend or was not fitted.
+    InvalidCheckpointError
+        If the checkpoint cannot be read, or has no finite factors.
+    InvalidDataError
+        If `train` is not of the model's users and items, `validation` is larger than `train`, or
+        a score is not finite.
+    InvalidMetricError
+        If a metric is unknown or has no cut-off.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> model = se.train_als(holdout.train, factors=8)
+    >>> ev = se.evaluate_model(model, holdout.train, holdout.validation, ["ndcg@10"])
+    >>> 0 < ev["ndcg@10"] < 1
+    True
+    """
+    asked = parse_metrics(metrics)
+    for metric in asked:
+        if metric.cutoff is None:
+            raise InvalidMetricError(
+                f"{metric} has no cut-off, and would need the whole catalogue ranked for every "
+                f"user; ask for '{metric}@k'"
+            )
+    model = as_model(model)
+    matrix = _train_matrix(train)
+    _check_shape(model, matrix.shape)
+    relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
+    if any(of > than for of, than in zip(relevance.shape, matrix.shape, strict=True)):
+        raise InvalidDataError(
+            f"validation has shape {relevance.shape}, train {matrix.shape}; give both the users "
+            "and items of the same split"
+        )
+    users = np.flatnonzero(relevance.n_relevant)
+    k = min(max(metric.k for metric in asked), matrix.shape[1])
+    ids = recommend_lists(model, matrix, users, k, progress)
+    rankings = Rankings.from_topk(ids, users, shape=(relevance.shape[0], matrix.shape[1]))
+    return evaluate(rankings, relevance, asked, no_relevant=no_relevant)
+
+
+def _train_matrix(train: Any) -> Any:
+    matrix = canonical_csr(train, "the train matrix", sum_duplicates=True)
+    finite = np.isfinite(matrix.data)
+    if not finite.all():
+        entry = int(np.flatnonzero(~finite)[0])
+        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        raise InvalidDataError(
+            f"the train matrix holds {matrix.data[entry]} in row {row}, column "
+            f"{matrix.indices[entry]}; expected finite numbers"
+        )
+    return matrix if isinstance(matrix, sparse.csr_matrix) else sparse.csr_matrix(matrix)
+
+
+def _check_shape(model: Any, shape: tuple[int, int]) -> None:
+    n_users, n_items = catalogue(model)
+    if n_users is not None and shape[0] != n_users:
+        raise InvalidDataError(
+            f"train has {shape[0]} users, the model {n_users}; give the matrix that the model was "
+            "trained on"
+        )
+    if shape[1] != n_items:
+        raise InvalidDataError(
+            f"train has {shape[1]} items, the model {n_items}; give the matrix that the model was "
+            "trained on"
+        )

@@ -1,0 +1,194 @@
+"""Lists from a model's own ``recommend``, with its padding taken out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
+
+from ..errors import InvalidDataError, UnsupportedModelError
+from ..kernels.lists import keep_unseen
+from .factors import check_factors, read_checkpoint
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["as_model", "catalogue", "recommend_lists"]
+
+#: Users handed to `recommend` at once. implicit scores them in batches of 100, so a multiple of
+#: that gives every user the same batch, and with it the same rounding, as one call for all users.
+USERS_AT_ONCE = 2_000
+
+#: Ids that one call of `recommend` may return: 12 bytes each with their scores.
+_IDS_AT_ONCE = 4_000_000
+
+
+def as_model(model: Any) -> Any:
+    """Return a fitted model that recommends on the CPU, from a model or a checkpoint's path.
+
+    Raises
+    ------
+    InvalidCheckpointError
+        As `read_checkpoint`.
+    UnsupportedModelError
+        If it cannot recommend, or was not fitted.
+    InvalidDataError
+        If its factors are not finite or of different widths.
+    """
+    if isinstance(model, str | Path):
+        return _from_checkpoint(model)
+    if hasattr(model, "to_cpu"):
+        model = model.to_cpu()
+    if not callable(getattr(model, "recommend", None)):
+        raise UnsupportedModelError(
+            f"a {type(model).__name__} cannot recommend; expected a model of implicit or the path "
+            "of a checkpoint"
+        )
+    if hasattr(model, "item_factors"):
+        if model.item_factors is None or model.user_factors is None:
+            raise UnsupportedModelError(f"the {type(model).__name__} has no factors; fit it first")
+        check_factors(model.user_factors, model.item_factors)
+    elif getattr(model, "similarity", None) is None:
+        raise UnsupportedModelError(
+            f"the {type(model).__name__} has no similarities; fit it first"
+            if hasattr(model, "similarity")
+            else f"a {type(model).__name__} has neither factors nor similarities; expected an "
+            "ALS, BPR, LMF or item-item neighbour model of implicit"
+        )
+    return model
+
+
+def catalogue(model: Any) -> tuple[int | None, int]:
+    """Return the number of users (None for a neighbour model, which takes any) and of items."""
+    if hasattr(model, "item_factors"):
+        return len(model.user_factors), len(model.item_factors)
+    return None, model.similarity.shape[0]
+
+
+def recommend_lists(
+    model: Any,
+    train: Any,
+    users: NDArray[np.int64],
+    k: int,
+    progress: bool | None = None,
+) -> NDArray[np.int32]:
+    """Recommend every user's `k` best unseen items.
+
+    Parameters
+    ----------
+    model : fitted model of implicit
+        From `as_model`.
+    train : csr_matrix, shape (n_users, n_items)
+        Rows ascend. Every stored entry is seen, an explicit zero too, as in implicit.
+    users : ndarray of int64, shape (n_lists,)
+        Rows of `train`.
+    k : int
+        List length.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_lists, k)
+        Item ids in the model's order, padded with -1.
+
+    Raises
+    ------
+    InvalidDataError
+        If a score is not finite. The user is named.
+    """
+    _, n_items = catalogue(model)
+    train = _for_model(model, train)
+    lists = np.empty((len(users), k), np.int32)
+    open_rows = np.arange(len(users))
+    n_asked = min(k, n_items)
+    with (
+        threadpool_limits(limits=1, user_api="blas"),  # implicit has threads of its own
+        tqdm(total=len(users), desc="recommend", unit=" users", disable=_hidden(progress)) as bar,
+    ):
+        while len(open_rows):
+            incomplete = []
+            size = max(1, min(USERS_AT_ONCE, _IDS_AT_ONCE // n_asked))
+            for start in range(0, len(open_rows), size):
+                rows = open_rows[start : start + size]
+                found = np.empty((len(rows), k), np.int32)
+                complete = _ask(model, train, users[rows], n_asked, found)
+                lists[rows] = found
+                incomplete.append(rows[~complete])
+                bar.update(int(complete.sum()))
+            open_rows = np.concatenate(incomplete)
+            n_asked = min(4 * n_asked, n_items)  # a neighbour model lets seen items take places
+    return lists
+
+
+def _ask(
+    model: Any,
+    train: Any,
+    users: NDArray[np.int64],
+    n_asked: int,
+    lists: NDArray[np.int32],
+) -> NDArray[np.bool_]:
+    """Fill `lists` for some users and say which of them are complete."""
+    ids, scores = model.recommend(users, train[users], N=n_asked, filter_already_liked_items=True)
+    finite = np.isfinite(scores).all(axis=1)
+    if not finite.all():
+        user = int(users[~finite][0])
+        raise InvalidDataError(
+            f"the model's scores for user {user} are not finite; its factors are too large for "
+            "their dtype"
+        )
+    complete = np.empty(len(users), np.bool_)
+    keep_unseen(
+        ids,
+        scores,
+        users,
+        train.indptr,
+        train.indices,
+        train.shape[1],
+        float(-np.finfo(np.float32).max),
+        lists,
+        complete,
+    )
+    return complete
+
+
+def _for_model(model: Any, train: Any) -> Any:
+    """Give `train` the class and dtypes that the model's compiled code takes."""
+    dtype = np.float32 if hasattr(model, "item_factors") else np.float64
+    return sparse.csr_matrix(
+        (
+            train.data.astype(dtype, copy=False),
+            train.indices.astype(np.int32, copy=False),
+            train.indptr.astype(np.int32, copy=False),
+        ),
+        shape=train.shape,
+        copy=False,
+    )
+
+
+def _from_checkpoint(path: str | Path) -> Any:
+    from implicit.cpu.als import AlternatingLeastSquares
+    from implicit.nearest_neighbours import ItemItemRecommender, NearestNeighboursScorer
+
+    checkpoint = read_checkpoint(path)
+    if checkpoint.similarity is not None:
+        neighbours = ItemItemRecommender()
+        neighbours.similarity = checkpoint.similarity.astype(np.float64)
+        neighbours.scorer = NearestNeighboursScorer(neighbours.similarity)
+        return neighbours
+    # A file does not say which family saved it, and need not: all of them rank by the product of
+    # their factors, BPR's and LMF's biases being columns of them.
+    with threadpool_limits(limits=1, user_api="blas"):
+        model = AlternatingLeastSquares()
+    model.user_factors = checkpoint.user_factors
+    model.item_factors = checkpoint.item_factors
+    return model
+
+
+def _hidden(progress: bool | None) -> bool | None:
+    """Return tqdm's ``disable`` for our ``progress``: None is off where there is no terminal."""
+    return None if progress is None else not progress

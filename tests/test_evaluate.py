@@ -1,0 +1,213 @@
+"""`evaluate` and `Evaluation`: options, counts, what is read out and written down."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError, OutputError
+
+LISTS = se.Rankings.from_topk([[0, 1], [2, 3], [-1, -1], [0, 1]], shape=(4, 4))
+GAINS = csr_matrix([[1, 0, 0, 0], [0, 0, 0, 2], [1, 1, 0, 0], [0, 0, 0, 0]])
+
+
+@pytest.fixture
+def ev() -> se.Evaluation:
+    return se.evaluate(LISTS, GAINS, ["ndcg@2", "recall@1"])
+
+
+def test_silence_counts_nothing_known_does_not(ev: se.Evaluation) -> None:
+    expected = [1.0, 1 / np.log2(3), 0.0, np.nan]
+    np.testing.assert_allclose(ev.values("ndcg@2"), expected)
+    assert (ev.n_users, ev.n_skipped, ev.n_without_list) == (3, 1, 1)
+    assert ev["recall@1"] == pytest.approx(1 / 3)
+    assert ev.mean() == {"ndcg@2": ev["ndcg@2"], "recall@1": ev["recall@1"]}
+
+
+def test_nothing_relevant_may_count_zero() -> None:
+    ev = se.evaluate(LISTS, GAINS, ["recall@1", "idcg@2"], no_relevant="zero")
+    assert ev.values("recall@1").tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert (ev.n_users, ev.n_skipped) == (4, 0)
+    assert ev["recall@1"] == 0.25
+    assert ev.summary()["n_skipped"].tolist() == [0, 0]
+
+
+def test_per_user_and_summary(ev: se.Evaluation) -> None:
+    assert ev.per_user.index.tolist() == [0, 1, 2, 3]
+    assert ev.per_user.dtypes.tolist() == [np.float64] * 2
+    assert ev.per_user["recall@1"].isna().tolist() == [False, False, False, True]
+    summary = ev.summary()
+    assert summary.index.tolist() == ["ndcg@2", "recall@1"]
+    assert summary.loc["recall@1"].tolist() == [
+        pytest.approx(1 / 3),
+        pytest.approx(np.std([1, 0, 0], ddof=1)),
+        3,
+        1,
+    ]
+
+
+def test_one_user_has_no_spread() -> None:
+    one = se.evaluate(se.Rankings.from_topk([[0]]), csr_matrix([[1]]), "mrr@1")
+    assert np.isnan(one.summary()["std"]).all()
+    assert json.loads(one.to_json())["metrics"]["mrr@1"] == {"mean": 1.0, "std": None}
+
+
+def test_any_spelling_reads_a_metric(ev: se.Evaluation) -> None:
+    assert ev["NDCG( gain = linear )@2"] == ev["ndcg@2"]
+    for name in ("ndcg@3", "ndcg@{1,2}", "nonsense"):
+        with pytest.raises(InvalidMetricError):
+            ev[name]
+
+
+def test_values_are_a_copy(ev: se.Evaluation) -> None:
+    ev.values("ndcg@2")[:] = 7
+    assert ev.values("ndcg@2")[0] == 1.0
+
+
+def test_a_perfect_list_is_exactly_one() -> None:
+    rng = np.random.default_rng(0)
+    gains = rng.random((50, 40)) * (rng.random((50, 40)) < 0.4)
+    gains[:, 0] = 0.3
+    for k in (1, 7, 40):
+        ev = se.evaluate(
+            se.Rankings.from_scores(gains), csr_matrix(gains), f"ndcg@{k},ndcg(gain=exp)@{k}"
+        )
+        assert set(ev.columns.ravel()) == {1.0}
+
+
+def test_means_do_not_depend_on_the_order_of_users() -> None:
+    rng = np.random.default_rng(1)
+    scores, gains = rng.random((300, 20)), rng.integers(0, 3, (300, 20))
+    order = rng.permutation(300)
+    one = se.evaluate(se.Rankings.from_scores(scores), csr_matrix(gains), ["ndcg@10", "map@5"])
+    two = se.evaluate(
+        se.Rankings.from_scores(scores[order]), csr_matrix(gains[order]), ["ndcg@10", "map@5"]
+    )
+    assert one.mean() == two.mean()
+
+
+def test_explain_one_user(ev: se.Evaluation) -> None:
+    table = ev.explain(1)
+    assert table["rank"].tolist() == [1, 2]
+    assert table["item"].tolist() == [2, 3]
+    assert table["contribution"].sum() == pytest.approx(2 / np.log2(3))
+    missed = ev.explain(2)
+    assert missed["rank"].isna().all()
+    assert missed["item"].tolist() == [0, 1]
+    assert missed["cumulative"].tolist() == [0.0, 0.0]
+    for user in (4, -1, "nobody", None):
+        with pytest.raises(InvalidDataError, match="there is no user"):
+            ev.explain(user)
+
+
+def test_explain_shows_labels() -> None:
+    relevance = se.Relevance.from_csr(GAINS, users=[*"abcd"], items=["w", "x", "y", "z"])
+    ev = se.evaluate(LISTS, relevance, "dcg@2")
+    assert ev.explain("b")["item"].tolist() == ["y", "z"]
+    assert ev.per_user.index.tolist() == [*"abcd"]
+    with pytest.raises(InvalidDataError, match="there is no user 'e'"):
+        ev.explain("e")
+
+
+def test_results_are_written_and_read_back(ev: se.Evaluation, tmp_path: Path) -> None:
+    ev.to_csv(tmp_path / "users.csv")
+    read = pd.read_csv(tmp_path / "users.csv", index_col="user", engine="python")
+    pd.testing.assert_frame_equal(read, ev.per_user, check_index_type=False, check_exact=True)
+    ev.to_parquet(tmp_path / "users.parquet")
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(tmp_path / "users.parquet"), ev.per_user, check_index_type=False
+    )
+    text = ev.to_json(tmp_path / "summary.json")
+    assert (tmp_path / "summary.json").read_text() == text
+    read = json.loads(text)
+    assert read["metrics"]["recall@1"]["mean"] == ev["recall@1"]
+    assert (read["n_users"], read["n_skipped"], read["schema"]) == (3, 1, 1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "summary.json", "users.csv", "users.parquet",
+    ]  # fmt: skip
+
+
+def test_a_file_that_cannot_be_written(ev: se.Evaluation, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="missing"):
+        ev.to_csv(tmp_path / "missing" / "users.csv")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OutputError, match="folder"):
+        ev.to_json(tmp_path / "folder")
+    assert os.listdir(tmp_path) == ["folder"]  # noqa: PTH208
+
+
+def test_an_interrupted_write_leaves_the_old_file(
+    ev: se.Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "users.csv"
+    target.write_text("old")
+
+    def interrupt(self: pd.DataFrame, path: Path) -> None:
+        Path(path).write_text("half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        ev.to_csv(target)
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["users.csv"]
+
+
+def test_repr_is_short() -> None:
+    text = repr(se.evaluate(LISTS, GAINS, "ndcg@{1,2,3},mrr@{1,2,3}"))
+    assert text.startswith("<Evaluation: 3 users, 1 left out; ndcg@1 0.3333, ")
+    assert text.endswith(", and 2 more>")
+
+
+def test_nobody_to_evaluate() -> None:
+    for nothing in (
+        csr_matrix((4, 4)),
+        csr_matrix((0, 4)),
+        csr_matrix(([0.0], ([0], [1])), (4, 4)),
+    ):
+        with pytest.raises(InvalidDataError, match="has a relevant item"):
+            se.evaluate(LISTS if nothing.shape[0] else se.Rankings.from_topk(np.empty((0, 2), int)),
+                        nothing, "ndcg@2")  # fmt: skip
+
+
+def test_gains_too_large_to_sum() -> None:
+    lists = se.Rankings.from_topk([[0, 1, 2], [0, 1, 2]])
+    large = csr_matrix([[1.0, 1.0, 1.0], [1100.0, 1.0, 0.0]])
+    huge = csr_matrix([[1.0, 1.0, 1.0], [1.5e308, 1.5e308, 1.0]])
+    for gains, metric in ((large, "ndcg(gain=exp)@2"), (huge, "ndcg@2"), (huge, "cg@2")):
+        with pytest.raises(InvalidDataError, match="row 1 of the validation matrix: the gains"):
+            se.evaluate(lists, gains, metric)
+    assert se.evaluate(lists, large, "ndcg(gain=binary)@2")["ndcg(gain=binary)@2"] == 1.0
+
+
+@pytest.mark.parametrize("bad", [0, -1, 2.0, "two", True])
+def test_thread_counts_that_are_none(bad: object) -> None:
+    with pytest.raises(InvalidDataError, match="num_threads"):
+        se.evaluate(LISTS, GAINS, "mrr@1", num_threads=bad)
+
+
+def test_no_relevant_is_one_of_two() -> None:
+    with pytest.raises(InvalidDataError, match="'exclude' or 'zero'"):
+        se.evaluate(LISTS, GAINS, "mrr@1", no_relevant="skip")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_threads_change_no_bit_at_scale(threads: int) -> None:
+    rng = np.random.default_rng(2)
+    n_users, n_items = 20_001, 500
+    ids = np.argsort(rng.random((n_users, n_items), np.float32), axis=1)[:, :10]
+    gains = csr_matrix(
+        rng.integers(1, 4, (n_users, n_items)) * (rng.random((n_users, n_items)) < 0.02)
+    )
+    metrics = "ndcg@{1,5,10},ndcg(gain=exp)@10,map@10,arhr(gain=linear)@5,mrr@10"
+    lists = se.Rankings.from_topk(ids, shape=(n_users, n_items))
+    one = se.evaluate(lists, gains, metrics, num_threads=1)
+    many = se.evaluate(lists, gains, metrics, num_threads=threads)
+    assert one.columns.tobytes() == many.columns.tobytes()

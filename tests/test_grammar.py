@@ -1,0 +1,87 @@
+"""Names of metrics and what is said about wrong ones."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparse_eval.errors import InvalidMetricError
+from sparse_eval.metrics import REGISTRY, Metric, parse, parse_metrics
+
+
+@st.composite
+def metrics(draw: st.DrawFn) -> Metric:
+    entry = draw(st.sampled_from(list(REGISTRY.values())))
+    cutoffs = st.integers(1, 1000)
+    cutoff = draw(cutoffs if entry.cutoff_required else st.none() | cutoffs)
+    chosen = {o.name: draw(st.sampled_from(o.values)) for o in entry.options}
+    default = {o.name: o.values[0] for o in entry.options}
+    options = tuple(sorted(item for item in chosen.items() if item not in default.items()))
+    return Metric(entry.name, cutoff, options)
+
+
+@given(metrics())
+def test_a_metric_prints_as_it_is_parsed(metric: Metric) -> None:
+    assert parse(str(metric)) == (metric,)
+    assert parse(f"  {str(metric).upper()} ") == (metric,)
+
+
+@given(st.text(max_size=20))
+def test_any_text_is_parsed_or_refused(text: str) -> None:
+    try:
+        found = parse(text)
+    except InvalidMetricError as error:
+        assert str(error)  # noqa: PT017
+    else:
+        assert parse(",".join(map(str, found))) == found
+
+
+def names(text: str) -> list[str]:
+    return [str(metric) for metric in parse_metrics(text)]
+
+
+def test_lists_braces_and_defaults() -> None:
+    assert names("ndcg@{5,10,20}") == ["ndcg@5", "ndcg@10", "ndcg@20"]
+    assert names("NDCG(gain=EXP)@{1, 2}, mrr") == ["ndcg(gain=exp)@1", "ndcg(gain=exp)@2", "mrr"]
+    assert names("ndcg(gain=linear)@5") == names("ndcg()@5") == ["ndcg@5"]
+    assert names("map(normalizer=min)@5,mrr@5") == ["map(normalizer=min)@5", "mrr@5"]
+    assert [str(m) for m in parse_metrics(["mrr", Metric("mrr"), "MRR"])] == ["mrr"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ndgc@10", "no metric 'ndgc'; did you mean 'ndcg'"),
+        ("qqq", "expected one of arhr, cg, dcg"),
+        ("ndcg@0", "cut-off '0'; expected a whole number of at least 1"),
+        ("ndcg@-1", "cut-off '-1'"),
+        ("ndcg@1.5", "cut-off '1.5'"),
+        ("ndcg@ten", "cut-off 'ten'"),
+        ("ndcg@", "cut-off ''"),
+        ("ndcg@{}", "cut-off ''"),
+        ("ndcg@{5,}", "cut-off ''"),
+        ("ndcg@{5", "cut-off '{5'"),
+        ("ndcg@²", "cut-off '²'"),
+        ("ndcg@9223372036854775808", "cut-off"),
+        ("ndcg(gian=exp)@5", "no option 'gian'; did you mean 'gain'"),
+        ("ndcg(gain=expo)@5", "option 'gain' is 'expo'; did you mean 'exp'"),
+        ("ndcg(gain)@5", "option 'gain' is ''"),
+        ("ndcg(gain=exp,gain=exp)@5", "given twice"),
+        ("mrr(gain=exp)@5", "mrr has no options"),
+        ("precision", "needs one, such as 'precision@10'"),
+        ("ndcg(gain=exp@5", "is no metric"),
+        ("", "is no metric"),
+        ("ndcg@5,", "is no metric"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, says: str) -> None:
+    with pytest.raises(InvalidMetricError) as error:
+        parse_metrics(text)
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize("nothing", [[], (), 5, None, [5], [None]])
+def test_nothing_is_no_metric(nothing: object) -> None:
+    with pytest.raises(InvalidMetricError):
+        parse_metrics(nothing)

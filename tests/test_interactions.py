@@ -1,0 +1,272 @@
+"""Interactions: encoding, decoding, and every guard."""
+
+from __future__ import annotations
+
+import uuid
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparse_eval.datasets import Interactions, load_frame
+from sparse_eval.errors import InvalidDataError
+
+IDS = st.one_of(
+    st.integers(-(2**60), 2**60),
+    st.text(min_size=1, max_size=5).filter(lambda text: text.strip()),
+    st.uuids(),
+)
+EVENTS = st.lists(
+    st.tuples(IDS, IDS, st.floats(0, 1e6), st.integers(-(2**62), 2**62)), min_size=1, max_size=30
+)
+
+
+def frame_of(events):
+    frame = pd.DataFrame(
+        {
+            "user": pd.Series([event[0] for event in events], dtype=object),
+            "item": pd.Series([event[1] for event in events], dtype=object),
+            "value": [event[2] for event in events],
+            "timestamp": np.array([event[3] for event in events], dtype=np.int64),
+        }
+    )
+    # Infer what a user would have: int64 and str columns where they are of one type.
+    return frame.infer_objects()
+
+
+def load(frame, **options):
+    return load_frame(frame, value="value", timestamp="timestamp", **options)
+
+
+@given(EVENTS)
+def test_decoding_gives_back_what_was_encoded(events):
+    result = load(frame_of(events)).to_frame()
+    assert list(zip(*(result[column].tolist() for column in result), strict=True)) == events
+
+
+@given(EVENTS, st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_does_not_matter(events, rng):
+    first = load(frame_of(events))
+    shuffled = list(events)
+    rng.shuffle(shuffled)
+    second = load(frame_of(shuffled))
+    assert first.users.tolist() == second.users.tolist()
+    assert first.items.tolist() == second.items.tolist()
+    one, other = first.matrix(), second.matrix()
+    for name in ("data", "indices", "indptr"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+
+
+@given(EVENTS)
+def test_matrix_is_canonical_and_adds_up(events):
+    interactions = load(frame_of(events))
+    matrix = interactions.matrix()
+    assert matrix.dtype == np.float64
+    assert matrix.has_canonical_format
+    assert matrix.shape == interactions.shape
+    assert matrix.nnz == len({event[:2] for event in events})
+    assert matrix.sum() == pytest.approx(sum(event[2] for event in events))
+
+
+@pytest.mark.parametrize(
+    ("ids", "labels"),
+    [
+        (["b", "a", "B", "é"], ["B", "a", "b", "é"]),
+        (["10", "9", "1"], ["1", "10", "9"]),
+        ([10, 9, -1], [-1, 9, 10]),
+        ([1.5, -2.0, 1.0], [-2.0, 1.0, 1.5]),
+        (np.array([3, 1], dtype=np.uint8), [1, 3]),
+        (np.array([2**64 - 1, 1], dtype=np.uint64), [1, 2**64 - 1]),
+        (pd.array([3, 1], dtype="Int64"), [1, 3]),
+        (pd.Series(["b", "a"], dtype="string"), ["a", "b"]),
+        (pd.Categorical(["b", "a"], categories=["z", "b", "a"]), ["a", "b"]),
+        (["b", 10, "a", 9], [10, 9, "a", "b"]),  # int before str; within a type by text
+        ([("b", 1), ("a", 2)], [("a", 2), ("b", 1)]),
+        ([np.int64(2), "x", np.str_("a")], [2, "a", "x"]),
+        ([2.5, 1, 10], [1, 2.5, 10]),
+        ([True, False], [False, True]),
+    ],
+)
+def test_labels_are_sorted(ids, labels):
+    frame = pd.DataFrame({"user": pd.Series(ids), "item": 0})
+    interactions = load_frame(frame)
+    assert interactions.users.tolist() == labels
+    decoded = interactions.to_frame()["user"].tolist()
+    assert decoded == list(ids)
+
+
+def test_integers_in_an_object_column_are_numbers():
+    column = pd.Series([10, np.int64(9)], dtype=object)
+    assert load_frame(pd.DataFrame({"user": column, "item": 0})).users.dtype == np.int64
+
+
+def test_both_zeros_are_one_id():
+    interactions = load_frame(pd.DataFrame({"user": [-0.0, 0.0], "item": 0}))
+    assert interactions.n_users == 1
+    assert not np.signbit(interactions.users[0])
+
+
+def test_uuids_are_sorted_by_text():
+    ids = [uuid.UUID(int=n) for n in (7, 3, 5)]
+    interactions = load_frame(pd.DataFrame({"user": ids, "item": [str(i) for i in ids]}))
+    assert interactions.users.tolist() == sorted(ids)
+    assert interactions.items.tolist() == sorted(map(str, ids))
+
+
+def test_types_and_sizes():
+    frame = pd.DataFrame({"user": [1, 1, 2], "item": ["x", "y", "x"], "at": [3, 2, 1]})
+    interactions = load_frame(frame, timestamp="at")
+    assert interactions.user_codes.dtype == np.int32
+    assert interactions.item_codes.dtype == np.int32
+    assert interactions.values.dtype == np.float64
+    assert interactions.timestamps.dtype == np.int64
+    assert (len(interactions), interactions.shape) == (3, (2, 2))
+    assert repr(interactions) == "Interactions(2 users × 2 items, 3 events, timestamps)"
+    assert list(interactions.to_frame()) == ["user", "item", "value", "timestamp"]
+
+
+def test_duplicates_are_summed_and_zeros_kept():
+    frame = pd.DataFrame({"user": [1, 1, 2], "item": [5, 5, 6], "value": [0.5, 2.0, 0.0]})
+    matrix = load_frame(frame, value="value").matrix()
+    assert matrix.nnz == 2
+    assert matrix.toarray().tolist() == [[2.5, 0.0], [0.0, 0.0]]
+
+
+def test_nothing_of_the_caller_changes_or_is_shared():
+    frame = pd.DataFrame({"user": [2, 1], "item": [1, 1], "value": [1.0, 2.0], "at": [1, 2]})
+    before = frame.copy()
+    interactions = load_frame(frame, value="value", timestamp="at")
+    interactions.values[:] = 9
+    interactions.timestamps[:] = 9
+    interactions.matrix().data[:] = 9
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_given_labels_fix_the_encoding():
+    frame = pd.DataFrame({"user": ["b"], "item": [7]})
+    interactions = load_frame(frame, users=["c", "b", "a"], items=pd.RangeIndex(10))
+    assert interactions.users.tolist() == ["c", "b", "a"]
+    assert interactions.user_codes.tolist() == [1]
+    assert interactions.shape == (3, 10)
+    assert interactions.matrix().shape == (3, 10)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, "", " ", pd.NA])
+@pytest.mark.parametrize("column", ["user", "item"])
+def test_a_missing_id_is_an_error(column, missing):
+    frame = pd.DataFrame({"user": ["a", "b", "c"], "item": ["x", "y", "z"]}).astype(object)
+    frame.loc[1, column] = missing
+    with pytest.raises(InvalidDataError, match=f"row 1, column '{column}'.*{column} id is missing"):
+        load_frame(frame)
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ([1.0, -1.0], "row 1, column 'value'.*not negative, found -1.0"),
+        ([1.0, np.nan], "row 1, column 'value'"),
+        ([np.inf, 1.0], "row 0, column 'value'.*found inf"),
+        (["1", "x"], "row 1, column 'value'.*found 'x'"),
+        ([1, None], "row 1, column 'value'"),
+        (pd.array([1, None], dtype="Int64"), "row 1, column 'value'"),
+        ([1j, 2j], "column 'value'.*complex"),
+        (pd.to_datetime(["2020-01-01", "2020-01-02"]), "column 'value'.*datetime64"),
+    ],
+)
+def test_a_value_that_is_none_is_an_error(values, fault):
+    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "value": values})
+    with pytest.raises(InvalidDataError, match=fault):
+        load_frame(frame, value="value")
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([5, -7], [5, -7]),
+        (np.array([5, 7], dtype=np.uint8), [5, 7]),
+        (pd.array([5, 7], dtype="Int64"), [5, 7]),
+        ([5.0, 7.0], [5, 7]),
+        (pd.to_datetime(["1970-01-01", "1970-01-02"]), [0, 86400 * 10**9]),
+        (pd.to_datetime(["1970-01-01 01:00+01:00"] * 2), [0, 0]),
+        (pd.to_datetime(["1970-01-01 00:00:01"] * 2).as_unit("s"), [10**9, 10**9]),
+        (pd.Series([pd.Timestamp(5), pd.Timestamp(7)], dtype=object), [5, 7]),
+    ],
+)
+def test_timestamps(times, expected):
+    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "at": times})
+    interactions = load_frame(frame, timestamp="at")
+    assert interactions.timestamps.dtype == np.int64
+    assert interactions.timestamps.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("times", "fault"),
+    [
+        ([1.5, 2.0], "row 0, column 'at'.*finer unit.*found 1.5"),
+        ([1.0, np.nan], "row 1, column 'at'"),
+        ([1.0, np.inf], "row 1, column 'at'"),
+        ([1.0, 2.0**63], "row 1, column 'at'"),
+        (np.array([1, 2**63], dtype=np.uint64), "row 1, column 'at'"),
+        (["2020-01-01", "2020-01-02"], "row 0, column 'at'.*to_datetime"),
+        ([True, False], "row 0, column 'at'"),
+        (pd.to_datetime(["2020-01-01", None]), "row 1, column 'at'"),
+        (pd.to_datetime(["9999-01-01", "2020-01-01"]).as_unit("s"), "column 'at'"),
+        ([1j, 2j], "column 'at'.*complex"),
+    ],
+)
+def test_a_time_that_is_none_is_an_error(times, fault):
+    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "at": times})
+    with pytest.raises(InvalidDataError, match=fault):
+        load_frame(frame, timestamp="at")
+
+
+def test_other_guards():
+    frame = pd.DataFrame({"user": ["a"], "item": [1], "rating": [2.0]})
+    with pytest.raises(InvalidDataError, match=r"expected a pandas.DataFrame, found list"):
+        load_frame([1])
+    with pytest.raises(InvalidDataError, match=r"no column 'ratings'.*did you mean 'rating'\?"):
+        load_frame(frame, value="ratings")
+    with pytest.raises(InvalidDataError, match="no interactions"):
+        load_frame(frame.iloc[:0])
+    with pytest.raises(InvalidDataError, match="'user' is there 2 times"):
+        load_frame(pd.concat([frame, frame], axis=1))
+    with pytest.raises(InvalidDataError, match="row 0, column 'user': 'a' is not one of the 1"):
+        load_frame(frame, users=["b"])
+    with pytest.raises(InvalidDataError, match="row 0, column 'item': .*1.* is not one of"):
+        load_frame(frame, items=["1"])
+    with pytest.raises(InvalidDataError, match="users: the label 'b' is there twice"):
+        load_frame(frame, users=["b", "b"])
+    with pytest.raises(InvalidDataError, match="items: label 1 is missing"):
+        load_frame(frame, items=[1.0, None])
+    with pytest.raises(InvalidDataError, match=r"row 0, column 'user': \[1\].*not hashable"):
+        load_frame(pd.DataFrame({"user": [[1]], "item": [1]}))
+    with pytest.raises(InvalidDataError, match="1 and True are equal but of different types"):
+        load_frame(pd.DataFrame({"user": pd.Series([1, True], dtype=object), "item": 1}))
+    with pytest.raises(InvalidDataError, match="row 0, column 0.*beyond float64"):
+        load_frame(
+            pd.DataFrame({"user": [1, 1], "item": [1, 1], "v": [1e308, 1e308]}), value="v"
+        ).matrix()
+
+
+def test_parts_that_do_not_belong_together_are_errors():
+    codes, values = np.zeros(2, dtype=np.int32), np.ones(2)
+    one, index = np.zeros(1, dtype=np.int32), pd.RangeIndex(1)
+    with pytest.raises(InvalidDataError, match=r"item_codes: expected shape \(2,\)"):
+        Interactions(codes, one, values, None, index, index)
+    with pytest.raises(InvalidDataError, match="timestamps: expected shape"):
+        Interactions(codes, codes, values, one.astype(np.int64), index, index)
+    with pytest.raises(InvalidDataError, match=r"user_codes: expected codes in 0\.\.0"):
+        Interactions(codes + 1, codes, values, None, index, index)
+    assert len(Interactions(codes[:0], codes[:0], values[:0], None, index, index)) == 0
+
+
+def test_sums_do_not_depend_on_the_order_of_the_rows():
+    values = [1e16, 1.0, 1.0, 1.0, 3.3, 0.1]
+    sums = set()
+    for shift in range(len(values)):
+        rotated = values[shift:] + values[:shift]
+        frame = pd.DataFrame({"user": 1, "item": 1, "value": rotated})
+        sums.add(load_frame(frame, value="value").matrix()[0, 0])
+    assert len(sums) == 1

@@ -1,0 +1,357 @@
+"""What `Rankings` and `Relevance` accept, refuse, and leave untouched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval import Rankings, Relevance
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+
+POSITIONS = np.array([[0, 2, 1, 0], [0, 0, 0, 0], [5, 0, 2, 9]])
+GAINS = np.array([[0, 3, 0, 1], [0, 0, 2, 0], [1, 0, 0, 1]])
+METRICS = ["ndcg@3", "dcg", "map@10", "recall@2", "mrr"]
+
+
+def columns(predictions: object, validation: object) -> np.ndarray:
+    return se.evaluate(predictions, validation, METRICS).columns
+
+
+EXPECTED = columns(sparse.csr_matrix(POSITIONS), sparse.csr_matrix(GAINS))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64, np.float32, np.float64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("of", [sparse.csr_matrix, sparse.csr_array])
+def test_any_numeric_dtype_and_index_width(of: type, index: type, dtype: type) -> None:
+    def make(dense: np.ndarray) -> object:
+        matrix = of(dense.astype(dtype))
+        matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
+        return matrix
+
+    assert columns(make(POSITIONS), make(GAINS)).tobytes() == EXPECTED.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["csc", "coo", "lil", "dok", "bsr", "dia"])
+def test_other_sparse_formats_are_converted(kind: str) -> None:
+    found = columns(
+        sparse.csr_matrix(POSITIONS).asformat(kind), sparse.csr_array(GAINS).asformat(kind)
+    )
+    assert found.tobytes() == EXPECTED.tobytes()
+
+
+def test_bool_and_half_precision() -> None:
+    ones = sparse.csr_matrix(GAINS > 0)
+    assert ones.dtype == bool
+    found = columns(sparse.csr_matrix(POSITIONS), ones)
+    expected = columns(sparse.csr_matrix(POSITIONS), ones.astype(float))
+    assert found.tobytes() == expected.tobytes()
+    half = sparse.csr_matrix(GAINS)
+    half.data = half.data.astype(np.float16)
+    assert columns(sparse.csr_matrix(POSITIONS), half).tobytes() == EXPECTED.tobytes()
+
+
+def test_read_only_and_memory_mapped_buffers(tmp_path: Path) -> None:
+    def mapped(dense: np.ndarray, name: str) -> sparse.csr_matrix:
+        matrix = sparse.csr_matrix(dense)
+        for part in ("data", "indices", "indptr"):
+            np.save(tmp_path / f"{name}-{part}.npy", getattr(matrix, part))
+        parts = [
+            np.load(tmp_path / f"{name}-{part}.npy", mmap_mode="r")
+            for part in ("data", "indices", "indptr")
+        ]
+        assert not parts[0].flags.writeable
+        return sparse.csr_matrix(tuple(parts), shape=matrix.shape, copy=False)
+
+    found = columns(mapped(POSITIONS, "positions"), mapped(GAINS, "gains"))
+    assert found.tobytes() == EXPECTED.tobytes()
+
+
+def unsorted(dense: np.ndarray) -> sparse.csr_matrix:
+    matrix = sparse.csr_matrix(dense)
+    for start, stop in zip(matrix.indptr, matrix.indptr[1:], strict=False):
+        matrix.indices[start:stop] = matrix.indices[start:stop][::-1].copy()
+        matrix.data[start:stop] = matrix.data[start:stop][::-1].copy()
+    matrix.has_sorted_indices = False
+    return matrix
+
+
+def test_unsorted_rows_give_the_same_and_stay_unsorted() -> None:
+    positions, gains = unsorted(POSITIONS), unsorted(GAINS)
+    before = [a.copy() for m in (positions, gains) for a in (m.data, m.indices, m.indptr)]
+    assert columns(positions, gains).tobytes() == EXPECTED.tobytes()
+    after = [a for m in (positions, gains) for a in (m.data, m.indices, m.indptr)]
+    assert all((a == b).all() for a, b in zip(before, after, strict=True))
+
+
+def test_spare_room_behind_the_last_row_is_ignored() -> None:
+    matrix = sparse.csr_matrix(GAINS)
+    longer = sparse.csr_matrix(GAINS)
+    longer.data = np.concatenate((matrix.data, [-7]))
+    longer.indices = np.concatenate((matrix.indices, [0])).astype(np.int32)
+    assert columns(sparse.csr_matrix(POSITIONS), longer).tobytes() == EXPECTED.tobytes()
+
+
+def test_explicit_zero_is_not_relevant() -> None:
+    stored = sparse.csr_matrix(([0.0, 2.0], [0, 1], [0, 2]), shape=(1, 3))
+    ev = se.evaluate(Rankings.from_topk([[0, 1]]), stored, ["recall@1", "dcg@1", "precision@2"])
+    assert ev.mean() == {"recall@1": 0.0, "dcg@1": 0.0, "precision@2": 0.5}
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float64])
+@pytest.mark.parametrize("of", ["csr", "coo"])
+def test_repeated_relevance_is_summed(of: str, dtype: type) -> None:
+    pairs = sparse.coo_matrix((np.ones(130, dtype), ([0] * 130, [2] * 130)), shape=(1, 3))
+    if of == "csr":
+        pairs = sparse.csr_matrix((pairs.data, pairs.col, [0, 130]), shape=(1, 3))
+    assert Relevance.from_csr(pairs).gains.tolist() == [130.0]
+
+
+def test_repeated_positions_are_refused() -> None:
+    for matrix in (
+        sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3)),
+        sparse.csr_matrix(([1, 2], [2, 2], [0, 0, 2]), shape=(2, 3)),
+    ):
+        with pytest.raises(InvalidDataError, match="user 1 has item 2 twice"):
+            Rankings.from_positions(matrix)
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (0, "row 1, column 2 is 0; positions are 1-based: add 1"),
+        (-3, "row 1, column 2 is -3"),
+        (1.5, "row 1, column 2 is 1.5"),
+        (np.nan, "row 1, column 2 is nan"),
+        (np.inf, "row 1, column 2 is inf"),
+        (2.0**40, "whole number from 1"),
+    ],
+)
+def test_positions_that_are_none(value: float, says: str) -> None:
+    matrix = sparse.csr_matrix(([1, value], [0, 2], [0, 1, 2]), shape=(2, 3))
+    with pytest.raises(InvalidDataError, match=says):
+        Rankings.from_positions(matrix)
+
+
+def test_a_position_is_taken_once() -> None:
+    for n in (2, 40):  # short rows and long ones are ordered in different ways
+        row = np.arange(1, n + 1)
+        row[-1] = row[0]
+        matrix = sparse.csr_matrix(np.vstack([np.zeros(n), row]))
+        with pytest.raises(InvalidDataError, match="row 1 has position 1 twice"):
+            Rankings.from_positions(matrix)
+
+
+@pytest.mark.parametrize("value", [-1, np.nan, np.inf])
+def test_gains_that_are_none(value: float) -> None:
+    matrix = sparse.csr_matrix(([1, value], [0, 2], [0, 1, 2]), shape=(2, 3))
+    with pytest.raises(InvalidDataError, match=f"row 1, column 2 .* is {float(value)}"):
+        Relevance.from_csr(matrix)
+
+
+def test_a_damaged_csr_is_refused() -> None:
+    def damaged(**parts: list[int]) -> sparse.csr_matrix:
+        matrix = sparse.csr_matrix(GAINS)
+        for part, values in parts.items():
+            setattr(matrix, part, np.array(values, np.int32))
+        return matrix
+
+    with pytest.raises(InvalidDataError, match="row 0 .* column 9, but it has 4"):
+        Relevance.from_csr(damaged(indices=[1, 9, 2, 0, 3]))
+    with pytest.raises(InvalidDataError, match="row 1 are out of order"):
+        Relevance.from_csr(damaged(indptr=[0, 3, 2, 5]))
+    with pytest.raises(InvalidDataError, match="not a CSR"):
+        Relevance.from_csr(damaged(indptr=[0, 2, 3, 50]))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "says"),
+    [
+        (GAINS, "is a ndarray; expected a scipy sparse matrix"),
+        ([[1]], "is a list"),
+        (sparse.csr_matrix(GAINS).astype(complex), "holds complex128"),
+        (sparse.coo_array(np.array([1, 2])), "expected users × items"),
+    ],
+)
+def test_what_is_no_matrix_of_numbers(matrix: object, says: str) -> None:
+    for make in (Rankings.from_positions, Relevance.from_csr):
+        with pytest.raises(InvalidDataError, match=says):
+            make(matrix)
+
+
+def test_threshold() -> None:
+    relevance = Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=2)
+    assert relevance.n_relevant.tolist() == [1, 1, 0]
+    for bad in (0, -1, np.nan, np.inf, True):
+        with pytest.raises(InvalidDataError, match="threshold"):
+            Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=bad)
+
+
+@given(
+    st.integers(1, 8).flatmap(
+        lambda n: st.lists(st.lists(st.integers(0, n - 1), unique=True), min_size=1, max_size=5)
+    )
+)
+def test_positions_survive_the_way_there_and_back(lists: list[list[int]]) -> None:
+    k = max(map(len, lists))
+    ids = np.array([row + [-1] * (k - len(row)) for row in lists]).reshape(len(lists), k)
+    matrix = Rankings.from_topk(ids, shape=(len(lists), 8)).to_positions()
+    assert matrix.has_canonical_format
+    back = Rankings.from_positions(matrix).to_positions()
+    assert (back != matrix).nnz == 0
+    for user, row in enumerate(lists):
+        assert matrix[user].toarray().ravel()[row].tolist() == list(range(1, len(row) + 1))
+
+
+def test_lists_longer_than_a_machine_word_may_not_repeat_either() -> None:
+    ids = np.arange(200)[None, :]
+    assert Rankings.from_topk(ids).lengths.tolist() == [200]
+    repeated = ids.copy()
+    repeated[0, 150] = 64
+    with pytest.raises(InvalidDataError, match="user 0 has item 64 twice"):
+        Rankings.from_topk(repeated)
+
+
+def test_padding_keeps_the_positions_behind_it() -> None:
+    rankings = Rankings.from_topk([[-1, 3, -1]], users=[2], shape=(4, 5))
+    assert rankings.to_positions().toarray()[2].tolist() == [0, 0, 0, 2, 0]
+    assert rankings.lengths.tolist() == [0, 0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("ids", "users", "shape", "says"),
+    [
+        ([[0, 1], [2, 2]], None, None, "user 1 has item 2 twice"),
+        ([[0, 7]], None, (1, 5), r"ids\[0, 1\] \(user 0\) is 7, but there are 5 items"),
+        ([[0, -2]], None, None, r"ids\[0, 1\] \(user 0\) is -2"),
+        ([[0.0, 1.0]], None, None, "expected a two-dimensional"),
+        ([0, 1], None, None, "expected a two-dimensional"),
+        ([[0, 1], [2]], None, None, "expected a two-dimensional"),
+        ([[0]], [0, 1], None, "users has 2 entries, but ids has 1 lists"),
+        ([[0], [1]], [3, 3], None, "user 3 has 2 lists"),
+        ([[0]], [4], (4, 4), r"users\[0\] is 4, but there are 4 users"),
+        ([[0]], [-1], (4, 4), r"users\[0\] is -1"),
+        ([[0]], None, (1,), "shape is"),
+        ([[0]], None, (1, 2.5), "shape is"),
+        ([[0]], None, (1, 2**40), "at most"),
+        (np.array([[2**40]], np.uint64), None, None, "at most"),
+    ],
+)
+def test_lists_that_are_none(ids: object, users: object, shape: object, says: str) -> None:
+    with pytest.raises(InvalidDataError, match=says):
+        Rankings.from_topk(ids, users, shape)
+
+
+def test_the_caller_s_ids_are_not_changed_nor_kept() -> None:
+    ids = np.array([[2, 1], [0, -1]], np.int32)
+    rankings = Rankings.from_topk(ids)
+    ids[:] = 3
+    assert rankings.items.tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "says"),
+    [
+        ([[1.0, np.nan]], {}, "row 0, column 1 is nan"),
+        ([[1.0, -np.inf]], {}, "seen="),
+        (sparse.csr_matrix([[1.0, np.inf]]), {}, "row 0, column 1 is inf"),
+        ([1.0], {}, "expected a users × items array"),
+        ([["a"]], {}, "expected a users × items array"),
+        ([[1.0]], {"k": 0}, "k is 0"),
+        ([[1.0]], {"k": 1.5}, "k is 1.5"),
+        ([[1.0]], {"ties": "random"}, "ties is 'random'"),
+        ([[1.0]], {"seen": sparse.csr_matrix((2, 1))}, "must agree"),
+        (sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1]))), {}, "item 1 twice"),
+    ],
+)
+def test_scores_that_are_none(scores: object, options: dict[str, object], says: str) -> None:
+    with pytest.raises(InvalidDataError, match=says):
+        Rankings.from_scores(scores, **options)
+
+
+def test_an_explicit_zero_score_is_a_candidate() -> None:
+    stored = sparse.csr_matrix(([0.0, -1.0], [2, 0], [0, 2]), shape=(1, 4))
+    assert Rankings.from_scores(stored).items.tolist() == [2, 0]
+
+
+def test_no_candidates_at_all() -> None:
+    lists = Rankings.from_scores(np.zeros((2, 3)), seen=sparse.csr_matrix(np.ones((2, 3))))
+    assert lists.lengths.tolist() == [0, 0]
+    assert Rankings.from_scores(np.empty((0, 3))).shape == (0, 3)
+
+
+def test_frames_are_matched_by_label() -> None:
+    truth = pd.DataFrame({"user": ["b", "a", "a"], "item": [30, 10, 20], "clicks": [1, 2, 1]})
+    lists = pd.DataFrame(
+        {"user": ["z", "b", "b", "a", "a"], "item": [10, 99, 30, 20, 10], "rank": [1, 1, 2, 1, 2]}
+    )
+    relevance = Relevance.from_frame(truth, gain="clicks")
+    ev = se.evaluate(Rankings.from_frame(lists, rank="rank"), relevance, ["mrr@5", "cg@1"])
+    assert ev.per_user.loc["a"].tolist() == [1.0, 1.0]
+    assert ev.per_user.loc["b"].tolist() == [0.5, 0.0]
+    assert (ev.n_users, ev.n_skipped) == (2, 1)  # nothing is known of z
+    assert ev.explain("b")["item"].tolist() == [99, 30]
+    scored = lists.assign(score=-lists["rank"])
+    assert (
+        se.evaluate(Rankings.from_frame(scored, score="score"), relevance, ["mrr@5", "cg@1"]).mean()
+        == ev.mean()
+    )
+
+
+def test_frames_that_are_none() -> None:
+    df = pd.DataFrame({"user": ["a", "a"], "item": ["x", "x"], "rank": [1, 2], "text": ["p", "q"]})
+    with pytest.raises(InvalidDataError, match="exactly one of rank= and score="):
+        Rankings.from_frame(df)
+    with pytest.raises(InvalidDataError, match="user 'a' has item 'x' twice"):
+        Rankings.from_frame(df, rank="rank")
+    with pytest.raises(InvalidDataError, match="no column 'ranks'.*did you mean 'rank'"):
+        Rankings.from_frame(df, rank="ranks")
+    with pytest.raises(InvalidDataError, match="expected numbers"):
+        Rankings.from_frame(df, rank="text")
+    with pytest.raises(InvalidDataError, match="row 1"):
+        Relevance.from_frame(df.assign(gain=[1, -1]), gain="gain")
+    with pytest.raises(InvalidDataError, match="row 1"):
+        Relevance.from_frame(df.assign(user=["a", None]))
+    with pytest.raises(InvalidDataError, match="DataFrame"):
+        Relevance.from_frame({"user": [1]})
+
+
+def test_labels_must_fit() -> None:
+    matrix = sparse.csr_matrix(GAINS)
+    with pytest.raises(InvalidDataError, match="2 labels; the matrix has 3"):
+        Relevance.from_csr(matrix, users=["a", "b"])
+    with pytest.raises(InvalidDataError, match="label 'a' twice"):
+        Relevance.from_csr(matrix, users=["a", "b", "a"])
+    with pytest.raises(InvalidDataError, match="label both sides"):
+        se.evaluate(
+            Rankings.from_topk([[0]] * 4), Relevance.from_csr(matrix, users=[*"abc"]), "mrr@1"
+        )
+
+
+def test_shapes_are_padded_never_cut() -> None:
+    lists = Rankings.from_topk([[7, 1]])  # item 7 is outside of the validation matrix
+    ev = se.evaluate(lists, sparse.csr_matrix(GAINS), ["mrr@2", "recall@2"])
+    assert ev.values("mrr@2").tolist() == [0.5, 0.0, 0.0]  # users without lists count 0
+    assert ev.n_without_list == 2
+    more = Rankings.from_topk([[1]] * 5)
+    ev = se.evaluate(more, sparse.csr_matrix(GAINS), "mrr@1")
+    assert (ev.n_users, ev.n_skipped) == (3, 2)
+
+
+def test_ties_average_has_no_positions_and_few_metrics() -> None:
+    lists = Rankings.from_scores([[1.0, 1.0]], ties="average")
+    with pytest.raises(InvalidDataError, match="certain positions"):
+        lists.to_positions()
+    with pytest.raises(InvalidMetricError, match=r"mrr@1 has no expectation"):
+        se.evaluate(lists, sparse.csr_matrix([[1, 0]]), ["ndcg@1", "mrr@1"])
+    assert (
+        se.evaluate(lists, sparse.csr_matrix([[1, 0]]), "dcg").explain(0)["discount"].tolist()
+        == [pytest.approx((1 + 1 / np.log2(3)) / 2)] * 2
+    )

@@ -1,0 +1,178 @@
+"""Examples worked by hand, or by another library, in the texts that define the metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.metrics import ndcg_score
+
+import sparse_eval as se
+
+
+def of_gains(gains: Sequence[float], metric: str) -> float:
+    """Evaluate one list whose ranks have these gains, the user having no other relevant item."""
+    lists = se.Rankings.from_topk([list(range(len(gains)))])
+    return se.evaluate(lists, csr_matrix([gains]), metric)[metric]
+
+
+@pytest.mark.parametrize(
+    ("gains", "dcg", "idcg", "ndcg"),
+    [((3, 2, 3, 0, 1), 6.149, 6.323, 0.972), ((3, 1, 0, 2, 0), 4.492, 4.762, 0.943)],
+)
+def test_graded_gains(gains: tuple[int, ...], dcg: float, idcg: float, ndcg: float) -> None:
+    assert of_gains(gains, "dcg@5") == pytest.approx(dcg, abs=1e-3)
+    assert of_gains(gains, "idcg@5") == pytest.approx(idcg, abs=1e-3)
+    assert of_gains(gains, "ndcg@5") == pytest.approx(ndcg, abs=5e-4)
+
+
+def test_groceries() -> None:
+    milk, eggs, bread, cheese = range(4)
+    lists = se.Rankings.from_topk([[eggs, cheese, milk, bread]])
+    ev = se.evaluate(lists, csr_matrix([[1, 1, 1, 0]]), ["dcg@3", "idcg@3", "ndcg@3"])
+    assert ev["dcg@3"] == 1.5
+    assert ev["idcg@3"] == pytest.approx(2.131, abs=5e-4)
+    assert ev["ndcg@3"] == pytest.approx(0.704, abs=5e-4)
+
+
+def test_recall_of_four_relevant_items() -> None:
+    a, b, c, d, x, y, z = range(7)
+    relevant = csr_matrix(([1] * 4, ([0] * 4, [a, b, c, d])), shape=(1, 7))
+    assert (
+        se.evaluate(se.Rankings.from_topk([[a, x, y, c, z]]), relevant, "recall@5")["recall@5"]
+        == 0.5
+    )
+
+
+def test_reciprocal_rank_of_four_users() -> None:
+    # first hits at 3, 1, 3 and none
+    relevant = csr_matrix(np.eye(4, 5)[[2, 0, 2, 4 - 1]])
+    lists = se.Rankings.from_topk([[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2]], shape=(4, 5))
+    assert se.evaluate(lists, relevant, "mrr@3")["mrr@3"] == pytest.approx(0.417, abs=5e-4)
+
+
+def test_average_precision() -> None:
+    assert of_gains((1, 0, 0, 1, 1, 0), "map@6") == pytest.approx(0.7, rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "idcg"), [(10, 4.543559), (14, 4.543559), (8, 3.953465)])
+def test_ideal_gain_of_binary_relevance(n: int, idcg: float) -> None:
+    assert of_gains([1] * n, "idcg@10") == pytest.approx(idcg, abs=5e-7)
+
+
+PURCHASES = [
+    [0, 1, 14, 15], [8, 24, 30], [0, 3, 39, 40], [17, 18, 19, 27], [31, 32, 36],
+    [1, 2, 8], [18, 30, 49], [0, 1, 9, 39], [42, 45], [3, 15, 17, 27],
+]  # fmt: skip
+
+
+def bought() -> np.ndarray:
+    matrix = np.zeros((10, 50))
+    for user, items in enumerate(PURCHASES):
+        matrix[user, items] = 1
+    return matrix
+
+
+def scenario(name: str) -> np.ndarray:
+    """Scores of a model of that quality: where they overlap, it errs."""
+    truth = bought()
+    if name == "perfect":
+        return truth
+    if name == "inverted":
+        return 1 - truth
+    rng = np.random.default_rng(42)
+    hit_range, miss_range, boosted, boost_range = {
+        "excellent": ((0.60, 0.90), (0.50, 0.70), 2, (0.65, 0.85)),
+        "good": ((0.40, 0.65), (0.25, 0.50), 3, (0.55, 0.75)),
+        "mediocre": ((0.40, 0.70), (0.25, 0.65), 0, (0, 1)),
+        "poor": ((0.37, 0.65), (0.35, 0.65), 0, (0, 1)),
+        "random": ((0, 1), (0, 1), 0, (0, 1)),
+    }[name]
+    shape = truth.shape
+    scores = np.where(truth == 1, rng.uniform(*hit_range, shape), rng.uniform(*miss_range, shape))
+    for user in range(len(scores)):
+        wrong = rng.choice(np.flatnonzero(truth[user] == 0), boosted, replace=False)
+        scores[user, wrong] = rng.uniform(*boost_range, boosted)
+    return scores
+
+
+@pytest.mark.parametrize("k", [1, 3, 5, 10, 50])
+@pytest.mark.parametrize(
+    "name", ["perfect", "inverted", "excellent", "good", "mediocre", "poor", "random"]
+)
+def test_scenarios_equal_scikit_learn(name: str, k: int) -> None:
+    truth, scores = bought(), scenario(name)
+    for rounded in (scores, scores.round(1)):  # rounding ties most of them
+        lists = se.Rankings.from_scores(rounded, ties="average")
+        found = se.evaluate(lists, csr_matrix(truth), f"ndcg@{k}")[f"ndcg@{k}"]
+        assert found == pytest.approx(ndcg_score(truth, rounded, k=k), abs=1e-12)
+    if name in ("perfect", "inverted") and k <= 10:
+        assert found == (1.0 if name == "perfect" else 0.0)
+
+
+def test_graded_ties_equal_scikit_learn() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 4, (40, 30)) * (rng.random((40, 30)) < 0.3)
+    truth[:, 0] = 1
+    scores = rng.integers(0, 6, (40, 30))
+    for k in (1, 5, 30):
+        lists = se.Rankings.from_scores(scores, k=k, ties="average")
+        found = se.evaluate(lists, csr_matrix(truth), f"ndcg@{k}")[f"ndcg@{k}"]
+        assert found == pytest.approx(ndcg_score(truth, scores, k=k), abs=1e-12)
+
+
+PYTREC_EVAL = {
+    **{f"P_{k}": f"precision@{k}" for k in (5, 10, 20)},
+    **{f"recall_{k}": f"recall@{k}" for k in (5, 10, 20)},
+    **{f"ndcg_cut_{k}": f"ndcg@{k}" for k in (5, 10, 20)},
+    **{f"map_cut_{k}": f"map@{k}" for k in (10, 20)},
+    **{f"success_{k}": f"hit_rate@{k}" for k in (1, 5, 10)},
+    "recip_rank": "mrr",
+}
+RECTOOLS = {
+    "hit@20": "hit_rate@20",
+    "precision@20": "precision@20",
+    "recall@20": "recall@20",
+    "ndcg@20 divide_by_achievable=True": "ndcg@20",
+    "mrr@20": "mrr@20",
+    "map@20": "map@20",
+}
+IMPLICIT = {"ndcg": "ndcg(gain=binary)@20", "map (divided by min(K,|R|))": "map(normalizer=min)@20"}
+
+
+def gowalla_expectations(folder: Path) -> dict[str, float]:
+    """What other libraries found on Gowalla, by our name of the same metric."""
+    expected = json.loads((folder / "expected.json").read_text())
+    tables = (
+        ("pytrec-eval-terrier 0.5.11", PYTREC_EVAL),
+        ("rectools 0.19.0", RECTOOLS),
+        ("implicit 0.7.3 ranking_metrics_at_k K=20", IMPLICIT),
+    )
+    return {ours: expected[of][theirs] for of, names in tables for theirs, ours in names.items()}
+
+
+def test_real_lists_equal_other_libraries(gowalla: Path) -> None:
+    expected = gowalla_expectations(gowalla)
+    _, validation = se.datasets.load_adjacency(gowalla / "train.txt", gowalla / "test.txt")
+    with np.load(gowalla / "als64_top20.npz", allow_pickle=False) as lists:
+        rankings = se.Rankings.from_topk(lists["ids"], lists["users"], validation.shape)
+    ev = se.evaluate(rankings, validation.matrix(), list(expected))
+    for name, value in expected.items():
+        assert ev[name] == pytest.approx(value, abs=1e-12), name
+
+
+@pytest.mark.slow
+def test_real_checkpoint_equals_other_libraries(gowalla: Path) -> None:
+    expected = gowalla_expectations(gowalla)
+    # a list of 20 cannot have its first hit beyond; the model's would be as long as the catalogue
+    expected["mrr@20"] = expected.pop("mrr")
+    train, validation = se.datasets.load_adjacency(gowalla / "train.txt", gowalla / "test.txt")
+    ev = se.evaluate_model(
+        gowalla / "als64.npz", train.matrix(), validation.matrix(), list(expected)
+    )
+    for name, value in expected.items():
+        assert ev[name] == pytest.approx(value, abs=1e-12), name
