@@ -123,19 +123,31 @@ def _compute(
     n_users = len(relevance.indptr) - 1
     cutoffs = np.array(sorted({metric.k for metric in metrics}), np.int64)
     exponential = any(metric.arguments.get("gain") == "exp" for metric in metrics)
+    binary = relevance.binary
     last_positions = rankings.last_positions
     deepest = max(
         int(rankings.lengths.max(initial=0)),
         0 if last_positions is None else int(last_positions.max(initial=0)),
         int(np.diff(relevance.indptr).max(initial=0)),
     )
-    discounts = _discounts(min(int(cutoffs[-1]), deepest))
+    tables = _discounts(min(int(cutoffs[-1]), deepest))
     columns = np.empty((len(metrics), n_users))
     n_relevant = np.empty(n_users, np.int64)
 
+    # A thread takes a buffer and gives it back: a fresh one for every block would cost more in
+    # page faults than the sweep itself.
+    buffers: list[NDArray[np.float64]] = []
+    n_sums = len(NAMES) * len(cutoffs)
+    formulas = [(metric.k, metric.definition.formula, metric.arguments) for metric in metrics]
+
     def work(first: int, last: int) -> None:
         size = last - first
-        table = np.zeros((len(NAMES), len(cutoffs), size))
+        try:
+            buffer = buffers.pop()
+        except IndexError:
+            buffer = np.empty(n_sums * min(block, n_users))
+        table = buffer[: n_sums * size].reshape(len(NAMES), len(cutoffs), size)
+        table.fill(0.0)
         first_hit = np.zeros(size, np.int64)
         mine = slice(first, last)
         bounds = slice(first, last + 1)
@@ -143,9 +155,10 @@ def _compute(
         relevant = (relevance.indptr[bounds], relevance.items, relevance.gains)
         sums = (table, n_relevant[mine])
         if last_positions is None:
-            sweep(*lists, *relevant, cutoffs, discounts, exponential, *sums, first_hit)
+            sweep(*lists, *relevant, binary, cutoffs, *tables, exponential, *sums, first_hit)
         else:
-            sweep_tied(*lists, last_positions, *relevant, cutoffs, discounts, exponential, *sums)
+            tied = (*lists, last_positions, *relevant)
+            sweep_tied(*tied, binary, cutoffs, *tables, exponential, *sums)
         _check_finite(table, first)
         at = {
             int(k): Statistics(
@@ -157,9 +170,9 @@ def _compute(
             for cut, k in enumerate(cutoffs)
         }
         with np.errstate(divide="ignore", invalid="ignore"):  # users without relevant items
-            for row, metric in enumerate(metrics):
-                values = metric.definition.formula(at[metric.k], **metric.arguments)
-                columns[row, first:last] = values
+            for row, (k, formula, arguments) in enumerate(formulas):
+                columns[row, mine] = formula(at[k], **arguments)
+        buffers.append(buffer)
 
     for_blocks(work, n_users, num_threads, block)
     return columns, n_relevant
@@ -178,18 +191,22 @@ def _check_finite(table: NDArray[np.float64], first_user: int) -> None:
             )
 
 
-def _discounts(deepest: int) -> NDArray[np.float64]:
-    """Return an array whose entry r is 1 / log2(r + 1), for every rank r up to `deepest`."""
-    return _discount_table(max(1024, 1 << deepest.bit_length()))
+def _discounts(deepest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return 1 / log2(r + 1) for every rank r up to `deepest` at least, and their running sums.
+
+    Entry r belongs to rank r, and to the ranks from 1 to r.
+    """
+    return _discount_tables(max(1024, 1 << deepest.bit_length()))
 
 
 @lru_cache(maxsize=8)
-def _discount_table(size: int) -> NDArray[np.float64]:
+def _discount_tables(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     # math.log2, not np.log2: NumPy picks another routine on processors with wider vectors, whose
     # last bit may differ.
-    table = np.array([0.0] + [1.0 / math.log2(rank + 1) for rank in range(1, size)])
-    table.flags.writeable = False
-    return table
+    single = np.array([0.0] + [1.0 / math.log2(rank + 1) for rank in range(1, size)])
+    sums = np.cumsum(single)
+    single.flags.writeable = sums.flags.writeable = False
+    return single, sums
 
 
 def _align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from .errors import InvalidDataError
-from .kernels.lists import check_rows, order_by_position, pack_top_k, rank_scores
+from .kernels.lists import check_rows, check_top_k, order_by_position, rank_scores
 from .parallel import for_blocks
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ __all__ = ["Rankings", "Relevance", "canonical_csr", "positive_int"]
 
 Ties = Literal["item", "average"]
 _MAX_ITEMS = np.iinfo(np.int32).max
+
+#: Rows checked at once: a check is so quick that for fewer a pool of threads costs more.
+_CHECKED_ROWS = 50_000
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -112,46 +115,45 @@ class Rankings:
                 f"users has {len(rows)} entries, but ids has {len(table)} lists; give one user "
                 "for each list"
             )
-        n_users, n_items = _shape(
-            shape,
-            default=(
-                int(rows.max(initial=-1)) + 1,
-                int(table.max(initial=-1)) + 1,
-            ),
-        )
+        if shape is None:
+            shape = (int(rows.max(initial=-1)) + 1, int(table.max(initial=-1)) + 1)
+        n_users, n_items = _shape(shape)
         if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
             bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
             raise InvalidDataError(
                 f"users[{bad}] is {rows[bad]}, but there are {n_users} users (0 to {n_users - 1})"
             )
-        padded = table.size > 0 and table.min() < 0
-        counts = np.zeros(n_users, np.int64)
-        counts[rows] = np.count_nonzero(table != -1, axis=1) if padded else table.shape[1]
-        given = np.bincount(rows, minlength=n_users)
-        if given.max(initial=0) > 1:
-            user = int(given.argmax())
-            places = np.flatnonzero(rows == user)[:2].tolist()
-            raise InvalidDataError(
-                f"user {user} has {given[user]} lists (rows {places[0]} and {places[1]} of ids); "
-                "expected one list for each user"
-            )
-        indptr = _indptr(counts)
-        items = np.empty(indptr[-1], np.int32)
-        positions = np.empty(indptr[-1], np.int32)
+        ascending = bool((rows[1:] > rows[:-1]).all())
+        if not ascending:
+            order = np.argsort(rows, kind="stable")
+            _check_users_once(rows, order)
 
-        def pack(first: int, last: int, fault: NDArray[np.int64]) -> None:
-            pack_top_k(first, last, table, rows, n_items, indptr, items, positions, fault)
+        def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
+            check_top_k(first, last, table, n_items, fault)
 
-        fault = _run_checked(pack, len(table))
+        fault = _run_checked(check, len(table))
         if fault is not None:
             kind, row, column = fault
             item = int(table[row, column])
             if kind == 1:
-                raise InvalidDataError(
-                    f"ids[{row}, {column}] (user {rows[row]}) is {item}, but there are {n_items} "
-                    f"items (0 to {n_items - 1}, and -1 for padding)"
-                )
-            _raise_duplicate(rows[row], item)
+                _raise_duplicate(rows[row], item)
+            raise InvalidDataError(
+                f"ids[{row}, {column}] (user {rows[row]}) is {item}, but there are {n_items} "
+                f"items (0 to {n_items - 1}, and -1 for padding)"
+            )
+        if not ascending:
+            table, rows = table[order], rows[order]
+        n_lists, k = table.shape
+        items = np.ascontiguousarray(table, np.int32).reshape(-1)
+        positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)
+        counts = np.zeros(n_users, np.int64)
+        if table.size and table.min() < 0:
+            held = items >= 0
+            counts[rows] = held.reshape(table.shape).sum(axis=1)
+            items, positions = items[held], positions[held]
+        else:
+            counts[rows] = k
+        indptr = _indptr(counts)
         return cls((n_users, n_items), indptr, items, positions, _last(indptr, positions))
 
     @classmethod
@@ -415,6 +417,8 @@ class Relevance:
         Item ids, ascending within a row.
     gains : ndarray of float64
         At least 0. An item with gain 0 is known to be not relevant.
+    binary : bool
+        Whether every gain is 1.
     users, items_index : pandas.Index or None
         Labels of rows and columns, where they are known.
     """
@@ -423,6 +427,7 @@ class Relevance:
     indptr: NDArray[np.int64]
     items: NDArray[np.int32]
     gains: NDArray[np.float64]
+    binary: bool = False
     users: pd.Index[Any] | None = None
     items_index: pd.Index[Any] | None = None
 
@@ -465,23 +470,26 @@ class Relevance:
         """
         csr = canonical_csr(matrix, "the validation matrix", sum_duplicates=True)
         gains = csr.data.astype(np.float64, copy=False)
-        valid = np.isfinite(gains) & (gains >= 0)
-        if not valid.all():
-            entry = int(np.flatnonzero(~valid)[0])
+        least, most = (gains.min(), gains.max()) if len(gains) else (1.0, 1.0)
+        if not (least >= 0 and most < np.inf):  # a NaN is neither
+            entry = int(np.flatnonzero(~(np.isfinite(gains) & (gains >= 0)))[0])
             row, column = _place(csr, entry)
             raise InvalidDataError(
                 f"the gain in row {row}, column {column} of the validation matrix is "
                 f"{gains[entry]}; expected a finite number of at least 0"
             )
+        binary = bool(least == most == 1.0)
         if threshold is not None:
             if isinstance(threshold, bool) or not 0 < threshold < np.inf:
                 raise InvalidDataError(f"threshold is {threshold!r}; expected a number above 0")
             gains = np.where(gains >= threshold, gains, 0.0)
+            binary = binary and threshold <= 1.0
         return cls(
             csr.shape,
             csr.indptr.astype(np.int64, copy=False),
             _int32(csr.indices),
             np.ascontiguousarray(gains),
+            binary,
             _labels(users, csr.shape[0], "users"),
             _labels(items, csr.shape[1], "items"),
         )
@@ -566,33 +574,39 @@ def canonical_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
     if sum_duplicates and matrix.format != "csr":
         matrix = matrix.astype(np.float64)  # bool and int8 would overflow in the sum
     csr = matrix.tocsr()
-    if len(csr.indices) != len(csr.data) or csr.indptr[-1] > len(csr.indices):
-        raise InvalidDataError(f"{name} is not a CSR: its indptr ends beyond its data")
-    state, row, entry = check_rows(csr.indptr, csr.indices, csr.shape[1])
-    if state == 3:
+    if csr.indptr[0] != 0 or len(csr.indices) != len(csr.data):
+        raise InvalidDataError(f"{name} is not a CSR: its parts do not fit together")
+    kind, row, entry = _check_rows(csr) or (0, 0, 0)
+    if kind == 3:
         raise InvalidDataError(f"{name} is not a CSR: the bounds of row {row} are out of order")
-    if state == 2:
+    if kind == 2:
         raise InvalidDataError(
             f"row {row} of {name} names column {csr.indices[entry]}, but it has "
             f"{csr.shape[1]} columns"
         )
-    if state == 1:
-        csr = sparse.csr_matrix((csr.data, csr.indices, csr.indptr), shape=csr.shape, copy=True)
+    n_stored = csr.indptr[-1]  # the arrays may be longer than what indptr covers
+    if kind == 1 or n_stored < len(csr.data):
+        parts = (csr.data[:n_stored], csr.indices[:n_stored], csr.indptr)
+        csr = sparse.csr_matrix(parts, shape=csr.shape, copy=True)
+    if kind == 1:
         csr.sort_indices()
         if sum_duplicates:
             csr = csr.astype(np.float64)
             csr.sum_duplicates()
-        else:
-            state, row, entry = check_rows(csr.indptr, csr.indices, csr.shape[1])
-            if state:
-                _raise_duplicate(row, csr.indices[entry])
-    n_stored = csr.indptr[-1]  # arrays may be longer than what indptr covers
-    csr = sparse.csr_matrix(
-        (csr.data[:n_stored], csr.indices[:n_stored], csr.indptr), shape=csr.shape, copy=False
-    )
+        elif fault := _check_rows(csr):
+            _raise_duplicate(fault[1], csr.indices[fault[2]])
     if csr.data.dtype == np.float16 or csr.data.dtype.itemsize > 8:
-        csr.data = csr.data.astype(np.float64)
+        csr = csr.astype(np.float64)
     return csr
+
+
+def _check_rows(csr: Any) -> tuple[int, int, int] | None:
+    """Return (kind, row, entry) of what `check_rows` finds worst."""
+
+    def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
+        check_rows(first, last, csr.indptr, csr.indices, csr.shape[1], fault)
+
+    return _run_checked(check, csr.shape[0])
 
 
 def _check_pairs_once(matrix: Any, users: Any = None, items: Any = None) -> None:
@@ -604,6 +618,17 @@ def _check_pairs_once(matrix: Any, users: Any = None, items: Any = None) -> None
         _raise_duplicate(
             row if users is None else repr(users[row]),
             column if items is None else repr(items[column]),
+        )
+
+
+def _check_users_once(rows: NDArray[np.int64], order: NDArray[np.intp]) -> None:
+    ordered = rows[order]
+    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(repeated):
+        first, second = order[repeated[0]], order[repeated[0] + 1]
+        raise InvalidDataError(
+            f"user {rows[first]} has two lists (rows {first} and {second} of ids); expected one "
+            "list for each user"
         )
 
 
@@ -639,7 +664,10 @@ def _int32(indices: NDArray[Any]) -> NDArray[np.int32]:
 def _run_checked(
     work: Callable[[int, int, NDArray[np.int64]], None], total: int
 ) -> tuple[int, int, int] | None:
-    """Run a checking kernel over blocks and return the fault of the first row that has one."""
+    """Run a checking kernel over blocks of rows.
+
+    Returns (kind, row, place) of a fault of the highest kind, the first of them, or None.
+    """
     faults: list[tuple[int, int, int]] = []
 
     def block(first: int, last: int) -> None:
@@ -648,8 +676,8 @@ def _run_checked(
         if fault[0]:
             faults.append((int(fault[0]), int(fault[1]), int(fault[2])))
 
-    for_blocks(block, total)
-    return min(faults, key=lambda fault: fault[1]) if faults else None
+    for_blocks(block, total, block=_CHECKED_ROWS)
+    return min(faults, key=lambda fault: (-fault[0], fault[1])) if faults else None
 
 
 def _integers(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.integer[Any]]:
@@ -665,9 +693,10 @@ def _integers(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.integ
             f"{name} is an array of {array.dtype} with shape {array.shape}; expected a {wanted} "
             "array of integers"
         )
-    if array.dtype.kind == "u" and array.size and array.max() > _MAX_ITEMS:
+    if array.dtype == np.uint64 and array.size and array.max() > _MAX_ITEMS:
         raise InvalidDataError(f"{name} holds {array.max()}; expected at most {_MAX_ITEMS}")
-    return np.ascontiguousarray(array)
+    # Two dtypes are enough: a kernel is compiled for each that it meets.
+    return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
 
 
 def positive_int(value: object, name: str) -> int:
@@ -677,9 +706,7 @@ def positive_int(value: object, name: str) -> int:
     return int(value)
 
 
-def _shape(shape: tuple[int, int] | None, default: tuple[int, int]) -> tuple[int, int]:
-    if shape is None:
-        return default
+def _shape(shape: tuple[int, int]) -> tuple[int, int]:
     if len(shape) != 2 or any(
         isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0 for n in shape
     ):

@@ -87,7 +87,7 @@ class Evaluation:
         Returns
         -------
         ndarray of float64, shape (n_users,)
-            NaN for a user that is left out. A copy.
+            NaN for a user that is left out. Read-only.
 
         Raises
         ------
@@ -99,7 +99,8 @@ class Evaluation:
             raise InvalidMetricError(
                 f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"
             )
-        column: NDArray[np.float64] = self.columns[self.metrics.index(found[0])].copy()
+        column: NDArray[np.float64] = self.columns[self.metrics.index(found[0])]
+        column.flags.writeable = False
         return column
 
     def __getitem__(self, name: str | Metric) -> float:

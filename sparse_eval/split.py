@@ -153,7 +153,8 @@ class Holdout:
         path = folder / "labels.npz"
         with (
             reading_npz(path, "labels saved by Holdout.save"),
-            np.load(path, allow_pickle=False) as arrays,
+            path.open("rb") as file,
+            np.load(file, allow_pickle=False) as arrays,
         ):
             labels = {name: pd.Index(arrays[name].tolist()) for name in arrays.files}
         try:

@@ -66,8 +66,11 @@ def test_any_spelling_reads_a_metric(ev: se.Evaluation) -> None:
             ev[name]
 
 
-def test_values_are_a_copy(ev: se.Evaluation) -> None:
-    ev.values("ndcg@2")[:] = 7
+def test_values_cannot_be_changed(ev: se.Evaluation) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        ev.values("ndcg@2")[:] = 7
+    frame = ev.per_user
+    frame.loc[0, "ndcg@2"] = 7
     assert ev.values("ndcg@2")[0] == 1.0
 
 

@@ -212,7 +212,7 @@ def test_timestamps(times, expected):
         (["2020-01-01", "2020-01-02"], "row 0, column 'at'.*to_datetime"),
         ([True, False], "row 0, column 'at'"),
         (pd.to_datetime(["2020-01-01", None]), "row 1, column 'at'"),
-        (pd.to_datetime(["9999-01-01", "2020-01-01"]).as_unit("s"), "column 'at'"),
+        (np.array(["9999-01-01", "2020-01-01"], dtype="datetime64[s]"), "column 'at'"),
         ([1j, 2j], "column 'at'.*complex"),
     ],
 )

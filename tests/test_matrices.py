@@ -235,7 +235,7 @@ def test_padding_keeps_the_positions_behind_it() -> None:
         ([0, 1], None, None, "expected a two-dimensional"),
         ([[0, 1], [2]], None, None, "expected a two-dimensional"),
         ([[0]], [0, 1], None, "users has 2 entries, but ids has 1 lists"),
-        ([[0], [1]], [3, 3], None, "user 3 has 2 lists"),
+        ([[0], [1]], [3, 3], None, "user 3 has two lists"),
         ([[0]], [4], (4, 4), r"users\[0\] is 4, but there are 4 users"),
         ([[0]], [-1], (4, 4), r"users\[0\] is -1"),
         ([[0]], None, (1,), "shape is"),
@@ -249,11 +249,13 @@ def test_lists_that_are_none(ids: object, users: object, shape: object, says: st
         Rankings.from_topk(ids, users, shape)
 
 
-def test_the_caller_s_ids_are_not_changed_nor_kept() -> None:
-    ids = np.array([[2, 1], [0, -1]], np.int32)
-    rankings = Rankings.from_topk(ids)
-    ids[:] = 3
-    assert rankings.items.tolist() == [2, 1, 0]
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint32])
+def test_lists_of_users_in_any_order(dtype: type) -> None:
+    ids = np.array([[2, 1], [0, 3]], dtype)
+    ids.flags.writeable = False
+    rankings = Rankings.from_topk(ids, users=[5, 1])
+    assert rankings.items.tolist() == [0, 3, 2, 1]
+    assert rankings.to_positions().toarray()[[5, 1]].tolist() == [[0, 2, 1, 0], [1, 0, 0, 2]]
 
 
 @pytest.mark.parametrize(

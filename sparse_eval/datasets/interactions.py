@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sparse_eval.datasets.coordinates import canonical_csr
-from sparse_eval.datasets.labels import check_labels, encode
+from sparse_eval.datasets.labels import at, check_labels, encode
 from sparse_eval.errors import InvalidDataError
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def column_of(df: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
 def _fault(column: pd.Series[Any], fine: NDArray[np.bool_], expected: str) -> InvalidDataError:
     row = int(np.argmin(fine))
     return InvalidDataError(
-        f"row {row}, column {column.name!r}: expected {expected}, found {column.iloc[row]!r}"
+        f"row {row}, column {column.name!r}: expected {expected}, found {at(column, row)!r}"
     )
 
 
@@ -269,8 +269,8 @@ def _timestamps(column: pd.Series[Any]) -> NDArray[np.int64]:
         raise _fault(column, ~missing, expected)
     if pd.api.types.infer_dtype(column) in ("datetime64", "datetime", "date"):
         try:
-            dates = pd.to_datetime(column, utc=True).dt.tz_localize(None)
-            return dates.to_numpy(dtype="datetime64[ns]").astype(np.int64)
+            dates = pd.to_datetime(column, utc=True).dt.tz_localize(None).dt.as_unit("ns")
+            return dates.to_numpy().astype(np.int64)
         except (ValueError, TypeError) as error:  # includes dates outside 1677..2262
             raise InvalidDataError(f"column {column.name!r}: {error}") from error
     if pd.api.types.is_integer_dtype(column.dtype):

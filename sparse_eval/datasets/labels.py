@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["check_labels", "encode", "sort_labels", "text_labels", "vocabulary"]
+__all__ = ["at", "check_labels", "encode", "sort_labels", "text_labels", "vocabulary"]
 
 # Leading zeros and plus signs would be lost in an int64: '007' and '7' are different ids.
 _INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,17})", re.ASCII)
@@ -58,6 +58,11 @@ def sort_labels(labels: pd.Index[Any]) -> tuple[pd.Index[Any], NDArray[np.intp]]
     places = np.empty(len(order), dtype=np.intp)
     places[order] = np.arange(len(order))
     return result, places
+
+
+def at(column: pd.Series[Any], row: int) -> object:
+    """Return one value of a column as Python writes it: 1.5, not np.float64(1.5)."""
+    return column.iloc[[row]].tolist()[0]
 
 
 def check_labels(labels: pd.Index[Any] | Sequence[Hashable], role: str) -> pd.Index[Any]:
@@ -114,7 +119,7 @@ def encode(
         if outside.any():
             row = int(np.argmax(outside))
             raise InvalidDataError(
-                f"row {row}, column {column.name!r}: {column.iloc[row]!r} is not one of the "
+                f"row {row}, column {column.name!r}: {at(column, row)!r} is not one of the "
                 f"{len(index):,} given {role}s ({index.dtype} labels); leave the row out or add "
                 "the label"
             )
@@ -129,7 +134,7 @@ def _blank(label: str) -> bool:
 
 def _missing(column: pd.Series[Any], row: int, role: str) -> InvalidDataError:
     return InvalidDataError(
-        f"row {row}, column {column.name!r}: the {role} id is missing ({column.iloc[row]!r}); "
+        f"row {row}, column {column.name!r}: the {role} id is missing ({at(column, row)!r}); "
         "every interaction needs one"
     )
 

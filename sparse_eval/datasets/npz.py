@@ -85,8 +85,12 @@ def load_npz(path: str | Path) -> Interactions:
 
 def read_sparse(path: Path) -> Any:
     """Return the CSR, CSC or COO matrix of a file, or raise `InvalidFileError`."""
-    with reading_npz(path, "a matrix saved by scipy.sparse.save_npz"):
-        matrix = sparse.load_npz(path)
+    # Opened here, because on a damaged file NumPy leaves open what it opened itself.
+    with (
+        reading_npz(path, "a matrix saved by scipy.sparse.save_npz"),
+        path.open("rb") as file,
+    ):
+        matrix = sparse.load_npz(file)
     if matrix.format not in ("csr", "csc", "coo"):
         raise InvalidFileError(f"expected CSR, CSC or COO, found {matrix.format}", path)
     return matrix

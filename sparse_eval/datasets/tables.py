@@ -321,10 +321,9 @@ def _read_fast(data: bytes, layout: _Layout) -> pd.DataFrame | None:
         return None
     # Ids and values are read as text: no id is taken for a number or for missing, and each
     # distinct value is parsed once, by the same function as line by line.
-    dtypes = {
-        place: "int64" if role == "timestamp" else "str" for role, place in layout.places.items()
-    }
-    if len(dtypes) < len(layout.places):
+    dtypes = {place: "str" for role, place in layout.places.items() if role != "timestamp"}
+    usecols = sorted(set(layout.places.values()))
+    if len(usecols) < len(layout.places):
         return None
     try:
         table = pd.read_csv(
@@ -333,17 +332,18 @@ def _read_fast(data: bytes, layout: _Layout) -> pd.DataFrame | None:
             header=None,
             index_col=False,
             skiprows=layout.n_header,
-            usecols=sorted(dtypes),
+            usecols=usecols,
             dtype=dtypes,
             na_filter=False,
             quoting=csv.QUOTE_NONE,
             engine="c",
+            low_memory=False,
         )
-        if len(table) != len(separators):
-            return None
         columns: dict[str, Any] = {}
         for role, place in layout.places.items():
             if role == "timestamp":
+                if table[place].dtype != np.int64:  # dates, or floats, which lose digits
+                    return None
                 columns[role] = table[place].to_numpy()
                 continue
             codes, distinct = pd.factorize(table[place])
@@ -425,11 +425,13 @@ def _value(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    number = _number(text)
-    if abs(number) < 2.0**63 and number.is_integer():
-        # float64 has 53 bits: the digits themselves count, where there are nothing but digits
-        digits = text.strip()
-        return int(digits) if digits.lstrip("+-").isdecimal() else int(number)
+    try:
+        result = 2**63 if "_" in text else int(text)
+    except ValueError:  # 1e9 and 1.0 are whole numbers too
+        number = _number(text)
+        result = int(number) if number.is_integer() else 2**63
+    if -(2**63) <= result < 2**63:
+        return result
     raise MalformedLineError(f"expected a whole number as timestamp, found {text!r}")
 
 

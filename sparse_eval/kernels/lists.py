@@ -13,103 +13,80 @@ if TYPE_CHECKING:
 
 
 @kernel
-def check_rows(indptr: Array, indices: Array, n_columns: int) -> tuple[int, int, int]:
-    """Say whether the rows of a CSR are in order.
+def check_rows(
+    first: int, last: int, indptr: Array, indices: Array, n_columns: int, fault: Array
+) -> None:
+    """Look for rows of a CSR that are out of order.
 
-    Returns (state, row, entry): state 0 when every row ascends strictly, 1 when a row is unsorted
-    or holds a column twice, 2 when `entry` lies outside the columns, 3 when the row's bounds do.
-    Only the worst is told, and its first place.
+    Writes (kind, row, entry) of the first fault of the worst kind to `fault`: kind 1 is a row
+    that is unsorted or holds a column twice, 2 an entry outside of the columns, 3 a row whose
+    bounds lie outside of the data or cross.
     """
-    state = 0
-    bad_row = 0
-    bad_entry = 0
-    if len(indptr) == 0 or indptr[0] != 0:
-        return 3, 0, 0
-    for row in range(len(indptr) - 1):
+    for row in range(first, last):
         start = indptr[row]
         stop = indptr[row + 1]
-        if stop < start or stop > len(indices):
-            return 3, row, start
+        if start < 0 or stop < start or stop > len(indices):
+            fault[0] = 3
+            fault[1] = row
+            fault[2] = start
+            return
         previous = -1
         for entry in range(start, stop):
             column = indices[entry]
             if column < 0 or column >= n_columns:
-                return 2, row, entry
-            if column <= previous and state == 0:
-                state = 1
-                bad_row = row
-                bad_entry = entry
+                fault[0] = 2
+                fault[1] = row
+                fault[2] = entry
+                return
+            if column <= previous and fault[0] == 0:
+                fault[0] = 1
+                fault[1] = row
+                fault[2] = entry
             previous = column
-    return state, bad_row, bad_entry
 
 
 @kernel
-def first_repeat(values: Array, n: int) -> int:
-    """Index of the first value that stands earlier in ``values[:n]`` too, or -1."""
-    bits = np.uint64(0)
-    clash = False
-    for i in range(n):
-        bit = np.uint64(1) << np.uint64(values[i] & 63)
-        if bits & bit:
-            clash = True
-            break
-        bits |= bit
-    if not clash:  # all different modulo 64: the usual case for a short list
-        return -1
-    if n > 64:  # comparing all pairs would be quadratic
-        ordered = np.sort(values[:n])
+def first_repeat(ids: Array) -> int:
+    """Index of the first id that stands before it too, or -1; -1 may stand anywhere."""
+    if len(ids) > 64:  # comparing all pairs would be quadratic
+        ordered = np.sort(ids)
         repeated = False
-        for i in range(1, n):
-            if ordered[i] == ordered[i - 1]:
+        for i in range(1, len(ordered)):
+            if ordered[i] == ordered[i - 1] and ordered[i] != -1:
                 repeated = True
-                break
         if not repeated:
             return -1
-    for i in range(1, n):
-        for j in range(i):
-            if values[i] == values[j]:
-                return i
+    bits = np.uint64(0)
+    for i in range(len(ids)):
+        bit = np.uint64(1) << np.uint64(ids[i] & 63)
+        if bits & bit and ids[i] != -1:  # an id before is the same modulo 64: look which
+            for j in range(i):
+                if ids[i] == ids[j]:
+                    return i
+        bits |= bit
     return -1
 
 
 @kernel
-def pack_top_k(
-    first: int,
-    last: int,
-    ids: Array,
-    rows: Array,
-    n_items: int,
-    indptr: Array,
-    items: Array,
-    positions: Array,
-    fault: Array,
-) -> None:
-    """Copy the lists ``ids[first:last]`` to their rows of a CSR, checking every id.
+def check_top_k(first: int, last: int, ids: Array, n_items: int, fault: Array) -> None:
+    """Look for an id that cannot be in its list, -1 being padding.
 
-    `indptr` bounds each row. On a fault, writes (kind, list, column) to `fault` and stops; kind 1
-    is an id outside the items, 2 an id that stands in its list twice.
+    On a fault, writes (kind, list, column) to `fault` and stops; kind 1 is an id that stands in
+    its list twice, 2 an id outside of the items.
     """
     k = ids.shape[1]
     for i in range(first, last):
-        entry = indptr[rows[i]]
-        start = entry
         for column in range(k):
-            item = ids[i, column]
-            if item == -1:
-                continue
-            if item < 0 or item >= n_items:
-                fault[0] = 1
+            if ids[i, column] < -1 or ids[i, column] >= n_items:
+                fault[0] = 2
                 fault[1] = i
                 fault[2] = column
                 return
-            items[entry] = item
-            positions[entry] = column + 1
-            entry += 1
-        repeat = first_repeat(items[start:entry], entry - start)
+        repeat = first_repeat(ids[i])
         if repeat >= 0:
-            fault[0] = 2
+            fault[0] = 1
             fault[1] = i
-            fault[2] = positions[start + repeat] - 1
+            fault[2] = repeat
             return
 
 

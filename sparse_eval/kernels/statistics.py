@@ -48,6 +48,15 @@ def find(items: Array, start: int, stop: int, item: int) -> int:
 
 
 @kernel
+def longest_row(indptr: Array) -> int:
+    """Return the largest number of entries of a row."""
+    longest = 0
+    for row in range(len(indptr) - 1):
+        longest = max(longest, indptr[row + 1] - indptr[row])
+    return longest
+
+
+@kernel
 def ideal_order(gains: Array, start: int, stop: int, ideal: Array) -> int:
     """Write the positive gains of a row to `ideal`, largest first, and return their number."""
     n = 0
@@ -59,7 +68,7 @@ def ideal_order(gains: Array, start: int, stop: int, ideal: Array) -> int:
                 sorted_downward = False
             ideal[n] = gain
             n += 1
-    if sorted_downward:  # always so for binary relevance, which is the common case
+    if sorted_downward:
         return n
     if n <= 32:
         for i in range(1, n):
@@ -77,29 +86,36 @@ def ideal_order(gains: Array, start: int, stop: int, ideal: Array) -> int:
 @kernel
 def sum_ideal(
     user: int,
-    ideal: Array,
     n: int,
+    ideal: Array,
+    binary: bool,
     cutoffs: Array,
     discounts: Array,
+    discount_sums: Array,
     exponential: bool,
     table: Array,
 ) -> None:
-    """Write the ideal discounted gains of `user` at every cut-off."""
+    """Write the ideal discounted gains of `user`, who has `n` relevant items, at every cut-off."""
+    if binary:  # sums of discounts, the same for everybody
+        for cut in range(len(cutoffs)):
+            total = discount_sums[min(n, cutoffs[cut])]
+            table[5, cut, user] = total
+            table[6, cut, user] = total
+            table[7, cut, user] = total
+        return
     linear = 0.0
     raised = 0.0
-    binary = 0.0
     rank = 1
     for cut in range(len(cutoffs)):
         while rank <= n and rank <= cutoffs[cut]:
             discount = discounts[rank]
             linear += ideal[rank - 1] * discount
-            binary += discount
             if exponential:
                 raised += (2.0 ** ideal[rank - 1] - 1.0) * discount
             rank += 1
         table[5, cut, user] = linear
         table[6, cut, user] = raised
-        table[7, cut, user] = binary
+        table[7, cut, user] = discount_sums[rank - 1]
 
 
 @kernel
@@ -110,8 +126,10 @@ def sweep(
     relevant_indptr: Array,
     relevant_items: Array,
     gains: Array,
+    binary: bool,
     cutoffs: Array,
     discounts: Array,
+    discount_sums: Array,
     exponential: bool,
     table: Array,
     n_relevant: Array,
@@ -120,24 +138,22 @@ def sweep(
     """Write the statistics of a block of users.
 
     The two `indptr` bound the block's users only. Lists are in the order of their positions,
-    relevant items in the order of their ids, cut-offs ascend, ``discounts[r]`` belongs to rank r.
-    `table` is (statistics, cut-offs, users) and zero on entry; `first_hit` stays 0 for a user
-    without a hit.
+    relevant items in the order of their ids; `binary` says that every gain is 1, which spares
+    reading and sorting them. Cut-offs ascend, ``discounts[r]`` belongs to rank r and
+    ``discount_sums[r]`` to the ranks 1 to r. `table` is (statistics, cut-offs, users) and zero on
+    entry; `first_hit` stays 0 for a user without a hit.
     """
-    longest = 0
-    for user in range(len(list_indptr) - 1):
-        longest = max(longest, relevant_indptr[user + 1] - relevant_indptr[user])
-    ideal = np.empty(longest, np.float64)
+    ideal = np.empty(0 if binary else longest_row(relevant_indptr), np.float64)
     n_cutoffs = len(cutoffs)
 
     for user in range(len(list_indptr) - 1):
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
-        n = ideal_order(gains, start, stop, ideal)
+        n = stop - start if binary else ideal_order(gains, start, stop, ideal)
         n_relevant[user] = n
         if n == 0:
             continue
-        sum_ideal(user, ideal, n, cutoffs, discounts, exponential, table)
+        sum_ideal(user, n, ideal, binary, cutoffs, discounts, discount_sums, exponential, table)
 
         # A bit for the lowest and one for the next six bits of each id: most recommended items
         # are not relevant, and these say so without the binary search, whose branches nobody can
@@ -204,8 +220,10 @@ def sweep_tied(
     relevant_indptr: Array,
     relevant_items: Array,
     gains: Array,
+    binary: bool,
     cutoffs: Array,
     discounts: Array,
+    discount_sums: Array,
     exponential: bool,
     table: Array,
     n_relevant: Array,
@@ -217,19 +235,16 @@ def sweep_tied(
     b, those beyond the cut-off counting 0 (McSherry and Najork, 2008). Only the gain statistics
     have an expectation of this form; the others stay zero.
     """
-    longest = 0
-    for user in range(len(list_indptr) - 1):
-        longest = max(longest, relevant_indptr[user + 1] - relevant_indptr[user])
-    ideal = np.empty(longest, np.float64)
+    ideal = np.empty(0 if binary else longest_row(relevant_indptr), np.float64)
 
     for user in range(len(list_indptr) - 1):
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
-        n = ideal_order(gains, start, stop, ideal)
+        n = stop - start if binary else ideal_order(gains, start, stop, ideal)
         n_relevant[user] = n
         if n == 0:
             continue
-        sum_ideal(user, ideal, n, cutoffs, discounts, exponential, table)
+        sum_ideal(user, n, ideal, binary, cutoffs, discounts, discount_sums, exponential, table)
         for entry in range(list_indptr[user], list_indptr[user + 1]):
             found = find(relevant_items, start, stop, list_items[entry])
             if found < 0 or gains[found] <= 0.0:

@@ -1,0 +1,375 @@
+"""Splits: nothing lost, nothing twice, nothing leaked; and every guard."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from sparse_eval import split
+from sparse_eval.datasets import Interactions, load_adjacency, synthetic
+from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+
+EVENTS = st.lists(
+    st.tuples(
+        st.integers(0, 5),
+        st.integers(0, 6),
+        st.sampled_from([0.0, 0.1, 0.7, 1.0, 3.0]),
+        st.integers(0, 9),
+    ),
+    min_size=1,
+    max_size=50,
+)
+SPLITS = {
+    "random": split.random,
+    "random half": lambda data: split.random(data, fraction=0.5, seed=3, min_interactions=3),
+    "random nearly all": lambda data: split.random(data, fraction=0.999),
+    "leave_k_out": lambda data: split.leave_k_out(data, k=2),
+    "last_n": lambda data: split.last_n(data, n=2),
+    "temporal": lambda data: split.temporal(data, fraction=0.3),
+    "k_fold": lambda data: list(split.k_fold(data, k=3)),
+}
+
+
+def interactions_of(events):
+    frame = pd.DataFrame(events, columns=["user", "item", "value", "timestamp"])
+    return Interactions.from_frame(frame, value="value", timestamp="timestamp")
+
+
+def pairs(matrix):
+    coo = matrix.tocoo()
+    return set(zip(coo.row.tolist(), coo.col.tolist(), strict=True))
+
+
+def holdouts_of(name, data):
+    """Return the holdouts; none where `temporal` rightly finds no cut."""
+    try:
+        result = SPLITS[name](data)
+    except InvalidDataError:
+        assert name == "temporal"
+        return []
+    return result if isinstance(result, list) else [result]
+
+
+def assert_same(one, other):
+    for name in ("data", "indices", "indptr"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    assert one.shape == other.shape
+
+
+@pytest.mark.parametrize("name", SPLITS)
+@given(events=EVENTS)
+def test_the_parts_are_the_whole(name, events):
+    data = interactions_of(events)
+    whole = data.matrix()
+    for holdout in holdouts_of(name, data):
+        train, validation = holdout.train, holdout.validation
+        for part in (train, validation):
+            assert isinstance(part, sparse.csr_matrix)
+            assert part.dtype == np.float64
+            assert part.shape == whole.shape
+            assert part.has_canonical_format
+        assert not pairs(train) & pairs(validation)
+        assert pairs(train) | pairs(validation) == pairs(whole)  # explicit zeros included
+        assert (train + validation != whole).nnz == 0
+        if name != "temporal":
+            assert (np.diff(train.indptr) >= 1).all()
+        assert holdout.users is data.users
+        assert holdout.items is data.items
+
+
+@pytest.mark.parametrize("name", SPLITS)
+@given(events=EVENTS, rng=st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_does_not_matter(name, events, rng):
+    shuffled = list(events)
+    rng.shuffle(shuffled)
+    first = holdouts_of(name, interactions_of(events))
+    second = holdouts_of(name, interactions_of(shuffled))
+    for one, other in zip(first, second, strict=True):
+        assert_same(one.train, other.train)
+        assert_same(one.validation, other.validation)
+
+
+@given(EVENTS)
+def test_sizes(events):
+    data = interactions_of(events)
+    sizes = np.diff(data.matrix().indptr)
+
+    def held(holdout):
+        return np.diff(holdout.validation.indptr).tolist()
+
+    expected = [min(round(0.4 * size), size - 1) for size in sizes.tolist()]
+    assert held(split.random(data, fraction=0.4)) == expected
+    expected = [min(round(0.4 * n), n - 1) if n >= 4 else 0 for n in sizes.tolist()]
+    assert held(split.random(data, fraction=0.4, min_interactions=4)) == expected
+    expected = [2 if size > 2 else 0 for size in sizes]
+    assert held(split.leave_k_out(data, k=2)) == expected
+    assert held(split.last_n(data, n=2)) == expected
+
+
+@given(EVENTS, st.integers(2, 9))
+def test_every_pair_is_in_one_fold(events, k):
+    data = interactions_of(events)
+    folds = list(split.k_fold(data, k=k))
+    assert len(folds) == k
+    whole = data.matrix()
+    sizes = np.diff(whole.indptr)
+    held = np.array([np.diff(fold.validation.indptr) for fold in folds])
+    assert (held.sum(axis=0) == np.where(sizes > 1, sizes, 0)).all()
+    assert (held.max(axis=0) - held.min(axis=0) <= 1).all()
+    together = [pair for fold in folds for pair in pairs(fold.validation)]
+    assert len(together) == len(set(together))
+
+
+def test_folds_are_balanced_over_users():
+    matrix = sparse.csr_matrix(np.ones((1000, 3)))
+    sizes = [fold.validation.nnz for fold in split.k_fold(matrix, k=5)]
+    assert sum(sizes) == 3000
+    assert max(sizes) - min(sizes) < 150
+
+
+@given(EVENTS)
+def test_last_n_holds_out_what_was_met_last(events):
+    data = interactions_of(events)
+    first = {}
+    for user, item, _, time in events:
+        first[user, item] = min(time, first.get((user, item), time))
+    holdout = split.last_n(data, n=2)
+    expected = set()
+    for user in data.users:
+        met = sorted((time, item) for (who, item), time in first.items() if who == user)
+        if len(met) > 2:
+            expected |= {(user, item) for _, item in met[-2:]}
+    found = {(data.users[row], data.items[column]) for row, column in pairs(holdout.validation)}
+    assert found == expected
+
+
+@given(EVENTS, st.integers(0, 9))
+def test_temporal_holds_out_what_was_met_after_the_cut(events, at):
+    data = interactions_of(events)
+    first = {}
+    for user, item, _, time in events:
+        first[user, item] = min(time, first.get((user, item), time))
+    expected = {pair for pair, time in first.items() if time >= at}
+    if not expected or len(expected) == len(first):
+        with pytest.raises(InvalidDataError, match=f"at: the cut {at} leaves one side empty"):
+            split.temporal(data, at=at)
+        return
+    holdout = split.temporal(data, at=at)
+    found = {(data.users[row], data.items[column]) for row, column in pairs(holdout.validation)}
+    assert found == expected
+
+
+def test_temporal_fraction():
+    frame = pd.DataFrame({"user": 1, "item": range(10), "at": [0, 1, 2, 3, 4, 5, 6, 7, 7, 9]})
+    data = Interactions.from_frame(frame, timestamp="at")
+    assert split.temporal(data, fraction=0.4).validation.nnz == 4
+    assert split.temporal(data).validation.nnz == 3  # two share the time of the cut
+    assert split.temporal(data, fraction=0.01).validation.nnz == 1
+
+
+def test_seeds():
+    data = synthetic(200, 300, 4000)
+    for function in (split.random, split.leave_k_out):
+        first, second, other = (function(data, seed=seed) for seed in (5, 5, 6))
+        assert_same(first.validation, second.validation)
+        assert (first.validation != other.validation).nnz > 0
+    folds = [next(iter(split.k_fold(data, seed=seed))).validation for seed in (5, 5, 6)]
+    assert_same(folds[0], folds[1])
+    assert (folds[0] != folds[2]).nnz > 0
+    split.random(data, seed=2**200)  # any size
+
+
+def test_the_draw_of_a_user_does_not_depend_on_others():
+    matrix = synthetic(200, 300, 4000).matrix()
+    others = matrix.copy()
+    others.data[others.indptr[100] :: 2] = 0
+    others.eliminate_zeros()
+    for function in (split.random, split.leave_k_out):
+        one, other = function(matrix).validation, function(others).validation
+        assert_same(one[:100], other[:100])
+        assert not np.array_equal(one.indices, other.indices)
+
+
+def test_each_item_has_the_same_chance():
+    held = split.leave_k_out(sparse.csr_matrix(np.ones((20_000, 5)))).validation
+    counts = np.bincount(held.indices, minlength=5)
+    assert (abs(counts - 4000) < 5 * np.sqrt(4000 * 0.8)).all()
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok"])
+@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array])
+def test_matrices(kind, make):
+    matrix = make([[1, 2, 3, 0], [0, 4, 0, 0], [0, 0, 0, 0]]).asformat(kind)
+    before = matrix.toarray()
+    holdout = split.leave_k_out(matrix)
+    assert holdout.users is None
+    assert holdout.items is None
+    assert (holdout.train.nnz, holdout.validation.nnz) == (3, 1)
+    assert ((holdout.train + holdout.validation).toarray() == before).all()
+    assert (matrix.toarray() == before).all()
+
+
+def test_duplicates_in_matrices_are_one_pair():
+    matrix = sparse.coo_matrix(([1.0, 2.0, 0.0], ([0, 0, 0], [1, 1, 0])), shape=(1, 2))
+    holdout = split.leave_k_out(matrix)
+    assert holdout.train.nnz == holdout.validation.nnz == 1
+    assert (holdout.train + holdout.validation).toarray().tolist() == [[0, 3]]
+    assert matrix.nnz == 3
+
+
+def test_whatever_has_a_matrix():
+    class Log:
+        def matrix(self):
+            return sparse.csr_matrix([[1, 1]])
+
+    assert split.leave_k_out(Log()).validation.nnz == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "fault"),
+    [
+        *[
+            (function, {"fraction": fraction}, "fraction: expected a number between 0 and 1")
+            for function in (split.random, split.temporal)
+            for fraction in (0, 1, -0.1, 1.5, np.nan, "0.2", True)
+        ],
+        *[(split.leave_k_out, {"k": k}, "k: expected a whole") for k in (0, -1, 1.0, "1", True)],
+        *[(split.last_n, {"n": n}, "n: expected a whole number of at least 1") for n in (0, 1.5)],
+        *[(split.k_fold, {"k": k}, "k: expected a whole number of at least 2") for k in (1, 2.0)],
+        *[
+            (function, {"seed": seed}, "seed: expected a whole number of at least 0")
+            for function in (split.random, split.leave_k_out, split.k_fold)
+            for seed in (-1, 0.5, None)
+        ],
+        (split.random, {"min_interactions": 0}, "min_interactions: expected"),
+        (split.temporal, {"at": 1.5}, "at: expected a whole number"),
+        (split.temporal, {"at": 5, "fraction": 0.2}, "at and fraction: expected one of them"),
+    ],
+)
+def test_options(function, options, fault):
+    data = interactions_of([(0, 0, 1.0, 0), (0, 1, 1.0, 1)])
+    with pytest.raises(InvalidDataError, match=fault):
+        function(data, **options)
+
+
+def test_input_that_cannot_be_divided():
+    matrix = sparse.csr_matrix([[1, 1]])
+    undated = Interactions.from_frame(pd.DataFrame({"user": [1], "item": [1]}))
+    for function in (split.last_n, split.temporal):
+        for data in (matrix, undated):
+            with pytest.raises(InvalidDataError, match=f"{function.__name__} needs .*timestamps"):
+                function(data)
+    for data in (np.ones((2, 2)), None, [[1]]):
+        with pytest.raises(InvalidDataError, match="expected Interactions or a scipy sparse"):
+            split.random(data)
+    with pytest.raises(InvalidDataError, match="row 0, column 1: the value is -1"):
+        split.random(sparse.csr_matrix([[1, -1]]))
+    outside = sparse.csr_matrix([[1, 1]])
+    outside.indices[1] = 7
+    with pytest.raises(InvalidDataError, match="the matrix is damaged"):
+        split.random(outside)
+
+
+# ------------------------------------------------------------------------------ Holdout
+
+
+@pytest.mark.parametrize(
+    ("users", "items"),
+    [
+        (pd.Index(["a", "é"]), pd.Index([7, 2**40, -1])),
+        (pd.RangeIndex(2), pd.Index(["", "x y", "z" * 50])),
+        (None, pd.Index(["1", "2", "3"])),
+        (None, None),
+    ],
+)
+def test_save_and_load(tmp_path, users, items):
+    matrix = sparse.csr_matrix(([1.0, 0.0, 0.1], ([0, 0, 1], [0, 2, 1])), shape=(2, 3))
+    parts = split.leave_k_out(matrix)
+    holdout = split.Holdout(parts.train, parts.validation, users, items)
+    folder = tmp_path / "new" / "folder"
+    for _ in range(2):  # and over what is there
+        holdout.save(folder)
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "labels.npz",
+        "train.npz",
+        "validation.npz",
+    ]
+    loaded = split.Holdout.load(str(folder))
+    assert_same(loaded.train, holdout.train)
+    assert_same(loaded.validation, holdout.validation)
+    for one, other in ((loaded.users, users), (loaded.items, items)):
+        assert (one is None) == (other is None)
+        assert one is None or one.equals(other)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Index([1.5, 2.5]),
+        pd.Index(["a", 1], dtype=object),
+        pd.Index(["a\0", "b"]),
+        pd.Index([1, 2**64 - 1], dtype=np.uint64),
+        pd.to_datetime(["2020-01-01", "2020-01-02"]),
+    ],
+)
+def test_labels_that_cannot_be_saved(tmp_path, labels):
+    matrix = sparse.csr_matrix([[1, 1], [1, 1]])
+    holdout = split.Holdout(matrix, matrix, users=labels)
+    with pytest.raises(InvalidDataError, match=r"users: only labels .*map\(str\)"):
+        holdout.save(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_parts_that_do_not_belong_together():
+    matrix = sparse.csr_matrix([[1.0, 1.0]])
+    with pytest.raises(InvalidDataError, match=r"train has shape \(1, 2\), validation \(2, 1\)"):
+        split.Holdout(matrix, matrix.T.tocsr())
+    with pytest.raises(InvalidDataError, match="items: expected 2 labels, found 1"):
+        split.Holdout(matrix, matrix, items=pd.Index([1]))
+    assert repr(split.Holdout(matrix, matrix)) == (
+        "Holdout(1 users × 2 items, 2 train + 2 validation pairs)"
+    )
+
+
+def test_folders_that_cannot_be_written_or_read(tmp_path):
+    holdout = split.leave_k_out(sparse.csr_matrix([[1, 1]]))
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="file"):
+        holdout.save(tmp_path / "file" / "folder")
+    (tmp_path / "taken" / "train.npz").mkdir(parents=True)
+    with pytest.raises(OutputError, match=r"train.npz"):
+        holdout.save(tmp_path / "taken")
+    assert [file.name for file in (tmp_path / "taken").iterdir()] == ["train.npz"]
+
+    folder = tmp_path / "good"
+    with pytest.raises(InvalidFileError, match=r"train.npz: there is no such file"):
+        split.Holdout.load(folder)
+    holdout.save(folder)
+    sparse.save_npz(folder / "validation.npz", sparse.csr_matrix([[1], [1]]))
+    with pytest.raises(InvalidFileError, match="train has shape"):
+        split.Holdout.load(folder)
+    sparse.save_npz(folder / "validation.npz", sparse.csr_matrix([[-1, 0]]))
+    with pytest.raises(InvalidFileError, match=r"validation.npz: row 0, column 0: the value"):
+        split.Holdout.load(folder)
+    holdout.save(folder)
+    np.savez(folder / "labels.npz", users=np.array([{}], dtype=object))
+    with pytest.raises(InvalidFileError, match=r"labels.npz: expected labels saved by"):
+        split.Holdout.load(folder)
+    (folder / "labels.npz").write_bytes(b"no")
+    with pytest.raises(InvalidFileError, match=r"labels.npz: expected labels saved by"):
+        split.Holdout.load(folder)
+    (folder / "labels.npz").unlink()
+    with pytest.raises(InvalidFileError, match=r"labels.npz: there is no such file"):
+        split.Holdout.load(folder)
+
+
+def test_gowalla(gowalla):
+    train = load_adjacency(gowalla / "train.txt")
+    holdout = split.random(train)
+    assert holdout.train.nnz + holdout.validation.nnz == 810_128
+    assert holdout.validation.nnz == pytest.approx(0.2 * 810_128, rel=0.02)
+    assert np.diff(holdout.train.indptr).min() >= 1
