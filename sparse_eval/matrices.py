@@ -27,8 +27,8 @@ __all__ = ["Rankings", "Relevance", "canonical_csr", "positive_int"]
 Ties = Literal["item", "average"]
 _MAX_ITEMS = np.iinfo(np.int32).max
 
-#: Rows checked at once: a check is so quick that for fewer a pool of threads costs more.
-_CHECKED_ROWS = 50_000
+#: Rows checked at once: a check is so quick that sharing fewer between threads costs more.
+_CHECKED_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -150,11 +150,13 @@ class Rankings:
         if table.size and table.min() < 0:
             held = items >= 0
             counts[rows] = held.reshape(table.shape).sum(axis=1)
+            indptr = _indptr(counts)
             items, positions = items[held], positions[held]
+            lengths = _last(indptr, positions)
         else:
             counts[rows] = k
-        indptr = _indptr(counts)
-        return cls((n_users, n_items), indptr, items, positions, _last(indptr, positions))
+            indptr, lengths = _indptr(counts), counts
+        return cls((n_users, n_items), indptr, items, positions, lengths)
 
     @classmethod
     def from_positions(cls, positions: Any) -> Rankings:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .jit import kernel
+from .jit import inlined, kernel
 
 if TYPE_CHECKING:
     from .jit import Array
@@ -45,7 +45,7 @@ def check_rows(
             previous = column
 
 
-@kernel
+@inlined
 def first_repeat(ids: Array) -> int:
     """Index of the first id that stands before it too, or -1; -1 may stand anywhere."""
     if len(ids) > 64:  # comparing all pairs would be quadratic

@@ -1,0 +1,67 @@
+"""The driver's end of a worker process."""
+
+import json
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self, cast
+
+import environment
+
+
+class Client:
+    """Starts a rival's worker in the rival's environment, and asks it.
+
+    Raises `RuntimeError`, with the last line the process wrote, when the worker ended.
+    """
+
+    def __init__(self, name: str, inputs: Path) -> None:
+        script = Path(__file__).with_name("worker.py")
+        command: list[str | Path] = [environment.python(name), "-P", script, name, inputs]
+        self._log = environment.ENVIRONMENTS / name / "worker.log"
+        with self._log.open("w", encoding="utf-8") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        self._requests = cast("IO[str]", self._process.stdin)
+        self._answers = cast("IO[str]", self._process.stdout)
+        self.tasks: list[str] = self._answer()["tasks"]
+
+    def prepare(self) -> float:
+        """Build the library's own raw form; return the seconds."""
+        return self._ask(do="prepare")["seconds"]
+
+    def time(self, task: str) -> float:
+        """Run one scoring call; return the seconds."""
+        return self._ask(do="time", task=task)["seconds"]
+
+    def save(self, task: str, path: Path) -> None:
+        """Run one scoring call; its values go into a file."""
+        self._ask(do="save", task=task, path=str(path))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._process.communicate()  # the end of its input is the end of a worker
+
+    def _ask(self, **request: Any) -> dict[str, Any]:
+        try:
+            self._requests.write(json.dumps(request) + "\n")
+            self._requests.flush()
+        except BrokenPipeError:
+            pass  # the answer says why
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        line = self._answers.readline()
+        if not line:
+            self._process.wait()
+            said = self._log.read_text(encoding="utf-8").strip().splitlines()
+            raise RuntimeError(said[-1] if said else f"exit code {self._process.returncode}")
+        return json.loads(line)

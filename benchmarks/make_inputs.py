@@ -1,0 +1,103 @@
+"""Write the lists and the validation data that every rival scores.
+
+Runs in an environment whose NumPy is pinned, so the inputs are the same everywhere. The shape
+is that of MIND-small's validation half: 50,000 users, 47,235 of them with something relevant,
+51,277 items, a few very popular items and a few very busy users.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+SEED = 0
+N_USERS = 50_000
+N_LISTS = 47_235
+N_ITEMS = 51_277
+LENGTH = 10
+# Users for the rivals that hold dense matrices: 500 x 51,277 doubles are 205 MB, twice.
+N_FEW = 500
+
+Integers = npt.NDArray[np.int64]
+Draw = Callable[[int | tuple[int, ...]], Integers]
+
+
+def main(folder: Path) -> None:
+    rng = np.random.default_rng(SEED)
+    catalogue = rng.permutation(N_ITEMS)
+    popularity = 1.0 / np.arange(20, N_ITEMS + 20)  # Zipf, with a flattened head
+    cumulative = np.cumsum(popularity)
+    cumulative /= cumulative[-1]
+
+    def draw_items(shape: int | tuple[int, ...]) -> Integers:
+        return catalogue[np.searchsorted(cumulative, rng.random(shape), side="right")]
+
+    users = np.sort(rng.choice(N_USERS, N_LISTS, replace=False))
+    validation = make_validation(rng, users, draw_items)
+    ids = make_lists(rng, validation[users], draw_items)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    few = slice(N_FEW)
+    written = {
+        "full": save(folder / "full.npz", ids, users, validation),
+        "few": save(folder / "few.npz", ids[few], np.arange(N_FEW), validation[users[few]]),
+    }
+    print(json.dumps(written))
+
+
+def make_validation(rng: np.random.Generator, users: Integers, draw_items: Draw) -> csr_matrix:
+    """Draw what each user clicked: one item to a few hundred, each item once, all gains 1."""
+    activity = np.clip(rng.lognormal(mean=2.4, sigma=1.0, size=users.size), 1, 400).astype(int)
+    rows = np.repeat(users, activity)
+    pairs = np.unique(rows * N_ITEMS + draw_items(rows.size))
+    rows, columns = np.divmod(pairs, N_ITEMS)
+    return csr_matrix((np.ones(pairs.size), (rows, columns)), shape=(N_USERS, N_ITEMS))
+
+
+def make_lists(rng: np.random.Generator, relevant: csr_matrix, draw_items: Draw) -> Integers:
+    """Draw one list per row: popular items, with the row's own among them, more so at the top."""
+    shape = (relevant.shape[0], 6 * LENGTH)
+    chance_of_own = 0.11 / np.sqrt(np.arange(1, shape[1] + 1))
+    counts = np.diff(relevant.indptr)
+    chosen = (rng.random(shape) * counts[:, None]).astype(int)
+    own = relevant.indices[relevant.indptr[:-1, None] + chosen]
+    candidates = np.where(rng.random(shape) < chance_of_own, own, draw_items(shape))
+
+    # An item stays where it was drawn first; later draws of it move behind everything else.
+    order = np.argsort(candidates, axis=1, kind="stable")
+    ascending = np.take_along_axis(candidates, order, axis=1)
+    repeated = np.zeros(shape, dtype=bool)
+    np.put_along_axis(repeated, order[:, 1:], ascending[:, 1:] == ascending[:, :-1], axis=1)
+    if (~repeated).sum(axis=1).min() < LENGTH:
+        raise ValueError("too few distinct candidates for a list")
+    kept = np.argsort(repeated, axis=1, kind="stable")[:, :LENGTH]
+    return np.take_along_axis(candidates, kept, axis=1)
+
+
+def save(path: Path, ids: Integers, users: Integers, validation: csr_matrix) -> dict[str, int]:
+    """Write one file of lists; return its size and shape."""
+    np.savez(
+        path,
+        ids=ids.astype(np.int32),  # as a recommender returns them
+        users=users,
+        indptr=validation.indptr,
+        indices=validation.indices,
+        data=validation.data,
+        shape=validation.shape,
+    )
+    n_users, n_items = validation.shape
+    return {
+        "n_users": n_users,
+        "n_items": n_items,
+        "n_lists": len(ids),
+        "list_length": ids.shape[1],
+        "n_relevant": validation.nnz,
+    }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,97 @@
+"""What scoring every user against every item takes, measured from within one process.
+
+    python -P memory_probe.py make FOLDER     writes a trained model and its data
+    python -P memory_probe.py score FOLDER    prints bytes, seconds and the score as JSON
+
+Making the data takes more memory than scoring it, so the two are never in one process.
+"""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from scipy.sparse import load_npz, save_npz
+
+import sparse_eval as se
+
+METRIC = "ndcg@10"
+STATUS = Path("/proc/self/status")
+
+
+def make(folder: Path) -> dict[str, int]:
+    folder.mkdir(parents=True, exist_ok=True)
+    interactions = se.datasets.synthetic(seed=0)
+    holdout = se.split.random(interactions, seed=0)
+    model = se.train_als(holdout.train, factors=64, iterations=3, seed=0)
+    model.save(folder / "model.npz")
+    save_npz(folder / "train.npz", holdout.train)
+    save_npz(folder / "validation.npz", holdout.validation)
+    n_users, n_items = holdout.train.shape
+    return {
+        "n_users": n_users,
+        "n_items": n_items,
+        "n_train": holdout.train.nnz,
+        "n_validation": holdout.validation.nnz,
+    }
+
+
+def score(folder: Path) -> dict[str, float]:
+    evaluate_model = se.evaluate_model  # imports what it needs, which is not scoring
+    train, validation = load_npz(folder / "train.npz"), load_npz(folder / "validation.npz")
+    start = time.perf_counter()
+    with peak_above_start() as peak:
+        evaluation = evaluate_model(folder / "model.npz", train, validation, [METRIC])
+    seconds = time.perf_counter() - start
+    return {"bytes": peak[0], "seconds": seconds, METRIC: evaluation[METRIC]}
+
+
+@contextmanager
+def peak_above_start() -> Iterator[list[int]]:
+    """Yield a list that holds, afterwards, the highest resident memory less that at the start."""
+    peak: list[int] = []
+    start = resident("VmRSS")
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the high water
+    except OSError:
+        with sampled_peak() as sampled:
+            yield peak
+        highest = max(sampled)
+    else:
+        yield peak
+        highest = resident("VmHWM")
+    peak.append(max(0, highest - start))
+
+
+@contextmanager
+def sampled_peak() -> Iterator[list[int]]:
+    """Collect resident memory every millisecond, where its high water cannot be reset."""
+    samples = [resident("VmRSS")]
+    finished = threading.Event()
+
+    def sample() -> None:
+        while not finished.wait(0.001):
+            samples.append(resident("VmRSS"))
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    try:
+        yield samples
+    finally:
+        finished.set()
+        thread.join()
+
+
+def resident(field: str) -> int:
+    """Return one of the kernel's figures about this process, in bytes."""
+    for line in STATUS.read_text(encoding="ascii").splitlines():
+        if line.startswith(f"{field}:"):
+            return 1024 * int(line.split()[1])
+    raise KeyError(field)
+
+
+if __name__ == "__main__":
+    print(json.dumps({"make": make, "score": score}[sys.argv[1]](Path(sys.argv[2]))))
