@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .errors import InvalidDataError, InvalidMetricError
-from .kernels.statistics import NAMES, sweep, sweep_tied
+from .kernels.statistics import NAMES, sum_ideal, sweep, sweep_tied
 from .matrices import Rankings, Relevance
 from .metrics import Metric, Statistics, parse_metrics
 from .parallel import BLOCK, for_blocks
@@ -123,7 +123,6 @@ def _compute(
     n_users = len(relevance.indptr) - 1
     cutoffs = np.array(sorted({metric.k for metric in metrics}), np.int64)
     exponential = any(metric.arguments.get("gain") == "exp" for metric in metrics)
-    binary = relevance.binary
     last_positions = rankings.last_positions
     deepest = max(
         int(rankings.lengths.max(initial=0)),
@@ -152,13 +151,14 @@ def _compute(
         mine = slice(first, last)
         bounds = slice(first, last + 1)
         lists = (rankings.indptr[bounds], rankings.items, rankings.positions)
-        relevant = (relevance.indptr[bounds], relevance.items, relevance.gains)
-        sums = (table, n_relevant[mine])
+        indptr, gains, binary = relevance.indptr[bounds], relevance.gains, relevance.binary
+        relevant = (indptr, relevance.items, gains)
+        sum_ideal(indptr, gains, binary, cutoffs, *tables, exponential, table, n_relevant[mine])
         if last_positions is None:
-            sweep(*lists, *relevant, binary, cutoffs, *tables, exponential, *sums, first_hit)
+            sweep(*lists, *relevant, binary, cutoffs, tables[0], exponential, table, first_hit)
         else:
             tied = (*lists, last_positions, *relevant)
-            sweep_tied(*tied, binary, cutoffs, *tables, exponential, *sums)
+            sweep_tied(*tied, cutoffs, tables[0], exponential, table)
         _check_finite(table, first)
         at = {
             int(k): Statistics(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .jit import inlined, kernel
+from .jit import kernel
 
 if TYPE_CHECKING:
     from .jit import Array
@@ -32,88 +32,71 @@ NAMES = (
 )
 
 
-@inlined
-def find(items: Array, start: int, stop: int, item: int) -> int:
-    """Index of `item` in the ascending ``items[start:stop]``, which is not empty, or -1."""
-    # Halving without an early end needs no branch that nobody can predict.
-    size = stop - start
-    while size > 1:
-        half = size >> 1
-        if items[start + half] <= item:
-            start += half
-        size -= half
-    return start if items[start] == item else -1
-
-
-@inlined
-def longest_row(indptr: Array) -> int:
-    """Return the largest number of entries of a row."""
-    longest = 0
-    for row in range(len(indptr) - 1):
-        longest = max(longest, indptr[row + 1] - indptr[row])
-    return longest
-
-
-@inlined
-def ideal_order(gains: Array, start: int, stop: int, ideal: Array) -> int:
-    """Write the positive gains of a row to `ideal`, largest first, and return their number."""
-    n = 0
-    sorted_downward = True
-    for entry in range(start, stop):
-        gain = gains[entry]
-        if gain > 0.0:
-            if n > 0 and gain > ideal[n - 1]:
-                sorted_downward = False
-            ideal[n] = gain
-            n += 1
-    if sorted_downward:
-        return n
-    if n <= 32:
-        for i in range(1, n):
-            gain = ideal[i]
-            j = i
-            while j > 0 and ideal[j - 1] < gain:
-                ideal[j] = ideal[j - 1]
-                j -= 1
-            ideal[j] = gain
-    else:
-        ideal[:n] = np.sort(ideal[:n])[::-1]
-    return n
-
-
-@inlined
+@kernel
 def sum_ideal(
-    user: int,
-    n: int,
-    ideal: Array,
+    indptr: Array,
+    gains: Array,
     binary: bool,
     cutoffs: Array,
     discounts: Array,
     discount_sums: Array,
     exponential: bool,
     table: Array,
+    n_relevant: Array,
 ) -> None:
-    """Write the ideal discounted gains of `user`, who has `n` relevant items, at every cut-off."""
+    """Write the number of relevant items and the ideal sums of a block of users.
+
+    `indptr` bounds the block's rows of `gains`; `binary` says that every gain is 1, which spares
+    reading and sorting them. Cut-offs ascend, ``discounts[r]`` belongs to rank r and
+    ``discount_sums[r]`` to the ranks 1 to r. `table` is (statistics, cut-offs, users).
+    """
+    n_users = len(indptr) - 1
+    n_cutoffs = len(cutoffs)
     if binary:  # sums of discounts, the same for everybody
-        for cut in range(len(cutoffs)):
-            total = discount_sums[min(n, cutoffs[cut])]
-            table[5, cut, user] = total
-            table[6, cut, user] = total
-            table[7, cut, user] = total
+        for user in range(n_users):
+            n = indptr[user + 1] - indptr[user]
+            n_relevant[user] = n
+            for cut in range(n_cutoffs):
+                total = discount_sums[min(n, cutoffs[cut])]
+                table[5, cut, user] = total
+                table[6, cut, user] = total
+                table[7, cut, user] = total
         return
-    linear = 0.0
-    raised = 0.0
-    rank = 1
-    for cut in range(len(cutoffs)):
-        while rank <= n and rank <= cutoffs[cut]:
-            discount = discounts[rank]
-            linear += ideal[rank - 1] * discount
-            if exponential:
-                raised += (2.0 ** ideal[rank - 1] - 1.0) * discount
-            rank += 1
-        table[5, cut, user] = linear
-        table[6, cut, user] = raised
-        table[7, cut, user] = discount_sums[rank - 1]
+
+    longest = 0
+    for user in range(n_users):
+        longest = max(longest, indptr[user + 1] - indptr[user])
+    ideal = np.empty(longest, np.float64)
+    for user in range(n_users):
+        n = 0
+        for entry in range(indptr[user], indptr[user + 1]):
+            if gains[entry] > 0.0:
+                ideal[n] = gains[entry]
+                n += 1
+        n_relevant[user] = n
+        if n <= 32:
+            for i in range(1, n):
+                gain = ideal[i]
+                j = i
+                while j > 0 and ideal[j - 1] < gain:
+                    ideal[j] = ideal[j - 1]
+                    j -= 1
+                ideal[j] = gain
+        else:
+            ideal[:n] = np.sort(ideal[:n])[::-1]
+        linear = 0.0
+        raised = 0.0
+        rank = 1
+        for cut in range(n_cutoffs):
+            while rank <= n and rank <= cutoffs[cut]:
+                discount = discounts[rank]
+                linear += ideal[rank - 1] * discount
+                if exponential:
+                    raised += (2.0 ** ideal[rank - 1] - 1.0) * discount
+                rank += 1
+            table[5, cut, user] = linear
+            table[6, cut, user] = raised
+            table[7, cut, user] = discount_sums[rank - 1]
 
 
 @kernel
@@ -127,31 +110,23 @@ def sweep(
     binary: bool,
     cutoffs: Array,
     discounts: Array,
-    discount_sums: Array,
     exponential: bool,
     table: Array,
-    n_relevant: Array,
     first_hit: Array,
 ) -> None:
-    """Write the statistics of a block of users.
+    """Write the statistics of a block of users, all but the ideal ones.
 
     The two `indptr` bound the block's users only. Lists are in the order of their positions,
-    relevant items in the order of their ids; `binary` says that every gain is 1, which spares
-    reading and sorting them. Cut-offs ascend, ``discounts[r]`` belongs to rank r and
-    ``discount_sums[r]`` to the ranks 1 to r. `table` is (statistics, cut-offs, users) and zero on
-    entry; `first_hit` stays 0 for a user without a hit.
+    relevant items in the order of their ids; the rest is as in `sum_ideal`. `table` is zero on
+    entry, and `first_hit`, which stays 0 for a user without a hit.
     """
-    ideal = np.empty(0 if binary else longest_row(relevant_indptr), np.float64)
     n_cutoffs = len(cutoffs)
 
     for user in range(len(list_indptr) - 1):
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
-        n = stop - start if binary else ideal_order(gains, start, stop, ideal)
-        n_relevant[user] = n
-        if n == 0:
+        if start == stop:
             continue
-        sum_ideal(user, n, ideal, binary, cutoffs, discounts, discount_sums, exponential, table)
 
         # A bit for the lowest and one for the next six bits of each id: most recommended items
         # are not relevant, and these say so without the binary search, whose branches nobody can
@@ -183,8 +158,16 @@ def sweep(
                 high = high_bits >> np.uint64((item >> 6) & 63)
                 if low & high & np.uint64(1) == 0:
                     continue
-                found = find(relevant_items, start, stop, item)
-                if found < 0:
+                # The binary search, without an early end: that would be one more such branch. And
+                # not a function, because numba would count the references of what it is passed.
+                found = start
+                size = stop - start
+                while size > 1:
+                    half = size >> 1
+                    if relevant_items[found + half] <= item:
+                        found += half
+                    size -= half
+                if relevant_items[found] != item:
                     continue
                 # Of a large matrix, reading one gain here and there costs more than all else.
                 gain = 1.0 if binary else gains[found]
@@ -221,13 +204,10 @@ def sweep_tied(
     relevant_indptr: Array,
     relevant_items: Array,
     gains: Array,
-    binary: bool,
     cutoffs: Array,
     discounts: Array,
-    discount_sums: Array,
     exponential: bool,
     table: Array,
-    n_relevant: Array,
 ) -> None:
     """As `sweep`, for lists whose equal scores share positions: expectations over their orders.
 
@@ -236,19 +216,14 @@ def sweep_tied(
     b, those beyond the cut-off counting 0 (McSherry and Najork, 2008). Only the gain statistics
     have an expectation of this form; the others stay zero.
     """
-    ideal = np.empty(0 if binary else longest_row(relevant_indptr), np.float64)
-
     for user in range(len(list_indptr) - 1):
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
-        n = stop - start if binary else ideal_order(gains, start, stop, ideal)
-        n_relevant[user] = n
-        if n == 0:
-            continue
-        sum_ideal(user, n, ideal, binary, cutoffs, discounts, discount_sums, exponential, table)
         for entry in range(list_indptr[user], list_indptr[user + 1]):
-            found = find(relevant_items, start, stop, list_items[entry])
-            if found < 0 or gains[found] <= 0.0:
+            found = start + np.searchsorted(relevant_items[start:stop], list_items[entry])
+            if found == stop or relevant_items[found] != list_items[entry]:
+                continue
+            if gains[found] <= 0.0:
                 continue
             gain = gains[found]
             group_first = positions[entry]
