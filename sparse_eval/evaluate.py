@@ -130,6 +130,8 @@ def _compute(
         int(np.diff(relevance.indptr).max(initial=0)),
     )
     tables = _discounts(min(int(cutoffs[-1]), deepest))
+    gapped = rankings.gapped_positions is not None
+    positions = rankings.positions if gapped else np.empty(0, np.int32)
     columns = np.empty((len(metrics), n_users))
     n_relevant = np.empty(n_users, np.int64)
 
@@ -150,12 +152,14 @@ def _compute(
         first_hit = np.zeros(size, np.int64)
         mine = slice(first, last)
         bounds = slice(first, last + 1)
-        lists = (rankings.indptr[bounds], rankings.items, rankings.positions)
+        lists = (rankings.indptr[bounds], rankings.items, positions)
         indptr, gains, binary = relevance.indptr[bounds], relevance.gains, relevance.binary
         relevant = (indptr, relevance.items, gains)
         sum_ideal(indptr, gains, binary, cutoffs, *tables, exponential, table, n_relevant[mine])
         if last_positions is None:
-            sweep(*lists, *relevant, binary, cutoffs, tables[0], exponential, table, first_hit)
+            sweep(
+                *lists, gapped, *relevant, binary, cutoffs, tables[0], exponential, table, first_hit
+            )
         else:
             tied = (*lists, last_positions, *relevant)
             sweep_tied(*tied, cutoffs, tables[0], exponential, table)

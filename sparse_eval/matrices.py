@@ -43,11 +43,12 @@ class Rankings:
     shape : tuple of int
         (number of users, number of items).
     indptr : ndarray of int64, shape (n_users + 1,)
-        Where each user's list starts and ends in `items` and `positions`.
+        Where each user's list starts and ends in `items`.
     items : ndarray of int32
         Item ids in the order of their positions.
-    positions : ndarray of int32
-        1-based positions, ascending within a list.
+    gapped_positions : ndarray of int32 or None
+        1-based positions, ascending within a list; None where every list is 1, 2, 3, … without
+        gaps, which need not be stored.
     lengths : ndarray of int64, shape (n_users,)
         Each user's list length: the last position of the list, 0 for a user without one.
     last_positions : ndarray of int32 or None
@@ -60,7 +61,7 @@ class Rankings:
     shape: tuple[int, int]
     indptr: NDArray[np.int64]
     items: NDArray[np.int32]
-    positions: NDArray[np.int32]
+    gapped_positions: NDArray[np.int32] | None
     lengths: NDArray[np.int64]
     last_positions: NDArray[np.int32] | None = None
     users: pd.Index[Any] | None = None
@@ -145,18 +146,16 @@ class Rankings:
             table, rows = table[order], rows[order]
         n_lists, k = table.shape
         items = np.ascontiguousarray(table, np.int32).reshape(-1)
-        positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)
         counts = np.zeros(n_users, np.int64)
-        if table.size and table.min() < 0:
-            held = items >= 0
-            counts[rows] = held.reshape(table.shape).sum(axis=1)
-            indptr = _indptr(counts)
-            items, positions = items[held], positions[held]
-            lengths = _last(indptr, positions)
-        else:
+        if table.size == 0 or table.min() >= 0:
             counts[rows] = k
-            indptr, lengths = _indptr(counts), counts
-        return cls((n_users, n_items), indptr, items, positions, lengths)
+            return cls((n_users, n_items), _indptr(counts), items, None, counts)
+        held = items >= 0
+        counts[rows] = held.reshape(table.shape).sum(axis=1)
+        indptr = _indptr(counts)
+        positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
+        lengths = _last(indptr, positions)
+        return cls((n_users, n_items), indptr, items[held], positions, lengths)
 
     @classmethod
     def from_positions(cls, positions: Any) -> Rankings:
@@ -366,11 +365,19 @@ class Rankings:
             plain.shape,
             plain.indptr,
             plain.items,
-            plain.positions,
+            plain.gapped_positions,
             plain.lengths,
             users=user_labels,
             items_index=item_labels,
         )
+
+    @property
+    def positions(self) -> NDArray[np.int32]:
+        """1-based position of each of `items`; with ``ties="average"`` the first it may take."""
+        if self.gapped_positions is not None:
+            return self.gapped_positions
+        before = np.repeat(self.indptr[:-1], np.diff(self.indptr))
+        return (np.arange(1, len(self.items) + 1) - before).astype(np.int32)
 
     def to_positions(self) -> sparse.csr_matrix:
         """Return the prediction-position matrix.
@@ -390,7 +397,7 @@ class Rankings:
                 'lists with ties="average" have no certain positions; use ties="item"'
             )
         matrix = sparse.csr_matrix(
-            (self.positions.copy(), self.items.copy(), self.indptr.copy()), shape=self.shape
+            (self.positions, self.items, self.indptr), shape=self.shape, copy=True
         )
         matrix.sort_indices()
         return matrix
@@ -648,7 +655,9 @@ def _place(csr: Any, entry: int) -> tuple[int, int]:
 
 
 def _indptr(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    indptr = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    return indptr
 
 
 def _last(indptr: NDArray[np.int64], positions: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -103,7 +103,8 @@ def sum_ideal(
 def sweep(
     list_indptr: Array,
     list_items: Array,
-    positions: Array,
+    gapped_positions: Array,
+    gapped: bool,
     relevant_indptr: Array,
     relevant_items: Array,
     gains: Array,
@@ -117,8 +118,9 @@ def sweep(
     """Write the statistics of a block of users, all but the ideal ones.
 
     The two `indptr` bound the block's users only. Lists are in the order of their positions,
-    relevant items in the order of their ids; the rest is as in `sum_ideal`. `table` is zero on
-    entry, and `first_hit`, which stays 0 for a user without a hit.
+    which are read only if `gapped`, and otherwise 1, 2, 3, …; relevant items are in the order of
+    their ids. The rest is as in `sum_ideal`. `table` is zero on entry, and `first_hit`, which
+    stays 0 for a user without a hit.
     """
     n_cutoffs = len(cutoffs)
 
@@ -146,13 +148,16 @@ def sweep(
         precision_sum = 0.0
         reciprocal_sum = 0.0
         reciprocal_gain = 0.0
-        entry = list_indptr[user]
+        begin = list_indptr[user]
         end = list_indptr[user + 1]
+        entry = begin
         for cut in range(n_cutoffs):
             cutoff = cutoffs[cut]
-            while entry < end and positions[entry] <= cutoff:
+            while entry < end:
+                rank = gapped_positions[entry] if gapped else entry - begin + 1
+                if rank > cutoff:
+                    break
                 item = list_items[entry]
-                rank = positions[entry]
                 entry += 1
                 low = low_bits >> np.uint64(item & 63)
                 high = high_bits >> np.uint64((item >> 6) & 63)
