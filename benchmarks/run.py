@@ -7,6 +7,7 @@ python benchmarks/run.py --suite lists --only ranx,rectools --rounds 3
 import argparse
 import sys
 
+import demo
 import environment
 import lists
 import memory
@@ -14,7 +15,7 @@ import report
 import startup
 from progress import say
 
-SUITES = {"lists": lists.run, "startup": startup.run, "memory": memory.run}
+SUITES = {"lists": lists.run, "startup": startup.run, "memory": memory.run, "demo": demo.run}
 
 
 def main() -> int:

@@ -3,7 +3,7 @@
     python benchmarks/tables.py            rewrites
     python benchmarks/tables.py --check    exit code 1 when the README says something else
 
-The markers of a suite are `<!-- benchmark:SUITE -->` and `<!-- /benchmark:SUITE -->`.
+The markers of a table are `<!-- benchmark:NAME -->` and `<!-- /benchmark:NAME -->`.
 """
 
 import argparse
@@ -26,11 +26,11 @@ def main() -> int:
 
     current = arguments.readme.read_text(encoding="utf-8")
     wanted = current
-    for suite, render in RENDERERS.items():
+    for name, (suite, render) in RENDERERS.items():
         result = BENCHMARKS / "results" / f"{suite}.json"
         try:
             report = json.loads(result.read_text(encoding="utf-8"))
-            wanted = replace(wanted, suite, render(report))
+            wanted = replace(wanted, name, render(report))
         except FileNotFoundError:
             print(
                 f"error: no {result.name}; run benchmarks/run.py --suite {suite}", file=sys.stderr
@@ -49,9 +49,9 @@ def main() -> int:
     return 0
 
 
-def replace(text: str, suite: str, table: str) -> str:
-    """Put a table between the markers of its suite."""
-    opening, closing = f"<!-- benchmark:{suite} -->", f"<!-- /benchmark:{suite} -->"
+def replace(text: str, name: str, table: str) -> str:
+    """Put a table between the markers of that name."""
+    opening, closing = f"<!-- benchmark:{name} -->", f"<!-- /benchmark:{name} -->"
     before, found, rest = text.partition(opening)
     _, ended, after = rest.partition(closing)
     if not found or not ended:
@@ -113,7 +113,23 @@ def memory(report: dict[str, Any]) -> str:
     return f"{table}\n\n{conditions(report)}"
 
 
-RENDERERS = {"lists": lists, "startup": startup, "memory": memory}
+def demo(report: dict[str, Any]) -> str:
+    return f"```text\n{report['demo']}\n```"
+
+
+def metrics(report: dict[str, Any]) -> str:
+    printed: str = report["metrics"]
+    return printed
+
+
+#: Name of the markers: the suite whose results are read, and what is made of them.
+RENDERERS = {
+    "lists": ("lists", lists),
+    "startup": ("startup", startup),
+    "memory": ("memory", memory),
+    "demo": ("demo", demo),
+    "metrics": ("demo", metrics),
+}
 
 
 def markdown(columns: Row, rows: Iterable[Row]) -> str:
