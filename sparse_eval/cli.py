@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .errors import InvalidDataError, SparseEvalError
+from .errors import InvalidDataError, InvalidFileError, SparseEvalError
 from .files import make_folder, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pandas as pd
 
@@ -291,14 +291,15 @@ def evaluate(
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
     """Score a prediction-position matrix against a validation matrix."""
-    from .datasets import load_npz
-    from .evaluate import evaluate as evaluate_matrices
+    from .evaluate import evaluate as evaluate_lists
+    from .matrices import Rankings, Relevance
 
     _check_metrics(metric)
     if out is not None:
         make_folder(out)
-    ev = evaluate_matrices(load_npz(positions).matrix(), load_npz(validation).matrix(), metric)
-    _report(ev, format, out)
+    lists = _read_matrix(positions, Rankings.from_positions)
+    relevance = _read_matrix(validation, Relevance.from_csr)
+    _report(evaluate_lists(lists, relevance, metric), format, out)
 
 
 @app.command()
@@ -392,6 +393,16 @@ def _load(path: Path, input_format: str | None, options: dict[str, Any]) -> Inte
         interactions = datasets.load(path, input_format, **options)
         note(repr(interactions))
     return interactions
+
+
+def _read_matrix(path: Path, make: Callable[[Any], Any]) -> Any:
+    """Make something of a matrix in a file; what is wrong with the matrix is put to the file."""
+    from .datasets.npz import read_sparse
+
+    try:
+        return make(read_sparse(path))
+    except InvalidDataError as error:
+        raise InvalidFileError(str(error), path) from None
 
 
 def _load_split(

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from .errors import InvalidDataError
 from .kernels.lists import check_rows, check_top_k, order_by_position, rank_scores
+from .options import check_whole
 from .parallel import for_blocks
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Rankings", "Relevance", "canonical_csr", "positive_int"]
+__all__ = ["Rankings", "Relevance", "canonical_csr"]
 
 Ties = Literal["item", "average"]
 _MAX_ITEMS = np.iinfo(np.int32).max
@@ -261,7 +262,7 @@ class Rankings:
         """
         if ties not in ("item", "average"):
             raise InvalidDataError(f"ties is {ties!r}; expected 'item' or 'average'")
-        limit = positive_int(k, "k") if k is not None else None
+        limit = check_whole("k", k, 1) if k is not None else None
         row_of = _ScoreRows(scores)
         n_users, n_items = row_of.shape
         hidden = None
@@ -710,21 +711,10 @@ def _integers(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.integ
     return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
 
 
-def positive_int(value: object, name: str) -> int:
-    """Return `value` as an int, or raise `InvalidDataError` unless it is one of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidDataError(f"{name} is {value!r}; expected a whole number of at least 1")
-    return int(value)
-
-
 def _shape(shape: tuple[int, int]) -> tuple[int, int]:
-    if len(shape) != 2 or any(
-        isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0 for n in shape
-    ):
+    if len(shape) != 2:
         raise InvalidDataError(f"shape is {shape!r}; expected (number of users, number of items)")
-    if shape[1] > _MAX_ITEMS:
-        raise InvalidDataError(f"shape asks for {shape[1]} items; at most {_MAX_ITEMS} fit")
-    return int(shape[0]), int(shape[1])
+    return check_whole("shape[0]", shape[0], 0), check_whole("shape[1]", shape[1], 0, _MAX_ITEMS)
 
 
 def _labels(labels: Any, n: int, name: str) -> pd.Index[Any] | None:

@@ -7,7 +7,7 @@ from collections import deque
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from .errors import InvalidDataError
+from .options import check_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +28,7 @@ def thread_count(num_threads: int | None) -> int:
             if hasattr(os, "sched_getaffinity")
             else os.cpu_count() or 1
         )
-    if isinstance(num_threads, bool) or not isinstance(num_threads, int) or num_threads < 1:
-        raise InvalidDataError(
-            f"num_threads is {num_threads!r}; expected an int of at least 1, or None"
-        )
-    return num_threads
+    return check_whole("num_threads", num_threads, 1)
 
 
 def for_blocks(

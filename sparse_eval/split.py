@@ -24,11 +24,12 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from sparse_eval.datasets.coordinates import canonical_csr, coordinates, sort_pairs
+from sparse_eval.datasets.coordinates import coordinates, sort_pairs, summed_csr
 from sparse_eval.datasets.interactions import Interactions
 from sparse_eval.datasets.npz import read_sparse, reading_npz
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.files import make_folder, replacing
+from sparse_eval.options import check_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,7 +148,7 @@ class Holdout:
         parts = []
         for name in ("train", "validation"):
             try:
-                parts.append(canonical_csr(*coordinates(read_sparse(folder / f"{name}.npz"))))
+                parts.append(summed_csr(*coordinates(read_sparse(folder / f"{name}.npz"))))
             except InvalidDataError as error:
                 raise InvalidFileError(str(error), folder / f"{name}.npz") from error
         path = folder / "labels.npz"
@@ -199,7 +200,7 @@ def random(
     Holdout(2 users × 4 items, 3 train + 2 validation pairs)
     """
     _check_fraction(fraction)
-    _check_whole("min_interactions", min_interactions, 1)
+    check_whole("min_interactions", min_interactions, 1)
     pairs = _Pairs.of(interactions)
     sizes = pairs.sizes
     held = np.minimum(np.rint(fraction * sizes).astype(np.int64), sizes - 1)
@@ -238,7 +239,7 @@ def leave_k_out(
     >>> leave_k_out(sparse.csr_matrix([[1, 1, 1, 1], [0, 1, 0, 0]]), k=1)
     Holdout(2 users × 4 items, 4 train + 1 validation pairs)
     """
-    _check_whole("k", k, 1)
+    check_whole("k", k, 1)
     pairs = _Pairs.of(interactions)
     return pairs.divide((pairs.shuffled(seed) < k) & (pairs.sizes[pairs.rows] > k))
 
@@ -275,7 +276,7 @@ def last_n(
     >>> holdout.validation.toarray()
     array([[1., 0., 0.]])
     """
-    _check_whole("n", n, 1)
+    check_whole("n", n, 1)
     pairs, times = _Pairs.dated(interactions, "last_n")
     sizes = pairs.sizes[pairs.rows]
     return pairs.divide((pairs.places(times) >= sizes - n) & (sizes > n))
@@ -321,7 +322,7 @@ def temporal(
     if at is not None and fraction is not None:
         raise InvalidDataError("at and fraction: expected one of them, found both")
     if at is not None:
-        _check_whole("at", at, None)
+        check_whole("at", at)
     fraction = 0.2 if fraction is None else fraction
     _check_fraction(fraction)
     pairs, times = _Pairs.dated(interactions, "temporal")
@@ -373,7 +374,7 @@ def k_fold(
     >>> [fold.validation.nnz for fold in folds]
     [3, 3]
     """
-    _check_whole("k", k, 2)
+    check_whole("k", k, 2)
     pairs = _Pairs.of(interactions)
     places = pairs.shuffled(seed)
     # Each user begins at another fold, or the first folds would get all the odd pairs.
@@ -405,7 +406,7 @@ class _Pairs:
                     "expected Interactions or a scipy sparse matrix, found "
                     f"{type(interactions).__name__}"
                 )
-            matrix = canonical_csr(*coordinates(interactions))
+            matrix = summed_csr(*coordinates(interactions))
         return cls(
             matrix, np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), users, items
         )
@@ -462,7 +463,7 @@ def _hashes(seed: int, *columns: NDArray[Any]) -> NDArray[np.uint64]:
     One draw per pair from a generator would depend on all pairs before it. Each step is one to
     one, so that two items of a user never get the same hash.
     """
-    _check_whole("seed", seed, 0)
+    check_whole("seed", seed, 0)
     state: NDArray[np.uint64] = (
         np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
     )
@@ -473,13 +474,6 @@ def _hashes(seed: int, *columns: NDArray[Any]) -> NDArray[np.uint64]:
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         state = state ^ (state >> np.uint64(31))
     return state
-
-
-def _check_whole(name: str, value: Any, least: int | None) -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or (least is not None and value < least):
-        limit = "" if least is None else f" of at least {least}"
-        raise InvalidDataError(f"{name}: expected a whole number{limit}, found {value!r}")
 
 
 def _check_fraction(fraction: Any) -> None:

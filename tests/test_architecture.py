@@ -19,14 +19,15 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "kernels": set(),
     "files": {"errors"},
-    "parallel": {"errors"},
+    "options": {"errors"},
+    "parallel": {"options"},
     "metrics": {"errors"},
-    "datasets": {"errors", "files"},
-    "matrices": {"errors", "kernels", "parallel", "datasets"},
-    "split": {"errors", "files", "datasets"},
+    "datasets": {"errors", "files", "options"},
+    "matrices": {"errors", "kernels", "options", "parallel", "datasets"},
+    "split": {"errors", "files", "options", "datasets"},
     "results": {"errors", "files", "metrics", "matrices"},
     "evaluate": {"errors", "kernels", "matrices", "metrics", "parallel", "results"},
-    "models": {"errors", "kernels", "matrices", "metrics", "evaluate", "results"},
+    "models": {"errors", "options", "kernels", "matrices", "metrics", "evaluate", "results"},
 }
 
 

@@ -191,6 +191,17 @@ def test_matrices_are_evaluated(command: Command, tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["per_user.csv", "summary.json"]
 
 
+def test_a_matrix_that_is_none_is_put_to_its_file(command: Command, tmp_path: Path) -> None:
+    gains = sparse.csr_matrix([[0, 1, 0], [0, 1, 1]])  # position 1 twice in a row
+    repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
+    sparse.save_npz(tmp_path / "v.npz", gains)
+    sparse.save_npz(tmp_path / "p.npz", repeated)
+    for files in (("v.npz", "v.npz"), ("p.npz", "v.npz")):
+        status, printed, said = command("evaluate", *(tmp_path / name for name in files))
+        assert (status, printed) == (2, "")
+        assert said.startswith(f"error: {tmp_path / files[0]}: ")
+
+
 def test_the_registry_is_shown(command: Command) -> None:
     from sparse_eval.metrics import REGISTRY
 
@@ -223,7 +234,10 @@ def test_the_registry_is_shown(command: Command) -> None:
         (("score", "missing.npz", "--split", "nowhere"), "nowhere"),
         (("score", "one.csv", "--train", "one.csv", "--validation", "one.csv"), "one.csv: "),
         (("evaluate", "one.csv", "one.csv"), "one.csv: "),
-        (("train", "one.csv", "--factors", "0", "--out", "m.npz"), "factors is 0"),
+        (
+            ("train", "one.csv", "--factors", "0", "--out", "m.npz"),
+            "factors: expected a whole number",
+        ),
         (("demo", "--users", "0"), "n_users"),
     ],
 )

@@ -24,6 +24,7 @@ from sparse_eval.datasets import (
     load_movielens,
     load_npz,
     load_parquet,
+    load_parts,
     tables,
 )
 from sparse_eval.errors import InvalidDataError, InvalidFileError, MissingExtraError
@@ -580,3 +581,21 @@ def test_load(write, tmp_path):
     with pytest.raises(InvalidFileError, match="there is no such file"):
         load(tmp_path / "nothing")
     assert list(FORMATS) == sorted(FORMATS)
+
+
+def test_parts_share_one_encoding(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("user,item\n1,7\n2,5\n")
+    (tmp_path / "test.csv").write_text("user,item\n1,x\n3,5\n")
+    train, test = load_parts(tmp_path / "train.csv", tmp_path / "test.csv")
+    assert train.users.tolist() == test.users.tolist() == [1, 2, 3]
+    assert train.items.tolist() == ["5", "7", "x"]  # numbers here, text there: text in both
+    assert train.matrix().toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    assert test.matrix().toarray().tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+
+
+def test_parts_without_labels_are_padded(tmp_path: Path) -> None:
+    sparse.save_npz(tmp_path / "a.npz", sparse.csr_matrix([[1, 2]]))
+    sparse.save_npz(tmp_path / "b.npz", sparse.csr_matrix([[0], [3]]))
+    first, second = load_parts(tmp_path / "a.npz", tmp_path / "b.npz", format="npz")
+    assert first.matrix().toarray().tolist() == [[1, 2], [0, 0]]
+    assert second.matrix().toarray().tolist() == [[0, 0], [3, 0]]

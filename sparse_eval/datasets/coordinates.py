@@ -12,7 +12,7 @@ from sparse_eval.errors import InvalidDataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["canonical_csr", "coordinates", "sort_pairs"]
+__all__ = ["coordinates", "sort_pairs", "summed_csr"]
 
 _MAX_SIDE = int(np.iinfo(np.int32).max)
 
@@ -29,7 +29,7 @@ def sort_pairs(
     return order, np.flatnonzero(np.diff(keys[order], prepend=-1) > 0)
 
 
-def canonical_csr(
+def summed_csr(
     rows: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], shape: tuple[int, int]
 ) -> sparse.csr_matrix[np.float64]:
     """Build a sorted CSR matrix from coordinates: duplicates summed, explicit zeros kept.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sparse_eval.datasets.coordinates import canonical_csr
+from sparse_eval.datasets.coordinates import summed_csr
 from sparse_eval.datasets.labels import at, check_labels, encode
 from sparse_eval.errors import InvalidDataError
 
@@ -126,7 +126,7 @@ class Interactions:
         InvalidDataError
             When a sum is beyond float64.
         """
-        return canonical_csr(self.user_codes, self.item_codes, self.values, self.shape)
+        return summed_csr(self.user_codes, self.item_codes, self.values, self.shape)
 
     def to_frame(self) -> pd.DataFrame:
         """Decode: return a frame with columns user, item, value and, if known, timestamp."""

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sparse_eval.datasets.interactions import Interactions
-from sparse_eval.errors import InvalidDataError
+from sparse_eval.options import check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,10 +73,10 @@ def synthetic(
         ("n_topics", n_topics, 1),
         ("seed", seed, 0),
     ):
-        _check(name, value, least)
+        check_whole(name, value, least)
     if n_interactions is None:
         n_interactions = n_users * max(1, min(_PER_USER, n_items // 4))
-    _check("n_interactions", n_interactions, n_users, n_users * n_items)
+    check_whole("n_interactions", n_interactions, n_users, n_users * n_items)
 
     rng = np.random.default_rng(seed)
     popularity = 1.0 / (np.arange(n_items) + _LEADERS)
@@ -126,13 +126,6 @@ class _Taste:
         # Rounding may reach the next topic's first item.
         items[loyal] = self._order[np.clip(places - 1, first, last - 1)]
         return items
-
-
-def _check(name: str, value: Any, least: int, most: int | None = None) -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
-        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise InvalidDataError(f"{name}: expected a whole number {limits}, found {value!r}")
 
 
 def _draw(rng: np.random.Generator, sums: NDArray[np.float64], size: int) -> NDArray[np.int64]:

@@ -11,8 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
 from ..evaluate import evaluate
-from ..matrices import Rankings, Relevance, canonical_csr, positive_int
+from ..matrices import Rankings, Relevance, canonical_csr
 from ..metrics import Metric, parse_metrics
+from ..options import check_whole
 from .factors import check_factors
 from .recommend import as_model, catalogue, recommend_lists
 
@@ -76,7 +77,7 @@ def train_als(
     from implicit.cpu.als import AlternatingLeastSquares
 
     for name, value in (("factors", factors), ("iterations", iterations)):
-        positive_int(value, name)
+        check_whole(name, value, 1)
     if not 0 <= regularization < np.inf:
         raise InvalidDataError(f"regularization is {regularization!r}; expected at least 0")
     if not 0 < alpha < np.inf:

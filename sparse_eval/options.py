@@ -1,0 +1,23 @@
+"""Checking options that are numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import InvalidDataError
+
+__all__ = ["check_whole"]
+
+
+def check_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
+    """Return `value` as an int, or raise `InvalidDataError` that names the option and its range."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least) or (most is not None and value > most):
+        if most is not None:
+            expected = f" from {least} to {most}"
+        else:
+            expected = "" if least is None else f" of at least {least}"
+        raise InvalidDataError(f"{name}: expected a whole number{expected}, found {value!r}")
+    return int(value)
