@@ -92,6 +92,12 @@ FactorCount = Annotated[int, typer.Option("--factors", help="ALS: number of late
 Alpha = Annotated[float, typer.Option(help="ALS: weight of an interaction.")]
 Regularization = Annotated[float, typer.Option(help="ALS: regularization.")]
 Iterations = Annotated[int, typer.Option(help="ALS: iterations.")]
+Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress", help="Progress bars.", show_default="on a terminal only"
+    ),
+]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -137,6 +143,7 @@ def demo(
     iterations: Iterations = 15,
     seed: Seed = 0,
     metric: Metrics = [METRICS],  # noqa: B006 - typer copies it
+    progress: Progress = None,
     out: Annotated[Path, typer.Option(help="Folder for what it leaves.")] = Path(
         "sparse_eval_demo"
     ),
@@ -154,8 +161,8 @@ def demo(
         holdout = split.random(interactions, fraction=0.2, seed=seed)
         holdout.save(out / "split")
         note(f"{holdout.train.nnz:,} to train on, {holdout.validation.nnz:,} held out")
-    model = _train(holdout.train, factors, 0.1, 40.0, iterations, seed, out / "model.npz")
-    ev = _score(model, holdout, metric)
+    model = _train(holdout.train, factors, 0.1, 40.0, iterations, seed, progress, out / "model.npz")
+    ev = _score(model, holdout, metric, progress)
     _report(ev, format, out)
     typer.echo(f"left in {out}: split/, model.npz, per_user.csv, summary.json", err=True)
 
@@ -183,6 +190,7 @@ def run(
     regularization: Regularization = 0.1,
     iterations: Iterations = 15,
     metric: Metrics = [METRICS],  # noqa: B006
+    progress: Progress = None,
     out: Out = None,
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
@@ -198,8 +206,10 @@ def run(
     if out is not None:
         holdout.save(out / "split")
     checkpoint = None if out is None else out / "model.npz"
-    model = _train(holdout.train, factors, regularization, alpha, iterations, seed, checkpoint)
-    _report(_score(model, holdout, metric), format, out)
+    model = _train(
+        holdout.train, factors, regularization, alpha, iterations, seed, progress, checkpoint
+    )
+    _report(_score(model, holdout, metric, progress), format, out)
 
 
 @app.command()
@@ -236,6 +246,7 @@ def train(
     regularization: Regularization = 0.1,
     iterations: Iterations = 15,
     seed: Seed = 0,
+    progress: Progress = None,
 ) -> None:
     """Train an ALS model of implicit and save it."""
     make_folder(out.parent)
@@ -245,7 +256,7 @@ def train(
         matrix = Holdout.load(input).train
     else:
         matrix = _load(input, input_format, {}).matrix()
-    _train(matrix, factors, regularization, alpha, iterations, seed, out)
+    _train(matrix, factors, regularization, alpha, iterations, seed, progress, out)
 
 
 @app.command()
@@ -262,6 +273,7 @@ def score(
     ] = None,
     input_format: InputFormat = None,
     metric: Metrics = [METRICS],  # noqa: B006
+    progress: Progress = None,
     out: Out = None,
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
@@ -277,7 +289,7 @@ def score(
         holdout = _load_split(train, validation, input_format, {})
     else:
         raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
-    _report(_score(checkpoint, holdout, metric), format, out)
+    _report(_score(checkpoint, holdout, metric, progress), format, out)
 
 
 @app.command()
@@ -442,12 +454,13 @@ def _train(
     alpha: float,
     iterations: int,
     seed: int,
+    progress: bool | None,
     out: Path | None,
 ) -> Any:
     from .models.implicit import train_als
 
     with _step("train") as note:
-        model = train_als(matrix, factors, regularization, alpha, iterations, seed)
+        model = train_als(matrix, factors, regularization, alpha, iterations, seed, progress)
         note(f"ALS, {factors} factors, {iterations} iterations")
     if out is not None:
         with replacing(out) as temporary:
@@ -455,13 +468,13 @@ def _train(
     return model
 
 
-def _score(model: Any, holdout: Holdout, metric: list[str]) -> Evaluation:
+def _score(model: Any, holdout: Holdout, metric: list[str], progress: bool | None) -> Evaluation:
     from .matrices import Relevance
     from .models.implicit import evaluate_model
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     with _step("recommend and score") as note:
-        ev = evaluate_model(model, holdout.train, relevance, metric)
+        ev = evaluate_model(model, holdout.train, relevance, metric, progress=progress)
         note(f"{ev.n_users:,} users")
     return ev
 

@@ -275,6 +275,13 @@ def test_misuse_is_status_2_too(command: Command) -> None:
     assert command("--version")[:2] == (0, "0.1.0\n")
 
 
+def test_progress_is_shown_where_it_is_asked_for(command: Command, tmp_path: Path) -> None:
+    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
+    assert "recommend: 100%" in command(*words, "--progress")[2]
+    for quiet in ((), ("--no-progress",)):
+        assert "%" not in command(*words, *quiet)[2]
+
+
 def test_the_installed_command_runs_where_nothing_can_be_shown(tmp_path: Path) -> None:
     script = Path(sys.executable).with_name("sparse-eval")
     done = subprocess.run(

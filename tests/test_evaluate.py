@@ -180,6 +180,7 @@ def test_nobody_to_evaluate() -> None:
                         nothing, "ndcg@2")  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:overflow")  # from kernels that run as Python
 def test_gains_too_large_to_sum() -> None:
     lists = se.Rankings.from_topk([[0, 1, 2], [0, 1, 2]])
     large = csr_matrix([[1.0, 1.0, 1.0], [1100.0, 1.0, 0.0]])
