@@ -584,8 +584,16 @@ def canonical_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
     if sum_duplicates and matrix.format != "csr":
         matrix = matrix.astype(np.float64)  # bool and int8 would overflow in the sum
     csr = matrix.tocsr()
-    if csr.indptr[0] != 0 or len(csr.indices) != len(csr.data):
-        raise InvalidDataError(f"{name} is not a CSR: its parts do not fit together")
+    if (
+        len(csr.indptr) != csr.shape[0] + 1
+        or csr.indptr[0] != 0
+        or len(csr.indices) != len(csr.data)
+        or not {csr.indices.dtype, csr.indptr.dtype} <= {np.dtype(np.int32), np.dtype(np.int64)}
+    ):
+        raise InvalidDataError(
+            f"{name} is not a CSR: its data, indices and indptr do not fit together; make it anew "
+            "with scipy.sparse.csr_matrix"
+        )
     kind, row, entry = _check_rows(csr) or (0, 0, 0)
     if kind == 3:
         raise InvalidDataError(f"{name} is not a CSR: the bounds of row {row} are out of order")
@@ -693,6 +701,7 @@ def _run_checked(
 
 
 def _integers(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.integer[Any]]:
+    _refuse_mask(values, name)
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -709,6 +718,11 @@ def _integers(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.integ
         raise InvalidDataError(f"{name} holds {array.max()}; expected at most {_MAX_ITEMS}")
     # Two dtypes are enough: a kernel is compiled for each that it meets.
     return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
+
+
+def _refuse_mask(values: object, name: str) -> None:
+    if isinstance(values, np.ma.MaskedArray):  # np.asarray would uncover what it hides
+        raise InvalidDataError(f"{name} is a masked array; expected a plain one, see .filled()")
 
 
 def _shape(shape: tuple[int, int]) -> tuple[int, int]:
@@ -742,6 +756,7 @@ class _ScoreRows:
                 entry = int(np.flatnonzero(~finite)[0])
                 self._refuse(*_place(self.matrix, entry), self.matrix.data[entry])
         else:
+            _refuse_mask(scores, "scores")
             self.matrix = np.asarray(scores)
             if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "biuf":
                 raise InvalidDataError(

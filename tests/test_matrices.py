@@ -167,8 +167,22 @@ def test_a_damaged_csr_is_refused() -> None:
         Relevance.from_csr(damaged(indices=[1, 9, 2, 0, 3]))
     with pytest.raises(InvalidDataError, match="row 1 are out of order"):
         Relevance.from_csr(damaged(indptr=[0, 3, 2, 5]))
-    with pytest.raises(InvalidDataError, match="not a CSR"):
+    with pytest.raises(InvalidDataError, match="row 2 are out of order"):
         Relevance.from_csr(damaged(indptr=[0, 2, 3, 50]))
+    for parts in ({"indptr": [0, 2, 3]}, {"indptr": [1, 2, 3, 5]}, {"indices": [1, 2, 0]}):
+        with pytest.raises(InvalidDataError, match="do not fit together"):
+            Relevance.from_csr(damaged(**parts))
+    foreign = sparse.csr_matrix(GAINS)
+    foreign.indices = foreign.indices.astype(">i4")
+    with pytest.raises(InvalidDataError, match="do not fit together"):
+        Relevance.from_csr(foreign)
+
+
+def test_masked_arrays_would_be_uncovered() -> None:
+    with pytest.raises(InvalidDataError, match="ids is a masked array"):
+        Rankings.from_topk(np.ma.masked_equal([[1, 2]], 2))
+    with pytest.raises(InvalidDataError, match="scores is a masked array"):
+        Rankings.from_scores(np.ma.masked_equal([[1.0, 2.0]], 2))
 
 
 @pytest.mark.parametrize(
