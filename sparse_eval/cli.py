@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from contextlib import contextmanager
 from enum import StrEnum
 from importlib.metadata import version
@@ -71,7 +72,8 @@ Out = Annotated[
     Path | None, typer.Option(help="Folder for summary.json and per_user.csv; made if missing.")
 ]
 InputFormat = Annotated[
-    str | None, typer.Option(help="Format of the input: see the README; guessed by default.")
+    str | None,
+    typer.Option(help="adjacency, csv, mind, movielens, npz or parquet.", show_default="guessed"),
 ]
 User = Annotated[str | None, typer.Option(help="CSV and Parquet: the column of users.")]
 Item = Annotated[str | None, typer.Option(help="CSV and Parquet: the column of items.")]
@@ -84,9 +86,17 @@ SkipBad = Annotated[
     bool, typer.Option("--skip-bad-lines", help="Leave malformed lines out and say how many.")
 ]
 History = Annotated[bool, typer.Option(help="MIND: take the click history too.")]
-SplitMethod = Annotated[Method, typer.Option(help="How to hold interactions out.")]
-Fraction = Annotated[float, typer.Option(help="random, temporal: share held out, between 0 and 1.")]
-Held = Annotated[int, typer.Option("--n", help="leave-k-out, last-n: held out for each user.")]
+SplitMethod = Annotated[
+    Method | None, typer.Option(help="How to hold interactions out.", show_default="random")
+]
+Fraction = Annotated[
+    float | None,
+    typer.Option(help="random, temporal: share held out, between 0 and 1.", show_default="0.2"),
+]
+Held = Annotated[
+    int | None,
+    typer.Option("--n", help="leave-k-out, last-n: held out of each user.", show_default="1"),
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 FactorCount = Annotated[int, typer.Option("--factors", help="ALS: number of latent factors.")]
 Alpha = Annotated[float, typer.Option(help="ALS: weight of an interaction.")]
@@ -108,10 +118,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         words = ["--debug", *(word for word in words if word != "--debug")]
     try:
         app(args=words, prog_name="sparse-eval")
-    except SparseEvalError as error:
+    except (SparseEvalError, OSError, MemoryError) as error:
         if debug:
             traceback.print_exc()
-        typer.echo("error: " + " ".join(str(error).splitlines()), err=True)
+        reason = "not enough memory" if isinstance(error, MemoryError) else str(error)
+        typer.echo("error: " + " ".join(reason.splitlines()), err=True)
         raise SystemExit(2) from None
 
 
@@ -160,7 +171,7 @@ def demo(
     with _step("hold out a fifth of each user's") as note:
         holdout = split.random(interactions, fraction=0.2, seed=seed)
         holdout.save(out / "split")
-        note(f"{holdout.train.nnz:,} to train on, {holdout.validation.nnz:,} held out")
+        note(f"{_count(holdout.train)} to train on, {_count(holdout.validation)} held out")
     model = _train(holdout.train, factors, 0.1, 40.0, iterations, seed, progress, out / "model.npz")
     ev = _score(model, holdout, metric, progress)
     _report(ev, format, out)
@@ -181,9 +192,9 @@ def run(
     header: Header = True,
     skip_bad_lines: SkipBad = False,
     history: History = True,
-    method: SplitMethod = Method.random,
-    fraction: Fraction = 0.2,
-    n: Held = 1,
+    method: SplitMethod = None,
+    fraction: Fraction = None,
+    n: Held = None,
     seed: Seed = 0,
     factors: FactorCount = 64,
     alpha: Alpha = 40.0,
@@ -201,6 +212,10 @@ def run(
     options = _loader_options(user, item, value, timestamp, header, skip_bad_lines, history)
     if validation is None:
         holdout = _split(_load(input, input_format, options), method, fraction, n, seed)
+    elif any(option is not None for option in (method, fraction, n)):
+        raise InvalidDataError(
+            "--method, --fraction and --n say how to split, but two files are a split already"
+        )
     else:
         holdout = _load_split(input, validation, input_format, options)
     if out is not None:
@@ -224,13 +239,12 @@ def split(
     header: Header = True,
     skip_bad_lines: SkipBad = False,
     history: History = True,
-    method: SplitMethod = Method.random,
-    fraction: Fraction = 0.2,
-    n: Held = 1,
+    method: SplitMethod = None,
+    fraction: Fraction = None,
+    n: Held = None,
     seed: Seed = 0,
 ) -> None:
     """Hold out a part of each user's interactions."""
-    make_folder(out)
     options = _loader_options(user, item, value, timestamp, header, skip_bad_lines, history)
     _split(_load(input, input_format, options), method, fraction, n, seed).save(out)
     typer.echo(f"left in {out}: train.npz, validation.npz, labels.npz", err=True)
@@ -241,6 +255,12 @@ def train(
     input: Annotated[Path, typer.Argument(help="A folder that `split` wrote, or interactions.")],  # noqa: A002
     out: Annotated[Path, typer.Option(help="The checkpoint to write (.npz).")],
     input_format: InputFormat = None,
+    user: User = None,
+    item: Item = None,
+    value: Value = None,
+    header: Header = True,
+    skip_bad_lines: SkipBad = False,
+    history: History = True,
     factors: FactorCount = 64,
     alpha: Alpha = 40.0,
     regularization: Regularization = 0.1,
@@ -249,13 +269,16 @@ def train(
     progress: Progress = None,
 ) -> None:
     """Train an ALS model of implicit and save it."""
+    if out.suffix != ".npz" or out.is_dir():
+        raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
     make_folder(out.parent)
     if input.is_dir() and (input / "train.npz").exists():
         from .split import Holdout
 
         matrix = Holdout.load(input).train
     else:
-        matrix = _load(input, input_format, {}).matrix()
+        options = _loader_options(user, item, value, None, header, skip_bad_lines, history)
+        matrix = _load(input, input_format, options).matrix()
     _train(matrix, factors, regularization, alpha, iterations, seed, progress, out)
 
 
@@ -272,6 +295,12 @@ def score(
         Path | None, typer.Option(help="And the validation part.", rich_help_panel="Data")
     ] = None,
     input_format: InputFormat = None,
+    user: User = None,
+    item: Item = None,
+    value: Value = None,
+    header: Header = True,
+    skip_bad_lines: SkipBad = False,
+    history: History = True,
     metric: Metrics = [METRICS],  # noqa: B006
     progress: Progress = None,
     out: Out = None,
@@ -286,7 +315,8 @@ def score(
     if split is not None and train is None and validation is None:
         holdout = Holdout.load(split)
     elif split is None and train is not None and validation is not None:
-        holdout = _load_split(train, validation, input_format, {})
+        options = _loader_options(user, item, value, None, header, skip_bad_lines, history)
+        holdout = _load_split(train, validation, input_format, options)
     else:
         raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
     _report(_score(checkpoint, holdout, metric, progress), format, out)
@@ -305,8 +335,9 @@ def evaluate(
     """Score a prediction-position matrix against a validation matrix."""
     from .evaluate import evaluate as evaluate_lists
     from .matrices import Rankings, Relevance
+    from .metrics import parse_metrics
 
-    _check_metrics(metric)
+    parse_metrics(metric)
     if out is not None:
         make_folder(out)
     lists = _read_matrix(positions, Rankings.from_positions)
@@ -361,11 +392,21 @@ def _step(what: str) -> Iterator[Any]:
     typer.echo(f"{what}: {', '.join([*notes, f'{seconds:.1f} s'])}", err=True)
 
 
+@contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Show what loaders warn of without the place in our code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
+
+
 def _check_metrics(metric: list[str]) -> None:
     """Find a misspelt metric before the hours of training, not after them."""
-    from .metrics import parse_metrics
+    from .models.implicit import parse_cut_metrics
 
-    parse_metrics(metric)
+    parse_cut_metrics(metric)
 
 
 def _loader_options(
@@ -401,7 +442,7 @@ def _column_number(name: str, column: str) -> int:
 def _load(path: Path, input_format: str | None, options: dict[str, Any]) -> Interactions:
     from . import datasets
 
-    with _step(f"read {path}") as note:
+    with _step(f"read {path}") as note, _warnings_in_a_line():
         interactions = datasets.load(path, input_format, **options)
         note(repr(interactions))
     return interactions
@@ -423,28 +464,50 @@ def _load_split(
     from . import datasets
     from .split import Holdout
 
-    with _step(f"read {train} and {validation}") as note:
+    with _step(f"read {train} and {validation}") as note, _warnings_in_a_line():
         parts = datasets.load_parts(train, validation, format=input_format, **options)
         note(f"{len(parts[0]):,} to train on, {len(parts[1]):,} held out")
     return Holdout(parts[0].matrix(), parts[1].matrix(), parts[0].users, parts[0].items)
 
 
 def _split(
-    interactions: Interactions, method: Method, fraction: float, n: int, seed: int
+    interactions: Interactions,
+    method: Method | None,
+    fraction: float | None,
+    n: int | None,
+    seed: int,
 ) -> Holdout:
     from . import split
 
+    method = method or Method.random
+    by_share = method in (Method.random, Method.temporal)
+    if (n if by_share else fraction) is not None:
+        given, wanted = ("--n", "--fraction") if by_share else ("--fraction", "--n")
+        raise InvalidDataError(f"{given} has no meaning for --method {method.value}; see {wanted}")
+    share = 0.2 if fraction is None else fraction
+    held = 1 if n is None else n
     with _step(f"split ({method.value})") as note:
         if method is Method.random:
-            holdout = split.random(interactions, fraction=fraction, seed=seed)
+            holdout = split.random(interactions, fraction=share, seed=seed)
         elif method is Method.leave_k_out:
-            holdout = split.leave_k_out(interactions, k=n, seed=seed)
+            holdout = split.leave_k_out(interactions, k=held, seed=seed)
         elif method is Method.last_n:
-            holdout = split.last_n(interactions, n=n)
+            holdout = split.last_n(interactions, n=held)
         else:
-            holdout = split.temporal(interactions, fraction=fraction)
-        note(f"{holdout.train.nnz:,} to train on, {holdout.validation.nnz:,} held out")
+            holdout = split.temporal(interactions, fraction=share)
+        if holdout.validation.nnz == 0:
+            raise InvalidDataError(
+                f"nothing is held out: too few distinct items for --method {method.value} with "
+                "these options"
+            )
+        note(f"{_count(holdout.train)} to train on, {_count(holdout.validation)} held out")
     return holdout
+
+
+def _count(matrix: Any) -> str:
+    """Say how many distinct pairs there are, and how many of them were only shown."""
+    shown = matrix.nnz - int((matrix.data != 0).sum())
+    return f"{matrix.nnz:,} pairs" + (f" ({shown:,} shown, not clicked)" if shown else "")
 
 
 def _train(

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate"]
 
+#: Discounts of so many ranks are kept, unless a user has more relevant items.
+MAX_TABLE = 1 << 20
+
 
 def evaluate(
     predictions: Any,
@@ -124,9 +127,10 @@ def _compute(
     cutoffs = np.array(sorted({metric.k for metric in metrics}), np.int64)
     exponential = any(metric.arguments.get("gain") == "exp" for metric in metrics)
     last_positions = rankings.last_positions
+    longest = int(rankings.lengths.max(initial=0))
     deepest = max(
-        int(rankings.lengths.max(initial=0)),
-        0 if last_positions is None else int(last_positions.max(initial=0)),
+        # The position of a hit may be as large as a catalogue, and is looked up only if it is not.
+        min(longest, MAX_TABLE) if last_positions is None else longest,
         int(np.diff(relevance.indptr).max(initial=0)),
     )
     tables = _discounts(min(int(cutoffs[-1]), deepest))
@@ -161,7 +165,7 @@ def _compute(
                 *lists, gapped, *relevant, binary, cutoffs, tables[0], exponential, table, first_hit
             )
         else:
-            tied = (*lists, last_positions, *relevant)
+            tied = (*lists, last_positions, rankings.lengths[mine], *relevant)
             sweep_tied(*tied, cutoffs, tables[0], exponential, table)
         _check_finite(table, first)
         at = {
@@ -241,6 +245,15 @@ def _align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevanc
     )
 
 
+def _check_common(ours: pd.Index[Any], theirs: pd.Index[Any], role: str) -> None:
+    """Refuse labels of which none is on both sides: numbers here and text there, most likely."""
+    if len(ours) and len(theirs) and not ours.isin(theirs).any():
+        raise InvalidDataError(
+            f"no {role} of the rankings ({ours[0]!r}, …, {ours.dtype}) is among those of the "
+            f"relevance ({theirs[0]!r}, …, {theirs.dtype}); give both the same ids, of one type"
+        )
+
+
 def _pad_rows(indptr: NDArray[np.int64], missing: int) -> NDArray[np.int64]:
     return np.concatenate((indptr, np.full(missing, indptr[-1])))
 
@@ -251,6 +264,7 @@ def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Re
     labels: pd.Index[Any] = relevance.users.append(
         rankings.users[~rankings.users.isin(relevance.users)]
     )
+    _check_common(rankings.users, relevance.users, "user")
     source = rankings.users.get_indexer(labels)
     has_list = source >= 0
     counts = np.zeros(len(labels), np.int64)
@@ -282,6 +296,7 @@ def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Re
 def _match_items(rankings: Rankings, labels: pd.Index[Any]) -> Rankings:
     """Renumber the lists' items as the relevance numbers them; items it lacks come after."""
     assert rankings.items_index is not None  # noqa: S101 - for the type checker
+    _check_common(rankings.items_index, labels, "item")
     known = labels.get_indexer(rankings.items_index)
     unknown = known < 0
     known[unknown] = len(labels) + np.arange(unknown.sum())

@@ -26,13 +26,18 @@ def replacing(path: str | Path) -> Iterator[Path]:
         If the file cannot be written or moved. The temporary file is removed on any error.
     """
     target = Path(path)
+    if target.is_symlink():
+        target = target.resolve()  # the file is replaced, not the link to it
+    if target.exists() and not target.is_file():
+        raise OutputError(f"{target}: cannot be written: it is no regular file")
     try:
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix
         )
         os.close(handle)
-    except OSError as error:
-        raise OutputError(f"{target}: cannot be written: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"{target}: cannot be written: {reason}") from error
     temporary = Path(name)
     try:
         yield temporary

@@ -13,8 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from .errors import InvalidDataError
+from .formats import sound
 from .kernels.lists import check_rows, check_top_k, order_by_position, rank_scores
-from .options import check_whole
+from .options import check_number, check_whole
 from .parallel import for_blocks
 
 if TYPE_CHECKING:
@@ -352,15 +353,16 @@ class Rankings:
 
         if (rank is None) == (score is None):
             raise InvalidDataError("give exactly one of rank= and score=, the column to order by")
-        value = column_of(df, rank if rank is not None else score)
-        if value.dtype.kind not in "biuf":
-            raise InvalidDataError(f"column {value.name!r} holds {value.dtype}; expected numbers")
+        column = rank if rank is not None else score
         rows, user_labels = encode(column_of(df, user), "user")
         columns, item_labels = encode(column_of(df, item), "item")
+        values = _frame_values(df, user, item, column, whole=rank is not None)
         matrix = sparse.coo_matrix(
-            (value.to_numpy(), (rows, columns)), shape=(len(user_labels), len(item_labels))
+            (values, (rows, columns)), shape=(len(user_labels), len(item_labels))
         )
         _check_pairs_once(matrix, user_labels, item_labels)
+        if rank is not None:
+            _check_ranks_once(rows, values, user_labels)
         plain = cls.from_positions(matrix) if rank is not None else cls.from_scores(matrix.tocsr())
         return cls(
             plain.shape,
@@ -479,6 +481,8 @@ class Relevance:
         <Relevance: 3 relevant items of 2 users, 2 users × 3 items>
         """
         csr = canonical_csr(matrix, "the validation matrix", sum_duplicates=True)
+        if len(csr.data) < matrix.nnz:
+            _check_summands(matrix)
         gains = csr.data.astype(np.float64, copy=False)
         least, most = (gains.min(), gains.max()) if len(gains) else (1.0, 1.0)
         if not (least >= 0 and most < np.inf):  # a NaN is neither
@@ -490,8 +494,7 @@ class Relevance:
             )
         binary = bool(least == most == 1.0)
         if threshold is not None:
-            if isinstance(threshold, bool) or not 0 < threshold < np.inf:
-                raise InvalidDataError(f"threshold is {threshold!r}; expected a number above 0")
+            threshold = check_number("threshold", threshold, 0, open_end=True)
             gains = np.where(gains >= threshold, gains, 0.0)
             binary = binary and threshold <= 1.0
         return cls(
@@ -573,27 +576,21 @@ def canonical_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
             f"{name} is a {type(matrix).__name__}; expected a scipy sparse matrix, such as "
             "scipy.sparse.csr_matrix(x) of a dense array"
         )
-    if len(matrix.shape) != 2:
-        raise InvalidDataError(f"{name} has shape {matrix.shape}; expected users × items")
-    if matrix.dtype.kind not in "biuf":
-        raise InvalidDataError(f"{name} holds {matrix.dtype}; expected numbers")
-    if matrix.shape[1] > _MAX_ITEMS:
-        raise InvalidDataError(f"{name} has {matrix.shape[1]} columns; at most {_MAX_ITEMS} fit")
-    if matrix.format == "coo" and not sum_duplicates:
-        _check_pairs_once(matrix)  # converting would sum what is stored twice
-    if sum_duplicates and matrix.format != "csr":
-        matrix = matrix.astype(np.float64)  # bool and int8 would overflow in the sum
-    csr = matrix.tocsr()
-    if (
-        len(csr.indptr) != csr.shape[0] + 1
-        or csr.indptr[0] != 0
-        or len(csr.indices) != len(csr.data)
-        or not {csr.indices.dtype, csr.indptr.dtype} <= {np.dtype(np.int32), np.dtype(np.int64)}
-    ):
-        raise InvalidDataError(
-            f"{name} is not a CSR: its data, indices and indptr do not fit together; make it anew "
-            "with scipy.sparse.csr_matrix"
-        )
+    try:
+        # A CSR, which is the common case, is checked below without a copy.
+        csr = matrix if matrix.format == "csr" else sound(matrix)
+    except InvalidDataError as error:
+        raise InvalidDataError(f"{name}: {error}") from None
+    if len(csr.shape) != 2:
+        raise InvalidDataError(f"{name} has shape {csr.shape}; expected users × items")
+    if csr.shape[1] > _MAX_ITEMS:
+        raise InvalidDataError(f"{name} has {csr.shape[1]} columns; at most {_MAX_ITEMS} fit")
+    if csr.format == "coo" and not sum_duplicates:
+        _check_pairs_once(csr)  # converting would sum what is stored twice
+    if sum_duplicates and csr.format != "csr":
+        csr = csr.astype(np.float64)  # bool and int8 would overflow in the sum
+    csr = csr.tocsr()
+    _check_parts(csr, name)
     kind, row, entry = _check_rows(csr) or (0, 0, 0)
     if kind == 3:
         raise InvalidDataError(f"{name} is not a CSR: the bounds of row {row} are out of order")
@@ -618,6 +615,26 @@ def canonical_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
     return csr
 
 
+def _check_parts(csr: Any, name: str) -> None:
+    """Refuse a CSR whose parts no kernel could read."""
+    widths = (np.dtype(np.int32), np.dtype(np.int64))
+    parts = (csr.data, csr.indices, csr.indptr)
+    if (
+        any(type(part) not in (np.ndarray, np.memmap) or part.ndim != 1 for part in parts)
+        or csr.indices.dtype not in widths
+        or csr.indptr.dtype not in widths
+        or len(csr.indptr) != csr.shape[0] + 1
+        or csr.indptr[0] != 0
+        or len(csr.indices) != len(csr.data)
+    ):
+        raise InvalidDataError(
+            f"{name} is not a CSR: its data, indices and indptr do not fit together; make it anew "
+            "with scipy.sparse.csr_matrix"
+        )
+    if csr.data.dtype.kind not in "biuf":
+        raise InvalidDataError(f"{name} holds {csr.data.dtype}; expected real numbers")
+
+
 def _check_rows(csr: Any) -> tuple[int, int, int] | None:
     """Return (kind, row, entry) of what `check_rows` finds worst."""
 
@@ -625,6 +642,18 @@ def _check_rows(csr: Any) -> tuple[int, int, int] | None:
         check_rows(first, last, csr.indptr, csr.indices, csr.shape[1], fault)
 
     return _run_checked(check, csr.shape[0])
+
+
+def _check_summands(matrix: Any) -> None:
+    """Refuse a negative gain that a sum with others of its pair would hide."""
+    coo = matrix.tocoo()
+    negative = np.flatnonzero(coo.data < 0)
+    if len(negative):
+        at = negative[0]
+        raise InvalidDataError(
+            f"the gain in row {coo.row[at]}, column {coo.col[at]} of the validation matrix is "
+            f"{coo.data[at]}, one of several stored for this pair; expected at least 0"
+        )
 
 
 def _check_pairs_once(matrix: Any, users: Any = None, items: Any = None) -> None:
@@ -720,13 +749,47 @@ def _integers(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.integ
     return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
 
 
+def _frame_values(
+    df: pd.DataFrame, user: str, item: str, column: Any, *, whole: bool
+) -> NDArray[np.float64]:
+    """Return a column of ranks (`whole`) or scores, or name the first row that holds none."""
+    from .datasets.interactions import column_of
+
+    given = column_of(df, column)
+    if given.dtype.kind not in "biuf":
+        raise InvalidDataError(f"column {column!r} holds {given.dtype}; expected numbers")
+    values: NDArray[np.float64] = given.to_numpy(np.float64, na_value=np.nan)
+    valid = np.isfinite(values)
+    if whole:
+        valid &= (values >= 1) & (values <= _MAX_ITEMS) & (values == np.floor(values))
+    if not valid.all():
+        row = int(np.flatnonzero(~valid)[0])
+        expected = "a whole number of at least 1" if whole else "a finite number"
+        raise InvalidDataError(
+            f"row {row} of the frame, column {column!r} (user {df[user].iloc[row]!r}, item "
+            f"{df[item].iloc[row]!r}): expected {expected}, found {values[row]:g}"
+        )
+    return values
+
+
+def _check_ranks_once(rows: NDArray[Any], ranks: NDArray[np.float64], users: pd.Index[Any]) -> None:
+    order = np.lexsort((ranks, rows))
+    twice = (np.diff(rows[order]) == 0) & (np.diff(ranks[order]) == 0)
+    if twice.any():
+        first, second = order[int(twice.argmax())], order[int(twice.argmax()) + 1]
+        raise InvalidDataError(
+            f"rows {min(first, second)} and {max(first, second)} of the frame give user "
+            f"{users[rows[first]]!r} the rank {ranks[first]:g} twice; a rank can be taken once"
+        )
+
+
 def _refuse_mask(values: object, name: str) -> None:
     if isinstance(values, np.ma.MaskedArray):  # np.asarray would uncover what it hides
         raise InvalidDataError(f"{name} is a masked array; expected a plain one, see .filled()")
 
 
 def _shape(shape: tuple[int, int]) -> tuple[int, int]:
-    if len(shape) != 2:
+    if not isinstance(shape, tuple | list) or len(shape) != 2:
         raise InvalidDataError(f"shape is {shape!r}; expected (number of users, number of items)")
     return check_whole("shape[0]", shape[0], 0), check_whole("shape[1]", shape[1], 0, _MAX_ITEMS)
 
@@ -736,12 +799,20 @@ def _labels(labels: Any, n: int, name: str) -> pd.Index[Any] | None:
         return None
     import pandas as pd  # only where labels are used: importing it costs more than evaluating
 
-    index = labels if isinstance(labels, pd.Index) else pd.Index(labels)
+    from .datasets.labels import check_labels
+
+    try:
+        index = (
+            labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
+        )
+        set(index)  # raises where a label cannot be hashed
+        index = check_labels(index, name.removesuffix("s"))
+    except InvalidDataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InvalidDataError(f"{name} cannot be labels: {error}") from None
     if len(index) != n:
         raise InvalidDataError(f"{name} has {len(index)} labels; the matrix has {n} {name}")
-    if not index.is_unique:
-        repeated = index[index.duplicated()][0]
-        raise InvalidDataError(f"{name} has the label {repeated!r} twice; labels must differ")
     return index
 
 
@@ -757,7 +828,12 @@ class _ScoreRows:
                 self._refuse(*_place(self.matrix, entry), self.matrix.data[entry])
         else:
             _refuse_mask(scores, "scores")
-            self.matrix = np.asarray(scores)
+            try:
+                self.matrix = np.asarray(scores)
+            except ValueError:
+                raise InvalidDataError(
+                    "scores have rows of different lengths; expected a users × items array"
+                ) from None
             if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "biuf":
                 raise InvalidDataError(
                     f"scores are an array of {self.matrix.dtype} with shape {self.matrix.shape}; "

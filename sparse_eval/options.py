@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .errors import InvalidDataError
 
-__all__ = ["check_whole"]
+__all__ = ["check_number", "check_whole"]
 
 
 def check_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
@@ -21,3 +22,21 @@ def check_whole(name: str, value: Any, least: int | None = None, most: int | Non
             expected = "" if least is None else f" of at least {least}"
         raise InvalidDataError(f"{name}: expected a whole number{expected}, found {value!r}")
     return int(value)
+
+
+def check_number(name: str, value: Any, least: float, *, open_end: bool = False) -> float:
+    """Return `value` as a float, or raise `InvalidDataError` that names the option and its range.
+
+    The range starts at `least`, or above it with `open_end`, and holds finite numbers only.
+    """
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if (
+        not number
+        or isinstance(value, bool)
+        or not math.isfinite(value)
+        or value < least
+        or (open_end and value == least)
+    ):
+        limit = f"above {least:g}" if open_end else f"of at least {least:g}"
+        raise InvalidDataError(f"{name}: expected a finite number {limit}, found {value!r}")
+    return float(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +16,6 @@ from .files import replacing
 from .metrics import Metric, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
     from pathlib import Path
 
     import pandas as pd
@@ -144,7 +144,8 @@ class Evaluation:
         rows = []
         for name in self.names:
             values = self._evaluated(name)
-            std = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+            with np.errstate(over="ignore", invalid="ignore"):  # gains whose squares overflow
+                std = float(values.std(ddof=1)) if len(values) > 1 else math.nan
             rows.append((_mean(values), std, self.n_users, self.n_skipped))
         columns = ["mean", "std", "n_users", "n_skipped"]
         return pd.DataFrame(rows, index=pd.Index(self.names, name="metric"), columns=columns)
@@ -198,8 +199,10 @@ class Evaluation:
             )
         )
         gains = [gain_of.get(item, 0.0) for item in items.tolist()]
+        length = int(self.rankings.lengths[row])
         discounts = [
-            math.fsum(1.0 / math.log2(rank + 1) for rank in range(a, b + 1)) / (b - a + 1)
+            math.fsum(1.0 / math.log2(rank + 1) for rank in range(a, min(b, length) + 1))
+            / (b - a + 1)
             for a, b in zip(first.tolist(), last.tolist(), strict=True)
         ]
         listed = set(items.tolist())
@@ -235,7 +238,7 @@ class Evaluation:
             "metrics": {
                 name: {
                     "mean": float(row["mean"]),
-                    "std": None if math.isnan(row["std"]) else float(row["std"]),
+                    "std": float(row["std"]) if math.isfinite(row["std"]) else None,
                 }
                 for name, row in summary.iterrows()
             },
@@ -273,17 +276,25 @@ class Evaluation:
         ------
         MissingExtraError
             If pyarrow is not installed.
+        InvalidDataError
+            If the users' labels are of types that Parquet has no common one for.
         OutputError
             If the file cannot be written.
         """
         try:
-            import pyarrow  # noqa: F401, ICN001
+            from pyarrow import ArrowException
         except ImportError:
             raise MissingExtraError(
                 'Parquet needs pyarrow: pip install "sparse_eval[parquet]", or use to_csv'
             ) from None
         with replacing(path) as temporary:
-            self.per_user.to_parquet(temporary)
+            try:
+                self.per_user.to_parquet(temporary)
+            except ArrowException as error:
+                raise InvalidDataError(
+                    f"the labels of the users do not fit into one Parquet column ({error}); use "
+                    "to_csv"
+                ) from error
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self[name]:.4f}" for name in self.names[:4])
@@ -300,9 +311,9 @@ class Evaluation:
         if labels is not None:
             import pandas as pd
 
-            if user not in labels:
+            if not isinstance(user, Hashable) or user not in labels:
                 raise InvalidDataError(f"there is no user {user!r} among the {n_users} labels")
-            return int(labels.get_indexer(pd.Index([user]))[0])
+            return int(labels.get_indexer(pd.Index([user], tupleize_cols=False))[0])
         if not isinstance(user, int | np.integer) or not 0 <= user < n_users:
             raise InvalidDataError(
                 f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}"
@@ -319,4 +330,7 @@ class Evaluation:
 
 
 def _mean(values: NDArray[np.float64]) -> float:
-    return math.fsum(values) / len(values)
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:  # of numbers near the largest float
+        return math.fsum(values / len(values))

@@ -16,6 +16,7 @@ is held out for one user does not depend on what others did.
 from __future__ import annotations
 
 import math
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+_MOST = 2**31 - 1
 
 __all__ = ["Holdout", "k_fold", "last_n", "leave_k_out", "random", "temporal"]
 
@@ -124,7 +127,9 @@ class Holdout:
             with replacing(folder / f"{name}.npz") as temporary:
                 sparse.save_npz(temporary, matrix)
         with replacing(folder / "labels.npz") as temporary:
-            np.savez_compressed(temporary, allow_pickle=False, **labels)
+            np.savez_compressed(
+                temporary, allow_pickle=False, checksums=self._checksums(), **labels
+            )
 
     @classmethod
     def load(cls, folder: str | Path) -> Holdout:
@@ -158,10 +163,24 @@ class Holdout:
             np.load(file, allow_pickle=False) as arrays,
         ):
             labels = {name: pd.Index(arrays[name].tolist()) for name in arrays.files}
+        checksums = labels.pop("checksums", None)
         try:
-            return cls(parts[0], parts[1], users=labels.get("users"), items=labels.get("items"))
+            holdout = cls(parts[0], parts[1], users=labels.get("users"), items=labels.get("items"))
         except InvalidDataError as error:
             raise InvalidFileError(str(error), folder) from error
+        if checksums is None or checksums.tolist() != holdout._checksums():
+            raise InvalidFileError(
+                "train.npz, validation.npz and labels.npz are not of one split; split again",
+                folder,
+            )
+        return holdout
+
+    def _checksums(self) -> list[int]:
+        """Tell this split from another one in the same folder: one number for each matrix."""
+        return [
+            zlib.crc32(part.indptr.astype("<i8"), zlib.crc32(part.indices.astype("<i4")))
+            for part in (self.train, self.validation)
+        ]
 
 
 def random(
@@ -239,7 +258,7 @@ def leave_k_out(
     >>> leave_k_out(sparse.csr_matrix([[1, 1, 1, 1], [0, 1, 0, 0]]), k=1)
     Holdout(2 users × 4 items, 4 train + 1 validation pairs)
     """
-    check_whole("k", k, 1)
+    check_whole("k", k, 1, _MOST)
     pairs = _Pairs.of(interactions)
     return pairs.divide((pairs.shuffled(seed) < k) & (pairs.sizes[pairs.rows] > k))
 
@@ -276,7 +295,7 @@ def last_n(
     >>> holdout.validation.toarray()
     array([[1., 0., 0.]])
     """
-    check_whole("n", n, 1)
+    check_whole("n", n, 1, _MOST)
     pairs, times = _Pairs.dated(interactions, "last_n")
     sizes = pairs.sizes[pairs.rows]
     return pairs.divide((pairs.places(times) >= sizes - n) & (sizes > n))
@@ -374,7 +393,7 @@ def k_fold(
     >>> [fold.validation.nnz for fold in folds]
     [3, 3]
     """
-    check_whole("k", k, 2)
+    check_whole("k", k, 2, _MOST)
     pairs = _Pairs.of(interactions)
     places = pairs.shuffled(seed)
     # Each user begins at another fold, or the first folds would get all the odd pairs.

@@ -131,7 +131,9 @@ def test_columns_by_name_and_by_number(command: Command, tmp_path: Path) -> None
         ("plain.csv", "--no-header", "--user", 0, "--item", 2, "--value", 3),
         ("named.csv", "--user", "who", "--item", "what", "--value", "n"),
     ):
-        status, _, said = command("split", tmp_path / words[0], *words[1:], "--out", tmp_path / "s")
+        status, _, said = command(
+            "split", tmp_path / words[0], *words[1:], "--fraction", 0.5, "--out", tmp_path / "s"
+        )
         assert status == 0, said
         holdout = se.split.Holdout.load(tmp_path / "s")
         assert (holdout.train + holdout.validation).sum() == 7
@@ -148,9 +150,9 @@ def test_bad_lines_may_be_skipped(command: Command, log: Path, tmp_path: Path) -
     status, _, said = command("split", log, "--out", tmp_path / "s")
     assert status == 2
     assert "clicks.csv, line" in said
-    with pytest.warns(se.datasets.SkippedLinesWarning, match="skipped 1 malformed line"):
-        status, _, said = command("split", log, "--skip-bad-lines", "--out", tmp_path / "s")
+    status, _, said = command("split", log, "--skip-bad-lines", "--out", tmp_path / "s")
     assert status == 0, said
+    assert "\nwarning: skipped 1 malformed line of " in "\n" + said
 
 
 def test_mind_and_its_history(command: Command, tmp_path: Path) -> None:
@@ -160,8 +162,11 @@ def test_mind_and_its_history(command: Command, tmp_path: Path) -> None:
     )
     sizes = []
     for words in ((), ("--no-history",)):
-        status, _, said = command("split", tmp_path, *words, "--out", tmp_path / "s")
+        status, _, said = command(
+            "split", tmp_path, *words, "--fraction", 0.5, "--out", tmp_path / "s"
+        )
         assert status == 0, said
+        assert "shown, not clicked" in said
         holdout = se.split.Holdout.load(tmp_path / "s")
         sizes.append(holdout.train.nnz + holdout.validation.nnz)
     assert sizes == [7, 4]
@@ -227,8 +232,14 @@ def test_the_registry_is_shown(command: Command) -> None:
         (("run", "one.csv", "--user", "users"), "did you mean 'user'"),
         (("run", "one.csv", "--no-history"), "has no option 'history'"),
         (("run", "one.csv", "--fraction", "2"), "fraction"),
+        (("run", "one.csv", "--n", "2"), "--n has no meaning for --method random; see --fraction"),
+        (
+            ("run", "one.csv", "--method", "last-n", "--fraction", "0.5"),
+            "--fraction has no meaning",
+        ),
+        (("run", "one.csv", "one.csv", "--method", "random"), "two files are a split already"),
         (("run", "one.csv", "--method", "last-n"), "timestamps"),
-        (("run", "one.csv", *SMALL, "--method", "leave-k-out"), "nothing to evaluate"),
+        (("run", "one.csv", "--method", "leave-k-out"), "nothing is held out"),
         (("run", "one.csv", "--out", "one.csv"), "cannot be used as an output folder"),
         (("score", "missing.npz"), "give either --split"),
         (("score", "missing.npz", "--split", "nowhere"), "nowhere"),
@@ -238,6 +249,10 @@ def test_the_registry_is_shown(command: Command) -> None:
             ("train", "one.csv", "--factors", "0", "--out", "m.npz"),
             "factors: expected a whole number",
         ),
+        (("train", "one.csv", "--out", "model"), "expected a file name that ends in .npz"),
+        (("run", "one.csv", "-m", "ndcg"), "ndcg has no cut-off"),
+        (("run", "a" * 300 + ".csv"), "cannot be read"),
+        (("train", "one.csv", "--factors", "99999999999999", "--out", "m.npz"), "memory"),
         (("demo", "--users", "0"), "n_users"),
     ],
 )

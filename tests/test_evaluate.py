@@ -215,3 +215,31 @@ def test_threads_change_no_bit_at_scale(threads: int) -> None:
     one = se.evaluate(lists, gains, metrics, num_threads=1)
     many = se.evaluate(lists, gains, metrics, num_threads=threads)
     assert one.columns.tobytes() == many.columns.tobytes()
+
+
+def test_means_of_the_largest_numbers(ev: se.Evaluation) -> None:
+    gains = csr_matrix([[1.7e308], [1.7e308]])
+    huge = se.evaluate(se.Rankings.from_topk([[0], [0]]), gains, "cg@1")
+    assert huge["cg@1"] == 1.7e308
+    spread = se.evaluate(se.Rankings.from_topk([[0], [0]]), csr_matrix([[1e200], [3.0]]), "cg@1")
+    assert json.loads(spread.to_json())["metrics"]["cg@1"]["std"] is None
+
+
+def test_only_regular_files_are_replaced(ev: se.Evaluation, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="no regular file"):
+        ev.to_json(tmp_path / "pipe")
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    ev.to_json(tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text())["schema"] == 1
+    with pytest.raises(OutputError, match="cannot be written"):
+        ev.to_json(tmp_path / "a\0b")
+
+
+def test_labels_without_a_common_type_fit_no_parquet(tmp_path: Path) -> None:
+    relevance = se.Relevance.from_csr(GAINS, users=["a", 1, 2.5, ("b",)])
+    ev = se.evaluate(LISTS, relevance, "mrr@1")
+    with pytest.raises(InvalidDataError, match="use to_csv"):
+        ev.to_parquet(tmp_path / "x.parquet")
+    ev.to_csv(tmp_path / "x.csv")

@@ -191,7 +191,7 @@ def test_masked_arrays_would_be_uncovered() -> None:
         (GAINS, "is a ndarray; expected a scipy sparse matrix"),
         ([[1]], "is a list"),
         (sparse.csr_matrix(GAINS).astype(complex), "holds complex128"),
-        (sparse.coo_array(np.array([1, 2])), "expected users × items"),
+        (sparse.coo_array(np.array([1, 2])), "users × items"),
     ],
 )
 def test_what_is_no_matrix_of_numbers(matrix: object, says: str) -> None:
@@ -343,7 +343,7 @@ def test_labels_must_fit() -> None:
     matrix = sparse.csr_matrix(GAINS)
     with pytest.raises(InvalidDataError, match="2 labels; the matrix has 3"):
         Relevance.from_csr(matrix, users=["a", "b"])
-    with pytest.raises(InvalidDataError, match="label 'a' twice"):
+    with pytest.raises(InvalidDataError, match="label 'a' is there twice"):
         Relevance.from_csr(matrix, users=["a", "b", "a"])
     with pytest.raises(InvalidDataError, match="label both sides"):
         se.evaluate(
@@ -371,3 +371,128 @@ def test_ties_average_has_no_positions_and_few_metrics() -> None:
         se.evaluate(lists, sparse.csr_matrix([[1, 0]]), "dcg").explain(0)["discount"].tolist()
         == [pytest.approx((1 + 1 / np.log2(3)) / 2)] * 2
     )
+
+
+def damage(matrix: object, part: str, at: int, value: int) -> object:
+    array = getattr(matrix, part).copy()
+    array[at] = value
+    setattr(matrix, part, array)
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("matrix", "part", "at", "value"),
+    [
+        (sparse.csc_matrix(np.eye(3)), "indices", 1, 7),
+        (sparse.csc_matrix(np.eye(3)), "indices", 1, -7),
+        (sparse.csc_matrix(np.eye(3)), "indptr", 1, 10**8),
+        (sparse.coo_matrix(np.eye(3)), "col", 1, 7),
+        (sparse.coo_matrix(np.eye(3)), "row", 1, -1),
+        (sparse.bsr_matrix(np.eye(3)), "indices", 0, 99),
+    ],
+)
+def test_damaged_matrices_do_not_reach_compiled_code(
+    matrix: object, part: str, at: int, value: int
+) -> None:
+    bad = damage(matrix.copy(), part, at, value)
+    for make in (Rankings.from_positions, Relevance.from_csr, se.split.random):
+        with pytest.raises(InvalidDataError, match="the matrix is damaged"):
+            make(bad)
+
+
+def test_parts_that_no_kernel_could_read() -> None:
+    for part, value in (
+        ("indices", np.array([0.5, 1.5, 2.0, 0.0, 3.0])),
+        ("data", [1, 2, 3, 4, 5]),
+        ("data", np.ma.masked_equal([1, 2, 3, 4, 5], 3)),
+        ("indptr", np.array([], np.int32)),
+    ):
+        matrix = sparse.csr_matrix(GAINS)
+        setattr(matrix, part, value)
+        with pytest.raises(InvalidDataError, match="do not fit together"):
+            Relevance.from_csr(matrix)
+
+
+def test_a_sum_hides_no_negative_gain() -> None:
+    pairs = sparse.coo_matrix(([-1.0, 3.0], ([0, 0], [1, 1])), shape=(1, 2))
+    for matrix in (pairs, sparse.csr_matrix(([-1.0, 3.0], [1, 1], [0, 2]), shape=(1, 2))):
+        with pytest.raises(InvalidDataError, match="row 0, column 1 .* is -1.0, one of several"):
+            Relevance.from_csr(matrix)
+
+
+def test_a_list_cut_inside_a_tie_has_nothing_beyond_its_length() -> None:
+    cut = Rankings.from_scores([[1.0, 1.0, 1.0]], k=2, ties="average")
+    plain = Rankings.from_scores([[1.0, 1.0, 1.0]], k=2)
+    truth = sparse.csr_matrix([[1, 1, 1]])
+    metrics = ["cg", "cg@3", "dcg@3", "ndcg", "ndcg@1"]
+    assert se.evaluate(cut, truth, metrics).mean() == pytest.approx(
+        se.evaluate(plain, truth, metrics).mean()
+    )
+    assert se.evaluate(cut, truth, "dcg").explain(0)["contribution"].sum() == pytest.approx(
+        1 + 1 / np.log2(3)
+    )
+
+
+@pytest.mark.parametrize("position", [2**20 - 1, 2**20, 2**21, 2**31 - 1])
+def test_positions_as_deep_as_a_catalogue(position: int) -> None:
+    ev = se.evaluate(sparse.csr_matrix([[position]]), sparse.csr_matrix([[1]]), ["mrr", "dcg"])
+    assert ev["mrr"] == 1 / position
+    assert ev["dcg"] == pytest.approx(1 / np.log2(position + 1), rel=1e-15)
+
+
+def test_small_gains_keep_their_digits() -> None:
+    gains = [1e-17, 1e-10, 0.25]
+    for gain in gains:
+        ev = se.evaluate(
+            sparse.csr_matrix([[1]]),
+            sparse.csr_matrix([[gain]]),
+            "dcg(gain=exp)@1,ndcg(gain=exp)@1",
+        )
+        assert ev["dcg(gain=exp)@1"] == pytest.approx(np.expm1(gain * np.log(2)), rel=1e-15)
+        assert ev["ndcg(gain=exp)@1"] == 1.0
+
+
+def test_labels_of_another_type_are_not_taken_for_other_ids() -> None:
+    lists = pd.DataFrame({"user": [1, 2], "item": ["x", "y"], "rank": [1, 1]})
+    truth = pd.DataFrame({"user": ["1", "2"], "item": ["x", "y"]})
+    with pytest.raises(InvalidDataError, match="no user of the rankings .* of one type"):
+        se.evaluate(Rankings.from_frame(lists, rank="rank"), Relevance.from_frame(truth), "mrr@1")
+    truth = truth.assign(user=[1, 2], item=[5, 6])
+    with pytest.raises(InvalidDataError, match="no item of the rankings"):
+        se.evaluate(Rankings.from_frame(lists, rank="rank"), Relevance.from_frame(truth), "mrr@1")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "says"),
+    [
+        ([1, 0], "row 1 of the frame, column 'rank' .user 'a', item 'r'.*found 0"),
+        ([1.5, 1], "row 0 of the frame, column 'rank' .user 'z', item 'q'.*found 1.5"),
+        ([1, None], "row 1 of the frame.*found nan"),
+    ],
+)
+def test_a_frame_s_fault_is_put_to_its_row(ranks: list[float], says: str) -> None:
+    df = pd.DataFrame({"user": ["z", "a"], "item": ["q", "r"], "rank": ranks})
+    with pytest.raises(InvalidDataError, match=says):
+        Rankings.from_frame(df, rank="rank")
+    nullable = df.astype({"rank": "Float64"})
+    with pytest.raises(InvalidDataError, match=says):
+        Rankings.from_frame(nullable, rank="rank")
+
+
+def test_a_rank_is_taken_once() -> None:
+    df = pd.DataFrame({"user": [*"baa"], "item": [*"xyz"], "rank": [2, 2, 2]})
+    with pytest.raises(
+        InvalidDataError, match="rows 1 and 2 of the frame give user 'a' the rank 2"
+    ):
+        Rankings.from_frame(df, rank="rank")
+
+
+def test_tuples_are_labels_too() -> None:
+    users = [("a", 1), ("a", 2), ("b", 1)]
+    relevance = Relevance.from_csr(sparse.csr_matrix(GAINS), users=users)
+    ev = se.evaluate(sparse.csr_matrix(POSITIONS), relevance, "mrr")
+    assert ev.per_user.index.tolist() == users
+    assert ev.explain(("a", 2))["item"].tolist() == [2]
+    for bad in (5, [["a"], ["b"], ["c"]], ["a", None, "b"], {1: 2}):
+        with pytest.raises(InvalidDataError):
+            Relevance.from_csr(sparse.csr_matrix(GAINS), users=bad)

@@ -301,9 +301,11 @@ def test_checkpoints_that_are_none(tmp_path: Path, arrays: dict[str, Any], says:
 def test_neighbour_checkpoints_that_are_none(tmp_path: Path) -> None:
     good = {"data": np.ones(2), "indices": [0, 1], "indptr": [0, 1, 2], "shape": (2, 2)}
     for wrong, says in (
-        ({"indices": [0, 9]}, "column 9|no sparse matrix"),
-        ({"indptr": [0, 2]}, "no sparse matrix"),
+        ({"indices": [0, 9]}, "column 9|no similarity matrix"),
+        ({"indptr": [0, 2]}, "no similarity matrix"),
         ({"data": np.array([1, np.nan])}, "not finite"),
+        ({"shape": (2, 3)}, "expected a square"),
+        ({"indices": [0.0, 1.5]}, "not whole numbers"),
     ):
         np.savez(tmp_path / "m.npz", **(good | wrong))
         with pytest.raises(InvalidCheckpointError, match=says):
@@ -327,3 +329,67 @@ def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
         with pytest.raises(InvalidCheckpointError) as error:
             read_checkpoint(path)
         assert "\n" not in str(error.value)
+
+
+class Stub:
+    """A model whose answer is given."""
+
+    user_factors = np.ones((N_USERS, 2), np.float32)
+    item_factors = np.ones((N_ITEMS, 2), np.float32)
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def recommend(self, users: np.ndarray, train: Any, **options: Any) -> Any:
+        return self.answer(len(users))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda n: None,
+        lambda n: (np.zeros((n, 5), np.int32), np.zeros((n, 1))),
+        lambda n: (np.zeros((n + 9, 5), np.int32), np.zeros((n + 9, 5))),
+        lambda n: (np.full((n, 5), 0.5), np.zeros((n, 5))),
+        lambda n: (np.zeros(n, np.int32), np.zeros(n)),
+    ],
+)
+def test_answers_that_are_none(holdout: Any, answer: Any) -> None:
+    with pytest.raises(UnsupportedModelError, match="the Stub recommended ids of"):
+        recommend_lists(as_model(Stub(answer)), holdout.train, np.arange(9), 5, progress=False)
+
+
+def test_a_model_that_returns_less_than_asked_is_not_asked_for_ever(holdout: Any) -> None:
+    stub = Stub(lambda n: (np.full((n, 1), N_ITEMS - 1, np.int32), np.ones((n, 1))))
+    lists = recommend_lists(as_model(stub), holdout.train, np.arange(9), 5, progress=False)
+    assert (lists[:, 1:] == -1).all()
+
+
+def test_scores_below_what_single_precision_holds(holdout: Any) -> None:
+    stub = Stub(lambda n: (np.tile(np.arange(5, dtype=np.int32), (n, 1)), np.full((n, 5), -1e300)))
+    nothing_seen = sparse.csr_matrix(holdout.train.shape)
+    lists = recommend_lists(as_model(stub), nothing_seen, np.arange(3), 5, progress=False)
+    assert lists.tolist() == [[0, 1, 2, 3, 4]] * 3
+
+
+def test_damaged_similarities_do_not_reach_compiled_code(holdout: Any) -> None:
+    model = FAMILIES["item-item"]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(holdout.train, show_progress=False)
+    model.similarity.indices[:] = 10**8
+    with pytest.raises(InvalidDataError, match="the similarity matrix names column 100000000"):
+        se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")
+
+
+def test_factors_of_two_dtypes_and_foreign_byte_order(tmp_path: Path) -> None:
+    path = saved(tmp_path / "m.npz", item_factors=np.ones((4, 2), ">f8"))
+    found = read_checkpoint(path)
+    assert found.user_factors.dtype == found.item_factors.dtype == np.dtype(np.float64)
+    assert found.item_factors.dtype.isnative
+
+
+def test_no_standard_error_is_no_terminal(holdout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", None)
+    model = se.train_als(holdout.train, factors=4, iterations=1)
+    assert se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")["mrr@5"] > 0

@@ -238,8 +238,8 @@ def test_whatever_has_a_matrix():
             for fraction in (0, 1, -0.1, 1.5, np.nan, "0.2", True)
         ],
         *[(split.leave_k_out, {"k": k}, "k: expected a whole") for k in (0, -1, 1.0, "1", True)],
-        *[(split.last_n, {"n": n}, "n: expected a whole number of at least 1") for n in (0, 1.5)],
-        *[(split.k_fold, {"k": k}, "k: expected a whole number of at least 2") for k in (1, 2.0)],
+        *[(split.last_n, {"n": n}, "n: expected a whole number from 1 to") for n in (0, 1.5)],
+        *[(split.k_fold, {"k": k}, "k: expected a whole number from 2 to") for k in (1, 2.0)],
         *[
             (function, {"seed": seed}, "seed: expected a whole number of at least 0")
             for function in (split.random, split.leave_k_out, split.k_fold)
@@ -373,3 +373,12 @@ def test_gowalla(gowalla):
     assert holdout.train.nnz + holdout.validation.nnz == 810_128
     assert holdout.validation.nnz == pytest.approx(0.2 * 810_128, rel=0.02)
     assert np.diff(holdout.train.indptr).min() >= 1
+
+
+def test_parts_of_two_splits_are_not_mixed(tmp_path):
+    data = sparse.random(30, 20, 0.3, format="csr", random_state=0)
+    split.random(data, seed=1).save(tmp_path / "one")
+    split.random(data, seed=2).save(tmp_path / "two")
+    (tmp_path / "two" / "train.npz").replace(tmp_path / "one" / "train.npz")
+    with pytest.raises(InvalidFileError, match="not of one split"):
+        split.Holdout.load(tmp_path / "one")

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from sparse_eval.errors import InvalidDataError
+from sparse_eval.formats import sound
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,18 +74,9 @@ def coordinates(
         When it is not two-dimensional, is damaged (an index out of range), too large, or holds
         a negative or non-finite value.
     """
-    if matrix.ndim != 2:
-        raise InvalidDataError(f"expected a matrix of users × items, found {matrix.ndim}-D data")
+    matrix = sound(matrix)
     if max(matrix.shape) > _MAX_SIDE:
         raise InvalidDataError(f"at most {_MAX_SIDE:,} users and items, found {matrix.shape}")
-    if matrix.dtype.kind not in "buif":
-        raise InvalidDataError(f"expected real numbers, found {matrix.dtype} values")
-    if matrix.format in ("csr", "csc"):
-        matrix = matrix.copy()  # the check cuts off what indptr does not cover, in place
-        try:
-            matrix.check_format(full_check=True)
-        except ValueError as error:
-            raise InvalidDataError(f"the matrix is damaged: {error}") from error
     coo = matrix.tocoo()
     rows, columns = coo.row.astype(np.int32), coo.col.astype(np.int32)
     values = coo.data.astype(np.float64)

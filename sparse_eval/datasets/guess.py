@@ -65,6 +65,10 @@ def load(path: str | Path, format: str | None = None, **options: Any) -> Interac
     >>> load("ratings.dat")  # doctest: +SKIP
     Interactions(6,040 users × 3,706 items, 1,000,209 events, timestamps)
     """
+    try:
+        Path(path).exists()
+    except (OSError, ValueError) as error:  # too long a name, a NUL character
+        raise InvalidFileError(f"cannot be read ({error})", path) from error
     name = guess_format(path) if format is None else format
     if name not in FORMATS:
         raise InvalidDataError(f"format: expected one of {', '.join(FORMATS)}, found {format!r}")

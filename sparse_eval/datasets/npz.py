@@ -29,6 +29,7 @@ _FAULTS = (
     NotImplementedError,
     OSError,
     OverflowError,
+    RuntimeError,
     TypeError,
     ValueError,
     zipfile.BadZipFile,
@@ -106,4 +107,6 @@ def reading_npz(path: Path, expected: str) -> Iterator[None]:
     except IsADirectoryError:
         raise InvalidFileError("expected a file, found a folder", path) from None
     except _FAULTS as error:
-        raise InvalidFileError(f"expected {expected} ({error})", path) from error
+        # What NumPy says of a file that is no npz, or holds objects, advises to unpickle it.
+        reason = "it is none, or needs pickle" if "pickle" in str(error) else error
+        raise InvalidFileError(f"expected {expected} ({reason})", path) from error

@@ -203,7 +203,10 @@ def load_parquet(
         return Interactions.from_frame(table.to_pandas(), user, item, value, timestamp)
     except InvalidDataError as error:
         raise InvalidFileError(str(error), path) from error
-    except (OSError, ArrowException) as error:
+    except InvalidFileError:
+        raise
+    except (OSError, ArrowException, KeyError, TypeError, ValueError) as error:
+        # What pyarrow and pandas raise on files that are damaged.
         raise InvalidFileError(f"not a readable Parquet file ({error})", path) from error
 
 

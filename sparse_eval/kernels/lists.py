@@ -219,6 +219,7 @@ def keep_unseen(
     seen_indptr: Array,
     seen_items: Array,
     n_items: int,
+    n_asked: int,
     blocked: float,
     lists: Array,
     complete: Array,
@@ -227,14 +228,14 @@ def keep_unseen(
 
     A model pads a list that it cannot fill, with ids outside of the catalogue or with items whose
     score is `blocked` or lower, and it may return items that the user has seen. ``complete[i]``
-    says whether asking for more would change nothing: k items were found, or the model has no
-    more.
+    says whether asking for more than `n_asked` would change nothing: k items were found, or the
+    model has no more.
     """
     k = lists.shape[1]
     for i in range(ids.shape[0]):
         start = seen_indptr[users[i]]
         stop = seen_indptr[users[i] + 1]
-        complete[i] = ids.shape[1] >= n_items
+        complete[i] = n_asked >= n_items or ids.shape[1] < n_asked
         found = 0
         for column in range(ids.shape[1]):
             item = ids[i, column]

@@ -6,11 +6,12 @@ one per metric compiles once, is cached, and reads each list once.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .jit import kernel
+from .jit import inlined, kernel
 
 if TYPE_CHECKING:
     from .jit import Array
@@ -30,6 +31,14 @@ NAMES = (
     "reciprocal_sum",  # Σ h/r
     "reciprocal_gain",  # Σ g/r
 )
+
+
+@inlined
+def raised_gain(gain: float) -> float:
+    """2^g − 1: exact for whole numbers, and to the last digits for small ones too."""
+    if gain < 0.5:
+        return math.expm1(gain * 0.6931471805599453)  # the natural logarithm of 2
+    return float(2.0**gain - 1.0)
 
 
 @kernel
@@ -92,7 +101,7 @@ def sum_ideal(
                 discount = discounts[rank]
                 linear += ideal[rank - 1] * discount
                 if exponential:
-                    raised += (2.0 ** ideal[rank - 1] - 1.0) * discount
+                    raised += raised_gain(ideal[rank - 1]) * discount
                 rank += 1
             table[5, cut, user] = linear
             table[6, cut, user] = raised
@@ -178,7 +187,8 @@ def sweep(
                 gain = 1.0 if binary else gains[found]
                 if gain <= 0.0:
                     continue
-                discount = discounts[rank]
+                # Beyond the table lie only a few hits of very long lists.
+                discount = discounts[rank] if rank < len(discounts) else 1.0 / math.log2(rank + 1.0)
                 hits += 1
                 if hits == 1:
                     first_hit[user] = rank
@@ -186,7 +196,7 @@ def sweep(
                 dcg += gain * discount
                 dcg_binary += discount
                 if exponential:
-                    dcg_exp += (2.0**gain - 1.0) * discount
+                    dcg_exp += raised_gain(gain) * discount
                 precision_sum += hits / rank
                 reciprocal_sum += 1.0 / rank
                 reciprocal_gain += gain / rank
@@ -206,6 +216,7 @@ def sweep_tied(
     list_items: Array,
     positions: Array,
     last_positions: Array,
+    lengths: Array,
     relevant_indptr: Array,
     relevant_items: Array,
     gains: Array,
@@ -218,8 +229,8 @@ def sweep_tied(
 
     An item that ties for the positions a to b stands at each of them with probability
     1 / (b − a + 1), so its expected discount at a cut-off is the mean of the discounts from a to
-    b, those beyond the cut-off counting 0 (McSherry and Najork, 2008). Only the gain statistics
-    have an expectation of this form; the others stay zero.
+    b, those beyond the cut-off or the list counting 0 (McSherry and Najork, 2008). Only the gain
+    statistics have an expectation of this form; the others stay zero.
     """
     for user in range(len(list_indptr) - 1):
         start = relevant_indptr[user]
@@ -234,10 +245,11 @@ def sweep_tied(
             group_first = positions[entry]
             group_last = last_positions[entry]
             size = group_last - group_first + 1
+            reached = min(group_last, lengths[user])
             rank = group_first
             discount_sum = 0.0
             for cut in range(len(cutoffs)):
-                while rank <= group_last and rank <= cutoffs[cut]:
+                while rank <= reached and rank <= cutoffs[cut]:
                     discount_sum += discounts[rank]
                     rank += 1
                 share = (rank - group_first) / size
@@ -246,5 +258,5 @@ def sweep_tied(
                 table[1, cut, user] += gain * share
                 table[2, cut, user] += gain * discount
                 if exponential:
-                    table[3, cut, user] += (2.0**gain - 1.0) * discount
+                    table[3, cut, user] += raised_gain(gain) * discount
                 table[4, cut, user] += discount

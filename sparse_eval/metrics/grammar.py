@@ -176,7 +176,7 @@ def _cutoffs(entry: Definition, text: str | None, part: str) -> list[int | None]
     numbers = text[1:-1].split(",") if braced else [text]
     cutoffs: list[int | None] = []
     for number in numbers:
-        if not (number.isascii() and number.isdigit()) or not 1 <= int(number) < FULL_LIST:
+        if not re.fullmatch("[0-9]{1,18}", number) or int(number) < 1:
             raise InvalidMetricError(
                 f"{part!r} has the cut-off {number!r}; expected a whole number of at least 1"
             )

@@ -17,7 +17,7 @@ from ..matrices import canonical_csr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Checkpoint", "check_factors", "read_checkpoint"]
+__all__ = ["Checkpoint", "check_factors", "check_similarity", "read_checkpoint"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +55,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     Returns
     -------
     Checkpoint
-        float16 factors become float32, which changes no value.
+        Factors of another float type than float32 or float64 become one of them.
 
     Raises
     ------
@@ -77,23 +77,20 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
             check_factors(users, items)
         except InvalidDataError as error:
             raise InvalidCheckpointError(str(error), path) from None
-        if users.dtype == np.float16:
-            users, items = users.astype(np.float32), items.astype(np.float32)
+        # implicit's compiled code takes two dtypes, both sides the same.
+        single = max(users.dtype.itemsize, items.dtype.itemsize) <= 4
+        dtype = np.dtype(np.float32 if single else np.float64)
+        users, items = (factors.astype(dtype, copy=False) for factors in (users, items))
         return Checkpoint(path, users, items, parameters=parameters)
-    if {"data", "indices", "indptr", "shape"} <= arrays.keys():
+    parts = [arrays.get(name) for name in ("data", "indices", "indptr")]
+    if "shape" in arrays and all(part is not None for part in parts):
         try:
-            similarity = canonical_csr(
-                sparse.csr_matrix(
-                    (arrays["data"], arrays["indices"], arrays["indptr"]),
-                    shape=tuple(arrays["shape"]),
-                ),
-                "the similarity matrix",
-                sum_duplicates=True,
-            )
-        except (ValueError, TypeError) as error:
-            raise InvalidCheckpointError(f"holds no sparse matrix: {error}", path) from None
-        if not np.isfinite(similarity.data).all():
-            raise InvalidCheckpointError("holds similarities that are not finite", path)
+            if any(part.dtype.kind not in "iu" for part in parts[1:] if part is not None):
+                raise InvalidDataError("its indices are not whole numbers")
+            similarity = sparse.csr_matrix(tuple(parts), shape=tuple(arrays["shape"].tolist()))
+            similarity = check_similarity(similarity)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise InvalidCheckpointError(f"holds no similarity matrix: {error}", path) from None
         return Checkpoint(path, similarity=similarity, parameters=parameters)
     raise InvalidCheckpointError(
         f"has neither factors nor similarities, only {', '.join(arrays) or 'nothing'}; expected "
@@ -126,6 +123,19 @@ def check_factors(user_factors: Any, item_factors: Any) -> None:
         )
 
 
+def check_similarity(similarity: Any) -> Any:
+    """Return a neighbour model's matrix in canonical form, or raise `InvalidDataError`.
+
+    It must be square and finite: implicit's compiled code reads it without looking.
+    """
+    csr = canonical_csr(similarity, "the similarity matrix", sum_duplicates=True)
+    if csr.shape[0] != csr.shape[1]:
+        raise InvalidDataError(f"the similarity matrix has shape {csr.shape}; expected a square")
+    if not np.isfinite(csr.data).all():
+        raise InvalidDataError("the similarity matrix holds numbers that are not finite")
+    return csr
+
+
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         # Opened here, so that it is closed whatever np.load makes of it.
@@ -133,14 +143,27 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
             archive = np.load(stream, allow_pickle=False)
             if isinstance(archive, np.ndarray):
                 raise InvalidCheckpointError("is a single array; expected an .npz file", path)
-            return {name: archive[name] for name in archive.files}
+            arrays = {name: archive[name] for name in archive.files}
+            if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+                raise InvalidCheckpointError("holds something else than arrays", path)
+            return arrays
     except InvalidCheckpointError:
         raise
     except FileNotFoundError:
         raise InvalidCheckpointError("does not exist", path) from None
     except OSError as error:
         raise InvalidCheckpointError(f"cannot be read: {error.strerror or error}", path) from None
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        EOFError,
+        KeyError,
+        MemoryError,
+        NotImplementedError,
+        OverflowError,
+        RuntimeError,
+        ValueError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         reason = str(error)
         if "pickle" in reason.lower():
             reason = (

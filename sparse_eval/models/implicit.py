@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,16 +12,16 @@ from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
 from ..evaluate import evaluate
 from ..matrices import Rankings, Relevance, canonical_csr
 from ..metrics import Metric, parse_metrics
-from ..options import check_whole
+from ..options import check_number, check_whole
 from .factors import check_factors
-from .recommend import as_model, catalogue, recommend_lists
+from .recommend import as_model, catalogue, is_shown, recommend_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..results import Evaluation
 
-__all__ = ["evaluate_model", "train_als"]
+__all__ = ["evaluate_model", "parse_cut_metrics", "train_als"]
 
 
 def train_als(
@@ -78,10 +77,9 @@ def train_als(
 
     for name, value in (("factors", factors), ("iterations", iterations)):
         check_whole(name, value, 1)
-    if not 0 <= regularization < np.inf:
-        raise InvalidDataError(f"regularization is {regularization!r}; expected at least 0")
-    if not 0 < alpha < np.inf:
-        raise InvalidDataError(f"alpha is {alpha!r}; expected a number above 0")
+    check_number("regularization", regularization, 0)
+    check_number("alpha", alpha, 0, open_end=True)
+    check_whole("seed", seed, 0)
     matrix = _train_matrix(train)
     # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
     with threadpool_limits(limits=1, user_api="blas"):
@@ -92,10 +90,9 @@ def train_als(
             iterations=iterations,
             random_state=seed,
         )
-        shown = sys.stderr.isatty() if progress is None else progress
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # told below, with what to do
-                model.fit(matrix, show_progress=shown)
+                model.fit(matrix, show_progress=is_shown(progress))
             check_factors(model.user_factors, model.item_factors)
         except (implicit.recommender_base.ModelFitError, InvalidDataError) as error:
             raise SparseEvalError(
@@ -161,13 +158,7 @@ def evaluate_model(
     >>> 0 < ev["ndcg@10"] < 1
     True
     """
-    asked = parse_metrics(metrics)
-    for metric in asked:
-        if metric.cutoff is None:
-            raise InvalidMetricError(
-                f"{metric} has no cut-off, and would need the whole catalogue ranked for every "
-                f"user; ask for '{metric}@k'"
-            )
+    asked = parse_cut_metrics(metrics)
     model = as_model(model)
     matrix = _train_matrix(train)
     _check_shape(model, matrix.shape)
@@ -182,6 +173,18 @@ def evaluate_model(
     ids = recommend_lists(model, matrix, users, k, progress)
     rankings = Rankings.from_topk(ids, users, shape=(relevance.shape[0], matrix.shape[1]))
     return evaluate(rankings, relevance, asked, no_relevant=no_relevant)
+
+
+def parse_cut_metrics(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metric, ...]:
+    """Parse metrics for a model's lists, or raise `InvalidMetricError` where one has no cut-off."""
+    asked = parse_metrics(metrics)
+    for metric in asked:
+        if metric.cutoff is None:
+            raise InvalidMetricError(
+                f"{metric} has no cut-off, and would need the whole catalogue ranked for every "
+                f"user; ask for '{metric}@k'"
+            )
+    return asked
 
 
 def _train_matrix(train: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,12 @@ from tqdm.auto import tqdm
 
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..kernels.lists import keep_unseen
-from .factors import check_factors, read_checkpoint
+from .factors import check_factors, check_similarity, read_checkpoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_model", "catalogue", "recommend_lists"]
+__all__ = ["as_model", "catalogue", "is_shown", "recommend_lists"]
 
 #: Users handed to `recommend` at once. implicit scores them in batches of 100, so a multiple of
 #: that gives every user the same batch, and with it the same rounding, as one call for all users.
@@ -52,7 +53,9 @@ def as_model(model: Any) -> Any:
         if model.item_factors is None or model.user_factors is None:
             raise UnsupportedModelError(f"the {type(model).__name__} has no factors; fit it first")
         check_factors(model.user_factors, model.item_factors)
-    elif getattr(model, "similarity", None) is None:
+    elif getattr(model, "similarity", None) is not None:
+        check_similarity(model.similarity)
+    else:
         raise UnsupportedModelError(
             f"the {type(model).__name__} has no similarities; fit it first"
             if hasattr(model, "similarity")
@@ -108,7 +111,9 @@ def recommend_lists(
     n_asked = min(k, n_items)
     with (
         threadpool_limits(limits=1, user_api="blas"),  # implicit has threads of its own
-        tqdm(total=len(users), desc="recommend", unit=" users", disable=_hidden(progress)) as bar,
+        tqdm(
+            total=len(users), desc="recommend", unit=" users", disable=not is_shown(progress)
+        ) as bar,
     ):
         while len(open_rows):
             incomplete = []
@@ -133,7 +138,22 @@ def _ask(
     lists: NDArray[np.int32],
 ) -> NDArray[np.bool_]:
     """Fill `lists` for some users and say which of them are complete."""
-    ids, scores = model.recommend(users, train[users], N=n_asked, filter_already_liked_items=True)
+    answer = model.recommend(users, train[users], N=n_asked, filter_already_liked_items=True)
+    try:
+        ids, scores = (np.asarray(part) for part in answer)
+    except (TypeError, ValueError):
+        ids, scores = np.empty(0, np.int32), np.empty(0)
+    if (
+        ids.shape != scores.shape
+        or ids.shape[:1] != users.shape
+        or ids.ndim != 2
+        or ids.dtype.kind != "i"
+        or scores.dtype.kind != "f"
+    ):
+        raise UnsupportedModelError(
+            f"the {type(model).__name__} recommended ids of {ids.dtype} {ids.shape} with scores of "
+            f"{scores.dtype} {scores.shape}; expected a row of both for each of {len(users)} users"
+        )
     finite = np.isfinite(scores).all(axis=1)
     if not finite.all():
         user = int(users[~finite][0])
@@ -142,6 +162,8 @@ def _ask(
             "their dtype"
         )
     complete = np.empty(len(users), np.bool_)
+    # Only factor models mark an item by the lowest score; the others pad with the id -1.
+    blocked = -np.finfo(scores.dtype).max if hasattr(model, "item_factors") else -np.inf
     keep_unseen(
         ids,
         scores,
@@ -149,7 +171,8 @@ def _ask(
         train.indptr,
         train.indices,
         train.shape[1],
-        float(-np.finfo(np.float32).max),
+        n_asked,
+        float(blocked),
         lists,
         complete,
     )
@@ -189,6 +212,8 @@ def _from_checkpoint(path: str | Path) -> Any:
     return model
 
 
-def _hidden(progress: bool | None) -> bool | None:
-    """Return tqdm's ``disable`` for our ``progress``: None is off where there is no terminal."""
-    return None if progress is None else not progress
+def is_shown(progress: bool | None) -> bool:
+    """Say whether to show a progress bar: as asked, or else on a terminal only."""
+    if progress is not None:
+        return progress
+    return sys.stderr is not None and sys.stderr.isatty()
