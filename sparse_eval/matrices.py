@@ -14,7 +14,7 @@ from scipy import sparse
 
 from .errors import InvalidDataError
 from .formats import sound
-from .kernels.lists import check_rows, check_top_k, order_by_position, rank_scores
+from .kernels.lists import check_rows, find_repeat, order_by_position, rank_scores
 from .options import check_number, check_whole
 from .parallel import for_blocks
 
@@ -131,25 +131,27 @@ class Rankings:
             order = np.argsort(rows, kind="stable")
             _check_users_once(rows, order)
 
+        least, most = int(table.min(initial=0)), int(table.max(initial=-1))
+        if least < -1 or most >= n_items:
+            row, column = np.argwhere((table < -1) | (table >= n_items))[0]
+            raise InvalidDataError(
+                f"ids[{row}, {column}] (user {rows[row]}) is {table[row, column]}, but there are "
+                f"{n_items} items (0 to {n_items - 1}, and -1 for padding)"
+            )
+
         def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
-            check_top_k(first, last, table, n_items, fault)
+            find_repeat(first, last, table, fault)
 
         fault = _run_checked(check, len(table))
         if fault is not None:
-            kind, row, column = fault
-            item = int(table[row, column])
-            if kind == 1:
-                _raise_duplicate(rows[row], item)
-            raise InvalidDataError(
-                f"ids[{row}, {column}] (user {rows[row]}) is {item}, but there are {n_items} "
-                f"items (0 to {n_items - 1}, and -1 for padding)"
-            )
+            _, row, column = fault
+            _raise_duplicate(rows[row], table[row, column])
         if not ascending:
             table, rows = table[order], rows[order]
         n_lists, k = table.shape
         items = np.ascontiguousarray(table, np.int32).reshape(-1)
         counts = np.zeros(n_users, np.int64)
-        if table.size == 0 or table.min() >= 0:
+        if least >= 0:
             counts[rows] = k
             return cls((n_users, n_items), _indptr(counts), items, None, counts)
         held = items >= 0

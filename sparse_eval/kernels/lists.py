@@ -85,20 +85,12 @@ def first_repeat(ids: Array) -> int:
 
 
 @kernel
-def check_top_k(first: int, last: int, ids: Array, n_items: int, fault: Array) -> None:
-    """Look for an id that cannot be in its list, -1 being padding.
+def find_repeat(first: int, last: int, ids: Array, fault: Array) -> None:
+    """Look for an id that stands in its list twice, -1 being padding.
 
-    On a fault, writes (kind, list, column) to `fault` and stops; kind 1 is an id that stands in
-    its list twice, 2 an id outside of the items.
+    On a fault, writes (1, list, column) to `fault` and stops.
     """
-    k = ids.shape[1]
     for i in range(first, last):
-        for column in range(k):
-            if ids[i, column] < -1 or ids[i, column] >= n_items:
-                fault[0] = 2
-                fault[1] = i
-                fault[2] = column
-                return
         repeat = first_repeat(ids[i])
         if repeat >= 0:
             fault[0] = 1
