@@ -560,16 +560,16 @@ def _by_cutoff(ev: Evaluation) -> pd.DataFrame:
     """Put the cut-offs side by side: one row for each metric."""
     import pandas as pd
 
-    cells: dict[str, dict[str, str]] = {}
+    cells: dict[str, dict[int, str]] = {}
+    headings: dict[int, str] = {}
     for metric in ev.metrics:
-        name, _, k = str(metric).partition("@")
-        column = f"@{k}" if k else "whole list"
-        cells.setdefault(name, {})[column] = f"{ev[metric]:.6f}"
-    cutoffs = sorted({metric.k for metric in ev.metrics})
-    columns = [f"@{k}" if k < 2**62 else "whole list" for k in cutoffs]
+        name = str(metric).partition("@")[0]
+        cells.setdefault(name, {})[metric.k] = f"{ev[metric]:.6f}"
+        headings[metric.k] = "whole list" if metric.cutoff is None else f"@{metric.cutoff}"
+    cutoffs = sorted(headings)
     return pd.DataFrame(
-        [[name, *(row.get(column, "") for column in columns)] for name, row in cells.items()],
-        columns=["metric", *columns],
+        [[name, *(row.get(k, "") for k in cutoffs)] for name, row in cells.items()],
+        columns=["metric", *(headings[k] for k in cutoffs)],
     )
 
 

@@ -129,7 +129,7 @@ def _compute(
     last_positions = rankings.last_positions
     longest = int(rankings.lengths.max(initial=0))
     deepest = max(
-        # The position of a hit may be as large as a catalogue, and is looked up only if it is not.
+        # A position may be as large as a catalogue: the sweep works out what no table holds.
         min(longest, MAX_TABLE) if last_positions is None else longest,
         int(np.diff(relevance.indptr).max(initial=0)),
     )

@@ -6,7 +6,7 @@ passes in is never changed; where its dtype fits already it is shared, not copie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Rankings", "Relevance", "canonical_csr"]
+__all__ = ["Rankings", "Relevance", "canonical_csr", "place"]
 
 Ties = Literal["item", "average"]
 _MAX_ITEMS = np.iinfo(np.int32).max
@@ -197,7 +197,7 @@ class Rankings:
         valid = whole & (data >= 1) & (data <= _MAX_ITEMS)
         if not valid.all():
             entry = int(np.flatnonzero(~valid)[0])
-            row, column = _place(matrix, entry)
+            row, column = place(matrix, entry)
             hint = (
                 "positions are 1-based: add 1 to 0-based ones"
                 if data[entry] == 0
@@ -300,7 +300,7 @@ class Rankings:
             (n_users, n_items),
             _indptr(counts),
             np.concatenate(items or empty),
-            np.concatenate(first or empty),
+            np.concatenate(first or empty) if ties == "average" else None,
             lengths,
             np.concatenate(last or empty) if ties == "average" else None,
         )
@@ -366,15 +366,7 @@ class Rankings:
         if rank is not None:
             _check_ranks_once(rows, values, user_labels)
         plain = cls.from_positions(matrix) if rank is not None else cls.from_scores(matrix.tocsr())
-        return cls(
-            plain.shape,
-            plain.indptr,
-            plain.items,
-            plain.gapped_positions,
-            plain.lengths,
-            users=user_labels,
-            items_index=item_labels,
-        )
+        return replace(plain, users=user_labels, items_index=item_labels)
 
     @property
     def positions(self) -> NDArray[np.int32]:
@@ -489,7 +481,7 @@ class Relevance:
         least, most = (gains.min(), gains.max()) if len(gains) else (1.0, 1.0)
         if not (least >= 0 and most < np.inf):  # a NaN is neither
             entry = int(np.flatnonzero(~(np.isfinite(gains) & (gains >= 0)))[0])
-            row, column = _place(csr, entry)
+            row, column = place(csr, entry)
             raise InvalidDataError(
                 f"the gain in row {row}, column {column} of the validation matrix is "
                 f"{gains[entry]}; expected a finite number of at least 0"
@@ -688,8 +680,8 @@ def _raise_duplicate(user: object, item: object) -> NoReturn:
     )
 
 
-def _place(csr: Any, entry: int) -> tuple[int, int]:
-    """Row and column of a stored entry."""
+def place(csr: Any, entry: int) -> tuple[int, int]:
+    """Return row and column of a stored entry of a CSR."""
     row = int(np.searchsorted(csr.indptr, entry, side="right")) - 1
     return row, int(csr.indices[entry])
 
@@ -827,7 +819,7 @@ class _ScoreRows:
             finite = np.isfinite(self.matrix.data)
             if not finite.all():
                 entry = int(np.flatnonzero(~finite)[0])
-                self._refuse(*_place(self.matrix, entry), self.matrix.data[entry])
+                self._refuse(*place(self.matrix, entry), self.matrix.data[entry])
         else:
             _refuse_mask(scores, "scores")
             try:

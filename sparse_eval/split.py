@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_MOST = 2**31 - 1
-
 __all__ = ["Holdout", "k_fold", "last_n", "leave_k_out", "random", "temporal"]
+
+_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

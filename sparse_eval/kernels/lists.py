@@ -27,7 +27,7 @@ def check_rows(
             fault[0] = 3
             fault[1] = row
             return
-    # Counts over the whole block, which the compiler turns into vector instructions: four times
+    # Counts over the whole block, which the compiler turns into vector instructions: three times
     # as fast as looking at each entry, and most matrices have nothing to find.
     begin = indptr[first]
     columns = indices[begin : indptr[last]]

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
 from ..evaluate import evaluate
-from ..matrices import Rankings, Relevance, canonical_csr
+from ..matrices import Rankings, Relevance, canonical_csr, place
 from ..metrics import Metric, parse_metrics
 from ..options import check_number, check_whole
 from .factors import check_factors
@@ -192,10 +192,10 @@ def _train_matrix(train: Any) -> Any:
     finite = np.isfinite(matrix.data)
     if not finite.all():
         entry = int(np.flatnonzero(~finite)[0])
-        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        row, column = place(matrix, entry)
         raise InvalidDataError(
-            f"the train matrix holds {matrix.data[entry]} in row {row}, column "
-            f"{matrix.indices[entry]}; expected finite numbers"
+            f"the train matrix holds {matrix.data[entry]} in row {row}, column {column}; expected "
+            "finite numbers"
         )
     return matrix if isinstance(matrix, sparse.csr_matrix) else sparse.csr_matrix(matrix)
 
