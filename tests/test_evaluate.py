@@ -243,3 +243,12 @@ def test_labels_without_a_common_type_fit_no_parquet(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataError, match="use to_csv"):
         ev.to_parquet(tmp_path / "x.parquet")
     ev.to_csv(tmp_path / "x.csv")
+
+
+def test_a_file_is_moved_in_not_written_over(ev: se.Evaluation, tmp_path: Path) -> None:
+    target, reader = tmp_path / "users.csv", tmp_path / "what a reader has open"
+    target.write_text("old")
+    reader.hardlink_to(target)
+    ev.to_csv(target)
+    assert reader.read_text() == "old"
+    assert target.read_text().startswith("user,")
