@@ -1,0 +1,406 @@
+"""What list and catalogue metrics need of the training data, and draws of random lists.
+
+Each kernel serves a block of users. A list's, a user's or an item's row is bounded by an `indptr`;
+that of the block's users is a slice of the whole one and points into whole arrays. What the
+kernels write depends on nothing but the user's own rows: neither on the other users of the block
+nor on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .jit import inlined, kernel
+
+if TYPE_CHECKING:
+    from .jit import Array
+
+
+def pack_bits(item_indptr: Array, item_users: Array, n_users: int) -> tuple[Array, Array]:
+    """Return bitmaps of the users of popular items, for `sum_cosines`.
+
+    Returns ``bits``, uint64 of shape (popular items, words), and ``bit_row``, for each item its
+    row there or -1. An item gets one if at least one user in 256 has it: counting the common bits
+    of two bitmaps, eight words in the time of one look-up, is then no slower than looking up the
+    users of the rarer item. With one user in 64 as the bound, `sum_cosines` took twice as long.
+
+    The bitmaps take at most 8 bytes per interaction: beyond that the least popular go without.
+    """
+    degrees = np.diff(item_indptr)
+    words = (n_users + 63) >> 6
+    popular = np.flatnonzero(degrees * 256 >= n_users)
+    room = len(item_users) // max(words, 1)
+    if len(popular) > room:
+        popular = popular[np.argsort(-degrees[popular], kind="stable")[:room]]
+    bits = np.zeros((len(popular), words), np.uint64)
+    bit_row = np.full(len(degrees), -1, np.int64)
+    bit_row[popular] = np.arange(len(popular))
+    set_bits(item_indptr, item_users, popular, bits)
+    return bits, bit_row
+
+
+@kernel
+def set_bits(item_indptr: Array, item_users: Array, items: Array, bits: Array) -> None:
+    """Set the bits of the users of ``items[i]`` in ``bits[i]``, which is zero on entry."""
+    for i in range(len(items)):
+        for entry in range(item_indptr[items[i]], item_indptr[items[i] + 1]):
+            user = np.uint64(item_users[entry])
+            bits[i, user >> np.uint64(6)] |= np.uint64(1) << (user & np.uint64(63))
+
+
+@inlined
+def count_bits(word: np.uint64) -> np.uint64:
+    """Return the number of bits set, in a form for which the compiler knows one instruction."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    pairs = word & np.uint64(0x3333333333333333)
+    word = pairs + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    # np.multiply overflows in silence, as is meant, where this file runs as plain Python.
+    total: np.uint64 = np.multiply(word, np.uint64(0x0101010101010101)) >> np.uint64(56)
+    return total
+
+
+@kernel
+def sum_cosines(
+    list_indptr: Array,
+    list_items: Array,
+    cutoffs: Array,
+    item_indptr: Array,
+    item_users: Array,
+    bits: Array,
+    bit_row: Array,
+    cache: Array,
+    out: Array,
+) -> None:
+    """Write the sums of the cosines between the items of each list, at every cut-off.
+
+    ``out[cut, user]`` is the sum over the unordered pairs of the first k items of the user's list
+    of |U_i ∩ U_j| / sqrt(|U_i|·|U_j|), where U_i are the users of item i in the training data, and
+    0 where one of them is empty. Lists are complete and in the order of their ranks, cut-offs
+    ascend, `item_indptr` and `item_users` are the training data by item, and `bits` and `bit_row`
+    come from `pack_bits`.
+
+    `cache` of shape (slots, 2) remembers what two items have in common. It belongs to one thread,
+    its slots are a power of two and zero at first, and it may serve many blocks of one set of
+    training data. It holds whole numbers, and a list's sum adds in an order of its own, so neither
+    changes a bit.
+    """
+    n_items = len(item_indptr) - 1
+    n_words = bits.shape[1]
+    last_slot = len(cache) - 1
+    longest = 0
+    for user in range(len(list_indptr) - 1):
+        longest = max(longest, list_indptr[user + 1] - list_indptr[user])
+    longest = min(longest, cutoffs[-1])
+    items = np.empty(longest, np.int64)
+    degrees = np.empty(longest, np.int64)
+    ranks = np.empty(longest, np.int64)
+    added = np.empty(longest, np.float64)
+    scratch = np.zeros(n_words, np.uint64)
+
+    for user in range(len(list_indptr) - 1):
+        begin = list_indptr[user]
+        length = min(list_indptr[user + 1] - begin, longest)
+
+        # From the item of most users downward, so that of each pair the rarer item's users are
+        # looked up. As the pairs are quadratic anyway, so may be the sorting.
+        n = 0
+        for rank in range(length):
+            added[rank] = 0.0
+            item = np.int64(list_items[begin + rank])
+            degree = item_indptr[item + 1] - item_indptr[item]
+            if degree == 0:
+                continue
+            place = n
+            while place > 0 and degrees[place - 1] < degree:
+                items[place] = items[place - 1]
+                degrees[place] = degrees[place - 1]
+                ranks[place] = ranks[place - 1]
+                place -= 1
+            items[place] = item
+            degrees[place] = degree
+            ranks[place] = rank
+            n += 1
+
+        for first in range(n):
+            item = items[first]
+            row = bit_row[item]
+            filled = row >= 0
+            held = bits[row] if filled else scratch
+            for second in range(first + 1, n):
+                other = items[second]
+                degree = degrees[second]
+                # The common users of a rare item are counted faster than the cache is read.
+                slot = -1
+                key = np.int64(0)
+                if degree >= 32:
+                    low = min(item, other)
+                    high = max(item, other)
+                    key = low * n_items + high  # never 0, because low < high
+                    slot = (((low * 0x9E3779B1) >> 16) ^ high) & last_slot
+                if slot >= 0 and cache[slot, 0] == key:
+                    common = cache[slot, 1]
+                else:
+                    other_row = bit_row[other]
+                    both = np.uint64(0)
+                    if row >= 0 and other_row >= 0:
+                        for word in range(n_words):
+                            both += count_bits(bits[row, word] & bits[other_row, word])
+                    else:
+                        if not filled:
+                            for entry in range(item_indptr[item], item_indptr[item + 1]):
+                                u = np.uint64(item_users[entry])
+                                scratch[u >> np.uint64(6)] |= np.uint64(1) << (u & np.uint64(63))
+                            filled = True
+                        for entry in range(item_indptr[other], item_indptr[other + 1]):
+                            u = np.uint64(item_users[entry])
+                            both += (held[u >> np.uint64(6)] >> (u & np.uint64(63))) & np.uint64(1)
+                    common = np.int64(both)
+                    if slot >= 0:
+                        cache[slot, 0] = key
+                        cache[slot, 1] = common
+                if common > 0:
+                    product = np.float64(degrees[first]) * np.float64(degree)
+                    added[max(ranks[first], ranks[second])] += common / math.sqrt(product)
+            if filled and row < 0:
+                for entry in range(item_indptr[item], item_indptr[item + 1]):
+                    scratch[np.uint64(item_users[entry]) >> np.uint64(6)] = np.uint64(0)
+
+        total = 0.0
+        rank = 0
+        for cut in range(len(cutoffs)):
+            while rank < length and rank < cutoffs[cut]:
+                total += added[rank]
+                rank += 1
+            out[cut, user] = total
+
+
+@kernel
+def popular_unseen(order: Array, seen_indptr: Array, seen_items: Array, out: Array) -> None:
+    """Write the most popular items that each user has not seen, -1 where there are fewer.
+
+    `order` holds every item of the catalogue, the most popular first; `out` is (users, k).
+    """
+    k = out.shape[1]
+    seen = np.zeros(len(order), np.bool_)
+    for user in range(len(seen_indptr) - 1):
+        for entry in range(seen_indptr[user], seen_indptr[user + 1]):
+            seen[seen_items[entry]] = True
+        found = 0
+        for place in range(len(order)):
+            if found == k:
+                break
+            if not seen[order[place]]:
+                out[user, found] = order[place]
+                found += 1
+        while found < k:
+            out[user, found] = -1
+            found += 1
+        for entry in range(seen_indptr[user], seen_indptr[user + 1]):
+            seen[seen_items[entry]] = False
+
+
+def uniforms(seed: int, first: int, last: int) -> Array:
+    """Return the numbers from `first` to `last` of an endless row drawn uniformly from [0, 1).
+
+    The draws below take one of them for each place of their output, whatever they draw there. So
+    a block of users reads its own part of the row, and what a user gets depends neither on blocks
+    nor on threads, which a generator handed from user to user would not give.
+    """
+    return np.random.Generator(np.random.PCG64(seed).advance(int(first))).random(last - first)
+
+
+@kernel
+def draw_ranks(numbers: Array, n_candidates: Array, indptr: Array, out: Array) -> None:
+    """Draw for each user distinct ranks from 1 to ``n_candidates[user]``, in random order.
+
+    Each ordered choice is equally likely. As many are drawn as the user's row of `indptr` is long,
+    which is at most ``n_candidates[user]``. `numbers`, from `uniforms`, and `out` have one entry
+    per draw of the block.
+    """
+    most = 0
+    for user in range(len(n_candidates)):
+        most = max(most, n_candidates[user])
+    # A shuffle that stops after the user's draws and then is undone: it takes a number per draw
+    # however many there are to choose from, and never draws twice for one place.
+    order = np.arange(most)
+    for user in range(len(n_candidates)):
+        begin = indptr[user] - indptr[0]
+        n = indptr[user + 1] - indptr[user]
+        left = n_candidates[user]
+        for i in range(n):
+            # Less than `left`: the product of an integer and a number of at most 1 − 2^−53
+            # rounds down.
+            place = i + np.int64(numbers[begin + i] * (left - i))
+            out[begin + i] = order[place] + 1
+            order[place] = order[i]
+        for i in range(n):
+            place = i + np.int64(numbers[begin + i] * (left - i))
+            order[place] = place
+
+
+@kernel
+def draw_lists(
+    numbers: Array, seen_indptr: Array, seen_items: Array, n_items: int, out: Array
+) -> None:
+    """Draw for each user a list of distinct unseen items, -1 behind them where there are fewer.
+
+    Each ordered choice is equally likely. `out` is (users, k), and so is `numbers`, from
+    `uniforms`. Seen items ascend and are among the `n_items` of the catalogue.
+    """
+    k = out.shape[1]
+    # As in `draw_ranks`, among the places below the number of unseen items. There, items that lie
+    # beyond stand in for the seen ones.
+    order = np.arange(n_items)
+    for user in range(len(seen_indptr) - 1):
+        start = seen_indptr[user]
+        stop = seen_indptr[user + 1]
+        left = n_items - (stop - start)
+        beyond = n_items - 1
+        last = stop - 1
+        for entry in range(start, stop):
+            item = seen_items[entry]
+            if item >= left:
+                break
+            while seen_items[last] == beyond:  # ends at the latest at this entry
+                last -= 1
+                beyond -= 1
+            order[item] = beyond
+            beyond -= 1
+        n = min(k, left)
+        for i in range(n):
+            place = i + np.int64(numbers[user, i] * (left - i))
+            out[user, i] = order[place]
+            order[place] = order[i]
+        for i in range(n, k):
+            out[user, i] = -1
+        for i in range(n):
+            place = i + np.int64(numbers[user, i] * (left - i))
+            order[place] = place
+        for entry in range(start, stop):
+            item = seen_items[entry]
+            if item >= left:
+                break
+            order[item] = item
+
+
+@kernel
+def count_unseen_candidates(
+    seen_indptr: Array,
+    seen_items: Array,
+    relevant_indptr: Array,
+    relevant_items: Array,
+    gains: Array,
+    list_indptr: Array,
+    list_items: Array,
+    n_items: int,
+    out: Array,
+) -> None:
+    """Write the number of items that could have stood in each user's list.
+
+    That is the catalogue less what the user has seen, though not less what is relevant (stored
+    with a gain above 0) or stands in the list: that was a candidate, seen or not.
+    """
+    hidden = np.zeros(n_items, np.bool_)
+    for user in range(len(seen_indptr) - 1):
+        start = seen_indptr[user]
+        stop = seen_indptr[user + 1]
+        out[user] = n_items
+        if start == stop:
+            continue
+        for entry in range(start, stop):
+            hidden[seen_items[entry]] = True
+        for entry in range(relevant_indptr[user], relevant_indptr[user + 1]):
+            if gains[entry] > 0.0:
+                hidden[relevant_items[entry]] = False
+        for entry in range(list_indptr[user], list_indptr[user + 1]):
+            hidden[list_items[entry]] = False
+        n_hidden = 0
+        for entry in range(start, stop):
+            item = seen_items[entry]
+            n_hidden += hidden[item]
+            hidden[item] = False
+        out[user] = n_items - n_hidden
+
+
+@kernel
+def count_unexpected(
+    popularity_ranks: Array,
+    seen_indptr: Array,
+    seen_items: Array,
+    list_indptr: Array,
+    list_items: Array,
+    positions: Array,
+    gapped: bool,
+    relevant_indptr: Array,
+    relevant_items: Array,
+    gains: Array,
+    cutoffs: Array,
+    out: Array,
+) -> None:
+    """Count the hits of each list that the list of the most popular items does not have.
+
+    ``out[cut, user]`` is the number of relevant items among the first k positions that are not
+    among the k most popular items that the user has not seen. ``popularity_ranks[item]`` is 0 for
+    the most popular item, and different for all. `positions` are read only if `gapped`, and are
+    otherwise 1, 2, 3, …; relevant and seen items ascend.
+
+    A hit's place among the popular unseen items is worked out from the seen items that are more
+    popular. Writing those lists first, and looking there, took two to three times as long, and
+    memory for k items of each user.
+    """
+    n_cutoffs = len(cutoffs)
+    deepest = cutoffs[-1]
+    for user in range(len(list_indptr) - 1):
+        for cut in range(n_cutoffs):
+            out[cut, user] = 0
+        start = relevant_indptr[user]
+        stop = relevant_indptr[user + 1]
+        if start == stop:
+            continue
+        # Two words of bits that most items which are not relevant fail to match: half the time.
+        low_bits = np.uint64(0)
+        high_bits = np.uint64(0)
+        for entry in range(start, stop):
+            item = relevant_items[entry]
+            low_bits |= np.uint64(1) << np.uint64(item & 63)
+            high_bits |= np.uint64(1) << np.uint64((item >> 6) & 63)
+
+        n_seen = seen_indptr[user + 1] - seen_indptr[user]
+        begin = list_indptr[user]
+        first_cut = 0
+        for entry in range(begin, list_indptr[user + 1]):
+            rank = positions[entry] if gapped else entry - begin + 1
+            while first_cut < n_cutoffs and cutoffs[first_cut] < rank:
+                first_cut += 1
+            if first_cut == n_cutoffs:
+                break
+            item = list_items[entry]
+            low = low_bits >> np.uint64(item & 63)
+            high = high_bits >> np.uint64((item >> 6) & 63)
+            if low & high & np.uint64(1) == 0:
+                continue
+            found = start
+            size = stop - start
+            while size > 1:
+                half = size >> 1
+                if relevant_items[found + half] <= item:
+                    found += half
+                size -= half
+            if relevant_items[found] != item or gains[found] <= 0.0:
+                continue
+            popular_place = popularity_ranks[item] + 1
+            if popular_place - n_seen <= deepest:
+                more_popular = 0
+                seen = False
+                for other in range(seen_indptr[user], seen_indptr[user + 1]):
+                    more_popular += popularity_ranks[seen_items[other]] < popularity_ranks[item]
+                    seen |= seen_items[other] == item
+                popular_place = deepest + 1 if seen else popular_place - more_popular
+            for cut in range(first_cut, n_cutoffs):
+                if cutoffs[cut] >= popular_place:
+                    break
+                out[cut, user] += 1
