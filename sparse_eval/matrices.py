@@ -6,14 +6,17 @@ passes in is never changed; where its dtype fits already it is shared, not copie
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, get_args
 
 import numpy as np
 from scipy import sparse
 
 from .errors import InvalidDataError
 from .formats import sound
+from .kernels.catalogue import popular_unseen
 from .kernels.lists import check_rows, find_repeat, order_by_position, rank_scores
 from .options import check_number, check_whole
 from .parallel import for_blocks
@@ -24,9 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Rankings", "Relevance", "canonical_csr", "place"]
+    from .datasets import Interactions
 
-Ties = Literal["item", "average"]
+__all__ = ["Rankings", "Relevance", "Ties", "canonical_csr", "check_ties", "place"]
+
+Ties = Literal["item", "item_descending", "average"]
 _MAX_ITEMS = np.iinfo(np.int32).max
 
 #: Rows checked at once: a check is so quick that sharing fewer between threads costs more.
@@ -243,9 +248,9 @@ class Rankings:
             List length, at least 1; every candidate by default.
         seen : scipy sparse matrix, shape (n_users, n_items), optional
             Items to leave out of each list: every stored entry.
-        ties : {"item", "average"}
-            Equal scores: the lower item id first; or the expectation over random orders of the
-            tied items, which the gain family (cg, dcg, idcg, ndcg) has.
+        ties : {"item", "item_descending", "average"}
+            Equal scores: the lower item id first; the higher item id first; or the expectation
+            over random orders of the tied items, which the gain family (cg, dcg, idcg, ndcg) has.
 
         Returns
         -------
@@ -263,8 +268,7 @@ class Rankings:
         >>> Rankings.from_scores([[0.1, 0.9, 0.9]], k=2).items
         array([1, 2], dtype=int32)
         """
-        if ties not in ("item", "average"):
-            raise InvalidDataError(f"ties is {ties!r}; expected 'item' or 'average'")
+        ties = check_ties(ties)
         limit = check_whole("k", k, 1) if k is not None else None
         row_of = _ScoreRows(scores)
         n_users, n_items = row_of.shape
@@ -288,6 +292,8 @@ class Rankings:
                 left_out = hidden.indices[hidden.indptr[user] : hidden.indptr[user + 1]]
                 kept = ~np.isin(candidates, left_out)
                 candidates, values = candidates[kept], values[kept]
+            if ties == "item_descending":  # the first of equal candidates stays the first
+                candidates, values = candidates[::-1].copy(), values[::-1].copy()
             n = len(candidates)
             k_user = n if limit is None else min(limit, n)
             size = rank_scores(candidates, values, n, k_user, ties == "average", *buffers)
@@ -313,6 +319,7 @@ class Rankings:
         item: str = "item",
         rank: str | None = None,
         score: str | None = None,
+        ties: Ties | None = None,
     ) -> Rankings:
         """Make lists from a frame with one row for each recommended item.
 
@@ -328,8 +335,12 @@ class Rankings:
         rank : str, optional
             The column of 1-based positions.
         score : str, optional
-            The column of scores, higher is better; equal scores by the order of the item labels.
-            Exactly one of `rank` and `score` must be given.
+            The column of scores, higher is better. Exactly one of `rank` and `score` must be
+            given.
+        ties : {"item", "item_descending", "average"}, optional
+            Equal scores, as in `from_scores`; "item" by default. Labels stand for ids: numbers by
+            value, text by code points. Of ids that are text "item_descending" is what trec_eval
+            does. A `rank` leaves no ties.
 
         Returns
         -------
@@ -338,8 +349,9 @@ class Rankings:
         Raises
         ------
         InvalidDataError
-            If a column is missing, neither or both of `rank` and `score` are given, a pair is
-            there twice, or a value is what `from_positions` or `from_scores` refuse.
+            If a column is missing, neither or both of `rank` and `score` are given, `ties` is
+            given with `rank`, a pair is there twice, or a value is what `from_positions` or
+            `from_scores` refuse.
 
         Examples
         --------
@@ -355,7 +367,12 @@ class Rankings:
 
         if (rank is None) == (score is None):
             raise InvalidDataError("give exactly one of rank= and score=, the column to order by")
+        if rank is not None and ties is not None:
+            raise InvalidDataError(
+                f"ties is {ties!r}, but a rank can be taken once; give ties= with score= only"
+            )
         column = rank if rank is not None else score
+        order = check_ties("item" if ties is None else ties)
         rows, user_labels = encode(column_of(df, user), "user")
         columns, item_labels = encode(column_of(df, item), "item")
         values = _frame_values(df, user, item, column, whole=rank is not None)
@@ -365,8 +382,60 @@ class Rankings:
         _check_pairs_once(matrix, user_labels, item_labels)
         if rank is not None:
             _check_ranks_once(rows, values, user_labels)
-        plain = cls.from_positions(matrix) if rank is not None else cls.from_scores(matrix.tocsr())
+            plain = cls.from_positions(matrix)
+        else:
+            plain = cls.from_scores(matrix.tocsr(), ties=order)
         return replace(plain, users=user_labels, items_index=item_labels)
+
+    @classmethod
+    def from_popularity(cls, train: Any, k: int, users: ArrayLike | None = None) -> Rankings:
+        """Recommend everybody the most popular items that they have not seen.
+
+        Parameters
+        ----------
+        train : scipy sparse matrix or array, shape (n_users, n_items)
+            An item's popularity is the number of users with an entry other than zero; equally
+            popular items come by id. Every stored entry, an explicit zero too, is seen.
+        k : int
+            List length, at least 1.
+        users : array_like of int, optional
+            Rows of `train` that get a list; all of them by default.
+
+        Returns
+        -------
+        Rankings
+
+        Raises
+        ------
+        InvalidDataError
+            If `train` is no sparse matrix, `k` is below 1, or a user lies outside of `train`.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_matrix
+        >>> from sparse_eval import Rankings
+        >>> popular = Rankings.from_popularity(csr_matrix([[1, 0, 0], [1, 1, 0], [0, 1, 0]]), k=2)
+        >>> popular.items
+        array([1, 2, 2, 0, 2], dtype=int32)
+        """
+        matrix = canonical_csr(train, "the train matrix", sum_duplicates=True)
+        k = min(check_whole("k", k, 1), max(matrix.shape[1], 1))
+        rows = np.arange(matrix.shape[0]) if users is None else _integers(users, "users", 1)
+        if len(rows) and not (rows.min() >= 0 and rows.max() < matrix.shape[0]):
+            raise InvalidDataError(
+                f"users name row {rows.max() if rows.min() >= 0 else rows.min()}, but train has "
+                f"{matrix.shape[0]} users"
+            )
+        counts = np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
+        order = np.argsort(-counts, kind="stable").astype(np.int32)
+        indptr, items = matrix.indptr.astype(np.int64), _int32(matrix.indices)
+        ids = np.empty((matrix.shape[0], k), np.int32)
+
+        def fill(first: int, last: int) -> None:
+            popular_unseen(order, indptr[first : last + 1], items, ids[first:last])
+
+        for_blocks(fill, matrix.shape[0])
+        return cls.from_topk(ids[rows], rows, matrix.shape)
 
     @property
     def positions(self) -> NDArray[np.int32]:
@@ -465,7 +534,7 @@ class Relevance:
         ------
         InvalidDataError
             If a gain is negative or not finite (row and column are named), `threshold` is not a
-            positive number, or the labels do not fit the shape.
+            positive number or above every gain, or the labels do not fit the shape.
 
         Examples
         --------
@@ -489,6 +558,11 @@ class Relevance:
         binary = bool(least == most == 1.0)
         if threshold is not None:
             threshold = check_number("threshold", threshold, 0, open_end=True)
+            if len(gains) and 0 < most < threshold:
+                raise InvalidDataError(
+                    f"threshold is {threshold}, above every gain (the largest is {most}), so that "
+                    "no item would be relevant; expected a threshold that some gain reaches"
+                )
             gains = np.where(gains >= threshold, gains, 0.0)
             binary = binary and threshold <= 1.0
         return cls(
@@ -509,19 +583,31 @@ class Relevance:
         item: str = "item",
         gain: str | None = None,
         threshold: float | None = None,
+        event: str | None = None,
+        gains: Mapping[Any, float] | None = None,
+        combine: Literal["max", "sum"] | None = None,
     ) -> Relevance:
-        """Make relevance from a frame with one row for each relevant item.
+        """Make relevance from a frame with one row for each relevant item, or for each event.
 
         Parameters
         ----------
         df : pandas.DataFrame
-            One row for each (user, item); rows of the same pair are summed.
+            The rows; there may be several of one (user, item).
         user, item : str
             The columns of the ids, any hashable values.
         gain : str, optional
             The column of gains; 1 for each row by default.
         threshold : float, optional
-            As in `from_csr`.
+            As in `from_csr`; it is compared with what `combine` makes of a pair's rows.
+        event : str, optional
+            Instead of `gain`, a column with the names of events.
+        gains : mapping, optional
+            The gain of each event, such as ``{"view": 1, "cart": 2, "purchase": 3}``. With a gain
+            of 0 an event is known and not relevant.
+        combine : {"max", "sum"}, optional
+            What the rows of one (user, item) are together: the largest of their gains, or the
+            sum. By default "max" for events, because a purchase is no more of one for the views
+            before it, and "sum" otherwise.
 
         Returns
         -------
@@ -530,8 +616,9 @@ class Relevance:
         Raises
         ------
         InvalidDataError
-            If the frame is empty, a column or an id is missing, or a gain is what `from_csr`
-            refuses.
+            If the frame is empty; a column, an id or an event is missing; an event has no gain;
+            only one of `event` and `gains` is given, or `gain` with them; a gain or `threshold`
+            is what `from_csr` refuses; or `combine` is something else.
 
         Examples
         --------
@@ -540,10 +627,29 @@ class Relevance:
         >>> df = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "clicks": [2, 1]})
         >>> Relevance.from_frame(df, gain="clicks")
         <Relevance: 2 relevant items of 1 users, 1 users × 2 items>
+        >>> events = ["view", "buy", "view"]
+        >>> df = pd.DataFrame({"user": ["a"] * 3, "item": [*"xxy"], "event": events})
+        >>> Relevance.from_frame(df, event="event", gains={"view": 1, "buy": 3}).gains
+        array([3., 1.])
         """
         from .datasets import Interactions
 
+        if combine not in (None, "max", "sum"):
+            raise InvalidDataError(f"combine is {combine!r}; expected 'max' or 'sum'")
+        if (event is None) != (gains is None):
+            raise InvalidDataError(
+                "give event= (a column) and gains= (the gain of each event) together, or none of "
+                "them"
+            )
+        if event is not None and gain is not None:
+            raise InvalidDataError(
+                "give gain= (a column of gains) or event= with gains=, not both of them"
+            )
         pairs = Interactions.from_frame(df, user, item, gain)
+        if gains is not None:
+            pairs = replace(pairs, values=_event_gains(df, user, event, gains))
+        if combine == "max" or (combine is None and event is not None):
+            pairs = _largest(pairs)
         return cls.from_csr(pairs.matrix(), threshold, pairs.users, pairs.items)
 
     @property
@@ -558,6 +664,13 @@ class Relevance:
             f"<Relevance: {n.sum()} relevant items of {np.count_nonzero(n)} users, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
         )
+
+
+def check_ties(ties: str) -> Ties:
+    """Return `ties`, or raise `InvalidDataError` where it is no way to order equal scores."""
+    if ties not in get_args(Ties):
+        raise InvalidDataError(f"ties is {ties!r}; expected 'item', 'item_descending' or 'average'")
+    return cast(Ties, ties)
 
 
 def canonical_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
@@ -764,6 +877,60 @@ def _frame_values(
             f"{df[item].iloc[row]!r}): expected {expected}, found {values[row]:g}"
         )
     return values
+
+
+def _event_gains(
+    df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, float]
+) -> NDArray[np.float64]:
+    """Return the gain of each row's event."""
+    from .datasets.interactions import column_of
+    from .datasets.labels import at, encode
+
+    if not isinstance(gains, Mapping):
+        raise InvalidDataError(
+            f"gains is a {type(gains).__name__}; expected a mapping of events to gains, such as "
+            "{'view': 1, 'purchase': 3}"
+        )
+    worth = {name: check_number(f"gains[{name!r}]", gain, 0) for name, gain in gains.items()}
+    column = column_of(df, event)
+
+    def fault(row: int, what: str) -> InvalidDataError:
+        user_label = at(df[user], row)
+        return InvalidDataError(
+            f"row {row} of the frame, column {event!r} (user {user_label!r}): {what}, or leave "
+            "such rows out"
+        )
+
+    missing = column.isna().to_numpy()
+    if missing.any():
+        raise fault(int(missing.argmax()), "the event is missing; name it")
+    codes, index = encode(column, "event")
+    names = index.tolist()
+    unknown = [code for code, name in enumerate(names) if name not in worth]
+    if unknown:
+        row = int(np.isin(codes, unknown).argmax())
+        name = names[codes[row]]
+        near = get_close_matches(str(name), [str(known) for known in worth], n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise fault(
+            row,
+            f"the event {name!r} has no gain{hint}; add it to gains, with 0 if it is worth nothing",
+        )
+    return np.array([worth[name] for name in names], np.float64)[codes]
+
+
+def _largest(pairs: Interactions) -> Interactions:
+    """Return each (user, item) once, with the largest of its values."""
+    from .datasets.coordinates import sort_pairs
+
+    order, starts = sort_pairs(pairs.user_codes, pairs.item_codes, pairs.n_items)
+    once = order[starts]
+    return replace(
+        pairs,
+        user_codes=pairs.user_codes[once],
+        item_codes=pairs.item_codes[once],
+        values=np.maximum.reduceat(pairs.values[order], starts),
+    )
 
 
 def _check_ranks_once(rows: NDArray[Any], ranks: NDArray[np.float64], users: pd.Index[Any]) -> None:

@@ -496,3 +496,206 @@ def test_tuples_are_labels_too() -> None:
     for bad in (5, [["a"], ["b"], ["c"]], ["a", None, "b"], {1: 2}):
         with pytest.raises(InvalidDataError):
             Relevance.from_csr(sparse.csr_matrix(GAINS), users=bad)
+
+
+def test_a_threshold_that_no_gain_reaches() -> None:
+    says = r"threshold is 5.0, above every gain \(the largest is 3.0\)"
+    with pytest.raises(InvalidDataError, match=says):
+        Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=5)
+    assert Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=3).n_relevant.sum() == 1
+    clicks = pd.DataFrame({"user": [*"aab"], "item": [*"xxy"], "clicks": [2, 2, 1]})
+    assert Relevance.from_frame(clicks, gain="clicks", threshold=4).n_relevant.tolist() == [1, 0]
+    with pytest.raises(InvalidDataError, match=r"threshold is 4.5, .* largest is 4.0"):
+        Relevance.from_frame(clicks, gain="clicks", threshold=4.5)
+    # Data without any gain have no threshold to reach.
+    for nothing in (sparse.csr_matrix((2, 3)), sparse.csr_matrix(([0.0], [1], [0, 1, 1]))):
+        assert Relevance.from_csr(nothing, threshold=5).n_relevant.tolist() == [0, 0]
+    unseen = Relevance.from_frame(clicks.assign(clicks=0), gain="clicks", threshold=5)
+    assert unseen.n_relevant.tolist() == [0, 0]
+
+
+EVENTS = pd.DataFrame(
+    {
+        "user": [*"bbbbaac"],
+        "item": [*"xxxxyxy"],
+        "event": ["view", "view", "purchase", "view", "cart", "view", "shown"],
+    }
+)
+WORTH = {"shown": 0, "view": 1, "cart": 2, "purchase": 3, "return": 9}
+
+
+def test_events_are_worth_their_largest_gain() -> None:
+    before = EVENTS.copy(deep=True)
+    relevance = Relevance.from_frame(EVENTS, event="event", gains=WORTH)
+    assert relevance.users.tolist() == [*"abc"]
+    assert relevance.items_index.tolist() == [*"xy"]
+    found = sparse.csr_matrix((relevance.gains, relevance.items, relevance.indptr))
+    assert found.toarray().tolist() == [[1, 2], [3, 0], [0, 0]]
+    assert found.nnz == 4  # what was shown is known, and not relevant
+    assert relevance.n_relevant.tolist() == [2, 1, 0]
+    summed = Relevance.from_frame(EVENTS, event="event", gains=WORTH, combine="sum")
+    assert summed.gains.tolist() == [1, 2, 6, 0]
+    assert Relevance.from_frame(
+        EVENTS, event="event", gains=WORTH, threshold=2
+    ).n_relevant.tolist() == [1, 1, 0]
+    pd.testing.assert_frame_equal(EVENTS, before)
+
+
+def test_events_may_be_of_any_type() -> None:
+    expected = Relevance.from_frame(EVENTS, event="event", gains=WORTH).gains.tolist()
+    as_category = EVENTS.astype({"event": "category"})
+    assert Relevance.from_frame(as_category, event="event", gains=WORTH).gains.tolist() == expected
+    codes = {name: code for code, name in enumerate(WORTH)}
+    numbered = EVENTS.assign(event=EVENTS["event"].map(codes))
+    by_code = {codes[name]: np.float32(gain) for name, gain in WORTH.items()}
+    for dtype in ("int64", "float64", "Int8", "object"):
+        frame = numbered.astype({"event": dtype})
+        assert Relevance.from_frame(frame, event="event", gains=by_code).gains.tolist() == expected
+
+
+def test_gains_may_be_combined_either_way() -> None:
+    df = pd.DataFrame({"user": [*"aaab"], "item": [*"xxyx"], "stars": [1.0, 4.0, 2.0, 0.0]})
+    for combine, expected in ((None, [5, 2, 0]), ("sum", [5, 2, 0]), ("max", [4, 2, 0])):
+        found = Relevance.from_frame(df, gain="stars", combine=combine)
+        assert found.gains.tolist() == expected
+    assert Relevance.from_frame(df).gains.tolist() == [2, 1, 1]
+    once = Relevance.from_frame(df, combine="max")
+    assert once.gains.tolist() == [1, 1, 1]
+    assert once.binary
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.floats(0, 1e300)), min_size=1
+    ),
+    st.sampled_from(["max", "sum"]),
+)
+def test_what_is_combined_equals_pandas(rows: list[tuple[str, str, float]], combine: str) -> None:
+    df = pd.DataFrame(rows, columns=["user", "item", "gain"])
+    relevance = Relevance.from_frame(df, gain="gain", combine=combine)
+    expected = df.groupby(["user", "item"])["gain"].agg(combine)
+    users = np.repeat(relevance.users.to_numpy(), np.diff(relevance.indptr))
+    assert list(zip(users, relevance.items_index[relevance.items], strict=True)) == [
+        *expected.index
+    ]
+    assert relevance.gains.tolist() == pytest.approx(expected.tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"event": "event"}, r"give event= .* and gains= .* together"),
+        ({"gains": WORTH}, r"give event= .* and gains= .* together"),
+        ({"event": "event", "gains": WORTH, "gain": "stars"}, "give gain= .* not both"),
+        ({"combine": "mean"}, "combine is 'mean'; expected 'max' or 'sum'"),
+        ({"event": "event", "gains": [1, 2]}, "gains is a list; expected a mapping of events"),
+        ({"event": "what", "gains": WORTH}, "there is no column 'what'"),
+        (
+            {"event": "event", "gains": {"view": 1, "cart": 2, "purchases": 3, "shown": 0}},
+            r"row 2 .*\(user 'b'\): the event 'purchase' .*'purchases'\?\); add it to gains",
+        ),
+        (
+            {"event": "event", "gains": {}},
+            r"row 0 .*the event 'view' has no gain; add it to gains",
+        ),
+        *(
+            (
+                {"event": "event", "gains": WORTH | {"view": bad}},
+                r"gains\['view'\]: expected a finite number of at least 0, found",
+            )
+            for bad in (-1, np.nan, np.inf, "1", None, True)
+        ),
+    ],
+)
+def test_events_that_are_none(options: dict[str, object], says: str) -> None:
+    with pytest.raises(InvalidDataError, match=says):
+        Relevance.from_frame(EVENTS.assign(stars=1), **options)
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (
+            None,
+            r"row 4 of the frame, column 'event' \(user 'a'\): the event is missing; name it, or",
+        ),
+        (np.nan, "row 4 of the frame, column 'event' .*the event is missing"),
+        (" ", "row 4, column 'event': the event id is missing"),
+        (["view"], "row 4, column 'event': .* not hashable"),
+    ],
+)
+def test_events_that_have_no_name(value: object, says: str) -> None:
+    events = EVENTS["event"].tolist()
+    events[4] = value
+    df = EVENTS.assign(event=pd.Series(events, dtype=object))
+    with pytest.raises(InvalidDataError, match=says):
+        Relevance.from_frame(df, event="event", gains=WORTH)
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=12),
+    st.integers(1, 13),
+    st.sets(st.integers(0, 11)),
+    st.booleans(),
+)
+def test_equal_scores_by_item_either_way(
+    scores: list[int], k: int, seen: set[int], stored: bool
+) -> None:
+    n = len(scores)
+    hidden = sparse.csr_matrix(np.isin(np.arange(n), list(seen))[None, :])
+    given_scores = np.array([scores], np.float32)
+    before = given_scores.copy()
+    matrix = (
+        sparse.csr_matrix((given_scores[0], np.arange(n), [0, n]), shape=(1, n))
+        if stored
+        else given_scores
+    )
+    candidates = [item for item in range(n) if item not in seen]
+    for ties, sign in (("item", 1), ("item_descending", -1)):
+        expected = sorted(candidates, key=lambda item: (-scores[item], sign * item))
+        rankings = Rankings.from_scores(matrix, k=k, seen=hidden, ties=ties)
+        assert rankings.items.tolist() == expected[:k]
+        assert rankings.lengths.tolist() == [min(k, len(candidates))]
+        assert rankings.last_positions is None
+    assert (given_scores == before).all()
+
+
+def test_equal_scores_in_a_frame() -> None:
+    df = pd.DataFrame({"user": "u", "item": ["9", "é", "10", "Z"], "score": [1, 1, 1, 2]})
+
+    def found(frame: pd.DataFrame, **options: str) -> list[object]:
+        rankings = Rankings.from_frame(frame, score="score", **options)
+        return rankings.items_index[rankings.items].tolist()
+
+    assert found(df) == found(df, ties="item") == ["Z", "10", "9", "é"]
+    assert found(df, ties="item_descending") == ["Z", "é", "9", "10"]
+    numbers = df.assign(item=[9, -1, 10, 3])  # by value, not as text
+    assert found(numbers, ties="item") == [3, -1, 9, 10]
+    assert found(numbers, ties="item_descending") == [3, 10, 9, -1]
+    average = Rankings.from_frame(df, score="score", ties="average")
+    assert average.positions.tolist() == [1, 2, 2, 2]
+    assert average.last_positions.tolist() == [1, 4, 4, 4]
+    truth = Relevance.from_frame(pd.DataFrame({"user": ["u"], "item": ["é"]}))
+    expected = (1 / np.log2(3) + 1 / np.log2(4) + 1 / np.log2(5)) / 3
+    assert se.evaluate(average, truth, "dcg@4")["dcg@4"] == pytest.approx(expected, rel=1e-15)
+
+
+def test_ties_that_are_none() -> None:
+    df = pd.DataFrame({"user": [*"aa"], "item": [*"xy"], "score": [1, 1], "rank": [1, 2]})
+    for ties in ("item", "item_descending", "average"):
+        with pytest.raises(InvalidDataError, match=f"ties is '{ties}', but a rank .* score= only"):
+            Rankings.from_frame(df, rank="rank", ties=ties)
+    says = "ties is 'first'; expected 'item', 'item_descending' or 'average'"
+    for make in (
+        lambda: Rankings.from_frame(df, score="score", ties="first"),
+        lambda: Rankings.from_scores([[1.0]], ties="first"),
+    ):
+        with pytest.raises(InvalidDataError, match=says):
+            make()
+
+
+@given(st.lists(st.text(min_size=1).filter(lambda text: not text.isspace()), min_size=1))
+def test_labels_that_are_text_are_sorted_as_their_bytes(labels: list[str]) -> None:
+    df = pd.DataFrame({"user": labels, "item": range(len(labels)), "score": 1.0})
+    found = Rankings.from_frame(df, score="score").users.tolist()
+    assert found == sorted(set(labels), key=str.encode)

@@ -153,11 +153,11 @@ def rank_scores(
     out_first: Array,
     out_last: Array,
 ) -> int:
-    """Rank the first `n` candidates by score downward, then by item id upward.
+    """Rank the first `n` candidates by score downward, and equal scores as they are given.
 
-    `candidates` ascend. Writes at most k items with the first and last position that each may
-    take, and returns their number; with `average_ties` the group of equal scores that crosses k
-    is kept whole, so more than k items may come back.
+    Writes at most k items with the first and last position that each may take, and returns their
+    number; with `average_ties` the group of equal scores that crosses k is kept whole, so more
+    than k items may come back.
     """
     if n == 0:
         return 0
@@ -187,7 +187,7 @@ def rank_scores(
             chosen[size] = i
             negated[size] = -scores[i]
             size += 1
-    # A stable sort of what ascends by id leaves the lower id first among equal scores.
+    # A stable sort leaves the candidate that was given first before others of its score.
     order = np.argsort(negated[:size], kind="mergesort")
     start = 0
     while start < size:

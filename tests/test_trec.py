@@ -1,0 +1,420 @@
+"""Runs and judgements: what is read, what is written, and that one is the other."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval import Rankings, Relevance, trec
+from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+
+RUN = "u2 Q0 milk 1 0.5 als\nu1 Q0 eggs 1 2 als\nu2 Q0 eggs 2 0.75 als\nu2 Q0 9 3 -1e1 als\n"
+QRELS = "u2 0 milk 2\nu1 0 eggs 0\nu2 0 9 0.5\nu2 1 eggs -2\n"
+
+#: What a label may hold: anything that is no white space and that a file can begin with.
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff").filter(
+        lambda character: not character.isspace()
+    ),
+    min_size=1,
+    max_size=4,
+)
+USERS = TEXT.filter(lambda text: not text.startswith("#"))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def write(content: str | bytes, name: str = "file.txt") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def lists(rankings: Rankings) -> dict[object, list[object]]:
+    """Each user's list, by label."""
+    n_users, n_items = rankings.shape
+    users = range(n_users) if rankings.users is None else rankings.users.tolist()
+    items = range(n_items) if rankings.items_index is None else rankings.items_index.tolist()
+    bounds = zip(users, rankings.indptr, rankings.indptr[1:], strict=False)
+    return {
+        user: [items[item] for item in rankings.items[start:stop]]
+        for user, start, stop in bounds
+        if stop > start
+    }
+
+
+def judgements(relevance: Relevance) -> dict[tuple[object, object], float]:
+    """The gain of each pair, by label."""
+    n_users, n_items = relevance.shape
+    users = range(n_users) if relevance.users is None else relevance.users.tolist()
+    items = range(n_items) if relevance.items_index is None else relevance.items_index.tolist()
+    rows = np.repeat(np.arange(n_users), np.diff(relevance.indptr))
+    triples = zip(rows, relevance.items, relevance.gains, strict=True)
+    return {(users[row], items[item]): float(gain) for row, item, gain in triples}
+
+
+# ------------------------------------------------------------------------------- reading
+
+
+def test_a_run_is_ordered_by_score_whatever_its_ranks_say(write: Callable[..., Path]) -> None:
+    rankings = trec.read_run(write(RUN))
+    assert lists(rankings) == {"u1": ["eggs"], "u2": ["eggs", "milk", "9"]}
+    assert rankings.lengths.tolist() == [1, 3]
+    assert rankings.items_index.tolist() == ["9", "eggs", "milk"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("a.run", lambda text: text.replace(" ", "\t")),
+        ("b.run", lambda text: "  " + text.replace(" ", " \t ").replace("\n", "  \n")),
+        ("c.run", lambda text: text.replace("\n", "\r\n")),
+        ("d.run", lambda text: "\ufeff" + text.rstrip("\n")),
+        ("e.run", lambda text: "\n" + text.replace("\n", "\n \n\n")),
+        ("f.run.gz", lambda text: gzip.compress(text.encode())),
+    ],
+)
+def test_white_space_and_packing_do_not_matter(
+    write: Callable[..., Path], name: str, change: Callable[[str], str | bytes]
+) -> None:
+    assert lists(trec.read_run(write(change(RUN), name))) == lists(trec.read_run(write(RUN)))
+    found = trec.read_qrels(write(change(QRELS), name))
+    assert judgements(found) == judgements(trec.read_qrels(write(QRELS)))
+
+
+def test_equal_scores(write: Callable[..., Path]) -> None:
+    # The order of bytes, as trec_eval compares: "10" before "9", and "Z" before "a" before "é".
+    ids = ["9", "10", "é", "a", "Z", "\U0001f600", "\uffff"]
+    path = write("".join(f"u Q0 {item} 1 0.5 tag\n" for item in ids))
+    ascending = ["10", "9", "Z", "a", "é", "\uffff", "\U0001f600"]
+    assert sorted(ids, key=str.encode) == ascending
+    assert lists(trec.read_run(path)) == {"u": ascending}
+    assert lists(trec.read_run(path, ties="item_descending")) == {"u": ascending[::-1]}
+    average = trec.read_run(path, ties="average")
+    assert (average.positions.tolist(), average.last_positions.tolist()) == ([1] * 7, [7] * 7)
+    with pytest.raises(InvalidDataError, match="ties is 'score'"):
+        trec.read_run(path.with_name("not read at all"), ties="score")
+
+
+def test_scores_that_differ_in_their_last_digit_are_not_equal(
+    write: Callable[..., Path],
+) -> None:
+    path = write("u Q0 a 1 1.0 tag\nu Q0 b 2 1.0000000000000002 tag\nu Q0 c 3 -0 tag\n")
+    assert lists(trec.read_run(path)) == {"u": ["b", "a", "c"]}
+
+
+def test_ids_are_the_text_that_is_there(write: Callable[..., Path]) -> None:
+    path = write("007 Q0 NA 1 2 x\n7 Q0 nan 1 1 x\n7.0 Q0 None 1 1 x\n\"7\" Q0 'a,b' 1 1 x\n")
+    assert lists(trec.read_run(path)) == {
+        "007": ["NA"],
+        "7": ["nan"],
+        "7.0": ["None"],
+        '"7"': ["'a,b'"],
+    }
+
+
+def test_judgements_at_and_below_zero_are_not_relevant(write: Callable[..., Path]) -> None:
+    relevance = trec.read_qrels(write(QRELS))
+    assert judgements(relevance) == {
+        ("u2", "milk"): 2.0,
+        ("u1", "eggs"): 0.0,
+        ("u2", "9"): 0.5,
+        ("u2", "eggs"): 0.0,
+    }
+    assert relevance.n_relevant.tolist() == [0, 2]
+    assert judgements(trec.read_qrels(write(QRELS), threshold=1))["u2", "9"] == 0.0
+
+
+def test_a_threshold_above_every_judgement_names_the_file(write: Callable[..., Path]) -> None:
+    path = write(QRELS)
+    with pytest.raises(InvalidDataError, match=r"file.txt: threshold is 3.* largest is 2\.0"):
+        trec.read_qrels(path, threshold=3)
+    with pytest.raises(InvalidDataError, match="threshold: expected a finite number above 0"):
+        trec.read_qrels(path, threshold=-1)
+
+
+def test_a_run_against_its_judgements(write: Callable[..., Path]) -> None:
+    run, qrels = trec.read_run(write(RUN, "run")), trec.read_qrels(write(QRELS, "qrels"))
+    ev = se.evaluate(run, qrels, ["mrr@3", "recall@2", "dcg@3"])
+    assert ev.per_user.loc["u2"].tolist() == [0.5, 0.5, 2 / np.log2(3) + 0.5 / 2]
+    assert (ev.n_users, ev.n_skipped) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        (
+            "u Q0 i 1 0.5",
+            r"expected 6 fields .*\(user Q0 item rank score tag\), not 5; .*found 'u Q0",
+        ),
+        ("u Q0 i 1 0.5 my tag", "expected 6 fields .*not 7"),
+        ("u", "not 1; .* found 'u'$"),
+        ("u,Q0,i,1,0.5,tag", "not 1"),
+        ("u Q0 i 1 high tag", "expected a finite number as score, not 'high'"),
+        ("u Q0 i 1 nan tag", "not 'nan'"),
+        ("u Q0 i 1 -inf tag", "not '-inf'"),
+        ("u Q0 i 1 1e999 tag", "not '1e999'"),
+        ("u Q0 i 1 1_0 tag", "not '1_0'"),
+        ("u2 Q0 milk 9 9 tag", "user 'u2' has item 'milk' already, on line 1; remove one"),
+        ("# Q0 i 1 0.5 tag", "starts with # is a comment to recent .*rename the user"),
+        (" #", "starts with #"),
+    ],
+)
+def test_malformed_lines_of_a_run(write: Callable[..., Path], line: str, fault: str) -> None:
+    with pytest.raises(InvalidFileError, match=fault) as caught:
+        trec.read_run(write(RUN + "\n" + line + "\n" + RUN.replace("u", "v")))
+    assert caught.value.line == 6
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("u2 i 1", r"expected 4 fields .*\(user iteration item gain\), not 3; .*found 'u2 i 1'"),
+        ("u2 0 i 1 1", "not 5"),
+        ("u2 0 i much", "expected a finite number as gain, not 'much'"),
+        ("u2 0 i inf", "not 'inf'"),
+        ("u2 1 milk 2", "user 'u2' has item 'milk' already, on line 1; remove one"),
+        ("# judged in May", "starts with #"),
+    ],
+)
+def test_malformed_lines_of_judgements(write: Callable[..., Path], line: str, fault: str) -> None:
+    with pytest.raises(InvalidFileError, match=fault) as caught:
+        trec.read_qrels(write(QRELS + "\n" + line + "\n"))
+    assert caught.value.line == 6
+
+
+def test_of_several_repetitions_the_first_in_the_file_is_named(write: Callable[..., Path]) -> None:
+    lines = ["z 0 y 1", "a 0 b 1", "z 0 y 1", "z 0 y 1", "a 0 b 1"]
+    with pytest.raises(InvalidFileError, match="'z' has item 'y' already, on line 1") as caught:
+        trec.read_qrels(write("\n".join(lines)))
+    assert caught.value.line == 3
+
+
+@pytest.mark.parametrize("read", [trec.read_run, trec.read_qrels])
+def test_files_that_are_none(
+    write: Callable[..., Path], read: Callable[[object], object], tmp_path: Path
+) -> None:
+    for content in ("", " \n\t\n"):
+        with pytest.raises(InvalidFileError, match="the file is empty"):
+            read(write(content))
+    with pytest.raises(InvalidFileError, match="found a folder"):
+        read(tmp_path)
+    with pytest.raises(InvalidFileError, match="no such file"):
+        read(str(tmp_path / "nothing"))
+    with pytest.raises(InvalidFileError, match="line 2: expected UTF-8 text") as caught:
+        read(write(b"u 0 i 1\nu 0 \xff 1\n"))
+    assert caught.value.line == 2
+
+
+# ------------------------------------------------------------------------------- writing
+
+
+def test_scores_descend_by_whole_numbers(tmp_path: Path) -> None:
+    rankings = Rankings.from_topk([[4, 2, 7], [9, 8, 1]], users=[3, 1])
+    trec.write_run(rankings, tmp_path / "a.run", tag="als")
+    assert (tmp_path / "a.run").read_text().splitlines() == [
+        "1 Q0 9 1 3 als",
+        "1 Q0 8 2 2 als",
+        "1 Q0 1 3 1 als",
+        "3 Q0 4 1 3 als",
+        "3 Q0 2 2 2 als",
+        "3 Q0 7 3 1 als",
+    ]
+
+
+def test_gains_are_whole_where_they_can_be(tmp_path: Path) -> None:
+    gains = [0.0, 3.0, 0.1, 1e20, 5e-324, -0.0]
+    matrix = sparse.csr_matrix((gains, [0, 1, 2, 3, 4, 5], [0, 6]), shape=(1, 6))
+    trec.write_qrels(Relevance.from_csr(matrix), tmp_path / "qrels")
+    written = [line.split()[3] for line in (tmp_path / "qrels").read_text().splitlines()]
+    assert written == ["0", "3", "0.1", "100000000000000000000", "5e-324", "0"]
+    assert list(judgements(trec.read_qrels(tmp_path / "qrels")).values()) == gains
+
+
+LISTS = st.dictionaries(
+    USERS, st.lists(TEXT, min_size=1, max_size=6, unique=True), min_size=1, max_size=5
+)
+
+
+@given(LISTS, st.sampled_from(["a.run", "a.run.gz"]))
+def test_lists_survive_the_way_there_and_back(
+    tmp_path_factory: pytest.TempPathFactory, expected: dict[str, list[str]], name: str
+) -> None:
+    frame = pd.DataFrame(
+        [
+            (user, item, rank)
+            for user, row in expected.items()
+            for rank, item in enumerate(row, start=1)
+        ],
+        columns=["user", "item", "rank"],
+    )
+    path = tmp_path_factory.mktemp("run") / name
+    rankings = Rankings.from_frame(frame, rank="rank")
+    trec.write_run(rankings, path)
+    for ties in ("item", "item_descending"):  # there are none
+        back = trec.read_run(path, ties=ties)
+        assert lists(back) == expected
+        assert back.users.equals(rankings.users)
+        assert back.items_index.equals(rankings.items_index)
+        assert (back.to_positions() != rankings.to_positions()).nnz == 0
+
+
+@given(
+    st.dictionaries(
+        st.tuples(USERS, TEXT),
+        st.one_of(st.integers(0, 5).map(float), st.floats(0, 1.7e308)),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_gains_survive_the_way_there_and_back(
+    tmp_path_factory: pytest.TempPathFactory, expected: dict[tuple[str, str], float]
+) -> None:
+    rows = [(user, item, gain) for (user, item), gain in expected.items()]
+    relevance = Relevance.from_frame(pd.DataFrame(rows, columns=["user", "item", "g"]), gain="g")
+    path = tmp_path_factory.mktemp("qrels") / "qrels"
+    trec.write_qrels(relevance, path)
+    back = trec.read_qrels(path)
+    assert judgements(back) == expected
+    assert back.users.equals(relevance.users)
+    assert back.gains.tobytes() == (relevance.gains + 0.0).tobytes()
+    assert back.binary == relevance.binary
+
+
+@given(TEXT, TEXT, st.lists(st.sampled_from([0.25, 0.5]), min_size=2, max_size=2))
+def test_the_order_of_text_is_that_of_its_bytes(
+    tmp_path_factory: pytest.TempPathFactory, one: str, other: str, scores: list[float]
+) -> None:
+    assume(one != other)
+    path = tmp_path_factory.mktemp("ties") / "run"
+    lines = [f"u Q0 {item} 0 {score} x\n" for item, score in zip((one, other), scores, strict=True)]
+    path.write_text("".join(lines), encoding="utf-8", newline="\n")
+    by_bytes = sorted(zip(scores, (one.encode(), other.encode()), strict=True), reverse=True)
+    found = lists(trec.read_run(path, ties="item_descending"))
+    assert [item.encode() for item in found["u"]] == [item for _, item in by_bytes]
+
+
+def test_other_labels_come_back_as_text(tmp_path: Path) -> None:
+    relevance = Relevance.from_csr(sparse.csr_matrix([[1, 0, 2]]), users=[1.5], items=[10, 20, 30])
+    trec.write_qrels(relevance, tmp_path / "qrels")
+    assert judgements(trec.read_qrels(tmp_path / "qrels")) == {("1.5", "10"): 1, ("1.5", "30"): 2}
+    no_labels = Rankings.from_topk([[11, 3]], users=[4])
+    trec.write_run(no_labels, tmp_path / "run")
+    assert lists(trec.read_run(tmp_path / "run")) == {"4": ["11", "3"]}
+
+
+def test_the_same_content_is_the_same_file(tmp_path: Path) -> None:
+    rankings = Rankings.from_topk([[4, 2]])
+    for name in ("a.run.GZ", "b.run.gz"):
+        trec.write_run(rankings, tmp_path / name)
+    assert (tmp_path / "a.run.GZ").read_bytes() == (tmp_path / "b.run.gz").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.run.GZ", "b.run.gz"]
+
+
+def test_lists_that_a_run_cannot_hold(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text("as it was")
+    held_out = sparse.csr_matrix([[0, 1, 2], [1, 0, 3]])
+    with pytest.raises(InvalidDataError, match="list of user 1 has no item at position 2; .* gaps"):
+        trec.write_run(Rankings.from_positions(held_out), path)
+    hits = Rankings.from_topk([[5, -1, 6]])
+    with pytest.raises(InvalidDataError, match="user 0 has no item at position 2"):
+        trec.write_run(hits, path)
+    with pytest.raises(InvalidDataError, match='ties="average" have no certain positions'):
+        trec.write_run(Rankings.from_scores([[1.0, 1.0]], ties="average"), path)
+    with pytest.raises(InvalidDataError, match="nothing to write"):
+        trec.write_run(Rankings.from_topk(np.empty((2, 0), int)), path)
+    with pytest.raises(InvalidDataError, match="nothing to write"):
+        trec.write_qrels(Relevance.from_csr(sparse.csr_matrix((2, 3))), path)
+    assert path.read_text() == "as it was"
+
+
+def test_explicit_positions_without_gaps_are_lists(tmp_path: Path) -> None:
+    matrix = sparse.csr_matrix([[2, 1, 3], [0, 0, 0], [0, 1, 2]])
+    trec.write_run(Rankings.from_positions(matrix), tmp_path / "run")
+    assert lists(trec.read_run(tmp_path / "run")) == {"0": ["1", "0", "2"], "2": ["1", "2"]}
+
+
+@pytest.mark.parametrize(
+    "label", ["", " ", "a b", "a\tb", "a\n", "\r", "a\0", "\ufeffa", "\u2028", "\ud800"]
+)
+def test_labels_that_a_file_cannot_hold(tmp_path: Path, label: str) -> None:
+    matrix = sparse.csr_matrix([[1, 0], [0, 1]])
+    for users, items, says in (
+        (["u", label], ["i", "j"], "label of the users is "),
+        (["u", "v"], ["i", label], "label of the items is "),
+    ):
+        relevance = Relevance.from_csr(
+            matrix, users=pd.Index(users, dtype=object), items=pd.Index(items, dtype=object)
+        )
+        with pytest.raises(InvalidDataError, match=says) as caught:
+            trec.write_qrels(relevance, tmp_path / "qrels")
+        assert repr(label) in str(caught.value)
+        assert "white space" in str(caught.value)
+    with pytest.raises(InvalidDataError, match="tag is "):
+        trec.write_run(Rankings.from_topk([[1]]), tmp_path / "run", tag=label)
+    assert not list(tmp_path.iterdir())
+
+
+def test_labels_of_nobody_and_nothing_may_be_anything(tmp_path: Path) -> None:
+    relevance = Relevance.from_csr(
+        sparse.csr_matrix([[0, 0], [0, 1]]), users=["#a b", "u"], items=["", "j"]
+    )
+    trec.write_qrels(relevance, tmp_path / "qrels")
+    assert judgements(trec.read_qrels(tmp_path / "qrels")) == {("u", "j"): 1.0}
+
+
+def test_a_user_that_would_be_a_comment(tmp_path: Path) -> None:
+    matrix = sparse.csr_matrix([[1]])
+    with pytest.raises(InvalidDataError, match="users is '#1', and a line that starts with #"):
+        trec.write_qrels(Relevance.from_csr(matrix, users=["#1"], items=["#2"]), tmp_path / "q")
+    trec.write_qrels(Relevance.from_csr(matrix, users=["1"], items=["#2"]), tmp_path / "q")
+    assert judgements(trec.read_qrels(tmp_path / "q")) == {("1", "#2"): 1.0}
+
+
+def test_labels_that_are_the_same_as_text(tmp_path: Path) -> None:
+    relevance = Relevance.from_csr(sparse.csr_matrix([[1], [1]]), users=[7, "7"])
+    with pytest.raises(InvalidDataError, match="users 7 and '7' are both 7 as text"):
+        trec.write_qrels(relevance, tmp_path / "qrels")
+
+
+def test_tags_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDataError, match="tag is 5; expected one word"):
+        trec.write_run(Rankings.from_topk([[1]]), tmp_path / "run", tag=5)
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot be written"):
+        trec.write_run(Rankings.from_topk([[1]]), tmp_path / "no folder" / "run")
+    with pytest.raises(OutputError, match="no regular file"):
+        trec.write_qrels(Relevance.from_csr(sparse.csr_matrix([[1]])), tmp_path)
+
+
+def test_the_way_through_a_file_changes_no_metric(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    rankings = Rankings.from_topk(np.array([rng.permutation(40)[:20] for _ in range(30)]))
+    relevance = Relevance.from_csr(
+        sparse.random_array((30, 40), density=0.2, rng=rng, format="csr")
+    )
+    trec.write_run(rankings, tmp_path / "run")
+    trec.write_qrels(relevance, tmp_path / "qrels")
+    metrics = ["ndcg@10", "map@20", "recall@5"]
+    found = se.evaluate(
+        trec.read_run(tmp_path / "run"), trec.read_qrels(tmp_path / "qrels"), metrics
+    )
+    expected = se.evaluate(rankings, relevance, metrics)
+    by_user = found.per_user.set_axis(found.per_user.index.astype(int)).sort_index()
+    assert math.isfinite(by_user.to_numpy().sum())
+    assert (by_user.to_numpy() == expected.per_user.loc[by_user.index].to_numpy()).all()
