@@ -10,10 +10,11 @@ from .errors import SparseEvalError
 from .evaluate import evaluate
 from .matrices import Rankings, Relevance
 from .metrics import Metric
+from .metrics.extension import register_metric
 from .results import Evaluation
 
 if TYPE_CHECKING:
-    from . import datasets, split
+    from . import datasets, split, trec
     from .models.implicit import evaluate_model, train_als
 
 __all__ = [
@@ -25,8 +26,10 @@ __all__ = [
     "datasets",
     "evaluate",
     "evaluate_model",
+    "register_metric",
     "split",
     "train_als",
+    "trec",
 ]
 
 # What needs pandas or implicit is imported when it is first used: a job that only evaluates
@@ -34,6 +37,7 @@ __all__ = [
 _LAZY = {
     "datasets": "sparse_eval.datasets",
     "split": "sparse_eval.split",
+    "trec": "sparse_eval.trec",
     "evaluate_model": "sparse_eval.models.implicit",
     "train_als": "sparse_eval.models.implicit",
 }

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .datasets import Interactions
+    from .metrics import Definition
     from .results import Evaluation
     from .split import Holdout
 
@@ -66,6 +67,10 @@ METRICS = (
 Metrics = Annotated[
     list[str],
     typer.Option("--metric", "-m", help="What to compute; may be given again. See `metrics`."),
+]
+Rules = Annotated[
+    str | None,
+    typer.Option(help="Count as another library does. See `metrics --convention NAME`."),
 ]
 Printed = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 Out = Annotated[
@@ -201,12 +206,13 @@ def run(
     regularization: Regularization = 0.1,
     iterations: Iterations = 15,
     metric: Metrics = [METRICS],  # noqa: B006
+    convention: Rules = None,
     progress: Progress = None,
     out: Out = None,
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
     """Split, train ALS, recommend and score."""
-    _check_metrics(metric)
+    _check_metrics(metric, convention)
     if out is not None:
         make_folder(out)
     options = _loader_options(user, item, value, timestamp, header, skip_bad_lines, history)
@@ -224,7 +230,7 @@ def run(
     model = _train(
         holdout.train, factors, regularization, alpha, iterations, seed, progress, checkpoint
     )
-    _report(_score(model, holdout, metric, progress), format, out)
+    _report(_score(model, holdout, metric, progress, convention), format, out)
 
 
 @app.command()
@@ -302,6 +308,7 @@ def score(
     skip_bad_lines: SkipBad = False,
     history: History = True,
     metric: Metrics = [METRICS],  # noqa: B006
+    convention: Rules = None,
     progress: Progress = None,
     out: Out = None,
     format: Printed = Format.table,  # noqa: A002
@@ -309,7 +316,7 @@ def score(
     """Recommend with a checkpoint and score the lists."""
     from .split import Holdout
 
-    _check_metrics(metric)
+    _check_metrics(metric, convention)
     if out is not None:
         make_folder(out)
     if split is not None and train is None and validation is None:
@@ -319,67 +326,125 @@ def score(
         holdout = _load_split(train, validation, input_format, options)
     else:
         raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
-    _report(_score(checkpoint, holdout, metric, progress), format, out)
+    _report(_score(checkpoint, holdout, metric, progress, convention), format, out)
 
 
 @app.command()
 def evaluate(
-    positions: Annotated[
-        Path, typer.Argument(help="Prediction positions: a scipy .npz, data = 1-based rank.")
+    lists: Annotated[
+        Path,
+        typer.Argument(
+            help="A TREC run, or prediction positions: a scipy .npz, data = 1-based rank."
+        ),
     ],
-    validation: Annotated[Path, typer.Argument(help="Gains: a scipy .npz of the same shape.")],
+    validation: Annotated[
+        Path, typer.Argument(help="TREC qrels, or gains: a scipy .npz of the same shape.")
+    ],
     metric: Metrics = [METRICS],  # noqa: B006
+    convention: Rules = None,
+    train: Annotated[
+        Path | None,
+        typer.Option(help="What users had seen, for metrics that need it: qrels, .npz."),
+    ] = None,
+    per_user: Annotated[
+        bool, typer.Option("--per-user", help="Print every user's values too.")
+    ] = False,
     out: Out = None,
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
-    """Score a prediction-position matrix against a validation matrix."""
+    """Score lists against relevance: a run against qrels, or two matrices."""
     from .evaluate import evaluate as evaluate_lists
     from .matrices import Rankings, Relevance
-    from .metrics import parse_metrics
+    from .metrics import convention_named, parse_metrics
+    from .trec import read_qrels, read_run
 
-    parse_metrics(metric)
+    rules = convention_named(convention)
+    parse_metrics(metric, rules.options)
     if out is not None:
         make_folder(out)
-    lists = _read_matrix(positions, Rankings.from_positions)
-    relevance = _read_matrix(validation, Relevance.from_csr)
-    _report(evaluate_lists(lists, relevance, metric), format, out)
+
+    def read(path: Path) -> Relevance:
+        return _read_matrix(path, Relevance.from_csr) if _is_matrix(path) else read_qrels(path)
+
+    rankings = (
+        _read_matrix(lists, Rankings.from_positions)
+        if _is_matrix(lists)
+        else read_run(lists, ties=rules.ties)
+    )
+    seen = None if train is None else read(train)
+    ev = evaluate_lists(rankings, read(validation), metric, convention=convention, train=seen)
+    if per_user:
+        _print(ev.per_user.reset_index(), format)
+        if format in (Format.table, Format.markdown):
+            typer.echo()
+        elif out is None:  # one thing to parse is enough
+            return
+    _report(ev, format, out)
 
 
 @app.command()
 def metrics(
     name: Annotated[str | None, typer.Argument(help="One metric, to show it in detail.")] = None,
+    convention: Annotated[
+        str | None, typer.Option(help="A convention, to show what differs; `all` lists them.")
+    ] = None,
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
-    """List the metrics, or show one."""
+    """List the metrics, show one, or show what another library's convention changes."""
     import pandas as pd
 
-    from .metrics import REGISTRY
-    from .metrics.registry import definition
+    from .metrics import CONVENTIONS, REGISTRY, convention_named
+    from .metrics.registry import definition, load_extensions
 
-    if name is None:
-        rows = [
-            (entry.name + ("@k" if entry.cutoff_required else "[@k]"), entry.text,
-             ", ".join(option.name for option in entry.options), entry.description)
+    with _warnings_in_a_line():
+        load_extensions()
+        entry = None if name is None else definition(name)
+    if convention == "all":
+        names = [(rules.name, rules.library) for rules in CONVENTIONS.values()]
+        _print(pd.DataFrame(names, columns=["convention", "of"]), format)
+    elif convention is not None:
+        rules = convention_named(convention)
+        rows = rules.differences() or [("nothing", "", "")]
+        _print(pd.DataFrame(rows, columns=["what", rules.name, "standard"]), format)
+    elif entry is None:
+        facts = [
+            (entry.spelling, entry.text, ", ".join(option.name for option in entry.options),
+             entry.description)
             for entry in REGISTRY.values()
         ]  # fmt: skip
-        _print(pd.DataFrame(rows, columns=["metric", "formula", "options", "meaning"]), format)
-        return
-    entry = definition(name)
+        _print(pd.DataFrame(facts, columns=["metric", "formula", "options", "meaning"]), format)
+    else:
+        _print(pd.DataFrame(_facts(entry), columns=["fact", "value"]), format)
+
+
+def _facts(entry: Definition) -> list[tuple[str, str]]:
+    cutoffs = {
+        "required": "required",
+        "optional": "optional: the whole list without",
+        "none": "none: it is over whole lists",
+    }
+    upper = "by options" if callable(entry.upper) else f"{entry.upper:g}"
+    needs = [*entry.needs, *(f"{need} ({option.name}={value})"
+             for option in entry.options for value, need in option.needs.items())]  # fmt: skip
     facts = [
         ("metric", entry.name),
         ("meaning", entry.description),
         ("formula", entry.text),
-        ("cut-off", "required" if entry.cutoff_required else "optional: the whole list without"),
-        ("range", f"0 to {entry.upper:g}" if entry.upper < float("inf") else "0 and above"),
+        ("cut-off", cutoffs[entry.cutoff]),
+        ("values", "for each user" if entry.per_user else "one for all users together"),
+        ("range", f"{entry.lower:g} to {upper}"),
+        ("needs", ", ".join(needs) or "nothing else"),
         ("ties averaged", "yes" if entry.averages_ties else "no"),
     ]
     facts += [
-        (f"option {option.name}", f"{' | '.join(option.values)}: {option.description}")
+        (f"option {option.name}", f"{option.allowed}: {option.description}")
         for option in entry.options
     ]
-    if entry.source:
-        facts.append(("source", entry.source))
-    _print(pd.DataFrame(facts, columns=["fact", "value"]), format)
+    return facts + ([("source", entry.source)] if entry.source else [])
+
+
+def _is_matrix(path: Path) -> bool:
+    return path.suffix == ".npz"
 
 
 @contextmanager
@@ -402,11 +467,12 @@ def _warnings_in_a_line() -> Iterator[None]:
         typer.echo(f"warning: {warning.message}", err=True)
 
 
-def _check_metrics(metric: list[str]) -> None:
+def _check_metrics(metric: list[str], convention: str | None = None) -> None:
     """Find a misspelt metric before the hours of training, not after them."""
+    from .metrics import convention_named
     from .models.implicit import parse_cut_metrics
 
-    parse_cut_metrics(metric)
+    parse_cut_metrics(metric, convention_named(convention))
 
 
 def _loader_options(
@@ -531,13 +597,21 @@ def _train(
     return model
 
 
-def _score(model: Any, holdout: Holdout, metric: list[str], progress: bool | None) -> Evaluation:
+def _score(
+    model: Any,
+    holdout: Holdout,
+    metric: list[str],
+    progress: bool | None,
+    convention: str | None = None,
+) -> Evaluation:
     from .matrices import Relevance
     from .models.implicit import evaluate_model
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     with _step("recommend and score") as note:
-        ev = evaluate_model(model, holdout.train, relevance, metric, progress=progress)
+        ev = evaluate_model(
+            model, holdout.train, relevance, metric, convention=convention, progress=progress
+        )
         note(f"{ev.n_users:,} users")
     return ev
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .baselines import Expectation, expect_at_random
+from .compute import Plan, Setting, Sums, collect_hits, measure, value_of_lists
+from .curves import PrecisionRecall
 from .errors import InvalidDataError, InvalidMetricError, MissingExtraError
 from .files import replacing
-from .metrics import Metric, parse
+from .metrics import Metric, Training, parse
+from .options import check_whole
+from .segments import by_activity, by_label, by_popularity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,24 +41,79 @@ class Evaluation:
 
     Attributes
     ----------
-    metrics : tuple of Metric
-        What was asked for, in that order.
-    columns : ndarray of float64, shape (n_metrics, n_users)
-        NaN for a user that is left out.
-    rankings, relevance : Rankings, Relevance
+    plans : tuple of Plan
+        What was asked for, in that order, and how it is computed.
+    sums : Sums
+        The values for each user, NaN for one that is left out.
+    overall : dict of Metric to float
+        The metrics that have one number for all users.
+    setting : Setting
         What was evaluated, the users and items of both sides aligned.
     n_relevant : ndarray of int64, shape (n_users,)
         Relevant items of each user.
-    no_relevant : {"exclude", "zero"}
+    no_relevant : {"exclude", "zero", "judged"}
         What was done with users without relevant items.
+    baselines : dict of str to Evaluation
+        Evaluations of simple rankings beside this one, by name.
     """
 
-    metrics: tuple[Metric, ...]
-    columns: NDArray[np.float64]
-    rankings: Rankings
-    relevance: Relevance
+    plans: tuple[Plan, ...]
+    sums: Sums
+    overall: dict[Metric, float]
+    setting: Setting
     n_relevant: NDArray[np.int64]
-    no_relevant: Literal["exclude", "zero"]
+    no_relevant: Literal["exclude", "zero", "judged"]
+    baselines: dict[str, Evaluation] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        setting: Setting,
+        plans: tuple[Plan, ...],
+        sums: Sums,
+        n_relevant: NDArray[np.int64],
+        no_relevant: Literal["exclude", "zero", "judged"],
+    ) -> Evaluation:
+        """Leave out who does not count, and compute what is about all the others together."""
+        evaluation = cls(plans, sums, {}, setting, n_relevant, no_relevant)
+        alike: dict[tuple[bool, bool], list[int]] = {}
+        for row, plan in enumerate(plans):
+            alike.setdefault(evaluation._counts_apart(plan), []).append(row)
+        for rows in alike.values():
+            counted = evaluation._counted(plans[rows[0]])
+            users, left_out = np.flatnonzero(counted), np.flatnonzero(~counted)
+            for row in rows:
+                sums.columns[row, left_out] = np.nan
+                if not plans[row].definition.per_user:
+                    value = value_of_lists(setting, plans[row], users)
+                    evaluation.overall[plans[row].metric] = value
+        return evaluation
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What was asked for, in that order."""
+        return tuple(plan.metric for plan in self.plans)
+
+    @property
+    def columns(self) -> NDArray[np.float64]:
+        """The metrics that have a value for each user, shape (n_metrics, n_users)."""
+        rows = [row for row, plan in enumerate(self.plans) if plan.per_user]
+        return self.sums.columns if len(rows) == len(self.plans) else self.sums.columns[rows]
+
+    @property
+    def rankings(self) -> Rankings:
+        """The lists, aligned with the relevance."""
+        return self.setting.rankings
+
+    @property
+    def relevance(self) -> Relevance:
+        """The relevance, aligned with the lists."""
+        return self.setting.relevance
+
+    @property
+    def convention(self) -> str:
+        """The name of the convention, "standard" where none was given."""
+        return self.setting.convention.name
 
     @property
     def names(self) -> list[str]:
@@ -66,10 +127,8 @@ class Evaluation:
 
     @property
     def n_skipped(self) -> int:
-        """Number of users left out because they have no relevant item."""
-        if self.no_relevant == "zero":
-            return 0
-        return int(np.count_nonzero(self.n_relevant == 0))
+        """Number of users left out: without a relevant item, or as the convention says."""
+        return int(np.count_nonzero(~self._counted()))
 
     @property
     def n_without_list(self) -> int:
@@ -92,43 +151,47 @@ class Evaluation:
         Raises
         ------
         InvalidMetricError
-            If the metric is unknown or was not asked for.
+            If the metric is unknown, was not asked for, or has no values for single users.
         """
-        found = parse(str(name))
-        if len(found) != 1 or found[0] not in self.metrics:
+        row = self._row_of(name)
+        if not self.plans[row].per_user:
             raise InvalidMetricError(
-                f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"
+                f"{self.plans[row].metric} is one number for all users together; read it as "
+                f"ev[{str(self.plans[row].metric)!r}]"
             )
-        column: NDArray[np.float64] = self.columns[self.metrics.index(found[0])]
+        column: NDArray[np.float64] = self.sums.columns[row]
         column.flags.writeable = False
         return column
 
     def __getitem__(self, name: str | Metric) -> float:
-        """Return the mean of a metric over the evaluated users."""
-        return _mean(self._evaluated(name))
+        """Return the mean of a metric over the evaluated users, or its one number."""
+        return self._value(self._row_of(name))
 
     def mean(self) -> dict[str, float]:
-        """Return the mean of every metric over the evaluated users.
+        """Return the mean of every metric over the evaluated users, or its one number.
 
         Returns
         -------
         dict of str to float
             By canonical name, in the order asked for. Each sum is rounded once (`math.fsum`), so
-            that it does not depend on the order of the users.
+            that it does not depend on the order of the users. NaN for a metric that is defined
+            for none of them.
         """
-        return {name: self[name] for name in self.names}
+        return {name: self._value(row) for row, name in enumerate(self.names)}
 
     @property
     def per_user(self) -> pd.DataFrame:
-        """One row for each user (index ``user``: label or row number), one column for each metric.
+        """One row for each user (index ``user``: label or row number).
 
-        NaN for a user that is left out.
+        One column for each metric that has a value for each user; NaN for a user that is left
+        out.
         """
         import pandas as pd  # not needed to evaluate, and slower to import than evaluating is
 
         users = self.relevance.users
         index = pd.RangeIndex(len(self.n_relevant)) if users is None else users
-        return pd.DataFrame(self.columns.T, index=index.rename("user"), columns=self.names)
+        names = [str(plan.metric) for plan in self.plans if plan.per_user]
+        return pd.DataFrame(self.columns.T, index=index.rename("user"), columns=names)
 
     def summary(self) -> pd.DataFrame:
         """Return the table to print.
@@ -136,19 +199,170 @@ class Evaluation:
         Returns
         -------
         pandas.DataFrame
-            One row for each metric: ``mean``, ``std`` (of the users, with n − 1; NaN for a single
-            user), ``n_users`` evaluated and ``n_skipped`` left out.
+            One row for each metric: ``mean``; ``std`` of the users, with n − 1, NaN for a single
+            user and for metrics without values for each user; ``random``, the expectation under a
+            random ranking of each user's candidates (the catalogue less what `train` says is
+            seen), and ``random_se``, its standard error: 0 where the expectation is exact,
+            otherwise that of a seeded estimate; ``lift``, mean / random; the mean of each of
+            `baselines`; ``n_users`` that count and ``n_skipped`` that are left out.
         """
         import pandas as pd
 
         rows = []
-        for name in self.names:
-            values = self._evaluated(name)
-            with np.errstate(over="ignore", invalid="ignore"):  # gains whose squares overflow
-                std = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-            rows.append((_mean(values), std, self.n_users, self.n_skipped))
-        columns = ["mean", "std", "n_users", "n_skipped"]
-        return pd.DataFrame(rows, index=pd.Index(self.names, name="metric"), columns=columns)
+        for row, expectation in enumerate(self._at_random):
+            users = self._users(row)
+            _, std = self._mean_and_std(row, users) if self.plans[row].per_user else (0, math.nan)
+            mean = self._value(row)
+            lift = mean / expectation.mean if expectation.mean else math.nan
+            others = [baseline._value(row) for baseline in self.baselines.values()]
+            counts = (len(users), len(self.n_relevant) - len(users))
+            rows.append((mean, std, *expectation, lift, *others, *counts))
+        columns = ["mean", "std", "random", "random_se", "lift", *self.baselines]
+        return pd.DataFrame(
+            rows,
+            index=pd.Index(self.names, name="metric"),
+            columns=[*columns, "n_users", "n_skipped"],
+        )
+
+    def by(self, groups: Any, bands: int = 4) -> pd.DataFrame:
+        """Break every metric down by groups of users, or by how popular the items are.
+
+        Parameters
+        ----------
+        groups : {"activity", "popularity"}, or sequence, mapping or Series of labels
+            A label for each user, in order or keyed by user. "activity" groups users by their
+            number of training items, those without any being "cold". "popularity" divides not
+            the users but the relevant items, by their number of training users, and shows the
+            metrics that can be asked for a part of the relevant items: recall, hit_rate.
+        bands : int
+            How many bands "activity" (about as many users each) and "popularity" (about as many
+            training interactions each) make at most.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each group and metric (index ``group``, ``metric``): ``mean``, ``std``,
+            ``n_users``; for "popularity" also ``n_items`` of the band and ``n_relevant``, its
+            relevant items of the evaluated users.
+
+        Raises
+        ------
+        InvalidDataError
+            If an evaluated user has no group, or groups do not fit the users.
+        InvalidMetricError
+            If "activity" or "popularity" is asked for without `train`, or "popularity" without a
+            metric that it can divide.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> lists = se.Rankings.from_topk([[0, 1], [1, 0], [2, 0]])
+        >>> ev = se.evaluate(lists, csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]]), "mrr@2")
+        >>> ev.by(["new", "old", "old"])[["mean", "n_users"]]
+                      mean  n_users
+        group metric
+        new   mrr@2   1.00        1
+        old   mrr@2   0.25        2
+        """
+        check_whole("bands", bands, 1)
+        if isinstance(groups, str) and groups == "popularity":
+            return self._by_popularity(bands)
+        counted = self._counted()
+        if isinstance(groups, str) and groups == "activity":
+            counts = self._training(groups).user_counts[: len(self.n_relevant)]
+            segments = by_activity(counts, counted, bands)
+        elif isinstance(groups, str):
+            raise InvalidDataError(
+                f"groups is {groups!r}; expected 'activity', 'popularity' or a label for each user"
+            )
+        else:
+            segments = by_label(groups, len(self.n_relevant), self.relevance.users, counted)
+        rows = {}
+        for code, name in enumerate(segments.names):
+            mine = segments.codes == code
+            for row, metric in enumerate(self.names):
+                users = self._users(row)
+                users = users[mine[users]]
+                if len(users):
+                    rows[name, metric] = (*self._mean_and_std(row, users), len(users))
+        return _by_group(rows, ["mean", "std", "n_users"])
+
+    def _by_popularity(self, bands: int) -> pd.DataFrame:
+        plans = [plan for plan in self.plans if plan.definition.by_item]
+        if not plans:
+            raise InvalidMetricError(
+                "none of the metrics can be divided by items; ask for recall or hit_rate"
+            )
+        segments = by_popularity(self._training("popularity").item_counts, bands)
+        relevance = self.relevance
+        rows = {}
+        for code, name in enumerate(segments.names):
+            kept = (segments.codes[relevance.items] == code) & (relevance.gains > 0)
+            before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))
+            part = replace(
+                relevance,
+                indptr=before[relevance.indptr],
+                items=relevance.items[kept],
+                gains=relevance.gains[kept],
+            )
+            setting = replace(self.setting, relevance=part)
+            sums, n_relevant = measure(setting, plans)
+            n_items = int(np.count_nonzero(segments.codes == code))
+            for row, plan in enumerate(plans):
+                users = np.flatnonzero(self._counted(plan) & (n_relevant > 0))
+                if len(users):
+                    mean, std = _mean_and_std(sums, plan, row, users)
+                    counts = (len(users), n_items, int(n_relevant[users].sum()))
+                    rows[name, str(plan.metric)] = (mean, std, *counts)
+        return _by_group(rows, ["mean", "std", "n_users", "n_items", "n_relevant"])
+
+    def _training(self, what: str) -> Training:
+        training = self.setting.context.training
+        if training is None:
+            raise InvalidMetricError(f"by({what!r}) needs train: give train= to the evaluation")
+        return training
+
+    def precision_recall(self, k: int | None = None) -> PrecisionRecall:
+        """Return precision and recall at every rank, averaged over the evaluated users.
+
+        Parameters
+        ----------
+        k : int, optional
+            The last rank, at least 1; by default that of the longest list.
+
+        Returns
+        -------
+        PrecisionRecall
+
+        Raises
+        ------
+        InvalidDataError
+            If `k` is no whole number of at least 1, or positions are uncertain
+            (``ties="average"``).
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> ev = se.evaluate(se.Rankings.from_topk([[2, 0, 1]]), csr_matrix([[1, 1, 0]]), "map")
+        >>> ev.precision_recall().to_frame()
+              precision  recall
+        rank
+        1      0.000000     0.0
+        2      0.500000     0.5
+        3      0.666667     1.0
+        """
+        if k is not None:
+            check_whole("k", k, 1)
+        if self.rankings.last_positions is not None:
+            raise InvalidDataError(
+                'lists with ties="average" have no certain positions; use ties="item"'
+            )
+        longest = max(int(self.rankings.lengths.max(initial=0)), 1)
+        depth = longest if k is None else k
+        hits = collect_hits(self.setting, depth)
+        return PrecisionRecall.of(depth, hits, self.n_relevant, np.flatnonzero(self._counted()))
 
     def explain(self, user: Hashable) -> pd.DataFrame:
         """Show where one user's dcg comes from.
@@ -162,9 +376,10 @@ class Evaluation:
         -------
         pandas.DataFrame
             The list in its order, one row for each item: ``rank``, ``item`` (label or column
-            number), ``gain``, ``discount`` (1 / log2(rank + 1), or its expectation for tied
-            items), ``contribution`` (gain · discount) and ``cumulative``. Then the relevant items
-            that are not in the list, the largest gain first, with no rank and no contribution.
+            number), ``gain``, ``discount`` (the convention's, 1 / log2(rank + 1) by default; for
+            tied items its expectation), ``contribution`` (gain · discount) and ``cumulative``.
+            Then the relevant items that are not in the list, the largest gain first, with no rank
+            and no contribution.
 
         Raises
         ------
@@ -200,9 +415,9 @@ class Evaluation:
         )
         gains = [gain_of.get(item, 0.0) for item in items.tolist()]
         length = int(self.rankings.lengths[row])
+        discount = self.setting.convention.discount
         discounts = [
-            math.fsum(1.0 / math.log2(rank + 1) for rank in range(a, min(b, length) + 1))
-            / (b - a + 1)
+            math.fsum(map(discount, range(a, min(b, length) + 1))) / (b - a + 1)
             for a, b in zip(first.tolist(), last.tolist(), strict=True)
         ]
         listed = set(items.tolist())
@@ -228,6 +443,7 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the per-user values, ready for JSON. The keys are stable."""
         summary = self.summary()
+        numbers = ["mean", "std", "random", "random_se", "lift", *self.baselines]
         return {
             "schema": SCHEMA,
             "sparse_eval": version("sparse_eval"),
@@ -235,10 +451,12 @@ class Evaluation:
             "n_skipped": self.n_skipped,
             "n_without_list": self.n_without_list,
             "no_relevant": self.no_relevant,
+            "convention": self.convention,
             "metrics": {
                 name: {
-                    "mean": float(row["mean"]),
-                    "std": float(row["std"]) if math.isfinite(row["std"]) else None,
+                    **{key: row[key] if math.isfinite(row[key]) else None for key in numbers},
+                    "n_users": int(row["n_users"]),
+                    "n_skipped": int(row["n_skipped"]),
                 }
                 for name, row in summary.iterrows()
             },
@@ -301,9 +519,60 @@ class Evaluation:
         more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
         return f"<Evaluation: {self.n_users} users, {self.n_skipped} left out; {shown}{more}>"
 
-    def _evaluated(self, name: str | Metric) -> NDArray[np.float64]:
-        values = self.values(name)
-        return values if self.no_relevant == "zero" else values[self.n_relevant > 0]
+    @cached_property
+    def _at_random(self) -> list[Expectation]:
+        users = [self._users(row) for row in range(len(self.plans))]
+        return expect_at_random(self.setting, list(self.plans), users)
+
+    def _counts_apart(self, plan: Plan) -> tuple[bool, bool]:
+        """Say whether the convention lets a plan count every list, or users without a list."""
+        rules = self.setting.convention
+        of_lists = plan.definition.over == "lists" and plan.metric.name != "user_coverage"
+        return rules.lists_of_all and of_lists, plan.metric.name in rules.without_list_zero
+
+    def _counted(self, plan: Plan | None = None) -> NDArray[np.bool_]:
+        """Say of each user whether it counts for a plan, or in general."""
+        every_list, every_user = (False, False) if plan is None else self._counts_apart(plan)
+        has_list = self.rankings.lengths > 0
+        if every_list:
+            return has_list
+        if self.no_relevant == "zero":
+            counted = np.ones(len(has_list), bool)
+        elif self.no_relevant == "judged":
+            counted = np.diff(self.relevance.indptr) > 0
+        else:
+            counted = self.n_relevant > 0
+        if self.setting.convention.without_list == "exclude" and not every_user:
+            counted &= has_list
+        return counted
+
+    def _users(self, row: int) -> NDArray[np.int64]:
+        """Return the users that count for a plan, its value being defined for them."""
+        counted = self._counted(self.plans[row])
+        if self.plans[row].per_user:
+            counted &= ~np.isnan(self.sums.columns[row])
+        return np.flatnonzero(counted)
+
+    def _value(self, row: int) -> float:
+        plan = self.plans[row]
+        if not plan.definition.per_user:
+            return self.overall[plan.metric]
+        return self.sums.mean(row, self._users(row))
+
+    def _mean_and_std(self, row: int, users: NDArray[np.int64]) -> tuple[float, float]:
+        plan = self.plans[row]
+        if not plan.definition.per_user:
+            return value_of_lists(self.setting, plan, users), math.nan
+        return _mean_and_std(self.sums, plan, row, users)
+
+    def _row_of(self, name: str | Metric) -> int:
+        found = parse(str(name), self.setting.convention.options)
+        metrics = self.metrics
+        if len(found) != 1 or found[0] not in metrics:
+            raise InvalidMetricError(
+                f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"
+            )
+        return metrics.index(found[0])
 
     def _row(self, user: Hashable) -> int:
         labels = self.relevance.users
@@ -329,8 +598,19 @@ class Evaluation:
         return item
 
 
-def _mean(values: NDArray[np.float64]) -> float:
-    try:
-        return math.fsum(values) / len(values)
-    except OverflowError:  # of numbers near the largest float
-        return math.fsum(values / len(values))
+def _mean_and_std(
+    sums: Sums, plan: Plan, row: int, users: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Return a plan's mean over users and their standard deviation, NaN where there is none."""
+    std = math.nan
+    if plan.per_user and len(users) > 1:
+        with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow
+            std = float(sums.columns[row, users].std(ddof=1))
+    return sums.mean(row, users), std
+
+
+def _by_group(rows: dict[tuple[Any, str], tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    index = pd.MultiIndex.from_tuples(list(rows), names=["group", "metric"])
+    return pd.DataFrame(list(rows.values()), index=index, columns=columns)

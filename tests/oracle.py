@@ -6,31 +6,64 @@ Shares no code with the package: what both get wrong in the same way would go un
 from __future__ import annotations
 
 import math
-from itertools import groupby, permutations, product
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from itertools import combinations, groupby, permutations, product
 
 Ranked = dict[int, int]  # item -> 1-based position
 Gains = dict[int, float]  # item -> gain, explicit zeros included
 
-#: Every metric and option, as (name, options); the first entry of the options is the default.
-METRICS = [
-    ("cg", {}),
-    *[
-        (name, {"gain": gain})
-        for name in ("dcg", "idcg", "ndcg")
-        for gain in ("linear", "exp", "binary")
-    ],
-    ("precision", {}),
-    ("recall", {"denominator": "relevant"}),
-    ("recall", {"denominator": "min"}),
-    ("hit_rate", {}),
-    ("f1", {}),
-    ("mrr", {}),
-    ("arhr", {"gain": "binary"}),
-    ("arhr", {"gain": "linear"}),
-    *[("map", {"normalizer": of}) for of in ("relevant", "min", "hits", "none")],
-]  # fmt: skip
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What some metrics need to know beside one user's list and gains."""
+
+    n_items: int  # of the catalogue
+    seen: AbstractSet[int] = frozenset()  # items stored in train for this user
+    largest_gain: float = math.nan  # of the whole validation data
+    list_length: int | None = None  # None: the list ends with its last stored item
+
+
+Case = tuple[Ranked, Gains, Context | None]  # one user
+
+#: The options of every metric; the first value of each is the default.
+OPTIONS: dict[str, dict[str, list[str]]] = {
+    "cg": {},
+    **{name: {"gain": ["linear", "exp", "binary"]} for name in ("dcg", "idcg", "ndcg")},
+    "precision": {"denominator": ["k", "length", "min"]},
+    "recall": {"denominator": ["relevant", "min"]},
+    "hit_rate": {},
+    "f1": {},
+    "mrr": {},
+    "arhr": {"gain": ["binary", "linear"]},
+    "map": {"normalizer": ["relevant", "min", "hits", "none", "length"]},
+    "mar": {"normalizer": ["relevant", "min", "hits", "none", "length"]},
+    "r_precision": {"denominator": ["relevant", "min"]},
+    "fcp": {},
+    "auc": {},
+    "err": {"max": ["largest", "4", "5.5"]},
+    "rbp": {"p": ["0.8", "0.5"], "gain": ["binary", "linear"]},
+    "mean_rank": {},
+    "percentile_rank": {"gain": ["linear", "binary"]},
+}
+
+#: Every metric and option that has a value per user, as (name, options).
+METRICS: list[tuple[str, dict[str, str]]] = [
+    (name, dict(zip(options, values, strict=True)))
+    for name, options in OPTIONS.items()
+    for values in product(*options.values())
+]
+
+#: Those that can also be averaged as one fraction over all users.
+MICRO: list[tuple[str, dict[str, str]]] = [
+    (name, options | {"average": "micro"})
+    for name, options in METRICS
+    if name in ("precision", "recall", "percentile_rank")
+]
 
 NEEDS_CUTOFF = {"precision", "f1"}
+NO_CUTOFF = {"mean_rank", "percentile_rank"}
 
 
 def spelling(name: str, options: dict[str, str], k: int | None) -> str:
@@ -38,13 +71,23 @@ def spelling(name: str, options: dict[str, str], k: int | None) -> str:
     return name + (f"({inside})" if inside else "") + (f"@{k}" if k is not None else "")
 
 
-def value(name: str, options: dict[str, str], k: int | None, ranked: Ranked, gains: Gains) -> float:
+def value(
+    name: str,
+    options: dict[str, str],
+    k: int | None,
+    ranked: Ranked,
+    gains: Gains,
+    context: Context | None = None,
+) -> float:
     """One metric of one user; NaN without a relevant item."""
-    relevant = {item: gain for item, gain in gains.items() if gain > 0}
+    assert options.get("average", "macro") == "macro", "a micro average has no value per user"
+    options = {option: values[0] for option, values in OPTIONS[name].items()} | options
+    relevant = _relevant(gains)
     n = len(relevant)
     if n == 0:
         return math.nan
     depth = math.inf if k is None else k
+    length = min(depth, _list_length(ranked, context))
     shown = sorted((position, item) for item, position in ranked.items() if position <= depth)
     hits = [(rank, relevant[item]) for rank, item in shown if item in relevant]
 
@@ -56,10 +99,9 @@ def value(name: str, options: dict[str, str], k: int | None, ranked: Ranked, gai
         return _idcg(relevant, depth, options["gain"])
     if name == "ndcg":
         return _dcg(hits, options["gain"]) / _idcg(relevant, depth, options["gain"])
-    if name == "precision":
-        return len(hits) / depth
-    if name == "recall":
-        return len(hits) / (n if options["denominator"] == "relevant" else min(n, depth))
+    if name in ("precision", "recall", "percentile_rank"):
+        above, below = _fraction(name, options, k, ranked, gains, context)
+        return above / below if below else 0.0
     if name == "hit_rate":
         return 1.0 if hits else 0.0
     if name == "f1":
@@ -71,11 +113,54 @@ def value(name: str, options: dict[str, str], k: int | None, ranked: Ranked, gai
         return 1 / hits[0][0] if hits else 0.0
     if name == "arhr":
         return sum((gain if options["gain"] == "linear" else 1) / rank for rank, gain in hits)
-    if name == "map":
-        total = sum((i + 1) / rank for i, (rank, _) in enumerate(hits))
-        divisor = {"relevant": n, "min": min(n, depth), "hits": len(hits) or 1, "none": 1}
-        return total / divisor[options["normalizer"]]
+    if name in ("map", "mar"):
+        so_far = enumerate(hits, 1)  # the i-th hit has i hits down to its rank
+        total = sum(i / rank if name == "map" else i / n for i, (rank, _) in so_far)
+        divisor = {
+            "relevant": n,
+            "min": min(n, depth),
+            "hits": len(hits),
+            "none": 1,
+            "length": min(n, length),
+        }[options["normalizer"]]
+        return total / divisor if divisor else 0.0
+    if name == "r_precision":
+        first = min(n, depth)
+        found = sum(1 for rank, _ in hits if rank <= first)
+        return found / (n if options["denominator"] == "relevant" else first)
+    if name == "fcp":
+        return _fcp([gain for _, gain in _slots(ranked, relevant, length)])
+    if name == "auc":
+        return _auc(ranked, relevant, length, _known(context))
+    if name == "err":
+        top = options["max"]
+        largest = _known(context).largest_gain if top == "largest" else float(top)
+        return _err([gain for _, gain in _slots(ranked, relevant, length)], largest)
+    if name == "rbp":
+        p = float(options["p"])
+        total = 0.0
+        for rank, gain in hits:
+            worth = gain / _known(context).largest_gain if options["gain"] == "linear" else 1.0
+            total += worth * p ** (rank - 1)
+        return (1 - p) * total
+    if name == "mean_rank":
+        ranks = [_expected_rank(item, ranked, relevant, _known(context)) for item in relevant]
+        return sum(ranks) / n
     raise AssertionError(name)
+
+
+def micro(name: str, options: dict[str, str], k: int | None, cases: Iterable[Case]) -> float:
+    """Sum of numerators / sum of denominators over the users that have a relevant item."""
+    options = {option: values[0] for option, values in OPTIONS[name].items()} | options
+    fractions = [
+        _fraction(name, options, k, ranked, gains, context)
+        for ranked, gains, context in cases
+        if _relevant(gains)
+    ]
+    if not fractions:
+        return math.nan
+    below = math.fsum(denominator for _, denominator in fractions)
+    return math.fsum(numerator for numerator, _ in fractions) / below if below else 0.0
 
 
 def expected_over_ties(
@@ -87,8 +172,133 @@ def expected_over_ties(
     values = []
     for orders in product(*(permutations(group) for group in groups)):
         items = [item for order in orders for item in order]
-        values.append(value(name, options, k, {item: r for r, item in enumerate(items, 1)}, gains))
+        values.append(value(name, options, k, _ranks(items), gains))
     return math.fsum(values) / len(values)
+
+
+def expected_at_random(
+    name: str,
+    options: dict[str, str],
+    k: int | None,
+    candidates: Iterable[int],
+    gains: Gains,
+    context: Context | None = None,
+) -> float:
+    """The mean of a metric over every order of all of a user's candidates.
+
+    Each of those lists holds every candidate, whatever length `context` names. Orders that leave
+    fcp undefined do not count; where all do, so is the mean.
+    """
+    candidates = list(candidates)
+    if context is not None:
+        context = replace(context, list_length=len(candidates))
+    values = [
+        value(name, options, k, _ranks(order), gains, context) for order in permutations(candidates)
+    ]
+    if name == "fcp":
+        values = [x for x in values if not math.isnan(x)]
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def precision_recall_curve(k: int, cases: Iterable[Case]) -> list[tuple[float, float]]:
+    """Mean precision and mean recall at rank 1, 2, ..., k, over the users evaluated."""
+    evaluated = [(ranked, gains) for ranked, gains, _ in cases if _relevant(gains)]
+    return [
+        (
+            mean_of_defined(value("precision", {}, rank, *user) for user in evaluated),
+            mean_of_defined(value("recall", {}, rank, *user) for user in evaluated),
+        )
+        for rank in range(1, k + 1)
+    ]
+
+
+def interpolated_average_precision(k: int, ranked: Ranked, gains: Gains) -> float:
+    """At each recall j/n, the largest precision of any rank up to k that has it; their mean."""
+    relevant = _relevant(gains)
+    n = len(relevant)
+    if n == 0:
+        return math.nan
+    total = 0.0
+    for j in range(1, n + 1):
+        best = 0.0
+        for rank in range(1, k + 1):
+            found = sum(1 for item in relevant if item in ranked and ranked[item] <= rank)
+            if found >= j:  # recall found/n >= j/n
+                best = max(best, found / rank)
+        total += best
+    return total / n
+
+
+def mean_of_defined(values: Iterable[float]) -> float:
+    """The mean of what is not NaN; NaN when nothing is left."""
+    defined = [x for x in values if not math.isnan(x)]
+    return math.fsum(defined) / len(defined) if defined else math.nan
+
+
+# ---- Accuracy: the parts
+
+
+def _relevant(gains: Gains) -> Gains:
+    return {item: gain for item, gain in gains.items() if gain > 0}
+
+
+def _ranks(items: Iterable[int]) -> Ranked:
+    return {item: rank for rank, item in enumerate(items, 1)}
+
+
+def _known(context: Context | None) -> Context:
+    assert context is not None, "this metric needs a context"
+    return context
+
+
+def _list_length(ranked: Ranked, context: Context | None) -> int:
+    last = max(ranked.values(), default=0)
+    if context is None or context.list_length is None:
+        return last
+    assert context.list_length >= last, "an item stands behind the end of its list"
+    return context.list_length
+
+
+def _slots(ranked: Ranked, relevant: Gains, length: float) -> list[tuple[int, float]]:
+    """(rank, gain) of each position of the list; a miss has gain 0, and so has a gap."""
+    item_at = {position: item for item, position in ranked.items()}
+    return [
+        (rank, relevant.get(item_at[rank], 0.0) if rank in item_at else 0.0)
+        for rank in range(1, int(length) + 1)
+    ]
+
+
+def _fraction(
+    name: str,
+    options: dict[str, str],
+    k: int | None,
+    ranked: Ranked,
+    gains: Gains,
+    context: Context | None,
+) -> tuple[float, float]:
+    """Numerator and denominator of a metric that can be averaged either way."""
+    relevant = _relevant(gains)
+    n = len(relevant)
+    if name == "percentile_rank":
+        assert k is None
+        n_others = len(_candidates(ranked, relevant, _known(context))) - 1
+        above = below = 0.0
+        for item, gain in relevant.items():
+            rank = _expected_rank(item, ranked, relevant, _known(context))
+            weight = gain if options["gain"] == "linear" else 1.0
+            above += weight * ((rank - 1) / n_others if n_others else 0.0)
+            below += weight
+        return above, below
+
+    depth = math.inf if k is None else k
+    hits = sum(1 for item in relevant if item in ranked and ranked[item] <= depth)
+    denominator = {
+        "k": depth,
+        "length": min(depth, _list_length(ranked, context)),
+        "min": min(n, depth),
+        "relevant": n,
+    }[options["denominator"]]
+    return hits, denominator
 
 
 def _gain(gain: float, kind: str) -> float:
@@ -102,3 +312,241 @@ def _dcg(hits: list[tuple[int, float]], kind: str) -> float:
 def _idcg(relevant: Gains, depth: float, kind: str) -> float:
     best = sorted(relevant.values(), reverse=True)
     return _dcg([(rank, gain) for rank, gain in enumerate(best, 1) if rank <= depth], kind)
+
+
+def _fcp(gains_in_order: list[float]) -> float:
+    concordant = discordant = 0
+    for earlier, later in combinations(gains_in_order, 2):
+        concordant += earlier > later
+        discordant += earlier < later
+    pairs = concordant + discordant
+    return concordant / pairs if pairs else math.nan
+
+
+def _candidates(ranked: Ranked, relevant: Gains, context: Context) -> set[int]:
+    """The catalogue less what the user has in train, unless it is relevant or recommended."""
+    return {
+        item
+        for item in range(context.n_items)
+        if item not in context.seen or item in relevant or item in ranked
+    }
+
+
+def _auc(ranked: Ranked, relevant: Gains, length: float, context: Context) -> float:
+    """How often a relevant item comes before an irrelevant one, the rest in random order behind.
+
+    A gap stands for one of the irrelevant candidates that the list does not name. Should there be
+    more gaps than such candidates, every gap counts and nothing irrelevant is behind the list.
+    """
+    n_irrelevant = len(_candidates(ranked, relevant, context)) - len(relevant)
+    if n_irrelevant == 0:
+        return math.nan
+    misses = [rank for rank, gain in _slots(ranked, relevant, length) if gain == 0]
+    n_behind = max(0, n_irrelevant - len(misses))
+    right = pairs = 0.0
+    for item in relevant:
+        listed = item in ranked and ranked[item] <= length
+        for miss in misses:
+            right += 1.0 if listed and ranked[item] < miss else 0.0
+            pairs += 1
+        for _ in range(n_behind):
+            right += 1.0 if listed else 0.5
+            pairs += 1
+    return right / pairs
+
+
+def _err(gains_in_order: list[float], largest: float) -> float:
+    total, still_looking = 0.0, 1.0
+    for rank, gain in enumerate(gains_in_order, 1):
+        satisfied = (2**gain - 1) / 2**largest
+        total += still_looking * satisfied / rank
+        still_looking *= 1 - satisfied
+    return total
+
+
+def _expected_rank(item: int, ranked: Ranked, relevant: Gains, context: Context) -> float:
+    if item in ranked:
+        return ranked[item]
+    # a random one of the places behind the list: list length + 1, ..., number of candidates
+    return (_list_length(ranked, context) + 1 + len(_candidates(ranked, relevant, context))) / 2
+
+
+# ---- Lists and the catalogue
+#
+# All take: every user's list (items, best first, possibly empty), gains and training items, the
+# size of the catalogue and the cut-off (None: whole lists). Users without a relevant item are
+# left out. "Per user" is one value for each user, NaN where left out or undefined.
+
+Lists = Sequence[Sequence[int]]
+Relevance = Sequence[Gains]
+Train = Sequence[AbstractSet[int]]
+Group = Hashable | Mapping[Hashable, float]  # of an item: its one label, or weights of several
+
+PER_USER_LIST_METRICS = ("popularity", "novelty", "diversity", "serendipity", "calibration")
+ONE_NUMBER_LIST_METRICS = ("coverage", "user_coverage", "gini", "entropy", "personalization")
+LIST_METRICS_NEED_CUTOFF = {"serendipity", "personalization"}
+
+
+def coverage(
+    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None
+) -> float:
+    return len({item for items in _evaluated(lists, relevance, k) for item in items}) / n_items
+
+
+def user_coverage(
+    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None
+) -> float:
+    evaluated = _evaluated(lists, relevance, k)
+    return sum(1 for items in evaluated if items) / len(evaluated) if evaluated else math.nan
+
+
+def gini(lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None) -> float:
+    counts = _counts(lists, relevance, n_items, k)
+    if sum(counts) == 0:
+        return math.nan
+    differences = sum(abs(a - b) for a in counts for b in counts)
+    return differences / (2 * n_items * sum(counts))
+
+
+def entropy(lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None) -> float:
+    """In bits."""
+    counts = _counts(lists, relevance, n_items, k)
+    if sum(counts) == 0:
+        return math.nan
+    shares = [count / sum(counts) for count in counts if count]
+    return math.fsum(share * math.log2(1 / share) for share in shares)
+
+
+def personalization(
+    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int
+) -> float:
+    """NaN when fewer than two evaluated users have a list."""
+    shown = [set(items) for items in _evaluated(lists, relevance, k) if items]
+    overlaps = [len(mine & yours) / k for mine, yours in combinations(shown, 2)]
+    return 1 - math.fsum(overlaps) / len(overlaps) if overlaps else math.nan
+
+
+def popularity(
+    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None
+) -> list[float]:
+    def of(items: Sequence[int], user: int) -> float:
+        return mean_of_defined(float(len(_users_of(item, train))) for item in items)
+
+    return _per_user(of, lists, relevance, k)
+
+
+def novelty(
+    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None
+) -> list[float]:
+    """NaN for all when nobody has a training item."""
+    n_users = sum(1 for items in train if items)
+
+    def of(items: Sequence[int], user: int) -> float:
+        if n_users == 0:
+            return math.nan
+        shares = [max(1, len(_users_of(item, train))) / n_users for item in items]
+        return mean_of_defined(-math.log2(share) for share in shares)
+
+    return _per_user(of, lists, relevance, k)
+
+
+def diversity(
+    lists: Lists,
+    relevance: Relevance,
+    train: Train,
+    n_items: int,
+    k: int | None,
+    vectors: Sequence[Sequence[float]] | None = None,
+) -> list[float]:
+    """With `vectors` their cosine, otherwise that of the items' training users.
+
+    An item without any user, or with a vector of zeros, is like no other: its cosines are 0.
+    """
+
+    def cosine(i: int, j: int) -> float:
+        if vectors is None:
+            mine, yours = _users_of(i, train), _users_of(j, train)
+            above, below = len(mine & yours), math.sqrt(len(mine) * len(yours))
+        else:
+            above = math.fsum(a * b for a, b in zip(vectors[i], vectors[j], strict=True))
+            below = math.hypot(*vectors[i]) * math.hypot(*vectors[j])
+        return above / below if below else 0.0
+
+    def of(items: Sequence[int], user: int) -> float:
+        return 1 - mean_of_defined(cosine(i, j) for i, j in combinations(items, 2))
+
+    return _per_user(of, lists, relevance, k)
+
+
+def serendipity(
+    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int
+) -> list[float]:
+    """As Ge et al. 2010 (form=ge)."""
+    by_popularity = sorted(range(n_items), key=lambda item: (-len(_users_of(item, train)), item))
+
+    def of(items: Sequence[int], user: int) -> float:
+        expected = [item for item in by_popularity if item not in train[user]][:k]
+        relevant = _relevant(relevance[user])
+        return sum(1 for item in items if item in relevant and item not in expected) / k
+
+    return _per_user(of, lists, relevance, k)
+
+
+def calibration(
+    lists: Lists,
+    relevance: Relevance,
+    train: Train,
+    n_items: int,
+    k: int | None,
+    groups: Sequence[Group],
+) -> list[float]:
+    """Steck 2018, in bits, with his smoothing of 0.01; NaN without a list or without history."""
+
+    def mix(items: Iterable[int]) -> dict[Hashable, float]:
+        items = list(items)
+        shares: dict[Hashable, float] = {}
+        for item in items:
+            group = groups[item]
+            weights = group if isinstance(group, Mapping) else {group: 1.0}
+            whole = math.fsum(weights.values())
+            assert whole > 0, "undefined: an item without a group"
+            for label, weight in weights.items():
+                shares[label] = shares.get(label, 0.0) + weight / whole / len(items)
+        return shares
+
+    def of(items: Sequence[int], user: int) -> float:
+        if not items or not train[user]:
+            return math.nan
+        history, shown = mix(train[user]), mix(items)
+        return math.fsum(
+            p * math.log2(p / (0.99 * shown.get(label, 0.0) + 0.01 * p))
+            for label, p in history.items()
+            if p > 0
+        )
+
+    return _per_user(of, lists, relevance, k)
+
+
+def _evaluated(lists: Lists, relevance: Relevance, k: int | None) -> list[Sequence[int]]:
+    """The lists, cut, of the users that have a relevant item."""
+    return [items[:k] for items, gains in zip(lists, relevance, strict=True) if _relevant(gains)]
+
+
+def _per_user(
+    of: Callable[[Sequence[int], int], float], lists: Lists, relevance: Relevance, k: int | None
+) -> list[float]:
+    """`of(cut list, user)` for each user that has a relevant item, NaN for the others."""
+    return [
+        of(items[:k], user) if _relevant(gains) else math.nan
+        for user, (items, gains) in enumerate(zip(lists, relevance, strict=True))
+    ]
+
+
+def _counts(lists: Lists, relevance: Relevance, n_items: int, k: int | None) -> list[int]:
+    """How often each item of the catalogue is recommended."""
+    evaluated = _evaluated(lists, relevance, k)
+    return [sum(1 for items in evaluated if item in items) for item in range(n_items)]
+
+
+def _users_of(item: int, train: Train) -> set[int]:
+    return {user for user, items in enumerate(train) if item in items}

@@ -79,7 +79,8 @@ def test_step_by_step_equals_run(command: Command, log: Path, tmp_path: Path) ->
     assert status == 0
     assert json.loads(again) == json.loads(printed)
     assert list(json.loads(printed)) == [
-        "schema", "sparse_eval", "n_users", "n_skipped", "n_without_list", "no_relevant", "metrics",
+        "schema", "sparse_eval", "n_users", "n_skipped", "n_without_list", "no_relevant",
+        "convention", "metrics",
     ]  # fmt: skip
 
 
@@ -244,7 +245,8 @@ def test_the_registry_is_shown(command: Command) -> None:
         (("score", "missing.npz"), "give either --split"),
         (("score", "missing.npz", "--split", "nowhere"), "nowhere"),
         (("score", "one.csv", "--train", "one.csv", "--validation", "one.csv"), "one.csv: "),
-        (("evaluate", "one.csv", "one.csv"), "one.csv: "),
+        (("evaluate", "one.csv", "one.csv"), "one.csv, line 1: expected 6 fields"),
+        (("evaluate", "none.npz", "one.csv"), "none.npz: "),
         (
             ("train", "one.csv", "--factors", "0", "--out", "m.npz"),
             "factors: expected a whole number",

@@ -45,18 +45,24 @@ def test_per_user_and_summary(ev: se.Evaluation) -> None:
     assert ev.per_user["recall@1"].isna().tolist() == [False, False, False, True]
     summary = ev.summary()
     assert summary.index.tolist() == ["ndcg@2", "recall@1"]
-    assert summary.loc["recall@1"].tolist() == [
-        pytest.approx(1 / 3),
-        pytest.approx(np.std([1, 0, 0], ddof=1)),
-        3,
-        1,
-    ]
+    assert summary.loc["recall@1"].to_dict() == {
+        "mean": pytest.approx(1 / 3),
+        "std": pytest.approx(np.std([1, 0, 0], ddof=1)),
+        "random": pytest.approx(1 / 4),
+        "random_se": 0.0,
+        "lift": pytest.approx(4 / 3),
+        "n_users": 3,
+        "n_skipped": 1,
+    }
 
 
 def test_one_user_has_no_spread() -> None:
     one = se.evaluate(se.Rankings.from_topk([[0]]), csr_matrix([[1]]), "mrr@1")
     assert np.isnan(one.summary()["std"]).all()
-    assert json.loads(one.to_json())["metrics"]["mrr@1"] == {"mean": 1.0, "std": None}
+    assert json.loads(one.to_json())["metrics"]["mrr@1"] == {
+        "mean": 1.0, "std": None, "random": 1.0, "random_se": 0.0, "lift": 1.0,
+        "n_users": 1, "n_skipped": 0,
+    }  # fmt: skip
 
 
 def test_any_spelling_reads_a_metric(ev: se.Evaluation) -> None:
@@ -198,7 +204,7 @@ def test_thread_counts_that_are_none(bad: object) -> None:
 
 
 def test_no_relevant_is_one_of_two() -> None:
-    with pytest.raises(InvalidDataError, match="'exclude' or 'zero'"):
+    with pytest.raises(InvalidDataError, match="expected 'exclude', 'zero' or 'judged'"):
         se.evaluate(LISTS, GAINS, "mrr@1", no_relevant="skip")
 
 

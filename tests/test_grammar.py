@@ -7,16 +7,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparse_eval.errors import InvalidMetricError
-from sparse_eval.metrics import REGISTRY, Metric, parse, parse_metrics
+from sparse_eval.metrics import REGISTRY, Choice, Metric, Number, parse, parse_metrics
+
+
+def values_of(option: Choice | Number) -> st.SearchStrategy[str]:
+    if isinstance(option, Choice):
+        return st.sampled_from(option.values)
+    below = min(option.below, 1e6)
+    numbers = st.floats(option.above, below, exclude_min=True, exclude_max=True)
+    return numbers.map(lambda number: option.canonical(repr(number)))
 
 
 @st.composite
 def metrics(draw: st.DrawFn) -> Metric:
     entry = draw(st.sampled_from(list(REGISTRY.values())))
-    cutoffs = st.integers(1, 1000)
-    cutoff = draw(cutoffs if entry.cutoff_required else st.none() | cutoffs)
-    chosen = {o.name: draw(st.sampled_from(o.values)) for o in entry.options}
-    default = {o.name: o.values[0] for o in entry.options}
+    cutoffs = st.integers(entry.least_cutoff, 1000)
+    cutoff = draw(
+        {"required": cutoffs, "optional": st.none() | cutoffs, "none": st.none()}[entry.cutoff]
+    )
+    chosen = {o.name: draw(values_of(o)) for o in entry.options}
+    default = {o.name: o.default for o in entry.options}
     options = tuple(sorted(item for item in chosen.items() if item not in default.items()))
     return Metric(entry.name, cutoff, options)
 
@@ -46,6 +56,8 @@ def test_lists_braces_and_defaults() -> None:
     assert names("NDCG(gain=EXP)@{1, 2}, mrr") == ["ndcg(gain=exp)@1", "ndcg(gain=exp)@2", "mrr"]
     assert names("ndcg(gain=linear)@5") == names("ndcg()@5") == ["ndcg@5"]
     assert names("map(normalizer=min)@5,mrr@5") == ["map(normalizer=min)@5", "mrr@5"]
+    assert names("rbp(p=.80)@5, rbp(p=8e-1)@5,rbp(p=0.5)@5") == ["rbp@5", "rbp(p=0.5)@5"]
+    assert names("err(max=4.0)@5") == ["err(max=4)@5"]
     assert [str(m) for m in parse_metrics(["mrr", Metric("mrr"), "MRR"])] == ["mrr"]
 
 
@@ -53,7 +65,7 @@ def test_lists_braces_and_defaults() -> None:
     ("text", "says"),
     [
         ("ndgc@10", "no metric 'ndgc'; did you mean 'ndcg'"),
-        ("qqq", "expected one of arhr, cg, dcg"),
+        ("qqq", "expected one of arhr, auc, calibration"),
         ("ndcg@0", "cut-off '0'; expected a whole number of at least 1"),
         ("ndcg@-1", "cut-off '-1'"),
         ("ndcg@1.5", "cut-off '1.5'"),
@@ -69,6 +81,14 @@ def test_lists_braces_and_defaults() -> None:
         ("ndcg(gain)@5", "option 'gain' is ''"),
         ("ndcg(gain=exp,gain=exp)@5", "given twice"),
         ("mrr(gain=exp)@5", "mrr has no options"),
+        ("rbp(p=1)@5", "option 'p' is '1'; expected number between 0 and 1"),
+        ("rbp(p=0)@5", "number between 0 and 1"),
+        ("rbp(p=nan)@5", "number between 0 and 1"),
+        ("rbp(p=-0.5)@5", "number between 0 and 1"),
+        ("err(max=0)@5", "option 'max' is '0'; expected number above 0"),
+        ("err(max=1e999)@5", "number above 0"),
+        ("mean_rank@5", "mean_rank is over whole lists; ask for 'mean_rank'"),
+        ("diversity@1", "whole number of at least 2"),
         ("precision", "needs one, such as 'precision@10'"),
         ("ndcg(gain=exp@5", "is no metric"),
         ("", "is no metric"),

@@ -50,6 +50,8 @@ def sum_ideal(
     discounts: Array,
     discount_sums: Array,
     exponential: bool,
+    slots: bool,
+    limits: Array,
     table: Array,
     n_relevant: Array,
 ) -> None:
@@ -57,16 +59,26 @@ def sum_ideal(
 
     `indptr` bounds the block's rows of `gains`; `binary` says that every gain is 1, which spares
     reading and sorting them. Cut-offs ascend, ``discounts[r]`` belongs to rank r and
-    ``discount_sums[r]`` to the ranks 1 to r. `table` is (statistics, cut-offs, users).
+    ``discount_sums[r]`` to the ranks 1 to r. With `slots` the ideal list has an item of gain 1 at
+    every rank down to the cut-off; otherwise it has the user's own, and no more of them than
+    `limits` says, which is empty where there is no limit. `table` is (statistics, cut-offs,
+    users).
     """
     n_users = len(indptr) - 1
     n_cutoffs = len(cutoffs)
-    if binary:  # sums of discounts, the same for everybody
+    limited = len(limits) > 0
+    if binary or slots:  # sums of discounts
         for user in range(n_users):
             n = indptr[user + 1] - indptr[user]
+            if not binary:
+                n = 0
+                for entry in range(indptr[user], indptr[user + 1]):
+                    n += gains[entry] > 0.0
             n_relevant[user] = n
+            if limited:
+                n = min(n, limits[user])
             for cut in range(n_cutoffs):
-                total = discount_sums[min(n, cutoffs[cut])]
+                total = discount_sums[cutoffs[cut] if slots else min(n, cutoffs[cut])]
                 table[5, cut, user] = total
                 table[6, cut, user] = total
                 table[7, cut, user] = total
@@ -83,6 +95,7 @@ def sum_ideal(
                 ideal[n] = gains[entry]
                 n += 1
         n_relevant[user] = n
+        reached = min(n, limits[user]) if limited else n
         if n <= 32:
             for i in range(1, n):
                 gain = ideal[i]
@@ -97,7 +110,7 @@ def sum_ideal(
         raised = 0.0
         rank = 1
         for cut in range(n_cutoffs):
-            while rank <= n and rank <= cutoffs[cut]:
+            while rank <= reached and rank <= cutoffs[cut]:
                 discount = discounts[rank]
                 linear += ideal[rank - 1] * discount
                 if exponential:
@@ -120,20 +133,30 @@ def sweep(
     binary: bool,
     cutoffs: Array,
     discounts: Array,
+    shift: int,
     exponential: bool,
     table: Array,
     first_hit: Array,
+    collect: bool,
+    hit_indptr: Array,
+    hit_ranks: Array,
+    hit_gains: Array,
 ) -> None:
     """Write the statistics of a block of users, all but the ideal ones.
 
     The two `indptr` bound the block's users only. Lists are in the order of their positions,
     which are read only if `gapped`, and otherwise 1, 2, 3, …; relevant items are in the order of
-    their ids. The rest is as in `sum_ideal`. `table` is zero on entry, and `first_hit`, which
-    stays 0 for a user without a hit.
+    their ids. The rest is as in `sum_ideal`; beyond the table the discount of rank r is
+    1 / log2(r + `shift`). `table` is zero on entry, and `first_hit`, which stays 0 for a user
+    without a hit. With `collect` the rank and gain of every hit down to the last cut-off are
+    written too, ``hit_indptr`` bounding those of each user.
     """
     n_cutoffs = len(cutoffs)
+    n_hits = 0
 
     for user in range(len(list_indptr) - 1):
+        if collect:
+            hit_indptr[user] = n_hits
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
         if start == stop:
@@ -188,8 +211,14 @@ def sweep(
                 if gain <= 0.0:
                     continue
                 # Beyond the table lie only a few hits of very long lists.
-                discount = discounts[rank] if rank < len(discounts) else 1.0 / math.log2(rank + 1.0)
+                discount = (
+                    discounts[rank] if rank < len(discounts) else 1.0 / math.log2(rank + shift)
+                )
                 hits += 1
+                if collect:
+                    hit_ranks[n_hits] = rank
+                    hit_gains[n_hits] = gain
+                    n_hits += 1
                 if hits == 1:
                     first_hit[user] = rank
                 gain_sum += gain
@@ -208,6 +237,8 @@ def sweep(
             table[8, cut, user] = precision_sum
             table[9, cut, user] = reciprocal_sum
             table[10, cut, user] = reciprocal_gain
+    if collect:
+        hit_indptr[len(list_indptr) - 1] = n_hits
 
 
 @kernel

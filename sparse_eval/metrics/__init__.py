@@ -1,17 +1,33 @@
-"""Metrics: their names, their registry, their formulas. NumPy only."""
+"""Metrics: their names, their registry, their formulas, their conventions."""
 
 from . import accuracy as _accuracy  # noqa: F401 - fills the registry
+from . import catalogue as _catalogue  # noqa: F401
+from .conventions import CONVENTIONS, STANDARD, Convention, convention_named
+from .expectation import Chances, ExpectedStatistics
 from .grammar import Metric, parse, parse_metrics
-from .registry import REGISTRY, Definition, Option
-from .statistics import FULL_LIST, Statistics
+from .lists import Lists, Training
+from .random_lists import RandomLists
+from .registry import REGISTRY, Choice, Definition, Number
+from .statistics import FULL_LIST, Hits, Statistics
 
 __all__ = [
+    "CONVENTIONS",
     "FULL_LIST",
     "REGISTRY",
+    "STANDARD",
+    "Chances",
+    "Choice",
+    "Convention",
     "Definition",
+    "ExpectedStatistics",
+    "Hits",
+    "Lists",
     "Metric",
-    "Option",
+    "Number",
+    "RandomLists",
     "Statistics",
+    "Training",
+    "convention_named",
     "parse",
     "parse_metrics",
 ]

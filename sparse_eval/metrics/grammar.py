@@ -12,7 +12,7 @@ Upper and lower case, and spaces, make no difference.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..errors import InvalidMetricError
@@ -20,6 +20,9 @@ from .registry import Definition, definition, nearest
 from .statistics import FULL_LIST
 
 __all__ = ["Metric", "parse", "parse_metrics"]
+
+#: For a metric, options whose default is another than the registry's.
+Defaults = Mapping[str, Mapping[str, str]]
 
 _METRIC = re.compile(r"(?P<name>[^()@{},]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<cutoffs>.*))?")
 _SEPARATOR = re.compile(r",(?![^({]*[)}])")  # a comma outside of brackets
@@ -62,11 +65,6 @@ class Metric:
         """The cut-off as a number: `FULL_LIST` without one."""
         return FULL_LIST if self.cutoff is None else self.cutoff
 
-    @property
-    def arguments(self) -> dict[str, str]:
-        """Every option with its value, defaults included."""
-        return {o.name: o.values[0] for o in self.definition.options} | dict(self.options)
-
     def __str__(self) -> str:
         options = ",".join(f"{name}={value}" for name, value in self.options)
         return (
@@ -76,13 +74,15 @@ class Metric:
         )
 
 
-def parse(text: str) -> tuple[Metric, ...]:
+def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     """Parse a metric, or several separated by commas.
 
     Parameters
     ----------
     text : str
         For instance ``"ndcg@10"``, ``"map(normalizer=min)@{5,10}"`` or ``"ndcg@10, recall@20"``.
+    defaults : mapping, optional
+        For a metric, options whose default is another than the registry's (a convention's).
 
     Returns
     -------
@@ -111,14 +111,19 @@ def parse(text: str) -> tuple[Metric, ...]:
                 "name(option=value)@k, for instance 'ndcg(gain=exp)@10'"
             )
         entry = definition(match["name"])
-        options = _options(entry, match["options"], part.strip())
+        other = (defaults or {}).get(entry.name, {})
+        options = _options(entry, match["options"], part.strip(), other)
         cutoffs = _cutoffs(entry, match["cutoffs"], part.strip())
         metrics += [Metric(entry.name, cutoff, options) for cutoff in cutoffs]
     return tuple(metrics)
 
 
-def parse_metrics(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metric, ...]:
+def parse_metrics(
+    metrics: str | Metric | Iterable[str | Metric], defaults: Defaults | None = None
+) -> tuple[Metric, ...]:
     """Parse what a caller asks for; a metric that is asked for twice comes once.
+
+    `defaults` are as in `parse`.
 
     Raises
     ------
@@ -138,14 +143,16 @@ def parse_metrics(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metri
                 f"{entry!r} is a {type(entry).__name__}; expected the name of a metric, such as "
                 "'ndcg@10'"
             )
-        for metric in parse(str(entry)):
+        for metric in parse(str(entry), defaults):
             found[metric] = None
     if not found:
         raise InvalidMetricError("no metric is asked for; name at least one, such as 'ndcg@10'")
     return tuple(found)
 
 
-def _options(entry: Definition, text: str | None, part: str) -> tuple[tuple[str, str], ...]:
+def _options(
+    entry: Definition, text: str | None, part: str, defaults: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
     known = {option.name: option for option in entry.options}
     chosen: dict[str, str] = {}
     for assignment in text.split(",") if text else ():
@@ -155,30 +162,36 @@ def _options(entry: Definition, text: str | None, part: str) -> tuple[tuple[str,
             raise InvalidMetricError(f"{part!r}: there is no option {name!r}; {has}")
         if name in chosen:
             raise InvalidMetricError(f"{part!r}: option {name!r} is given twice")
-        if value not in known[name].values:
-            raise InvalidMetricError(
-                f"{part!r}: option {name!r} is {value!r}; {nearest(value, known[name].values)}"
-            )
-        chosen[name] = value
+        try:
+            chosen[name] = known[name].canonical(value)
+        except InvalidMetricError as error:
+            raise InvalidMetricError(f"{part!r}: {error}") from None
     return tuple(
-        (name, chosen[name]) for name in sorted(chosen) if chosen[name] != known[name].values[0]
+        (name, chosen[name])
+        for name in sorted(chosen)
+        if chosen[name] != defaults.get(name, known[name].default)
     )
 
 
 def _cutoffs(entry: Definition, text: str | None, part: str) -> list[int | None]:
     if text is None:
-        if entry.cutoff_required:
+        if entry.cutoff == "required":
             raise InvalidMetricError(
                 f"{part!r} has no cut-off; {entry.name} needs one, such as '{entry.name}@10'"
             )
         return [None]
+    if entry.cutoff == "none":
+        raise InvalidMetricError(
+            f"{part!r} has a cut-off, but {entry.name} is over whole lists; ask for '{entry.name}'"
+        )
     braced = text.startswith("{") and text.endswith("}")
     numbers = text[1:-1].split(",") if braced else [text]
     cutoffs: list[int | None] = []
     for number in numbers:
-        if not re.fullmatch("[0-9]{1,18}", number) or int(number) < 1:
+        least = entry.least_cutoff
+        if not re.fullmatch("[0-9]{1,18}", number) or int(number) < least:
             raise InvalidMetricError(
-                f"{part!r} has the cut-off {number!r}; expected a whole number of at least 1"
+                f"{part!r} has the cut-off {number!r}; expected a whole number of at least {least}"
             )
         cutoffs.append(int(number))
     return cutoffs

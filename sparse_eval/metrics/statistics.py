@@ -1,21 +1,40 @@
-"""What a metric is computed from."""
+"""What an accuracy metric is computed from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InvalidDataError
+from ..kernels import hits as kernels
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["FULL_LIST", "Statistics"]
+    Values = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+
+__all__ = ["FULL_LIST", "Hits", "Statistics"]
 
 #: The cut-off of a metric that is asked for without one: the whole list.
 FULL_LIST = 2**62
 
 
-@dataclass(frozen=True, slots=True)
+class Hits(NamedTuple):
+    """Every hit of some users, in the order of ranks.
+
+    `ranks` and `gains` of user u are ``[indptr[u]:indptr[u + 1]]``.
+    """
+
+    indptr: Integers
+    ranks: Integers
+    gains: Values
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Sums over each user's list down to one cut-off `k`.
 
@@ -31,6 +50,8 @@ class Statistics:
         n, the user's relevant items.
     first_hit : ndarray of int64
         Rank of the first hit in the whole list, 0 without one.
+    lengths : ndarray of int64
+        Length of the whole list.
     hits, gain, dcg, dcg_exp, dcg_binary : ndarray of float64
         Σ h, Σ g, Σ g·d(r), Σ (2^g − 1)·d(r), Σ h·d(r).
     idcg, idcg_exp, idcg_binary : ndarray of float64
@@ -39,19 +60,111 @@ class Statistics:
         Σ h·(hits down to r) / r.
     reciprocal_sum, reciprocal_gain : ndarray of float64
         Σ h / r, Σ g / r.
+    n_candidates : ndarray of int64 or None
+        C, the items that could be recommended; where a metric uses "candidates".
+    total_gain : ndarray of float64 or None
+        Σ g over all relevant items of the user; where a metric uses "hits".
+    all_hits : Hits or None
+        Where a metric uses "hits": those of the whole list.
+    largest_gain : float
+        Of the whole validation data; 0 where no metric uses "hits".
     """
 
     k: int
-    n_relevant: NDArray[np.int64]
-    first_hit: NDArray[np.int64]
-    hits: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    dcg: NDArray[np.float64]
-    dcg_exp: NDArray[np.float64]
-    dcg_binary: NDArray[np.float64]
-    idcg: NDArray[np.float64]
-    idcg_exp: NDArray[np.float64]
-    idcg_binary: NDArray[np.float64]
-    precision_sum: NDArray[np.float64]
-    reciprocal_sum: NDArray[np.float64]
-    reciprocal_gain: NDArray[np.float64]
+    n_relevant: Integers
+    first_hit: Integers
+    lengths: Integers
+    hits: Values
+    gain: Values
+    dcg: Values
+    dcg_exp: Values
+    dcg_binary: Values
+    idcg: Values
+    idcg_exp: Values
+    idcg_binary: Values
+    precision_sum: Values
+    reciprocal_sum: Values
+    reciprocal_gain: Values
+    n_candidates: Integers | None = None
+    total_gain: Values | None = None
+    all_hits: Hits | None = None
+    largest_gain: float = 0.0
+
+    @property
+    def list_length(self) -> Integers:
+        """min(list length, k)."""
+        return np.minimum(self.lengths, self.k)
+
+    @property
+    def any_hit(self) -> Values:
+        """1 for a user with a hit, else 0."""
+        return (self.hits > 0).astype(np.float64)
+
+    @property
+    def reciprocal_rank(self) -> Values:
+        """1 / rank of the first hit, 0 without one."""
+        reached = (self.first_hit > 0) & (self.first_hit <= self.k)
+        return np.where(reached, 1.0 / np.maximum(self.first_hit, 1), 0.0)
+
+    @property
+    def step_sum(self) -> Values:
+        """1 + 2 + … + hits: each hit counted with the hits down to it."""
+        return self.hits * (self.hits + 1.0) / 2.0
+
+    @property
+    def candidates(self) -> Integers:
+        """`n_candidates`, for a metric that uses them."""
+        assert self.n_candidates is not None, "declare uses=('candidates',)"  # noqa: S101
+        return self.n_candidates
+
+    @property
+    def all_gain(self) -> Values:
+        """`total_gain`, for a metric that uses "hits"."""
+        assert self.total_gain is not None, "declare uses=('hits',)"  # noqa: S101
+        return self.total_gain
+
+    def hits_within(self, ranks: Integers) -> Values:
+        """Count the hits down to a rank of each user's own, and down to k."""
+        return self._of_hits(kernels.count_within, np.minimum(ranks, self.k))
+
+    @cached_property
+    def rank_sum(self) -> Values:
+        """Σ h·r."""
+        return self._of_hits(kernels.sum_ranks, self.k, False)
+
+    @cached_property
+    def gain_rank_sum(self) -> Values:
+        """Σ g·r."""
+        return self._of_hits(kernels.sum_ranks, self.k, True)
+
+    def geometric_sum(self, p: float, graded: bool) -> Values:
+        """Σ h·p^(r − 1), or Σ g·p^(r − 1) if `graded`."""
+        return self._of_hits(kernels.sum_geometric, self.k, p, graded)
+
+    def cascade_sum(self, largest: float) -> Values:
+        """Σ (1/r)·R(r)·Π (1 − R) over the hits before, R = (2^g − 1) / 2^largest."""
+        if self.largest_gain > largest:
+            raise InvalidDataError(
+                f"the largest gain of the validation data is {self.largest_gain:g}, above "
+                f"max={largest:g}; give the top of the scale of gains"
+            )
+        return self._of_hits(kernels.sum_cascade, self.k, largest)
+
+    @cached_property
+    def pairs(self) -> tuple[Values, Values]:
+        """Concordant and discordant pairs of places of the list, those with different gains."""
+        concordant = np.empty(len(self.hits))
+        discordant = np.empty(len(self.hits))
+        hits = self._hits
+        kernels.count_pairs(*hits, self.list_length, concordant, discordant)
+        return concordant, discordant
+
+    @property
+    def _hits(self) -> Hits:
+        assert self.all_hits is not None, "declare uses=('hits',)"  # noqa: S101
+        return self.all_hits
+
+    def _of_hits(self, kernel: Any, *arguments: Any) -> Values:
+        out = np.empty(len(self.hits))
+        kernel(*self._hits, *arguments, out)
+        return out

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from ..compute import make_plans
 from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
 from ..evaluate import evaluate
 from ..matrices import Rankings, Relevance, canonical_csr, place
-from ..metrics import Metric, parse_metrics
+from ..metrics import STANDARD, Convention, Metric, convention_named, parse_metrics
 from ..options import check_number, check_whole
 from .factors import check_factors
 from .recommend import as_model, catalogue, is_shown, recommend_lists
@@ -107,7 +109,11 @@ def evaluate_model(
     validation: Any,
     metrics: str | Metric | Iterable[str | Metric],
     *,
-    no_relevant: Literal["exclude", "zero"] = "exclude",
+    convention: str | None = None,
+    item_groups: Any = None,
+    item_vectors: Any = None,
+    no_relevant: Literal["exclude", "zero", "judged"] | None = None,
+    baselines: bool = False,
     progress: bool | None = None,
 ) -> Evaluation:
     """Recommend to every user with relevant items, and evaluate the lists.
@@ -124,8 +130,11 @@ def evaluate_model(
         The held-out gains. A smaller matrix is padded.
     metrics : str, Metric or iterable of them
         Each with a cut-off.
-    no_relevant : {"exclude", "zero"}
-        As in `evaluate`.
+    convention, item_groups, item_vectors, no_relevant
+        As in `evaluate`, which is given `train` too.
+    baselines : bool
+        Evaluate the popularity ranking beside the model: the items of most training users that
+        the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
@@ -158,7 +167,13 @@ def evaluate_model(
     >>> 0 < ev["ndcg@10"] < 1
     True
     """
-    asked = parse_cut_metrics(metrics)
+    rules = convention_named(convention)
+    asked = parse_cut_metrics(metrics, rules)
+    inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
+    given = {name for name, value in inputs.items() if value is not None}
+    make_plans(
+        asked, rules, frozenset(given)
+    )  # what is missing is said before the hours, not after
     model = as_model(model)
     matrix = _train_matrix(train)
     _check_shape(model, matrix.shape)
@@ -169,21 +184,42 @@ def evaluate_model(
             "and items of the same split"
         )
     users = np.flatnonzero(relevance.n_relevant)
-    k = min(max(metric.k for metric in asked), matrix.shape[1])
+    k = min(max(metric.cutoff or 0 for metric in asked), matrix.shape[1])
     ids = recommend_lists(model, matrix, users, k, progress)
-    rankings = Rankings.from_topk(ids, users, shape=(relevance.shape[0], matrix.shape[1]))
-    return evaluate(rankings, relevance, asked, no_relevant=no_relevant)
+    shape = (relevance.shape[0], matrix.shape[1])
+    options: dict[str, Any] = {
+        "convention": convention,
+        "train": matrix,
+        "item_groups": item_groups,
+        "item_vectors": item_vectors,
+        "no_relevant": no_relevant,
+    }
+    ev = evaluate(Rankings.from_topk(ids, users, shape), relevance, asked, **options)
+    if not baselines:
+        return ev
+    popular = Rankings.from_popularity(matrix, k, users=users)
+    return replace(ev, baselines={"popularity": evaluate(popular, relevance, asked, **options)})
 
 
-def parse_cut_metrics(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metric, ...]:
+def parse_cut_metrics(
+    metrics: str | Metric | Iterable[str | Metric], convention: Convention = STANDARD
+) -> tuple[Metric, ...]:
     """Parse metrics for a model's lists, or raise `InvalidMetricError` where one has no cut-off."""
-    asked = parse_metrics(metrics)
+    asked = parse_metrics(metrics, convention.options)
     for metric in asked:
-        if metric.cutoff is None:
+        if metric.cutoff is None and metric.name not in convention.uncut:
+            ask = f"ask for '{metric}@k'"
+            if metric.definition.cutoff == "none":
+                ask = "evaluate full rankings for it"
             raise InvalidMetricError(
                 f"{metric} has no cut-off, and would need the whole catalogue ranked for every "
-                f"user; ask for '{metric}@k'"
+                f"user; {ask}"
             )
+    if all(metric.cutoff is None for metric in asked):
+        raise InvalidMetricError(
+            f"no cut-off says how long the lists are to be; ask for another metric beside "
+            f"{asked[0]}, such as 'ndcg@10'"
+        )
     return asked
 
 

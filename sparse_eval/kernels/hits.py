@@ -1,0 +1,144 @@
+"""Sums over the hits of each user, for the metrics that the sweep's own sums are not enough for.
+
+Of every kernel, `indptr` bounds each user's hits in `ranks` (ascending) and `gains`, and `out`
+gets one value for each user.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .jit import kernel
+
+if TYPE_CHECKING:
+    from .jit import Array
+
+
+@kernel
+def count_within(indptr: Array, ranks: Array, gains: Array, limits: Array, out: Array) -> None:
+    """Count the hits down to a rank of each user's own."""
+    for user in range(len(out)):
+        count = 0
+        for entry in range(indptr[user], indptr[user + 1]):
+            if ranks[entry] > limits[user]:
+                break
+            count += 1
+        out[user] = count
+
+
+@kernel
+def sum_ranks(indptr: Array, ranks: Array, gains: Array, k: int, graded: bool, out: Array) -> None:
+    """Σ r, or Σ g·r if `graded`, down to rank k."""
+    for user in range(len(out)):
+        total = 0.0
+        for entry in range(indptr[user], indptr[user + 1]):
+            if ranks[entry] > k:
+                break
+            total += ranks[entry] * gains[entry] if graded else float(ranks[entry])
+        out[user] = total
+
+
+@kernel
+def sum_geometric(
+    indptr: Array, ranks: Array, gains: Array, k: int, p: float, graded: bool, out: Array
+) -> None:
+    """Σ p^(r − 1), or Σ g·p^(r − 1) if `graded`, down to rank k."""
+    powers = np.empty(min(k, 1000))  # one by one they cost more than all else
+    for rank in range(1, len(powers) + 1):
+        powers[rank - 1] = p ** (rank - 1)
+    for user in range(len(out)):
+        total = 0.0
+        for entry in range(indptr[user], indptr[user + 1]):
+            rank = ranks[entry]
+            if rank > k:
+                break
+            power = powers[rank - 1] if rank <= len(powers) else p ** (rank - 1)
+            total += power * gains[entry] if graded else power
+        out[user] = total
+
+
+@kernel
+def sum_cascade(
+    indptr: Array, ranks: Array, gains: Array, k: int, largest: float, out: Array
+) -> None:
+    """Σ (1/r)·R·Π (1 − R of the hits before), R = (2^g − 1) / 2^largest, down to rank k.
+
+    The expected reciprocal rank of Chapelle et al., 2009: a reader stops at an item with
+    probability R.
+    """
+    for user in range(len(out)):
+        total = 0.0
+        going_on = 1.0
+        for entry in range(indptr[user], indptr[user + 1]):
+            if ranks[entry] > k:
+                break
+            stop = 2.0 ** (gains[entry] - largest) - 2.0**-largest
+            total += going_on * stop / ranks[entry]
+            going_on *= 1.0 - stop
+        out[user] = total
+
+
+@kernel
+def count_pairs(
+    indptr: Array,
+    ranks: Array,
+    gains: Array,
+    lengths: Array,
+    concordant: Array,
+    discordant: Array,
+) -> None:
+    """Count pairs of the first `lengths` places by whether the larger gain comes first.
+
+    A place without a hit has gain 0, so of those only their number before and after a hit is
+    needed. Among h hits the pairs are counted with a Fenwick tree over their gains, in
+    O(h log h).
+    """
+    longest = 0
+    for user in range(len(lengths)):
+        longest = max(longest, indptr[user + 1] - indptr[user])
+    tree = np.zeros(longest + 1, np.int64)
+    for user in range(len(lengths)):
+        start = indptr[user]
+        stop = start
+        with_misses = 0
+        against_misses = 0
+        graded = False
+        while stop < indptr[user + 1] and ranks[stop] <= lengths[user]:
+            before = stop - start  # hits
+            misses_before = ranks[stop] - 1 - before
+            against_misses += misses_before
+            with_misses -= misses_before  # the others are after it, see below
+            graded = graded or gains[stop] != gains[start]
+            stop += 1
+        n = stop - start
+        with_misses += n * (lengths[user] - n)
+        falling = 0
+        rising = 0
+        if graded:
+            distinct = np.unique(gains[start:stop])
+            size = len(distinct)
+            tree[: size + 1] = 0
+            for seen in range(n):
+                gain = gains[start + seen]
+                # How many of the hits before have at most this gain, and how many less.
+                place = np.searchsorted(distinct, gain) + 1
+                at_most = 0
+                node = place
+                while node > 0:
+                    at_most += tree[node]
+                    node -= node & -node
+                less = 0
+                node = place - 1
+                while node > 0:
+                    less += tree[node]
+                    node -= node & -node
+                falling += seen - at_most
+                rising += less
+                node = place
+                while node <= size:
+                    tree[node] += 1
+                    node += node & -node
+        concordant[user] = with_misses + falling
+        discordant[user] = against_misses + rising

@@ -1,0 +1,293 @@
+"""How other libraries count: presets over the same statistics, not second implementations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import InvalidMetricError
+from .registry import definition, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .grammar import Metric
+
+__all__ = ["CONVENTIONS", "STANDARD", "Convention", "convention_named"]
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """What is counted how, where libraries differ.
+
+    Attributes
+    ----------
+    name : str
+        As ``convention=`` takes it.
+    library : str
+        Whose numbers it gives.
+    options : mapping
+        For a metric, the options whose default is another than the standard one's.
+    notes : tuple of str
+        What differs and no option says, and what of the library is not imitated.
+    shift : {1, 0}
+        The discount of rank r is 1 / log2(max(r + shift, 2)).
+    ideal : {"relevant", "slots", "length"}
+        What the ideal list holds: the first min(n, k) of the user's gains; k items of gain 1; the
+        first min(n, k, list length).
+    no_relevant : {"exclude", "zero", "judged"}
+        A user without relevant items is left out, or counts 0, or counts 0 if the validation data
+        hold zeros for it.
+    without_list : {"zero", "exclude"}
+        A user with relevant items and no list counts 0, or is left out.
+    without_list_zero : tuple of str
+        Metrics for which such a user counts 0 though `without_list` is "exclude".
+    lists_of_all : bool
+        Whether metrics of what is recommended count every list, also of users without relevant
+        items.
+    stored_zeros : bool
+        Whether an item stored with a zero in the validation data is a hit of gain 1 in the sums
+        over the list. It is never part of n or of the ideal list.
+    whole_catalogue : bool
+        Whether seen items are candidates too.
+    ties : {"item", "item_descending", "average"}
+        How lists are to be made of equal scores, as in `Rankings.from_scores`.
+    uncut : tuple of str
+        Metrics that the library has without cut-off only.
+    """
+
+    name: str
+    library: str
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    shift: Literal[0, 1] = 1
+    ideal: Literal["relevant", "slots", "length"] = "relevant"
+    no_relevant: Literal["exclude", "zero", "judged"] = "exclude"
+    without_list: Literal["exclude", "zero"] = "zero"
+    without_list_zero: tuple[str, ...] = ()
+    lists_of_all: bool = False
+    stored_zeros: bool = False
+    whole_catalogue: bool = False
+    ties: Literal["item", "item_descending", "average"] = "item"
+    uncut: tuple[str, ...] = ()
+
+    def discount(self, rank: int) -> float:
+        """Return the discount of a 1-based rank."""
+        # math.log2, not np.log2: NumPy picks another routine on processors with wider vectors,
+        # whose last bit may differ.
+        return 1.0 / math.log2(max(rank + self.shift, 2))
+
+    def arguments(self, metric: Metric) -> dict[str, Any]:
+        """Return every option of a metric with its value, as a formula takes it."""
+        options = metric.definition.options
+        chosen = {**self.options.get(metric.name, {}), **dict(metric.options)}
+        return {o.name: o.value(chosen.get(o.name, o.default)) for o in options}
+
+    def check(self, metric: Metric) -> None:
+        """Refuse a metric that the library does not have in this form."""
+        if metric.cutoff is not None and metric.name in self.uncut:
+            raise InvalidMetricError(
+                f"{self.library} has no cut-off for {metric.name}; ask for '{metric.name}', or "
+                "leave convention= out"
+            )
+        if metric.cutoff is None and self.ideal == "slots" and metric.name in ("ndcg", "idcg"):
+            raise InvalidMetricError(
+                f"{metric} needs a cut-off with convention={self.name!r}, whose ideal list has k "
+                "items"
+            )
+
+    def differences(self) -> list[tuple[str, str, str]]:
+        """Return (what, here, standard) for all that differs, to print."""
+        rows = []
+        for name, options in self.options.items():
+            known = {option.name: option for option in definition(name).options}
+            rows += [
+                (f"{name}({option})", value, known[option].default)
+                for option, value in options.items()
+            ]
+        for attribute, what in _FACTS.items():
+            here, standard = getattr(self, attribute), getattr(STANDARD, attribute)
+            if here != standard:
+                rows.append((what, _words(attribute, here), _words(attribute, standard)))
+        return rows + [("note", note, "") for note in self.notes]
+
+
+_FACTS = {
+    "shift": "discount",
+    "ideal": "ideal list",
+    "no_relevant": "user without relevant items",
+    "without_list": "user without a list",
+    "without_list_zero": "user without a list, these metrics",
+    "lists_of_all": "metrics of what is recommended",
+    "stored_zeros": "item stored with a zero",
+    "whole_catalogue": "candidates",
+    "ties": "equal scores",
+    "uncut": "without cut-off only",
+}
+_WORDS: dict[str, dict[Any, str]] = {
+    "shift": {1: "1 / log2(r + 1)", 0: "1 / log2(max(r, 2))"},
+    "ideal": {
+        "relevant": "min(n, k) items",
+        "slots": "k items of gain 1",
+        "length": "min(n, k, list length) items",
+    },
+    "no_relevant": {
+        "exclude": "left out",
+        "zero": "counts 0",
+        "judged": "counts 0 if zeros are stored for it",
+    },
+    "lists_of_all": {True: "over all users with a list", False: "over the evaluated users"},
+    "without_list": {"exclude": "left out", "zero": "counts 0"},
+    "stored_zeros": {True: "a hit of gain 1 in the list's sums", False: "not relevant"},
+    "whole_catalogue": {True: "all items", False: "items not seen in train"},
+    "ties": {
+        "item": "lower id first",
+        "item_descending": "higher id first",
+        "average": "expectation over their orders",
+    },
+}
+
+
+def _words(attribute: str, value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    return _WORDS[attribute][value]
+
+
+def convention_named(name: str | None) -> Convention:
+    """Return the convention of that name (None: the standard one), or name the nearest."""
+    if name is None:
+        return STANDARD
+    if not isinstance(name, str) or name.lower() not in CONVENTIONS:
+        wanted = name.lower() if isinstance(name, str) else repr(name)
+        raise InvalidMetricError(f"there is no convention {name!r}; {nearest(wanted, CONVENTIONS)}")
+    return CONVENTIONS[name.lower()]
+
+
+STANDARD = Convention("standard", "sparse_eval")
+
+_BINARY_GAIN = {name: {"gain": "binary"} for name in ("dcg", "idcg", "ndcg")}
+
+_MAP_MIN = {"map": {"normalizer": "min"}}
+
+CONVENTIONS: dict[str, Convention] = {
+    convention.name: convention
+    for convention in (
+        STANDARD,
+        Convention(
+            "trec_eval",
+            "trec_eval (pytrec_eval, ir_measures)",
+            no_relevant="judged",
+            without_list="exclude",
+            ties="item_descending",
+            uncut=("mrr",),
+            notes=(
+                "ir_measures counts a user who is not in the run as 0, as trec_eval -c does",
+                "RR@k, ERR@k and nDCG(dcg='exp-log2')@k of ir_measures come from other programs",
+            ),
+        ),
+        Convention(
+            "implicit",
+            "implicit 0.7.3, ranking_metrics_at_k",
+            options=_BINARY_GAIN
+            | _MAP_MIN
+            | {"precision": {"denominator": "min", "average": "micro"}},
+            whole_catalogue=True,
+            notes=("a list of fewer than k items is filled with misses in its auc, not here",),
+        ),
+        Convention(
+            "ranx",
+            "ranx",
+            no_relevant="zero",
+            notes=("its rbp of graded gains weighs a hit by g itself, not by g / the largest",),
+        ),
+        Convention(
+            "rectools",
+            "RecTools",
+            options=_BINARY_GAIN | {"serendipity": {"form": "rank"}},
+            ideal="slots",
+            lists_of_all=True,
+            notes=(
+                "NDCG(divide_by_achievable=True) is the standard ndcg(gain=binary)",
+                "a pair stored with a zero is relevant to it: leave such pairs out",
+            ),
+        ),
+        Convention("recbole", "RecBole", options=_BINARY_GAIN | _MAP_MIN),
+        Convention("lightgcn", "LightGCN's code", options=_BINARY_GAIN | _MAP_MIN),
+        Convention(
+            "lenskit",
+            "LensKit 2025.8",
+            options=_BINARY_GAIN
+            | {
+                "map": {"normalizer": "length"},
+                "precision": {"denominator": "length"},
+                "recall": {"denominator": "min"},
+                "rbp": {"p": "0.85"},
+            },
+            shift=0,
+            no_relevant="zero",
+            lists_of_all=True,
+            notes=(
+                "a user without relevant items is NaN to it, and counts 0 in its summaries",
+                "a user without an output is left out by it, one with an empty output counts 0",
+            ),
+        ),
+        Convention(
+            "recommenders",
+            "recommenders, python_evaluation",
+            options=_BINARY_GAIN,
+            without_list="exclude",
+            without_list_zero=("ndcg",),
+            lists_of_all=True,
+            notes=(
+                "its map_at_k is map(normalizer=min)",
+                "its r_precision_at_k leaves users without a hit out of the mean",
+                "its novelty counts interactions, not users, and is a mean over recommendations",
+                "its catalog_coverage is of the items in train",
+            ),
+        ),
+        Convention(
+            "recpack",
+            "recpack",
+            options=_BINARY_GAIN,
+            notes=("it takes binary relevance only",),
+        ),
+        Convention("replay", "RePlay", options=_BINARY_GAIN | _MAP_MIN, lists_of_all=True),
+        Convention(
+            "irspack",
+            "irspack",
+            options=_BINARY_GAIN
+            | {"precision": {"denominator": "length"}, "entropy": {"unit": "nats"}},
+            ideal="length",
+            without_list="exclude",
+        ),
+        Convention(
+            "spark",
+            "Spark's RankingMetrics",
+            options=_BINARY_GAIN,
+            no_relevant="zero",
+            notes=(
+                "its meanAveragePrecisionAt is map(normalizer=min)",
+                "with relevance values its ndcgAt is ndcg(gain=exp)",
+            ),
+        ),
+        Convention("sklearn", "scikit-learn, ndcg_score", no_relevant="zero", ties="average"),
+        Convention(
+            "torchmetrics",
+            "torchmetrics",
+            options={"map": {"normalizer": "hits"}},
+            no_relevant="zero",
+            ties="average",
+            notes=("only its ndcg averages ties", "it computes in float32"),
+        ),
+        Convention(
+            "mind-notebook",
+            "a notebook on MIND that scores an ALS model",
+            options=_BINARY_GAIN,
+            without_list="exclude",
+            stored_zeros=True,
+            notes=("ndcg can exceed 1",),
+        ),
+    )
+}

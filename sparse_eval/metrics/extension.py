@@ -1,0 +1,132 @@
+"""Metrics of other packages, and of one's own."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from ..errors import InvalidMetricError
+from .registry import Choice, Definition, Number, register
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Formula = TypeVar("Formula", bound=Callable[..., Any])
+
+__all__ = ["register_metric"]
+
+_NEEDS = ("train", "item_groups", "item_vectors")
+_USES = ("hits", "candidates", "total_gain")
+
+
+def register_metric(
+    name: str,
+    description: str,
+    *,
+    text: str = "",
+    over: Literal["statistics", "lists"] = "statistics",
+    per_user: bool = True,
+    options: Sequence[Choice | Number] = (),
+    cutoff: Literal["optional", "required", "none"] = "optional",
+    lower: float = 0.0,
+    upper: float = math.inf,
+    needs: Sequence[str] = (),
+    uses: Sequence[str] = (),
+    linear: bool = False,
+    source: str = "",
+) -> Callable[[Formula], Formula]:
+    """Make a function a metric, by name, wherever metrics are named.
+
+    A package that announces its module under the entry point group ``sparse_eval.metrics`` has it
+    imported when a name is not known or metrics are listed, so its metrics work on the command
+    line too.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits and underscores, the first a letter.
+    description, text : str
+        What it says and its formula, in a line each.
+    over : {"statistics", "lists"}
+        Whether the function is given `sparse_eval.metrics.Statistics` or
+        `sparse_eval.metrics.Lists`, of a block of users.
+    per_user : bool
+        Whether it returns a float64 array with a value for each user (NaN leaves the user out),
+        or one number for all users together, which metrics over lists may.
+    options : sequence of Choice or Number
+        Passed to the function by name.
+    cutoff : {"optional", "required", "none"}
+        Whether ``@k`` may, must or must not be given.
+    lower, upper : float
+        The range of its values.
+    needs : sequence of {"train", "item_groups", "item_vectors"}
+        Inputs of `evaluate` without which it cannot be computed.
+    uses : sequence of {"hits", "candidates", "total_gain"}
+        Attributes of `Statistics` that are made only where they are used.
+    linear : bool
+        Whether the formula is linear in the statistics, so that applied to their expectations it
+        gives its own under a random ranking; otherwise `summary` estimates that.
+    source : str
+        Where the formula comes from.
+
+    Returns
+    -------
+    callable
+        A decorator that returns the function as it is.
+
+    Raises
+    ------
+    InvalidMetricError
+        If the name is taken or none, or an input or attribute is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparse_eval as se
+    >>> @se.register_metric("half_hits", "share of users with hits in half of the list")
+    ... def half_hits(s):
+    ...     return (s.hits >= s.k / 2).astype(np.float64)
+    >>> from scipy.sparse import csr_matrix
+    >>> lists = se.Rankings.from_topk([[0, 1], [2, 3]])
+    >>> se.evaluate(lists, csr_matrix([[1, 0, 0, 0], [1, 0, 0, 0]]), "half_hits@2")["half_hits@2"]
+    0.5
+    """
+    if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name):
+        raise InvalidMetricError(
+            f"{name!r} is no name of a metric; expected lower case letters, digits and _, the "
+            "first a letter"
+        )
+    for given, known, what in ((needs, _NEEDS, "input"), (uses, _USES, "attribute")):
+        for word in given:
+            if word not in known:
+                raise InvalidMetricError(
+                    f"metric {name!r}: there is no {what} {word!r}; expected {', '.join(known)}"
+                )
+    if not per_user and over != "lists":
+        raise InvalidMetricError(
+            f"metric {name!r}: only a metric over lists can be one number for all users"
+        )
+
+    def add(formula: Formula) -> Formula:
+        register(
+            Definition(
+                name,
+                formula,
+                text,
+                description,
+                over=over,
+                per_user=per_user,
+                options=tuple(options),
+                cutoff=cutoff,
+                lower=lower,
+                upper=upper,
+                needs=tuple(needs),
+                uses=tuple(uses),
+                closed_form=lambda options: linear,
+                source=source,
+            )
+        )
+        return formula
+
+    return add

@@ -1,0 +1,181 @@
+"""Groups of users, bands of items, and the precision–recall curve."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from hypothesis import given
+from scipy.sparse import csr_matrix
+from test_oracle import Case, cases
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+
+
+def many(**options: Any) -> tuple[se.Evaluation, csr_matrix, csr_matrix]:
+    rng = np.random.default_rng(4)
+    train = rng.random((200, 40)) < rng.random(40) * 0.5
+    train[:20] = False
+    gains = csr_matrix(((rng.random((200, 40)) < 0.1) & ~train) * rng.integers(1, 4, (200, 40)))
+    lists = se.Rankings.from_scores(rng.random((200, 40)), k=10, seen=csr_matrix(train))
+    names = ["ndcg@10", "recall@10", "recall(average=micro)@10", "hit_rate@5", "coverage@10"]
+    ev = se.evaluate(lists, gains, names, **{"train": csr_matrix(train)} | options)
+    return ev, gains, csr_matrix(train)
+
+
+def test_groups_are_means_over_their_users() -> None:
+    ev, gains, train = many()
+    groups = np.array(["x", "y", "z"])[np.arange(200) % 3]
+    table = ev.by(groups)
+    assert table.index.names == ["group", "metric"]
+    assert table.index.get_level_values("group").unique().tolist() == ["x", "y", "z"]
+    frame = ev.per_user
+    for group in "xyz":
+        mine = frame[groups == group].dropna()
+        assert table.loc[(group, "ndcg@10"), "mean"] == pytest.approx(mine["ndcg@10"].mean())
+        assert table.loc[(group, "ndcg@10"), "std"] == pytest.approx(mine["ndcg@10"].std())
+        assert table.loc[(group, "ndcg@10"), "n_users"] == len(mine)
+        alone = csr_matrix(gains.multiply((groups == group)[:, None]))
+        part = se.evaluate(ev.rankings, alone, ev.names, train=train)
+        for name in ev.names:
+            assert table.loc[(group, name), "mean"] == pytest.approx(part[name], rel=1e-12)
+    assert table.xs("ndcg@10", level="metric")["n_users"].sum() == ev.n_users
+
+
+def test_groups_may_be_keyed_by_user() -> None:
+    ev, *_ = many()
+    labels = {user: ("odd" if user % 2 else "even") for user in range(200)}
+    expected = ev.by([labels[user] for user in range(200)])
+    pd.testing.assert_frame_equal(ev.by(labels), expected)
+    shuffled = pd.Series(labels).sample(frac=1, random_state=0)
+    pd.testing.assert_frame_equal(ev.by(shuffled), expected)
+    assert expected.index.get_level_values("group").unique().tolist() == ["even", "odd"]
+
+
+def test_activity_has_cold_users_and_even_bands() -> None:
+    ev, _, train = many()
+    table = ev.by("activity", bands=3).xs("recall@10", level="metric")
+    assert table.index[0] == "cold"
+    assert table["n_users"].sum() == ev.n_users
+    counts = np.diff(train.indptr)
+    assert table.loc["cold", "n_users"] == ((counts == 0) & (ev.n_relevant > 0)).sum()
+    bounds = [tuple(map(int, name.removesuffix(" items").split("–"))) for name in table.index[1:]]
+    assert len(bounds) == 3
+    for low, high in bounds:
+        mine = (counts >= low) & (counts <= high) & (ev.n_relevant > 0)
+        n_users = table.loc[f"{low}–{high} items", "n_users"]
+        assert n_users == mine.sum()
+        assert n_users > ev.n_users / 6
+
+
+def test_bands_of_items_divide_the_relevant_items() -> None:
+    ev, gains, train = many()
+    table = ev.by("popularity", bands=3)
+    recall = table.xs("recall@10", level="metric")
+    assert set(table.index.get_level_values("metric")) == {
+        "recall@10", "recall(average=micro)@10", "hit_rate@5",
+    }  # fmt: skip
+    assert recall["n_relevant"].sum() == ev.n_relevant.sum()
+    micro = table.xs("recall(average=micro)@10", level="metric")
+    hits = (micro["mean"] * micro["n_relevant"]).sum()
+    assert hits / micro["n_relevant"].sum() == pytest.approx(ev["recall(average=micro)@10"])
+    counts = np.asarray((train != 0).sum(axis=0)).ravel()
+    for name in recall.index:
+        low, high = map(int, name.removesuffix(" users").split("–"))
+        band = (counts >= low) & (counts <= high)
+        part = csr_matrix(gains.multiply(band))
+        alone = se.evaluate(ev.rankings, part, ["recall@10"])
+        assert recall.loc[name, "mean"] == pytest.approx(alone["recall@10"], rel=1e-12)
+        assert recall.loc[name, "n_users"] == alone.n_users
+        assert recall.loc[name, "n_items"] == band.sum()
+
+
+def test_equal_counts_stay_together() -> None:
+    train = csr_matrix(np.eye(6))
+    lists = se.Rankings.from_topk(np.tile([0, 1], (6, 1)), shape=(6, 6))
+    ev = se.evaluate(lists, csr_matrix(np.ones((6, 6))), "recall@2", train=train)
+    assert ev.by("activity").index.tolist() == [("1 items", "recall@2")]
+    assert ev.by("popularity").index.tolist() == [("1 users", "recall@2")]
+
+
+@pytest.mark.parametrize(
+    ("groups", "says"),
+    [
+        (["a"] * 5, "groups have 5 entries for 200 users"),
+        ({0: "a"}, "user 1 has no group"),
+        (["a"] * 199 + [None], "user 199 has no group (1 evaluated users lack one)"),
+        (pd.Series(["a", "b"], index=[3, 3]), "name user 3 twice"),
+        ("country", "expected 'activity', 'popularity'"),
+        (7, "groups have 0 entries"),
+    ],
+)
+def test_groups_that_do_not_fit(groups: Any, says: str) -> None:
+    ev, *_ = many(no_relevant="zero")
+    with pytest.raises(InvalidDataError) as error:
+        ev.by(groups)
+    assert says in str(error.value)
+
+
+def test_users_who_are_left_out_need_no_group() -> None:
+    ev, *_ = many()
+    groups = [None if n == 0 else "a" for n in ev.n_relevant]
+    assert (ev.by(groups)["n_users"] == ev.n_users).all()
+
+
+def test_bands_need_training_data_and_a_metric() -> None:
+    ev, *_ = many(train=None)
+    for name in ("activity", "popularity"):
+        with pytest.raises(InvalidMetricError, match="needs train"):
+            ev.by(name)
+    _, gains, train = many()
+    mrr = se.evaluate(ev.rankings, gains, "mrr@5", train=train)
+    with pytest.raises(InvalidMetricError, match="ask for recall or hit_rate"):
+        mrr.by("popularity")
+    with pytest.raises(InvalidDataError, match="bands"):
+        mrr.by("activity", bands=0)
+
+
+@given(cases())
+def test_the_curve_equals_the_oracle(case: Case) -> None:
+    ev = se.evaluate(*case.matrices, "recall@1")
+    users = [
+        (ranked, gains, None)
+        for ranked, gains in zip(case.ranked, case.relevant, strict=True)
+        if any(gain > 0 for gain in gains.values())
+    ]
+    for k in (1, 3, 12, 40):
+        curve = ev.precision_recall(k)
+        expected = oracle.precision_recall_curve(k, users)
+        np.testing.assert_allclose(curve.to_frame().to_numpy(), expected, rtol=1e-12, atol=1e-15)
+        averages = [oracle.interpolated_average_precision(k, *user[:2]) for user in users]
+        assert curve.average_precision == pytest.approx(math.fsum(averages) / len(users), rel=1e-12)
+        assert curve.n_users == len(users)
+        for level, found in zip(curve.levels, curve.interpolated, strict=True):
+            best = [best_precision(k, level, *user[:2]) for user in users]
+            assert found == pytest.approx(math.fsum(best) / len(users), rel=1e-12)
+
+
+def best_precision(k: int, level: float, ranked: oracle.Ranked, gains: oracle.Gains) -> float:
+    relevant = {item for item, gain in gains.items() if gain > 0}
+    best = 0.0
+    for rank in range(1, k + 1):
+        hits = sum(item in relevant for item, position in ranked.items() if position <= rank)
+        # whole numbers: 0.3 of ten items is three of them
+        if hits * 10 >= round(level * 10) * len(relevant):
+            best = max(best, hits / rank)
+    return best
+
+
+def test_the_curve_of_lists_without_certain_positions() -> None:
+    tied = se.Rankings.from_scores([[1.0, 1.0]], ties="average")
+    ev = se.evaluate(tied, csr_matrix([[1, 0]]), "ndcg@1")
+    with pytest.raises(InvalidDataError, match="no certain positions"):
+        ev.precision_recall()
+    plain = se.evaluate(se.Rankings.from_topk([[0]]), csr_matrix([[1]]), "mrr")
+    with pytest.raises(InvalidDataError, match="k: expected a whole number"):
+        plain.precision_recall(0)
