@@ -22,7 +22,9 @@ from .compute import (
 from .kernels.catalogue import draw_lists, draw_ranks, uniforms
 from .kernels.statistics import NAMES, sum_ideal
 from .matrices import Rankings
-from .metrics import FULL_LIST, Chances, ExpectedStatistics, RandomLists
+from .metrics import FULL_LIST
+from .metrics.expectation import Chances, ExpectedStatistics
+from .metrics.random_lists import RandomLists
 from .parallel import BLOCK
 
 if TYPE_CHECKING:
@@ -58,27 +60,28 @@ def expect_at_random(
     lists would have to be drawn that are too long.
     """
     found = [Expectation(math.nan, math.nan)] * len(plans)
-    exact = [row for row, plan in enumerate(plans) if _is_linear(plan)]
-    sums = _expected_sums(setting, [plans[row] for row in exact])
-    for place, row in enumerate(exact):
+    linear = [row for row, plan in enumerate(plans) if _is_linear(plan)]
+    sums = _expected_sums(setting, [plans[row] for row in linear])
+    for place, row in enumerate(linear):
         found[row] = Expectation(sums.mean(place, users[row]), 0.0)
-    drawn: dict[tuple[str, int | None], list[int]] = {}
-    for row, (metric, definition, _) in enumerate(plans):
-        if row in exact:
-            continue
+    drawn: dict[tuple[str, bool], list[int]] = {}
+    for row in sorted(set(range(len(plans))) - set(linear)):
+        metric, definition, _ = plans[row]
         value = _expected_lists(setting, plans[row], users[row])
-        if value is None:
-            # One draw of ranks serves every cut-off; lists are drawn as long as they are read.
-            k = metric.cutoff if definition.over == "lists" else metric.cutoff and 0
-            drawn.setdefault((definition.over, k), []).append(row)
+        if value is None:  # one draw serves all plans that can share it
+            drawn.setdefault((definition.over, metric.cutoff is None), []).append(row)
         else:
             found[row] = Expectation(value, 0.0)
-    for (over, k), rows in drawn.items():
-        drawing = _draw_ranks if over == "statistics" else _draw_lists
+    for (over, whole), rows in drawn.items():
+        draw = _draw_ranks if over == "statistics" else _draw_lists
         some, theirs = [plans[row] for row in rows], [users[row] for row in rows]
         depth = max(plan.metric.k for plan in some)
-        draws = [drawing(setting, k is None, depth, seed) for seed in range(SEED, SEED + REPEATED)]
-        means = np.array([_means(setting, lists, some, theirs) for lists in draws])
+        means = np.array(
+            [
+                _means(setting, draw(setting, whole, depth, seed), some, theirs)
+                for seed in range(SEED, SEED + REPEATED)
+            ]
+        )
         errors = means.std(axis=0, ddof=1) / math.sqrt(REPEATED)
         for place, row in enumerate(rows):
             found[row] = Expectation(float(means[:, place].mean()), float(errors[place]))
@@ -197,7 +200,7 @@ def _means(
 def _draw_ranks(setting: Setting, whole: bool, depth: int, seed: int) -> Rankings:
     """Draw the ranks of the items that can be hits, which is all that the statistics need.
 
-    Only those down to `depth` are kept; lists are as long as the users' own if `whole`.
+    Lists are as long as the users' own if `whole`, otherwise of `depth` places.
     """
     relevance = setting.relevance
     candidates = np.concatenate(
@@ -212,8 +215,8 @@ def _draw_ranks(setting: Setting, whole: bool, depth: int, seed: int) -> Ranking
     indptr = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=setting.n_users))))
     ranks = np.empty(len(items), np.int64)
     draw_ranks(uniforms(seed, 0, len(ranks)), candidates, indptr, ranks)
-    lengths = np.minimum(setting.rankings.lengths, candidates) if whole else candidates
-    reached = ranks <= np.minimum(lengths, depth)[owners]
+    lengths = np.minimum(setting.rankings.lengths if whole else depth, candidates)
+    reached = ranks <= lengths[owners]
     owners, items, ranks = owners[reached], items[reached], ranks[reached]
     order = np.lexsort((ranks, owners))
     counts = np.bincount(owners, minlength=setting.n_users)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .baselines import Expectation, expect_at_random
 from .compute import Plan, Setting, Sums, collect_hits, measure, value_of_lists
 from .curves import PrecisionRecall
 from .errors import InvalidDataError, InvalidMetricError, MissingExtraError
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from .baselines import Expectation
     from .matrices import Rankings, Relevance
 
 __all__ = ["Evaluation"]
@@ -521,6 +521,8 @@ class Evaluation:
 
     @cached_property
     def _at_random(self) -> list[Expectation]:
+        from .baselines import expect_at_random  # of no use to those who only read the means
+
         users = [self._users(row) for row in range(len(self.plans))]
         return expect_at_random(self.setting, list(self.plans), users)
 

@@ -226,6 +226,7 @@ def test_popular_unseen(case: tuple[Rows, int], k: int, random: Any) -> None:
 def test_uniforms_are_one_row() -> None:
     row = uniforms(3, 0, 50)
     assert ((row >= 0) & (row < 1)).all()
+    np.testing.assert_array_equal(row, np.random.Generator(np.random.PCG64(3)).random(50))
     np.testing.assert_array_equal(uniforms(3, 20, 31), row[20:31])
     np.testing.assert_array_equal(uniforms(3, np.int64(20), np.int64(31)), row[20:31])
     assert not np.isin(row, uniforms(4, 0, 50)).any()

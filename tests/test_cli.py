@@ -311,3 +311,64 @@ def test_the_installed_command_runs_where_nothing_can_be_shown(tmp_path: Path) -
     )
     assert np.isfinite(json.loads(done.stdout)["metrics"]["ndcg@10"]["mean"])
     assert "it/s" not in done.stderr  # no progress bar without a terminal
+
+
+RUN = """ann Q0 x 1 0.9 tag
+ann Q0 y 2 0.9 tag
+bob Q0 x 1 0.5 tag
+"""
+QRELS = """ann 0 x 1
+ann 0 z 2
+bob 0 y 0
+cat 0 x 1
+"""
+
+
+def test_a_run_against_qrels(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text(RUN)
+    (tmp_path / "a.qrels").write_text(QRELS)
+    files = (str(tmp_path / "a.run"), str(tmp_path / "a.qrels"))
+    options = ("-m", "mrr,recall@2", "--format", "csv", "--per-user")
+    status, printed, _ = command("evaluate", *files, *options, "--convention", "trec_eval")
+    assert status == 0
+    # equal scores: the larger name first
+    assert printed == "user,mrr,recall@2\nann,0.5,0.5\nbob,0.0,0.0\ncat,,\n"
+    _, printed, _ = command("evaluate", *files, *options)
+    assert printed == "user,mrr,recall@2\nann,1.0,0.5\nbob,,\ncat,0.0,0.0\n"
+    status, printed, _ = command("evaluate", *files, "-m", "recall@2", "--per-user")
+    assert status == 0
+    assert "means over 2 users, 1 left out" in printed
+    status, printed, _ = command(
+        "evaluate", *files, "-m", "novelty@2", "--train", str(tmp_path / "a.qrels"),
+        "--format", "json",
+    )  # fmt: skip
+    assert status == 0
+    assert json.loads(printed)["metrics"]["novelty@2"]["mean"] > 0
+
+
+def test_what_a_convention_changes(command: Command) -> None:
+    status, printed, _ = command("metrics", "--convention", "implicit")
+    assert status == 0
+    assert "precision(average)" in printed
+    assert "micro" in printed
+    _, printed, _ = command("metrics", "--convention", "all", "--format", "csv")
+    assert "trec_eval," in printed
+    status, _, said = command("metrics", "--convention", "implict")
+    assert status == 2
+    assert "did you mean 'implicit'" in said
+    _, printed, _ = command("metrics", "diversity")
+    assert "train (similarity=train)" in printed
+
+
+def test_a_run_of_a_model_under_a_convention(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
+    (tmp_path / "test.txt").write_text("0 3\n1 0\n2 1\n3 0 1\n")
+    words = ("run", str(tmp_path / "train.txt"), str(tmp_path / "test.txt"), "--factors", "2",
+             "-m", "precision@1", "--format", "json")  # fmt: skip
+    status, printed, _ = command(*words, "--convention", "implicit")
+    assert status == 0
+    assert json.loads(printed)["convention"] == "implicit"
+    assert json.loads(printed)["metrics"]["precision@1"]["std"] is None
+    status, _, said = command(*words, "--convention", "none")
+    assert status == 2
+    assert "there is no convention 'none'" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -393,3 +394,44 @@ def test_no_standard_error_is_no_terminal(holdout: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.stderr", None)
     model = se.train_als(holdout.train, factors=4, iterations=1)
     assert se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")["mrr@5"] > 0
+
+
+def test_the_popularity_ranking_beside_a_model() -> None:
+    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=3)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=8, iterations=3)
+    metrics = ["ndcg@10", "novelty@5", "coverage@10"]
+    data = (holdout.train, holdout.validation, metrics)
+    ev = se.evaluate_model(model, *data, baselines=True)
+    popular = ev.baselines["popularity"]
+    by_hand = se.evaluate(
+        se.Rankings.from_popularity(holdout.train, k=10),
+        holdout.validation,
+        metrics,
+        train=holdout.train,
+    )
+    assert popular.mean() == by_hand.mean()
+    summary = ev.summary()
+    assert summary["popularity"].tolist() == list(popular.mean().values())
+    assert (summary["random_se"] == 0).all()
+    assert summary.loc["ndcg@10", "lift"] > 1
+    assert json.loads(ev.to_json())["metrics"]["ndcg@10"]["popularity"] == popular["ndcg@10"]
+    assert se.evaluate_model(model, *data).baselines == {}
+
+
+def test_a_model_under_a_convention() -> None:
+    clicks = se.datasets.synthetic(n_users=100, n_items=40, seed=3)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    data = (holdout.train, holdout.validation)
+    ev = se.evaluate_model(model, *data, ["mrr", "recall@5"], convention="trec_eval")
+    assert ev["mrr"] == se.evaluate_model(model, *data, "mrr@5")["mrr@5"]
+    for metric, says in (
+        ("mrr", "no cut-off says how long"),
+        ("mean_rank,recall@5", "evaluate full rankings for it"),
+        ("map", "ask for 'map@k'"),
+    ):
+        with pytest.raises(InvalidMetricError, match=says):
+            se.evaluate_model(model, *data, metric, convention="trec_eval")
+    with pytest.raises(InvalidMetricError, match="needs item_groups"):
+        se.evaluate_model("missing.npz", *data, "calibration@5")

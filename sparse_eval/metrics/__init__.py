@@ -3,10 +3,8 @@
 from . import accuracy as _accuracy  # noqa: F401 - fills the registry
 from . import catalogue as _catalogue  # noqa: F401
 from .conventions import CONVENTIONS, STANDARD, Convention, convention_named
-from .expectation import Chances, ExpectedStatistics
 from .grammar import Metric, parse, parse_metrics
 from .lists import Lists, Training
-from .random_lists import RandomLists
 from .registry import REGISTRY, Choice, Definition, Number
 from .statistics import FULL_LIST, Hits, Statistics
 
@@ -15,16 +13,13 @@ __all__ = [
     "FULL_LIST",
     "REGISTRY",
     "STANDARD",
-    "Chances",
     "Choice",
     "Convention",
     "Definition",
-    "ExpectedStatistics",
     "Hits",
     "Lists",
     "Metric",
     "Number",
-    "RandomLists",
     "Statistics",
     "Training",
     "convention_named",

@@ -1,0 +1,189 @@
+"""What each convention changes, on users whose numbers can be worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidMetricError
+from sparse_eval.metrics import CONVENTIONS, REGISTRY, STANDARD
+
+# user 0: hits at ranks 1 and 3 of three, of four relevant, one of them worth 2;
+# user 1: a list of one item, a miss; user 2: no list; user 3: nothing relevant, a zero stored;
+# user 4: nothing stored at all
+LISTS = se.Rankings.from_topk(
+    [[0, 1, 2], [5, -1, -1], [-1] * 3, [0, 1, 2], [2, 1, 0]], shape=(5, 8)
+)
+GAINS = csr_matrix(
+    (
+        [1.0, 2.0, 1.0, 1.0, 1.0, 3.0, 0.0],
+        ([0, 0, 0, 0, 1, 2, 3], [0, 2, 6, 7, 4, 1, 1]),
+    ),
+    shape=(5, 8),
+)
+
+
+def d(rank: int) -> float:
+    return 1 / math.log2(rank + 1)
+
+
+BINARY = d(1) + d(3)  # the dcg of user 0
+EXPECTED = {
+    # of user 0 at 3: ndcg, map, precision, recall; and the users that count for recall
+    None: ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
+    "trec_eval": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
+    "implicit": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, None, 2 / 4, 3),
+    "ranx": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
+    "rectools": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
+    "recbole": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
+    "lightgcn": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
+    "lenskit": ((1 + d(2)) / (2 + d(2)), (1 + 2 / 3) / 3, 2 / 3, 2 / 3, 5),
+    "recommenders": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
+    "recpack": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
+    "replay": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
+    "irspack": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
+    "spark": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
+    "sklearn": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
+    "torchmetrics": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 2, 2 / 3, 2 / 4, 5),
+    "mind-notebook": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
+}
+
+
+def test_every_convention_is_here() -> None:
+    assert set(EXPECTED) - {None} == set(CONVENTIONS) - {"standard"}
+
+
+@pytest.mark.parametrize("convention", EXPECTED)
+def test_what_a_user_counts(convention: str | None) -> None:
+    ev = se.evaluate(
+        LISTS, GAINS, ["ndcg@3", "map@3", "precision@3", "recall@3"], convention=convention
+    )
+    ndcg, average_precision, precision, recall, n_users = EXPECTED[convention]
+    assert ev.values("ndcg@3")[0] == pytest.approx(ndcg)
+    assert ev.values("map@3")[0] == pytest.approx(average_precision)
+    if precision is not None:
+        assert ev.values("precision@3")[0] == pytest.approx(precision)
+    assert ev.values("recall@3")[0] == pytest.approx(recall)
+    assert ev.summary().loc["recall@3", "n_users"] == n_users
+    assert ev["recall@3"] == pytest.approx(recall / n_users)
+    assert ev.convention == (convention or "standard")
+
+
+def test_implicit_adds_up_first() -> None:
+    ev = se.evaluate(LISTS, GAINS, ["precision@3", "auc@3"], convention="implicit")
+    assert ev["precision@3"] == 2 / (3 + 1 + 1)
+    assert ev.per_user.columns.tolist() == ["auc@3"]
+    n, hits, misses, catalogue = 4, 2, 1, 8
+    assert ev.values("auc@3")[0] == pytest.approx(
+        (1 + (hits + n) / 2 * (catalogue - n - misses)) / (n * (catalogue - n))
+    )
+    seen = csr_matrix(([1.0], ([0], [3])), shape=(5, 8))
+    same = se.evaluate(LISTS, GAINS, "auc@3", convention="implicit", train=seen)
+    assert same.values("auc@3")[0] == ev.values("auc@3")[0]
+    assert se.evaluate(LISTS, GAINS, "auc@3", train=seen).values("auc@3")[0] == pytest.approx(
+        (1 + (hits + n) / 2 * (catalogue - 1 - n - misses)) / (n * (catalogue - 1 - n))
+    )
+
+
+def test_rectools_fills_every_slot() -> None:
+    gains = csr_matrix(([1.0], ([0], [0])), shape=(1, 8))
+    ev = se.evaluate(se.Rankings.from_topk([[0, 1, 2]]), gains, "ndcg@3", convention="rectools")
+    assert ev["ndcg@3"] == pytest.approx(1 / (1 + d(2) + d(3)))
+    with pytest.raises(InvalidMetricError, match="ndcg needs a cut-off with convention='rectools'"):
+        se.evaluate(LISTS, GAINS, "ndcg", convention="rectools")
+
+
+def test_irspack_ends_the_ideal_list_with_the_list() -> None:
+    short = se.Rankings.from_topk([[0, -1, -1]], shape=(1, 8))
+    gains = csr_matrix(([1.0] * 3, ([0] * 3, [0, 1, 2])), shape=(1, 8))
+    ev = se.evaluate(short, gains, ["ndcg@3", "precision@3"], convention="irspack")
+    assert ev.mean() == {"ndcg@3": 1.0, "precision@3": 1.0}
+
+
+def test_recommenders_counts_everybody_for_ndcg() -> None:
+    ev = se.evaluate(LISTS, GAINS, ["ndcg@3", "recall@3"], convention="recommenders")
+    assert ev.summary()["n_users"].tolist() == [3, 2]
+    assert np.isnan(ev.values("recall@3")[2])
+    assert ev.values("ndcg@3")[2] == 0.0
+
+
+def test_trec_eval_counts_users_judged_but_without_anything_relevant() -> None:
+    ev = se.evaluate(LISTS, GAINS, ["ndcg@3", "mrr"], convention="trec_eval")
+    assert np.isnan(ev.values("mrr")).tolist() == [False, False, True, False, True]
+    assert ev.values("mrr")[3] == 0.0
+    assert (ev.n_users, ev.n_skipped) == (3, 2)
+    with pytest.raises(InvalidMetricError, match="has no cut-off for mrr; ask for 'mrr'"):
+        se.evaluate(LISTS, GAINS, "mrr@3", convention="trec_eval")
+
+
+def test_the_notebook_takes_stored_zeros_for_hits() -> None:
+    shown = csr_matrix(([1.0, 0.0, 0.0], ([0] * 3, [2, 0, 1])), shape=(2, 8))
+    lists = se.Rankings.from_topk([[0, 1, 2], [-1] * 3], shape=(2, 8))
+    ev = se.evaluate(lists, shown, ["ndcg@3", "dcg@3", "idcg@3"], convention="mind-notebook")
+    assert ev["dcg@3"] == pytest.approx(1 + d(2) + d(3))
+    assert ev["idcg@3"] == 1.0
+    assert ev["ndcg@3"] > 1
+    assert se.evaluate(lists, shown, "ndcg@3")["ndcg@3"] == pytest.approx(d(3))
+
+
+def test_metrics_of_lists_count_users_as_the_library_does() -> None:
+    evaluated = se.evaluate(LISTS, GAINS, ["coverage@3", "user_coverage@3"])
+    listed = se.evaluate(LISTS, GAINS, ["coverage@3", "user_coverage@3"], convention="rectools")
+    assert evaluated["coverage@3"] == 4 / 8
+    assert listed["coverage@3"] == 4 / 8
+    fewer = se.evaluate(LISTS, GAINS[:1], "coverage@3")
+    more = se.evaluate(LISTS, GAINS[:1], "coverage@3", convention="rectools")
+    assert (fewer["coverage@3"], more["coverage@3"]) == (3 / 8, 4 / 8)
+    assert evaluated["user_coverage@3"] == listed["user_coverage@3"] == 2 / 3
+    nats = se.evaluate(LISTS, GAINS, "entropy@3", convention="irspack")
+    bits = se.evaluate(LISTS, GAINS, "entropy(unit=bits)@3", convention="irspack")
+    assert nats["entropy@3"] == pytest.approx(bits["entropy(unit=bits)@3"] * math.log(2))
+
+
+def test_an_explicit_option_wins() -> None:
+    ev = se.evaluate(
+        LISTS, GAINS, ["ndcg(gain=linear)@3", "ndcg(gain=binary)@3"], convention="implicit"
+    )
+    assert ev.names == ["ndcg(gain=linear)@3", "ndcg@3"]
+    assert ev.values("ndcg(gain=linear)@3")[0] == pytest.approx(EXPECTED[None][0])
+    assert ev["ndcg(gain=binary)@3"] == ev["ndcg@3"]
+    zero = se.evaluate(LISTS, GAINS, "recall@3", convention="implicit", no_relevant="zero")
+    assert zero.n_users == 5
+
+
+def test_lenskit_discounts_are_explained() -> None:
+    ev = se.evaluate(LISTS, GAINS, "dcg@3", convention="lenskit")
+    assert ev.explain(0)["discount"].tolist()[:3] == [1.0, 1.0, pytest.approx(1 / math.log2(3))]
+
+
+def test_long_lists_keep_their_discount() -> None:
+    # beyond the ranks whose discounts are kept in a table
+    far = csr_matrix(([5_000_000], ([0], [1])), shape=(1, 3))
+    for convention, discount in (("lenskit", math.log2(5e6)), (None, math.log2(5e6 + 1))):
+        ev = se.evaluate(far, csr_matrix([[0, 1, 0]]), "dcg", convention=convention)
+        assert ev["dcg"] == pytest.approx(1 / discount, rel=1e-14)
+
+
+@pytest.mark.parametrize("name", ["trec", "IMPLICT", "", 7])
+def test_conventions_that_there_are_not(name: object) -> None:
+    with pytest.raises(InvalidMetricError, match="there is no convention"):
+        se.evaluate(LISTS, GAINS, "mrr", convention=name)
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_conventions_say_what_differs(name: str) -> None:
+    rules = CONVENTIONS[name]
+    rows = rules.differences()
+    assert bool(rows) == (rules is not STANDARD)
+    for what, here, standard in rows:
+        assert what
+        assert here != standard
+    for metric, options in rules.options.items():
+        known = {option.name: option for option in REGISTRY[metric].options}
+        for option, value in options.items():
+            assert known[option].canonical(value) == value
+            assert value != known[option].default
