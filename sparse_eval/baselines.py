@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-__all__ = ["Expectation", "expect_at_random"]
+__all__ = ["Expectation", "expect_at_random", "is_exact"]
 
 #: Random lists are drawn so many times for each user where no expectation is known.
 REPEATED = 10
@@ -60,7 +60,7 @@ def expect_at_random(
     lists would have to be drawn that are too long.
     """
     found = [Expectation(math.nan, math.nan)] * len(plans)
-    linear = [row for row, plan in enumerate(plans) if _is_linear(plan)]
+    linear = [row for row, plan in enumerate(plans) if is_exact(plan)]
     sums = _expected_sums(setting, [plans[row] for row in linear])
     for place, row in enumerate(linear):
         found[row] = Expectation(sums.mean(place, users[row]), 0.0)
@@ -88,7 +88,8 @@ def expect_at_random(
     return found
 
 
-def _is_linear(plan: Plan) -> bool:
+def is_exact(plan: Plan) -> bool:
+    """Say whether a plan over statistics has an exact expectation."""
     definition = plan.definition
     return definition.over == "statistics" and (
         definition.expected is not None or definition.closed_form(plan.arguments)
