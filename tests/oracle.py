@@ -35,6 +35,7 @@ OPTIONS: dict[str, dict[str, list[str]]] = {
     "recall": {"denominator": ["relevant", "min"]},
     "hit_rate": {},
     "f1": {},
+    "jaccard": {},
     "mrr": {},
     "arhr": {"gain": ["binary", "linear"]},
     "map": {"normalizer": ["relevant", "min", "hits", "none", "length"]},
@@ -102,6 +103,8 @@ def value(
     if name in ("precision", "recall", "percentile_rank"):
         above, below = _fraction(name, options, k, ranked, gains, context)
         return above / below if below else 0.0
+    if name == "jaccard":
+        return len(hits) / (length + n - len(hits))
     if name == "hit_rate":
         return 1.0 if hits else 0.0
     if name == "f1":

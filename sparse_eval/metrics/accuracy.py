@@ -72,6 +72,10 @@ def f1(s: Statistics) -> Values:
     return 2 * s.hits / (s.k + s.n_relevant)
 
 
+def jaccard(s: Statistics) -> Values:
+    return s.hits / (s.list_length + s.n_relevant - s.hits)
+
+
 def mrr(s: Statistics) -> Values:
     return s.reciprocal_rank
 
@@ -238,6 +242,14 @@ _define(
     "2·precision·recall / (precision + recall)",
     "harmonic mean of precision and recall",
     cutoff="required",
+)
+_define(
+    "jaccard",
+    jaccard,
+    "hits / (list length + n − hits)",
+    "share of what is listed or relevant that is both",
+    closed_form=lambda options: False,
+    source="Jaccard, 1912, New Phytologist 11(2)",
 )
 _define("mrr", mrr, "1 / rank of the first hit, else 0", "reciprocal rank of the first hit")
 _define(
