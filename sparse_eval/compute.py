@@ -235,7 +235,7 @@ def _sweep(
     hit_gains, hits_binary = setting.hit_gains
     n_relevant = np.empty(n_users, np.int64)
     collect = "hits" in uses
-    facts = _Facts(setting, uses)
+    facts = _Facts(setting, uses, int(cutoffs[-1]))
 
     # A thread takes a buffer and gives it back: a fresh one for every block would cost more in
     # page faults than the sweep itself.
@@ -317,9 +317,10 @@ def _empty_hits(list_indptr: Integers, relevant_indptr: Integers, collect: bool)
 class _Facts:
     """What only some metrics use of users, made where it is used."""
 
-    def __init__(self, setting: Setting, uses: set[str]) -> None:
+    def __init__(self, setting: Setting, uses: set[str], deepest: int) -> None:
         self.setting = setting
         self.uses = uses
+        self.deepest = deepest  # the last cut-off, down to which hits are known
         gains = setting.relevance.gains
         self.largest_gain = float(gains.max(initial=0.0)) if "hits" in uses else 0.0
 
@@ -346,7 +347,7 @@ class _Facts:
     def _check_candidates(
         self, candidates: Integers, first: int, last: int, n_relevant: Integers, hits: Hits
     ) -> None:
-        lengths = self.setting.rankings.lengths[first:last]
+        lengths = np.minimum(self.setting.rankings.lengths[first:last], self.deepest)
         too_long = lengths - np.diff(hits.indptr) > candidates - n_relevant
         too_long &= n_relevant > 0
         if too_long.any():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Lists", "Training", "rows_of"]
 
 #: Pairs of items whose common users a thread remembers: 16 bytes each.
-CACHED_PAIRS = 1 << 18
+CACHED_PAIRS = 1 << 17
 
 
 def rows_of(
