@@ -22,6 +22,9 @@ RIVALS: dict[str, dict[str, Any]] = tomllib.loads(
     (BENCHMARKS / "rivals.toml").read_text(encoding="utf-8")
 )
 REFERENCE = next(iter(RIVALS))
+# Who has a script for the suites that time, and who for the one that compares.
+TIMED = [name for name in RIVALS if (BENCHMARKS / "rivals" / f"{name}.py").exists()]
+COMPARED = [name for name in RIVALS if (BENCHMARKS / "agreement" / f"{name}.py").exists()]
 # Its NumPy is pinned and it needs little else: it makes the inputs and compares the values.
 PINNED = "notebook"
 
@@ -48,9 +51,14 @@ def python(name: str) -> Path:
     venv.create(folder, clear=True, with_pip=True)
     building = folder / "building.txt"
     building.write_text(wanted, encoding="utf-8")
-    pip = [executable, "-m", "pip", "install", "--quiet", "--requirement", building]
-    if subprocess.run(pip, cwd=REPOSITORY, stdout=sys.stderr, check=False).returncode:
-        raise RuntimeError(f"pip could not install {wanted.splitlines()[0]}")
+    pip = [executable, "-m", "pip", "install", "--quiet"]
+    calls = [[*pip, "--requirement", building]]
+    if RIVALS[name].get("bare"):
+        first, *others = wanted.splitlines()
+        calls = [[*pip, "--no-deps", first], [*pip, *others]]
+    for call in calls:
+        if subprocess.run(call, cwd=REPOSITORY, stdout=sys.stderr, check=False).returncode:
+            raise RuntimeError(f"pip could not install {wanted.splitlines()[0]}")
     building.rename(built)  # only now: an interrupted build must not pass for a finished one
     return executable
 

@@ -35,6 +35,7 @@ class Case(NamedTuple):
     name: str
     task: str
     inputs: str = "full"  # "few": for the rivals that hold dense matrices only
+    most_rounds: int = 1000  # fewer where a rival needs most of a minute
 
 
 # "in hand": the library's own objects exist. "whole call": they are made from the library's raw
@@ -43,6 +44,8 @@ CASES = (
     Case("ndcg@10, objects in hand", "ndcg@10"),
     Case("ndcg@10, whole call", "ndcg@10, whole call"),
     Case("several metrics", "several metrics"),
+    Case("all accuracy metrics", "all accuracy metrics"),
+    Case("diversity@10", "diversity@10", most_rounds=3),
     Case("ndcg@10, dense", "ndcg@10", inputs="few"),
 )
 
@@ -99,11 +102,12 @@ def contest(case: Case, clients: dict[str, Client], rounds: int) -> dict[str, An
     measures: dict[str, Callable[[], float]] = {
         name: partial(warm_seconds, contestants[name], case.task) for name in differences
     }
+    rounds = min(rounds, case.most_rounds)
     entries = take_turns(case.name, measures, rounds)
     for label, found in differences.items():
         entries[label]["max_difference"] = max(found.values())
         entries[label]["metrics_compared"] = sorted(found)
-    return {"inputs": case.inputs, "contestants": entries | failed}
+    return {"inputs": case.inputs, "rounds": rounds, "contestants": entries | failed}
 
 
 def warm_seconds(client: Client, task: str) -> float:

@@ -1,8 +1,9 @@
-"""Write the lists and the validation data that every rival scores.
+"""Write the lists, the validation data and the training data that every rival is given.
 
 Runs in an environment whose NumPy is pinned, so the inputs are the same everywhere. The shape
 is that of MIND-small's validation half: 50,000 users, 47,235 of them with something relevant,
-51,277 items, a few very popular items and a few very busy users.
+51,277 items, a few very popular items and a few very busy users. In the training data every
+user has some 24 items, as long-tailed.
 """
 
 import json
@@ -37,25 +38,43 @@ def main(folder: Path) -> None:
         return catalogue[np.searchsorted(cumulative, rng.random(shape), side="right")]
 
     users = np.sort(rng.choice(N_USERS, N_LISTS, replace=False))
-    validation = make_validation(rng, users, draw_items)
+    validation = make_clicks(rng, users, draw_items, mean=2.4)
     ids = make_lists(rng, validation[users], draw_items)
+    train = without(make_clicks(rng, np.arange(N_USERS), draw_items, mean=2.75), users, ids)
 
     folder.mkdir(parents=True, exist_ok=True)
     few = slice(N_FEW)
     written = {
-        "full": save(folder / "full.npz", ids, users, validation),
-        "few": save(folder / "few.npz", ids[few], np.arange(N_FEW), validation[users[few]]),
+        "full": save(folder / "full.npz", ids, users, validation, train),
+        "few": save(
+            folder / "few.npz",
+            ids[few],
+            np.arange(N_FEW),
+            validation[users[few]],
+            train[users[few]],
+        ),
     }
     print(json.dumps(written))
 
 
-def make_validation(rng: np.random.Generator, users: Integers, draw_items: Draw) -> csr_matrix:
+def make_clicks(
+    rng: np.random.Generator, users: Integers, draw_items: Draw, mean: float
+) -> csr_matrix:
     """Draw what each user clicked: one item to a few hundred, each item once, all gains 1."""
-    activity = np.clip(rng.lognormal(mean=2.4, sigma=1.0, size=users.size), 1, 400).astype(int)
+    activity = np.clip(rng.lognormal(mean=mean, sigma=1.0, size=users.size), 1, 400).astype(int)
     rows = np.repeat(users, activity)
     pairs = np.unique(rows * N_ITEMS + draw_items(rows.size))
     rows, columns = np.divmod(pairs, N_ITEMS)
     return csr_matrix((np.ones(pairs.size), (rows, columns)), shape=(N_USERS, N_ITEMS))
+
+
+def without(train: csr_matrix, users: Integers, ids: Integers) -> csr_matrix:
+    """Leave out of the training data what is recommended, as nobody recommends what was seen."""
+    rows = np.repeat(users, ids.shape[1])
+    listed = csr_matrix((np.ones(ids.size), (rows, ids.ravel())), shape=train.shape)
+    rest = train - train.multiply(listed)
+    rest.eliminate_zeros()
+    return rest
 
 
 def make_lists(rng: np.random.Generator, relevant: csr_matrix, draw_items: Draw) -> Integers:
@@ -78,7 +97,9 @@ def make_lists(rng: np.random.Generator, relevant: csr_matrix, draw_items: Draw)
     return np.take_along_axis(candidates, kept, axis=1)
 
 
-def save(path: Path, ids: Integers, users: Integers, validation: csr_matrix) -> dict[str, int]:
+def save(
+    path: Path, ids: Integers, users: Integers, validation: csr_matrix, train: csr_matrix
+) -> dict[str, int]:
     """Write one file of lists; return its size and shape."""
     np.savez(
         path,
@@ -88,6 +109,8 @@ def save(path: Path, ids: Integers, users: Integers, validation: csr_matrix) -> 
         indices=validation.indices,
         data=validation.data,
         shape=validation.shape,
+        train_indptr=train.indptr,
+        train_indices=train.indices,
     )
     n_users, n_items = validation.shape
     return {
@@ -96,6 +119,7 @@ def save(path: Path, ids: Integers, users: Integers, validation: csr_matrix) -> 
         "n_lists": len(ids),
         "list_length": ids.shape[1],
         "n_relevant": validation.nnz,
+        "n_train": train.nnz,
     }
 
 

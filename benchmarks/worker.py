@@ -38,6 +38,7 @@ class Lists(NamedTuple):
     ids: npt.NDArray[np.int32]
     users: npt.NDArray[np.int64]
     validation: csr_matrix
+    train: csr_matrix
 
 
 class Task(NamedTuple):
@@ -100,7 +101,10 @@ def _read(path: Path) -> Lists:
     with np.load(path, allow_pickle=False) as saved:
         parts = (saved["data"], saved["indices"], saved["indptr"])
         validation = csr_matrix(parts, shape=tuple(saved["shape"]))
-        return Lists(saved["ids"], saved["users"], validation)
+        columns, bounds = saved["train_indices"], saved["train_indptr"]
+        parts = (np.ones(len(columns)), columns, bounds)
+        train = csr_matrix(parts, shape=validation.shape)
+        return Lists(saved["ids"], saved["users"], validation, train)
 
 
 if __name__ == "__main__":

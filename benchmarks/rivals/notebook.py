@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags
 
 if TYPE_CHECKING:
     from worker import Lists, Values
@@ -36,6 +36,20 @@ def ndcg(lists: Lists, raw: Raw) -> pd.DataFrame:
     scores = _dcg(pairs).merge(_idcg(raw.clicks), on="user", how="left")
     scores["ndcg"] = scores["dcg"] / scores["idcg"]
     return scores
+
+
+def diversity(lists: Lists, raw: Raw) -> np.ndarray:
+    """Score with the cosines of all pairs of items that ever occur together, as one matrix."""
+    norms = np.sqrt(np.maximum(np.asarray(lists.train.sum(axis=0)).ravel(), 1.0))
+    unit = csr_matrix(lists.train @ diags(1.0 / norms))
+    cosines = csr_matrix(unit.T @ unit)
+    first, second = np.triu_indices(lists.ids.shape[1], 1)
+    pairs = cosines[lists.ids[:, first].ravel(), lists.ids[:, second].ravel()]
+    return 1.0 - np.asarray(pairs).reshape(len(lists.ids), -1).mean(axis=1)
+
+
+def diversity_values(lists: Lists, raw: Raw, result: np.ndarray) -> Values:
+    return {"diversity@10": result}
 
 
 def _prediction_matrix(lists: Lists) -> csr_matrix:
@@ -103,4 +117,8 @@ def ndcg_values(lists: Lists, raw: Raw, result: pd.DataFrame) -> Values:
 
 
 # Matrices and frames are what it takes: there are no objects to make first.
-TASKS = {"ndcg@10": (ndcg, ndcg_values), "ndcg@10, whole call": (ndcg, ndcg_values)}
+TASKS = {
+    "ndcg@10": (ndcg, ndcg_values),
+    "ndcg@10, whole call": (ndcg, ndcg_values),
+    "diversity@10": (diversity, diversity_values),
+}

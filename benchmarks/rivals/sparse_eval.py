@@ -24,6 +24,8 @@ SEVERAL = (
     "arhr",
     "map",
 )
+ALL = (*SEVERAL, "mar", "r_precision", "fcp", "auc", "err", "rbp")
+UNCUT = ("mean_rank", "percentile_rank")
 
 
 class Raw(NamedTuple):
@@ -53,10 +55,30 @@ def ndcg_values(lists: Lists, raw: Raw, result: np.ndarray) -> Values:
 
 
 def several(lists: Lists, raw: Raw) -> dict[str, np.ndarray]:
-    metrics = [f"{name}@{{{','.join(map(str, CUT_OFFS))}}}" for name in SEVERAL]
+    return at_all_cut_offs(raw, SEVERAL)
+
+
+def everything(lists: Lists, raw: Raw) -> dict[str, np.ndarray]:
+    return at_all_cut_offs(raw, ALL, UNCUT)
+
+
+def at_all_cut_offs(
+    raw: Raw, names: tuple[str, ...], uncut: tuple[str, ...] = ()
+) -> dict[str, np.ndarray]:
+    cut_offs = ",".join(map(str, CUT_OFFS))
+    metrics = [*(f"{name}@{{{cut_offs}}}" for name in names), *uncut]
     evaluation = se.evaluate(raw.rankings, raw.relevance, metrics)
-    names = [f"{name}@{k}" for name in SEVERAL for k in CUT_OFFS]
-    return {name: evaluation.values(name) for name in names}
+    return {name: evaluation.values(name) for name in evaluation.names}
+
+
+def diversity(lists: Lists, raw: Raw) -> np.ndarray:
+    """Score from the training matrix on: what is known of items is made in the timed call."""
+    ev = se.evaluate(raw.rankings, raw.relevance, ["diversity@10"], train=lists.train)
+    return ev.values("diversity@10")
+
+
+def diversity_values(lists: Lists, raw: Raw, result: np.ndarray) -> Values:
+    return {"diversity@10": result[lists.users]}
 
 
 def several_values(lists: Lists, raw: Raw, result: dict[str, np.ndarray]) -> Values:
@@ -67,4 +89,6 @@ TASKS = {
     "ndcg@10": (ndcg, ndcg_values),
     "ndcg@10, whole call": (whole_call, ndcg_values),
     "several metrics": (several, several_values),
+    "all accuracy metrics": (everything, several_values),
+    "diversity@10": (diversity, diversity_values),
 }

@@ -1,0 +1,53 @@
+"""implicit: `ranking_metrics_at_k` asks a model for lists; the model here has them already."""
+
+from functools import lru_cache
+
+import numpy as np
+from implicit.evaluation import ranking_metrics_at_k
+from scipy.sparse import csr_matrix
+
+CONVENTION = "implicit"
+NEEDS = {
+    "auc@k": {
+        "full_lists": "a list of fewer than k items, as no model of implicit gives, is padded, and "
+        "the padding counts as misses",
+        "some_irrelevant": "0 / 0 for one user, without an irrelevant item, is everybody's mean",
+    }
+}
+NOT_COMPARED = {}
+
+
+class Given:
+    """Recommends what it was made with; -1 is the padding."""
+
+    def __init__(self, lists, k):
+        self.ids = np.full((len(lists), k), -1, np.int32)
+        for user, items in enumerate(lists):
+            self.ids[user, : len(items[:k])] = items[:k]
+
+    def recommend(self, userid, user_items, N=10):  # noqa: N803 - implicit's own name
+        return self.ids[userid], np.zeros(self.ids[userid].shape, np.float32)
+
+
+@lru_cache(maxsize=1)
+def means(case):
+    # Every stored entry is relevant to implicit, whatever its value.
+    relevant = matrix(case, case.relevant)
+    return ranking_metrics_at_k(
+        Given(case.lists, case.k), matrix(case, case.train), relevant, K=case.k, show_progress=False
+    )
+
+
+def matrix(case, rows):
+    found = [(user, item) for user, items in enumerate(rows) for item in items]
+    users, items = zip(*found, strict=True) if found else ((), ())
+    shape = (len(rows), case.n_items)
+    return csr_matrix((np.ones(len(found), np.float32), (users, items)), shape)
+
+
+METRICS = {
+    "precision@k": lambda case: means(case)["precision"],
+    "map@k": lambda case: means(case)["map"],
+    "ndcg@k": lambda case: means(case)["ndcg"],
+    "auc@k": lambda case: means(case)["auc"],
+}

@@ -1,0 +1,59 @@
+"""LensKit: a run analysis over item lists. A user without a list has an empty one in the run."""
+
+from functools import lru_cache, partial
+
+import numpy as np
+from lenskit.data import ItemList, ItemListCollection
+from lenskit.metrics import NDCG, RBP, Hit, Precision, Recall, RecipRank, RunAnalysis
+from lenskit.metrics.ranking import DCG, AveragePrecision, ListGini
+
+CONVENTION = "lenskit"
+NEEDS = {
+    "map@k": {"all_relevant": "divides by zero for a user without relevant items"},
+    "gini@k": {"all_lists": "fails on an empty list"},
+}
+NOT_COMPARED = {"popularity@k": "a mean of popularity ranks"}
+
+OF_LISTS = {
+    "dcg(gain=binary)@k": lambda k: DCG(k),
+    "dcg(gain=linear)@k": lambda k: DCG(k, gain="rating"),
+    "ndcg(gain=binary)@k": lambda k: NDCG(k),
+    "ndcg(gain=linear)@k": lambda k: NDCG(k, gain="rating"),
+    "precision@k": lambda k: Precision(k),
+    "recall@k": lambda k: Recall(k),
+    "hit_rate@k": lambda k: Hit(k),
+    "mrr@k": lambda k: RecipRank(k),
+    "map@k": lambda k: AveragePrecision(k),
+    "rbp(p=0.85)@k": lambda k: RBP(k),
+    "rbp(p=0.6)@k": lambda k: RBP(k, patience=0.6),
+}
+
+
+@lru_cache(maxsize=1)
+def collections(case):
+    """Return (the run, what is true)."""
+    run = {
+        user: ItemList(item_ids=np.array(items, np.int64), ordered=True)
+        for user, items in enumerate(case.lists)
+    }
+    true = {
+        user: ItemList(
+            item_ids=np.array(list(row), np.int64), rating=np.array(list(row.values()), float)
+        )
+        for user, row in enumerate(case.relevant)
+    }
+    return tuple(ItemListCollection.from_dict(each, "user_id") for each in (run, true))
+
+
+def per_user(metric, case):
+    analysis = RunAnalysis(metric(case.k))
+    (found,) = analysis.measure(*collections(case)).list_metrics().items()
+    return found[1].tolist()
+
+
+def gini(case):
+    analysis = RunAnalysis(ListGini(case.k, items=case.n_items))
+    return float(analysis.measure(*collections(case)).global_metrics().iloc[0])
+
+
+METRICS = {name: partial(per_user, metric) for name, metric in OF_LISTS.items()} | {"gini@k": gini}

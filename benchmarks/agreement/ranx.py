@@ -1,0 +1,59 @@
+"""ranx: a Qrels and a Run from dictionaries; every user is in the Qrels."""
+
+from functools import lru_cache, partial
+
+from ranx import Qrels, Run, evaluate
+
+CONVENTION = "ranx"
+NEEDS = {
+    "cg@k": {"binary": "counts hits"},
+    "rbp(p=0.8)": {"binary": "takes the gains as they are, so that a value can exceed 1"},
+}
+NOT_COMPARED = {}
+
+NAMES = {
+    "ndcg": "ndcg",
+    "ndcg@k": "ndcg@{k}",
+    "ndcg(gain=exp)@k": "ndcg_burges@{k}",
+    "precision@k": "precision@{k}",
+    "recall@k": "recall@{k}",
+    "hit_rate@k": "hit_rate@{k}",
+    "f1@k": "f1@{k}",
+    "mrr": "mrr",
+    "mrr@k": "mrr@{k}",
+    "map": "map",
+    "map@k": "map@{k}",
+    "r_precision": "r-precision",
+    "rbp(p=0.8)": "rbp.80",
+    "cg@k": "hits@{k}",
+}
+
+
+@lru_cache(maxsize=1)
+def scores(case):
+    qrels = {
+        f"{user}": {f"{item}": gain for item, gain in case.stored[user].items()}
+        for user in case.users
+    }
+    run = {
+        f"{user}": {f"{item}": float(-rank) for rank, item in enumerate(items)}
+        for user, items in enumerate(case.lists)
+        if items
+    }
+    metrics = [name.format(k=case.k) for name in NAMES.values()]
+    # There are fewer than ten users: they come back in the order of their names.
+    return evaluate(
+        Qrels(qrels),
+        Run(run),
+        metrics,
+        return_mean=False,
+        save_results_in_run=False,
+        make_comparable=True,
+    )
+
+
+def values(name, case):
+    return scores(case)[name.format(k=case.k)].tolist()
+
+
+METRICS = {ours: partial(values, theirs) for ours, theirs in NAMES.items()}

@@ -1,0 +1,58 @@
+"""RePlay: frames of recommendations and of what is true, in which every row is relevant."""
+
+from functools import lru_cache, partial
+
+import pandas as pd
+from replay.metrics import MAP, MRR, NDCG, Coverage, HitRate, PerUser, Precision, Recall
+
+CONVENTION = "replay"
+NEEDS = {
+    "coverage@k": {"train_has_all": "its catalogue is the items of train"},
+}
+NOT_COMPARED = {
+    "auc@k": "its RocAuc is within the list: hits against the misses that are listed",
+    "novelty@k": "its Surprisal is divided by k and by log2 of the number of users",
+}
+
+
+@lru_cache(maxsize=1)
+def frames(case):
+    """Return (recommendations, true, train)."""
+    recommended = [
+        (user, item, float(-rank))
+        for user, items in enumerate(case.lists)
+        for rank, item in enumerate(items)
+    ]
+    return (
+        pd.DataFrame(recommended, columns=["query_id", "item_id", "rating"]),
+        pairs(case.relevant),
+        pairs(case.train),
+    )
+
+
+def pairs(rows):
+    found = [(user, item) for user, items in enumerate(rows) for item in items]
+    return pd.DataFrame(found, columns=["query_id", "item_id"])
+
+
+def per_user(metric, case):
+    recommended, true, _ = frames(case)
+    (found,) = metric(case.k, mode=PerUser())(recommended, true).values()
+    return [found.get(user) for user in case.users]
+
+
+def coverage(case):
+    recommended, _, train = frames(case)
+    (found,) = Coverage(case.k)(recommended, train).values()
+    return found
+
+
+METRICS = {
+    "ndcg@k": partial(per_user, NDCG),
+    "precision@k": partial(per_user, Precision),
+    "recall@k": partial(per_user, Recall),
+    "hit_rate@k": partial(per_user, HitRate),
+    "mrr@k": partial(per_user, MRR),
+    "map@k": partial(per_user, MAP),
+    "coverage@k": coverage,
+}
