@@ -14,7 +14,7 @@ from .kernels.catalogue import count_unseen_candidates
 from .kernels.statistics import NAMES, sum_ideal, sweep, sweep_tied
 from .metrics import Convention, Definition, Hits, Lists, Metric, Statistics
 from .metrics.lists import rows_of
-from .parallel import BLOCK, for_blocks
+from .parallel import for_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -177,11 +177,11 @@ def measure(
     setting: Setting,
     plans: list[Plan],
     num_threads: int | None = None,
-    block: int = BLOCK,
+    block: int | None = None,
 ) -> tuple[Sums, Integers]:
     """Compute every plan for every user, and count each user's relevant items.
 
-    Of metrics over statistics the values of users without relevant items have no meaning.
+    Metrics over statistics are NaN for users without relevant items.
     """
     sums = Sums.empty(plans, setting.n_users)
     swept = [row for row, plan in enumerate(plans) if plan.definition.over == "statistics"]
@@ -203,7 +203,7 @@ def _sweep(
     swept: list[int],
     sums: Sums,
     num_threads: int | None,
-    block: int,
+    block: int | None,
 ) -> Integers:
     """Apply the formulas over statistics; return each user's number of relevant items.
 
@@ -251,9 +251,8 @@ def _sweep(
         try:
             buffer = buffers.pop()
         except IndexError:
-            buffer = np.empty(n_sums * min(block, n_users))
+            buffer = np.empty(n_sums * size)  # no later block is larger
         table = buffer[: n_sums * size].reshape(len(NAMES), len(cutoffs), size)
-        table.fill(0.0)
         first_hit = np.zeros(size, np.int64)
         mine = slice(first, last)
         bounds = slice(first, last + 1)
@@ -289,9 +288,12 @@ def _sweep(
             )
             for cut, k in enumerate(cutoffs)
         }
-        with np.errstate(divide="ignore", invalid="ignore"):  # users without relevant items
+        nothing_relevant = first + np.flatnonzero(n_relevant[mine] == 0)
+        with np.errstate(divide="ignore", invalid="ignore"):  # of whom it makes 0/0
             for row, metric, formula, arguments in formulas:
                 sums.put(row, first, last, formula(at[metric.k], **arguments), metric)
+                # Here, while the row is in the cache: later it took a tenth of the whole time.
+                sums.columns[row, nothing_relevant] = np.nan
         buffers.append(buffer)
 
     for_blocks(work, n_users, num_threads, block)
@@ -383,7 +385,7 @@ def _measure_lists(
     row: int,
     sums: Sums,
     num_threads: int | None,
-    block: int,
+    block: int | None,
 ) -> None:
     def work(first: int, last: int) -> None:
         lists = make_lists(setting, plan.metric.k, np.arange(first, last))

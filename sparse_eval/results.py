@@ -82,8 +82,10 @@ class Evaluation:
         for rows in alike.values():
             counted = evaluation._counted(plans[rows[0]])
             users, left_out = np.flatnonzero(counted), np.flatnonzero(~counted)
+            not_yet = left_out[n_relevant[left_out] > 0]  # the others are NaN already
             for row in rows:
-                sums.columns[row, left_out] = np.nan
+                swept = plans[row].definition.over == "statistics" and no_relevant == "exclude"
+                sums.columns[row, not_yet if swept else left_out] = np.nan
                 if not plans[row].definition.per_user:
                     value = value_of_lists(setting, plans[row], users)
                     evaluation.overall[plans[row].metric] = value

@@ -93,7 +93,7 @@ def test_what_cannot_be_registered(name: str, facts: dict[str, Any], says: str) 
 
 def test_a_formula_of_the_wrong_shape_is_told() -> None:
     se.register_metric("wrong", "one number")(lambda s: 1.0)
-    with pytest.raises(InvalidMetricError, match=r"metric wrong@3 returned .* \(\) for 2 users"):
+    with pytest.raises(InvalidMetricError, match=r"metric wrong@3 returned .* \(\) for \d users"):
         se.evaluate(LISTS, GAINS, "wrong@3")
 
 

@@ -147,8 +147,8 @@ def sweep(
     The two `indptr` bound the block's users only. Lists are in the order of their positions,
     which are read only if `gapped`, and otherwise 1, 2, 3, …; relevant items are in the order of
     their ids. The rest is as in `sum_ideal`; beyond the table the discount of rank r is
-    1 / log2(r + `shift`). `table` is zero on entry, and `first_hit`, which stays 0 for a user
-    without a hit. With `collect` the rank and gain of every hit down to the last cut-off are
+    1 / log2(r + `shift`). `first_hit` is zero on entry, and stays so for a user without a hit.
+    With `collect` the rank and gain of every hit down to the last cut-off are
     written too, ``hit_indptr`` bounding those of each user.
     """
     n_cutoffs = len(cutoffs)
@@ -160,6 +160,11 @@ def sweep(
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
         if start == stop:
+            for cut in range(n_cutoffs):
+                for name in range(5):
+                    table[name, cut, user] = 0.0
+                for name in range(8, 11):
+                    table[name, cut, user] = 0.0
             continue
 
         # A bit for the lowest and one for the next six bits of each id: most recommended items
@@ -261,8 +266,10 @@ def sweep_tied(
     An item that ties for the positions a to b stands at each of them with probability
     1 / (b − a + 1), so its expected discount at a cut-off is the mean of the discounts from a to
     b, those beyond the cut-off or the list counting 0 (McSherry and Najork, 2008). Only the gain
-    statistics have an expectation of this form; the others stay zero.
+    statistics have an expectation of this form; the others are zero.
     """
+    table[:5] = 0.0
+    table[8:] = 0.0
     for user in range(len(list_indptr) - 1):
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]

@@ -122,9 +122,10 @@ def auc(s: Statistics) -> Values:
     # Pairs of a hit and a miss below it in the list: hits·L − Σ rank − hits·(hits − 1)/2. Behind
     # the list come n − hits relevant items and C − n − L + hits others in an order that is not
     # known, so half of their pairs. The sum of both, with the squares gone:
-    n, c, length = s.n_relevant, s.candidates, s.list_length
-    in_order = (s.hits * (c + length + 1) + n * (c - n - length)) / 2 - s.rank_sum
-    return in_order / (n * (c - n))
+    n, length = s.n_relevant, s.list_length
+    others = s.candidates - n
+    in_order = (s.hits * (s.candidates + length + 1) + n * (others - length)) / 2 - s.rank_sum
+    return in_order / (n * others)
 
 
 def err(s: Statistics, max: float | str) -> Values:  # noqa: A002 - the option's name
