@@ -49,8 +49,9 @@ def _check_common(ours: pd.Index[Any], theirs: pd.Index[Any], role: str) -> None
     """Refuse labels of which none is on both sides: numbers here and text there, most likely."""
     if len(ours) and len(theirs) and not ours.isin(theirs).any():
         raise InvalidDataError(
-            f"no {role} of the rankings ({ours[0]!r}, …, {ours.dtype}) is among those of the "
-            f"relevance ({theirs[0]!r}, …, {theirs.dtype}); give both the same ids, of one type"
+            f"no {role} of the rankings ({ours.tolist()[0]!r}, …, {ours.dtype}) is among those of "
+            f"the relevance ({theirs.tolist()[0]!r}, …, {theirs.dtype}); give both the same ids, "
+            "of one type"
         )
 
 

@@ -62,6 +62,7 @@ def expect_at_random(
     found = [Expectation(math.nan, math.nan)] * len(plans)
     linear = [row for row, plan in enumerate(plans) if is_exact(plan)]
     sums = _expected_sums(setting, [plans[row] for row in linear])
+    _count_nothing_as_zero(setting, sums, [plans[row] for row in linear])
     for place, row in enumerate(linear):
         found[row] = Expectation(sums.mean(place, users[row]), 0.0)
     drawn: dict[tuple[str, bool], list[int]] = {}
@@ -86,6 +87,14 @@ def expect_at_random(
         for place, row in enumerate(rows):
             found[row] = Expectation(float(means[:, place].mean()), float(errors[place]))
     return found
+
+
+def _count_nothing_as_zero(setting: Setting, sums: Sums, plans: list[Plan]) -> None:
+    """Give users without relevant items, where they count, the 0 that they count in the means."""
+    nothing = np.flatnonzero(setting.relevance.n_relevant == 0)
+    for row, plan in enumerate(plans):
+        if plan.definition.over == "statistics":
+            sums.columns[row, nothing] = 0.0
 
 
 def is_exact(plan: Plan) -> bool:
@@ -190,12 +199,15 @@ def _means(
         return [math.nan] * len(plans)
     drawn = replace(setting, rankings=lists)
     sums, _ = measure(drawn, plans)
-    return [
-        sums.mean(row, users[row])
-        if plan.definition.per_user
-        else value_of_lists(drawn, plan, users[row])
-        for row, plan in enumerate(plans)
-    ]
+    _count_nothing_as_zero(setting, sums, plans)
+    means = []
+    for row, plan in enumerate(plans):
+        if plan.definition.per_user:
+            defined = users[row][~np.isnan(sums.columns[row, users[row]])]
+            means.append(sums.mean(row, defined))
+        else:
+            means.append(value_of_lists(drawn, plan, users[row]))
+    return means
 
 
 def _draw_ranks(setting: Setting, whole: bool, depth: int, seed: int) -> Rankings:

@@ -6,6 +6,9 @@ one line and exit status 2. What is slow to import is imported inside the comman
 
 from __future__ import annotations
 
+import json
+import math
+import re
 import sys
 import traceback
 import warnings
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .datasets import Interactions
-    from .metrics import Definition
+    from .metrics import Convention, Definition
     from .results import Evaluation
     from .split import Holdout
 
@@ -64,13 +67,18 @@ METRICS = (
     "ndcg@{5,10,20},precision@{5,10,20},recall@{5,10,20},hit_rate@{5,10,20},map@{5,10,20},mrr@20"
 )
 
+SYMBOLS = (
+    "k: cut-off; r: rank; g, h: gain of the item at a rank, and whether it is relevant (g > 0);\n"
+    "n: relevant items of the user; C: items that could be recommended; N: items of the catalogue"
+)
+
 Metrics = Annotated[
     list[str],
     typer.Option("--metric", "-m", help="What to compute; may be given again. See `metrics`."),
 ]
 Rules = Annotated[
     str | None,
-    typer.Option(help="Count as another library does. See `metrics --convention NAME`."),
+    typer.Option(help="Count as another library does; `metrics --convention all` lists them."),
 ]
 Printed = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 Out = Annotated[
@@ -212,7 +220,7 @@ def run(
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
     """Split, train ALS, recommend and score."""
-    _check_metrics(metric, convention)
+    metric = _check_metrics(metric, convention)
     if out is not None:
         make_folder(out)
     options = _loader_options(user, item, value, timestamp, header, skip_bad_lines, history)
@@ -316,7 +324,7 @@ def score(
     """Recommend with a checkpoint and score the lists."""
     from .split import Holdout
 
-    _check_metrics(metric, convention)
+    metric = _check_metrics(metric, convention)
     if out is not None:
         make_folder(out)
     if split is not None and train is None and validation is None:
@@ -337,9 +345,7 @@ def evaluate(
             help="A TREC run, or prediction positions: a scipy .npz, data = 1-based rank."
         ),
     ],
-    validation: Annotated[
-        Path, typer.Argument(help="TREC qrels, or gains: a scipy .npz of the same shape.")
-    ],
+    validation: Annotated[Path, typer.Argument(help="TREC qrels, or gains: a scipy .npz.")],
     metric: Metrics = [METRICS],  # noqa: B006
     convention: Rules = None,
     train: Annotated[
@@ -347,7 +353,8 @@ def evaluate(
         typer.Option(help="What users had seen, for metrics that need it: qrels, .npz."),
     ] = None,
     per_user: Annotated[
-        bool, typer.Option("--per-user", help="Print every user's values too.")
+        bool,
+        typer.Option("--per-user", help="Print every user's values; as csv and json nothing else."),
     ] = False,
     out: Out = None,
     format: Printed = Format.table,  # noqa: A002
@@ -359,6 +366,13 @@ def evaluate(
     from .trec import read_qrels, read_run
 
     rules = convention_named(convention)
+    if _is_matrix(lists) != _is_matrix(validation):
+        raise InvalidDataError(
+            f"{lists} and {validation} are a matrix and a TREC file, whose users and items cannot "
+            "be told to be the same; give two of a kind"
+        )
+    averaged = rules.ties == "average" and not _is_matrix(lists)
+    metric = _fitting(metric, rules, averaged)
     parse_metrics(metric, rules.options)
     if out is not None:
         make_folder(out)
@@ -398,14 +412,18 @@ def metrics(
 
     with _warnings_in_a_line():
         load_extensions()
-        entry = None if name is None else definition(name)
+        entry = None if name is None else definition(re.split("[@(]", name)[0])
+    if name is not None and convention is not None:
+        raise InvalidDataError("give a metric to show, or --convention, not both")
     if convention == "all":
         names = [(rules.name, rules.library) for rules in CONVENTIONS.values()]
         _print(pd.DataFrame(names, columns=["convention", "of"]), format)
     elif convention is not None:
         rules = convention_named(convention)
-        rows = rules.differences() or [("nothing", "", "")]
-        _print(pd.DataFrame(rows, columns=["what", rules.name, "standard"]), format)
+        rows = rules.differences()
+        if not rows:
+            raise InvalidDataError(f"{convention!r} is what there is without --convention")
+        _print(pd.DataFrame(rows, columns=["what differs", rules.name, "standard"]), format)
     elif entry is None:
         facts = [
             (entry.spelling, entry.text, ", ".join(option.name for option in entry.options),
@@ -413,6 +431,8 @@ def metrics(
             for entry in REGISTRY.values()
         ]  # fmt: skip
         _print(pd.DataFrame(facts, columns=["metric", "formula", "options", "meaning"]), format)
+        if format in (Format.table, Format.markdown):
+            typer.echo(f"\n{SYMBOLS}")
     else:
         _print(pd.DataFrame(_facts(entry), columns=["fact", "value"]), format)
 
@@ -423,7 +443,11 @@ def _facts(entry: Definition) -> list[tuple[str, str]]:
         "optional": "optional: the whole list without",
         "none": "none: it is over whole lists",
     }
-    upper = "by options" if callable(entry.upper) else f"{entry.upper:g}"
+    defaults = {option.name: option.default for option in entry.options}
+    upper = entry.upper(defaults) if callable(entry.upper) else entry.upper
+    reach = f"{entry.lower:g} and above" if upper == math.inf else f"{entry.lower:g} to {upper:g}"
+    if callable(entry.upper):
+        reach += ", with other options more"
     needs = [*entry.needs, *(f"{need} ({option.name}={value})"
              for option in entry.options for value, need in option.needs.items())]  # fmt: skip
     facts = [
@@ -432,9 +456,9 @@ def _facts(entry: Definition) -> list[tuple[str, str]]:
         ("formula", entry.text),
         ("cut-off", cutoffs[entry.cutoff]),
         ("values", "for each user" if entry.per_user else "one for all users together"),
-        ("range", f"{entry.lower:g} to {upper}"),
+        ("range", reach),
         ("needs", ", ".join(needs) or "nothing else"),
-        ("ties averaged", "yes" if entry.averages_ties else "no"),
+        ("expectation over tied items", "yes" if entry.averages_ties else "no"),
     ]
     facts += [
         (f"option {option.name}", f"{option.allowed}: {option.description}")
@@ -467,12 +491,25 @@ def _warnings_in_a_line() -> Iterator[None]:
         typer.echo(f"warning: {warning.message}", err=True)
 
 
-def _check_metrics(metric: list[str], convention: str | None = None) -> None:
+def _check_metrics(metric: list[str], convention: str | None = None) -> list[str]:
     """Find a misspelt metric before the hours of training, not after them."""
     from .metrics import convention_named
     from .models.implicit import parse_cut_metrics
 
-    parse_cut_metrics(metric, convention_named(convention))
+    rules = convention_named(convention)
+    metric = _fitting(metric, rules, averaged=False)
+    parse_cut_metrics(metric, rules)
+    return metric
+
+
+def _fitting(metric: list[str], rules: Convention, averaged: bool) -> list[str]:
+    """Return what was asked for; or, of the default, what the convention has."""
+    from .metrics import parse_metrics
+
+    if metric != [METRICS]:
+        return metric
+    metrics = (m for m in parse_metrics(metric) if m.definition.averages_ties or not averaged)
+    return [m.name if m.name in rules.uncut else str(m) for m in metrics]
 
 
 def _loader_options(
@@ -626,8 +663,12 @@ def _report(ev: Evaluation, format: Format, out: Path | None) -> None:  # noqa: 
         typer.echo(ev.summary().to_csv(lineterminator="\n"), nl=False)
     else:
         _print(_by_cutoff(ev), format)
-        left_out = f", {ev.n_skipped:,} left out (nothing relevant)" if ev.n_skipped else ""
+        why = "nothing relevant" if ev.convention == "standard" else f"as {ev.convention} does"
+        left_out = f", {ev.n_skipped:,} left out ({why})" if ev.n_skipped else ""
         typer.echo(f"\nmeans over {ev.n_users:,} users{left_out}")
+        for name, n_users in ev.n_users_of.items():
+            if n_users != ev.n_users:
+                typer.echo(f"{name}: over {n_users:,} users")
 
 
 def _by_cutoff(ev: Evaluation) -> pd.DataFrame:
@@ -649,18 +690,21 @@ def _by_cutoff(ev: Evaluation) -> pd.DataFrame:
 
 def _print(table: pd.DataFrame, format: Format) -> None:  # noqa: A002
     if format is Format.json:
-        typer.echo(table.to_json(orient="records", indent=2))
+        rows = [
+            {name: None if value != value else value for name, value in row.items()}
+            for row in table.to_dict(orient="records")
+        ]
+        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False, default=str))
     elif format is Format.csv:
         typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
     else:
         from tabulate import tabulate
 
+        cells = [
+            [f"{value:.6f}" if isinstance(value, float) else value for value in row]
+            for row in table.itertuples(index=False)
+        ]
         style = "simple" if format is Format.table else "pipe"
         typer.echo(
-            tabulate(
-                table.values.tolist(),
-                headers=list(table.columns),
-                tablefmt=style,
-                disable_numparse=True,
-            )
+            tabulate(cells, headers=list(table.columns), tablefmt=style, disable_numparse=True)
         )

@@ -110,7 +110,8 @@ def make_plans(
     for plan in plans:
         convention.check(plan.metric)
         for name in sorted(plan.needs - given):
-            raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}= to the evaluation")
+            way = "--train on the command line" if name == "train" else "in Python only"
+            raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}= ({way})")
     return plans
 
 
@@ -269,7 +270,7 @@ def _sweep(
         hits = _empty_hits(lists[0], indptr, collect)
         if last_positions is None:
             sweep(
-                *lists, gapped, *relevant, hits_binary, cutoffs, tables[0], convention.shift,
+                *lists, gapped, *relevant, hits_binary, cutoffs, tables[0], float(convention.shift),
                 exponential, table, first_hit, collect, *hits,
             )  # fmt: skip
         else:

@@ -100,6 +100,11 @@ def _train_matrix(
 ) -> tuple[Any, pd.Index[Any] | None]:
     """Return the training data as a CSR in the numbering of the evaluation, and its items."""
     if not isinstance(train, Relevance):
+        if not sparse.issparse(train):
+            raise InvalidDataError(
+                f"train is a {type(train).__name__}; expected a scipy sparse matrix, or a "
+                "Relevance such as Relevance.from_frame(df)"
+            )
         matrix = canonical_csr(train, "the train matrix", sum_duplicates=True)
         finite = np.isfinite(matrix.data)
         if not finite.all():

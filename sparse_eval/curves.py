@@ -22,7 +22,7 @@ __all__ = ["PrecisionRecall"]
 LEVELS = tuple(level / 10 for level in range(11))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PrecisionRecall:
     """Precision and recall at every rank, averaged over users, and interpolated precision.
 
@@ -75,6 +75,12 @@ class PrecisionRecall:
             interpolated,
             float((best / n[owners]).sum() / len(users)),
             len(users),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<PrecisionRecall: ranks 1 to {len(self.precision)}, {self.n_users} users, "
+            f"average precision {self.average_precision:.4f}>"
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -43,14 +43,16 @@ def evaluate(
     metrics : str, Metric or iterable of them
         For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``.
     convention : str, optional
-        Count as another library does: "trec_eval", "implicit", "ranx", … (see
-        ``sparse-eval metrics --convention NAME``). It changes the defaults of options and of
-        `no_relevant`; what is given explicitly is kept.
+        Count as another library does: "trec_eval", "implicit", "ranx", … It changes the defaults
+        of options, the discount, the ideal list, and which users count what: ``sparse-eval
+        metrics --convention NAME`` lists it. Options and `no_relevant` that are given are kept.
+        Lists are taken as they come: where a library orders equal scores another way, make them
+        so, with the ``ties=`` of `Rankings` or `sparse_eval.trec.read_run`.
     train : scipy sparse matrix or array, shape (n_users, n_items), or Relevance, optional
         What the users had seen: every stored entry, an explicit zero too, is no candidate for
         recommendation; entries other than zero count for popularity, co-occurrence and history.
         Numbered as `validation`, or labelled like it (`Relevance.from_frame`). Some metrics need
-        it.
+        it. The catalogue is as large as the largest of all inputs.
     item_groups : sequence, mapping, Series, or matrix of shape (n_items, n_groups), optional
         The group of each item, or its weights in several.
     item_vectors : array_like of shape (n_items, width), or DataFrame by item, optional
@@ -58,7 +60,7 @@ def evaluate(
     no_relevant : {"exclude", "zero", "judged"}, optional
         A user without relevant items is left out of every mean (NaN for that user; the default),
         or counts 0, or counts 0 only if the validation data hold zeros for it. A user with
-        relevant items and no list counts 0.
+        relevant items and no list counts 0, unless the convention leaves it out.
     num_threads : int, optional
         Threads to use, one for each core by default. The result does not depend on it.
 

@@ -404,6 +404,8 @@ class Rankings:
         Returns
         -------
         Rankings
+            For all users of `train`, those without a list included. A list is shorter than `k`
+            where a user has seen all other items.
 
         Raises
         ------

@@ -133,8 +133,16 @@ class Evaluation:
         return int(np.count_nonzero(~self._counted()))
 
     @property
+    def n_users_of(self) -> dict[str, int]:
+        """Number of users in the mean of each metric: fewer where it is not defined for some."""
+        return {name: len(self._users(row)) for row, name in enumerate(self.names)}
+
+    @property
     def n_without_list(self) -> int:
-        """Number of users with relevant items and no list: each counts 0 in every mean."""
+        """Number of users with relevant items and no list.
+
+        Each counts 0 in every mean, unless the convention leaves them out.
+        """
         return int(np.count_nonzero((self.n_relevant > 0) & (self.rankings.lengths == 0)))
 
     def values(self, name: str | Metric) -> NDArray[np.float64]:

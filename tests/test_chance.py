@@ -15,7 +15,7 @@ from test_oracle import spelled, to_csr
 import sparse_eval as se
 from sparse_eval.baselines import is_exact
 from sparse_eval.compute import make_plans
-from sparse_eval.metrics import STANDARD, parse
+from sparse_eval.metrics import REGISTRY, STANDARD, parse
 
 EXACT = [
     (spelling, name, options, k)
@@ -79,6 +79,31 @@ def test_expectations_of_several_users_are_averaged() -> None:
     assert summary["lift"].to_numpy() == pytest.approx(
         (summary["mean"] / summary["random"]).to_numpy()
     )
+
+
+@pytest.mark.parametrize("names", ["recall@2,ndcg@2,fcp@2,map@2", "err@2,jaccard@2"])
+def test_users_who_count_zero_do_so_at_random_too(names: str) -> None:
+    lists = se.Rankings.from_topk([[0, 1], [3, 2], [2, 1]], shape=(3, 5))
+    relevant = csr_matrix([[1, 0, 0, 2, 0], [0, 1, 0, 0, 0], [0] * 5])
+    left_out = se.evaluate(lists, relevant, names).summary()
+    zero = se.evaluate(lists, relevant, names, no_relevant="zero").summary()
+    scale = (left_out["n_users"] / zero["n_users"]).to_numpy()
+    assert zero["random"].to_numpy() == pytest.approx(left_out["random"].to_numpy() * scale)
+    assert (zero["n_users"] == 3 - (left_out["n_users"].max() - left_out["n_users"])).all()
+
+
+def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is() -> None:
+    lists, gains, train, _ = many_users()
+    before = dict(REGISTRY)
+    try:
+        se.register_metric("share", "share of hits at rank 1", uses=["hits"])(
+            lambda s: s.hits_within(np.ones(len(s.hits), int)) / s.hits
+        )
+        row = se.evaluate(lists, gains, "share@3", train=train).summary().iloc[0]
+    finally:
+        REGISTRY.clear()
+        REGISTRY.update(before)
+    assert row["random"] == pytest.approx(1 / 3, abs=5 * row["random_se"])
 
 
 N_USERS, N_ITEMS = 60, 25

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import subprocess
 import sys
@@ -246,7 +247,10 @@ def test_the_registry_is_shown(command: Command) -> None:
         (("score", "missing.npz", "--split", "nowhere"), "nowhere"),
         (("score", "one.csv", "--train", "one.csv", "--validation", "one.csv"), "one.csv: "),
         (("evaluate", "one.csv", "one.csv"), "one.csv, line 1: expected 6 fields"),
-        (("evaluate", "none.npz", "one.csv"), "none.npz: "),
+        (("evaluate", "none.npz", "none.npz"), "none.npz: "),
+        (("evaluate", "none.npz", "one.csv"), "a matrix and a TREC file"),
+        (("metrics", "ndcg", "--convention", "ranx"), "not both"),
+        (("metrics", "--convention", "standard"), "what there is without"),
         (
             ("train", "one.csv", "--factors", "0", "--out", "m.npz"),
             "factors: expected a whole number",
@@ -344,6 +348,35 @@ def test_a_run_against_qrels(command: Command, tmp_path: Path) -> None:
     )  # fmt: skip
     assert status == 0
     assert json.loads(printed)["metrics"]["novelty@2"]["mean"] > 0
+
+
+@pytest.mark.parametrize("convention", ["trec_eval", "sklearn", "torchmetrics", "lenskit"])
+def test_the_default_metrics_fit_every_convention(
+    command: Command, tmp_path: Path, convention: str
+) -> None:
+    (tmp_path / "a.run").write_text(RUN)
+    (tmp_path / "a.qrels").write_text(QRELS)
+    files = (str(tmp_path / "a.run"), str(tmp_path / "a.qrels"))
+    status, printed, said = command("evaluate", *files, "--convention", convention)
+    assert status == 0, said
+    assert "ndcg" in printed
+    assert ("mrr" in printed) == (convention in ("trec_eval", "lenskit"))
+
+
+def test_per_user_values_are_whole(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text(RUN)
+    (tmp_path / "a.qrels").write_text(QRELS)
+    files = (str(tmp_path / "a.run"), str(tmp_path / "a.qrels"))
+    status, printed, _ = command(
+        "evaluate", *files, "-m", "ndcg@2", "--per-user", "--format", "json"
+    )
+    assert status == 0
+    rows = json.loads(printed)
+    assert rows[0] == {"user": "ann", "ndcg@2": 1 / (2 + 1 / math.log2(3))}
+    assert rows[1] == {"user": "bob", "ndcg@2": None}
+    status, printed, _ = command("evaluate", *files, "-m", "fcp@2", "-m", "mrr@2")
+    assert status == 0
+    assert "means over 2 users, 1 left out (nothing relevant)\nfcp@2: over 1 users" in printed
 
 
 def test_what_a_convention_changes(command: Command) -> None:

@@ -83,6 +83,8 @@ def test_linear_formulas_have_an_exact_expectation() -> None:
         ("mine", {"needs": ("users",)}, "there is no input 'users'"),
         ("mine", {"uses": ("ranks",)}, "there is no attribute 'ranks'"),
         ("mine", {"per_user": False}, "only a metric over lists"),
+        ("mine", {"cutoff": "maybe"}, "cutoff 'maybe'; expected"),
+        ("mine", {"over": "users"}, "over is 'users'"),
     ],
 )
 def test_what_cannot_be_registered(name: str, facts: dict[str, Any], says: str) -> None:
@@ -95,6 +97,18 @@ def test_a_formula_of_the_wrong_shape_is_told() -> None:
     se.register_metric("wrong", "one number")(lambda s: 1.0)
     with pytest.raises(InvalidMetricError, match=r"metric wrong@3 returned .* \(\) for \d users"):
         se.evaluate(LISTS, GAINS, "wrong@3")
+
+
+@pytest.mark.parametrize("use", ["hits", "candidates", "total_gain"])
+def test_what_is_not_declared_is_told(use: str) -> None:
+    read = {
+        "hits": lambda s: s.rank_sum,
+        "candidates": lambda s: s.candidates * 1.0,
+        "total_gain": lambda s: s.all_gain,
+    }
+    se.register_metric("forgetful", "reads more than it says")(read[use])
+    with pytest.raises(InvalidMetricError, match=rf"register it with uses=\['{use}'\]"):
+        se.evaluate(LISTS, GAINS, "forgetful@3")
 
 
 def test_entry_points_add_metrics(

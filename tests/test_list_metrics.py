@@ -206,7 +206,10 @@ def test_what_a_metric_needs_is_said(metric: str, option: str) -> None:
         ({"item_vectors": VECTORS[:, 0]}, "expected numbers, items × width"),
         ({"item_vectors": csr_matrix(VECTORS)}, "expected a dense array"),
         ({"item_vectors": pd.DataFrame(VECTORS[:3])}, "no entry for item 3 (6 of 9"),
-        ({"train": np.eye(3)}, "the train matrix is a ndarray"),
+        (
+            {"train": np.eye(3)},
+            "train is a ndarray; expected a scipy sparse matrix, or a Relevance",
+        ),
         ({"train": csr_matrix([[np.nan]])}, "holds nan in row 0, column 0"),
     ],
 )

@@ -133,7 +133,7 @@ def sweep(
     binary: bool,
     cutoffs: Array,
     discounts: Array,
-    shift: int,
+    shift: float,
     exponential: bool,
     table: Array,
     first_hit: Array,

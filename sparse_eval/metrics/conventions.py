@@ -118,11 +118,11 @@ _FACTS = {
     "ideal": "ideal list",
     "no_relevant": "user without relevant items",
     "without_list": "user without a list",
-    "without_list_zero": "user without a list, these metrics",
-    "lists_of_all": "metrics of what is recommended",
+    "without_list_zero": "user without a list counts 0 all the same",
+    "lists_of_all": "metrics of lists (coverage, novelty, …)",
     "stored_zeros": "item stored with a zero",
     "whole_catalogue": "candidates",
-    "ties": "equal scores",
+    "ties": "equal scores (ties= of Rankings and read_run)",
     "uncut": "without cut-off only",
 }
 _WORDS: dict[str, dict[Any, str]] = {
@@ -151,7 +151,7 @@ _WORDS: dict[str, dict[Any, str]] = {
 
 def _words(attribute: str, value: Any) -> str:
     if isinstance(value, tuple):
-        return ", ".join(value) or "none"
+        return ", ".join(value) or "for no metric"
     return _WORDS[attribute][value]
 
 

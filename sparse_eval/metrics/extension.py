@@ -45,7 +45,7 @@ def register_metric(
     Parameters
     ----------
     name : str
-        Letters, digits and underscores, the first a letter.
+        Lower case letters, digits and underscores, the first a letter.
     description, text : str
         What it says and its formula, in a line each.
     over : {"statistics", "lists"}
@@ -55,15 +55,18 @@ def register_metric(
         Whether it returns a float64 array with a value for each user (NaN leaves the user out),
         or one number for all users together, which metrics over lists may.
     options : sequence of Choice or Number
-        Passed to the function by name.
+        From `sparse_eval.metrics`; passed to the function by name.
     cutoff : {"optional", "required", "none"}
-        Whether ``@k`` may, must or must not be given.
+        Whether ``@k`` may, must or must not be given. Where it may be left out, ``k`` is then
+        `sparse_eval.metrics.FULL_LIST`, larger than any list: use ``list_length`` for its length.
     lower, upper : float
         The range of its values.
     needs : sequence of {"train", "item_groups", "item_vectors"}
         Inputs of `evaluate` without which it cannot be computed.
     uses : sequence of {"hits", "candidates", "total_gain"}
-        Attributes of `Statistics` that are made only where they are used.
+        What of `Statistics` is made only where it is used: the ranks of all hits ("hits"), for
+        its methods and ``rank_sum``, ``pairs``, ``largest_gain``; ``candidates``; ``all_gain``
+        ("total_gain").
     linear : bool
         Whether the formula is linear in the statistics, so that applied to their expectations it
         gives its own under a random ranking; otherwise `summary` estimates that.
@@ -84,7 +87,7 @@ def register_metric(
     --------
     >>> import numpy as np
     >>> import sparse_eval as se
-    >>> @se.register_metric("half_hits", "share of users with hits in half of the list")
+    >>> @se.register_metric("half_hits", "whether half of the list are hits", cutoff="required")
     ... def half_hits(s):
     ...     return (s.hits >= s.k / 2).astype(np.float64)
     >>> from scipy.sparse import csr_matrix
@@ -103,6 +106,11 @@ def register_metric(
                 raise InvalidMetricError(
                     f"metric {name!r}: there is no {what} {word!r}; expected {', '.join(known)}"
                 )
+    if over not in ("statistics", "lists") or cutoff not in ("optional", "required", "none"):
+        raise InvalidMetricError(
+            f"metric {name!r}: over is {over!r} and cutoff {cutoff!r}; expected 'statistics' or "
+            "'lists', and 'optional', 'required' or 'none'"
+        )
     if not per_user and over != "lists":
         raise InvalidMetricError(
             f"metric {name!r}: only a metric over lists can be one number for all users"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, InvalidMetricError
 from ..kernels import hits as kernels
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.float64]
     Integers = NDArray[np.int64]
+
+Made = TypeVar("Made")
 
 __all__ = ["FULL_LIST", "Hits", "Statistics"]
 
@@ -63,7 +65,7 @@ class Statistics:
     n_candidates : ndarray of int64 or None
         C, the items that could be recommended; where a metric uses "candidates".
     total_gain : ndarray of float64 or None
-        Σ g over all relevant items of the user; where a metric uses "hits".
+        Σ g over all relevant items of the user; where a metric uses "total_gain".
     all_hits : Hits or None
         Where a metric uses "hits": those of the whole list.
     largest_gain : float
@@ -114,14 +116,12 @@ class Statistics:
     @property
     def candidates(self) -> Integers:
         """`n_candidates`, for a metric that uses them."""
-        assert self.n_candidates is not None, "declare uses=('candidates',)"  # noqa: S101
-        return self.n_candidates
+        return _declared(self.n_candidates, "candidates")
 
     @property
     def all_gain(self) -> Values:
-        """`total_gain`, for a metric that uses "hits"."""
-        assert self.total_gain is not None, "declare uses=('hits',)"  # noqa: S101
-        return self.total_gain
+        """`total_gain`, for a metric that uses it."""
+        return _declared(self.total_gain, "total_gain")
 
     def hits_within(self, ranks: Integers) -> Values:
         """Count the hits down to a rank of each user's own, and down to k."""
@@ -161,10 +161,17 @@ class Statistics:
 
     @property
     def _hits(self) -> Hits:
-        assert self.all_hits is not None, "declare uses=('hits',)"  # noqa: S101
-        return self.all_hits
+        return _declared(self.all_hits, "hits")
 
     def _of_hits(self, kernel: Any, *arguments: Any) -> Values:
         out = np.empty(len(self.hits))
         kernel(*self._hits, *arguments, out)
         return out
+
+
+def _declared(value: Made | None, use: str) -> Made:
+    if value is None:
+        raise InvalidMetricError(
+            f"a metric reads what is only made where it is used; register it with uses=[{use!r}]"
+        )
+    return value

@@ -143,7 +143,8 @@ def evaluate_model(
     Evaluation
         As from `evaluate`, on the lists that the model's own ``recommend`` returns for the
         largest cut-off: its scores, and its order of equal ones (implicit puts the higher id
-        first). A list is shorter where the model has no more unseen items.
+        first). Users without relevant items get no list, so that a convention that counts every
+        list of theirs finds none. A list is shorter where the model has no more unseen items.
 
     Raises
     ------
