@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from .errors import InvalidDataError
-from .matrices import Rankings, Relevance, canonical_csr, place
+from .matrices import Rankings, Relevance, canonical_csr, place, train_csr
 from .metrics.lists import Training
 
 if TYPE_CHECKING:
@@ -105,15 +105,7 @@ def _train_matrix(
                 f"train is a {type(train).__name__}; expected a scipy sparse matrix, or a "
                 "Relevance such as Relevance.from_frame(df)"
             )
-        matrix = canonical_csr(train, "the train matrix", sum_duplicates=True)
-        finite = np.isfinite(matrix.data)
-        if not finite.all():
-            entry = int(np.flatnonzero(~finite)[0])
-            row, column = place(matrix, entry)
-            raise InvalidDataError(
-                f"the train matrix holds {matrix.data[entry]} in row {row}, column {column}; "
-                "expected finite numbers"
-            )
+        matrix = train_csr(train)
         return matrix, items
     parts = (train.gains, train.items, train.indptr)
     matrix = sparse.csr_matrix(parts, shape=train.shape)

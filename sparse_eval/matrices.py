@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .datasets import Interactions
 
-__all__ = ["Rankings", "Relevance", "Ties", "canonical_csr", "check_ties", "place"]
+__all__ = ["Rankings", "Relevance", "Ties", "canonical_csr", "check_ties", "place", "train_csr"]
 
 Ties = Literal["item", "item_descending", "average"]
 _MAX_ITEMS = np.iinfo(np.int32).max
@@ -420,7 +420,7 @@ class Rankings:
         >>> popular.items
         array([1, 2, 2, 0, 2], dtype=int32)
         """
-        matrix = canonical_csr(train, "the train matrix", sum_duplicates=True)
+        matrix = train_csr(train)
         k = min(check_whole("k", k, 1), max(matrix.shape[1], 1))
         rows = np.arange(matrix.shape[0]) if users is None else _integers(users, "users", 1)
         if len(rows) and not (rows.min() >= 0 and rows.max() < matrix.shape[0]):
@@ -722,6 +722,20 @@ def canonical_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
     if csr.data.dtype == np.float16 or csr.data.dtype.itemsize > 8:
         csr = csr.astype(np.float64)
     return csr
+
+
+def train_csr(train: Any) -> Any:
+    """Return training data as `canonical_csr`, its values finite."""
+    matrix = canonical_csr(train, "the train matrix", sum_duplicates=True)
+    finite = np.isfinite(matrix.data)
+    if not finite.all():
+        entry = int(np.flatnonzero(~finite)[0])
+        row, column = place(matrix, entry)
+        raise InvalidDataError(
+            f"the train matrix holds {matrix.data[entry]} in row {row}, column {column}; expected "
+            "finite numbers"
+        )
+    return matrix
 
 
 def _check_parts(csr: Any, name: str) -> None:

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from ..compute import make_plans
 from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
 from ..evaluate import evaluate
-from ..matrices import Rankings, Relevance, canonical_csr, place
+from ..matrices import Rankings, Relevance, train_csr
 from ..metrics import STANDARD, Convention, Metric, convention_named, parse_metrics
 from ..options import check_number, check_whole
 from .factors import check_factors
@@ -225,15 +225,7 @@ def parse_cut_metrics(
 
 
 def _train_matrix(train: Any) -> Any:
-    matrix = canonical_csr(train, "the train matrix", sum_duplicates=True)
-    finite = np.isfinite(matrix.data)
-    if not finite.all():
-        entry = int(np.flatnonzero(~finite)[0])
-        row, column = place(matrix, entry)
-        raise InvalidDataError(
-            f"the train matrix holds {matrix.data[entry]} in row {row}, column {column}; expected "
-            "finite numbers"
-        )
+    matrix = train_csr(train)
     return matrix if isinstance(matrix, sparse.csr_matrix) else sparse.csr_matrix(matrix)
 
 
