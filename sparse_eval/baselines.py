@@ -23,6 +23,7 @@ from .kernels.catalogue import draw_lists, draw_ranks, uniforms
 from .kernels.statistics import NAMES, sum_ideal
 from .matrices import Rankings
 from .metrics import FULL_LIST
+from .metrics.conventions import MOST_SLOTS
 from .metrics.expectation import Chances, ExpectedStatistics
 from .metrics.random_lists import RandomLists
 from .parallel import BLOCK
@@ -151,8 +152,8 @@ class _Block:
         convention, relevance = setting.convention, setting.relevance
         depths = np.minimum(self.lengths if k == FULL_LIST else k, self.n_candidates)
         deepest = max(int(depths.max(initial=1)), int(np.diff(self.indptr).max(initial=0)))
-        if convention.ideal == "slots" and k != FULL_LIST:
-            deepest = max(deepest, k)
+        if convention.ideal == "slots":
+            deepest = max(deepest, min(k, MOST_SLOTS))
         tables = discount_tables(convention, deepest)
         table = np.zeros((len(NAMES), 1, len(depths)))
         n_relevant = np.empty(len(depths), np.int64)

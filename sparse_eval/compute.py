@@ -13,6 +13,7 @@ from .errors import InvalidDataError, InvalidMetricError
 from .kernels.catalogue import count_unseen_candidates
 from .kernels.statistics import NAMES, sum_ideal, sweep, sweep_tied
 from .metrics import Convention, Definition, Hits, Lists, Metric, Statistics
+from .metrics.conventions import MOST_SLOTS
 from .metrics.lists import rows_of
 from .parallel import for_blocks
 
@@ -224,12 +225,10 @@ def _sweep(
         min(longest, MAX_TABLE) if last_positions is None else longest,
         int(np.diff(relevance.indptr).max(initial=0)),
     )
-    if slots:  # the ideal list of a metric that needs it has a cut-off, see `Convention.check`
-        cut = [plans[row].metric.k for row in swept if plans[row].metric.cutoff is not None]
-        deepest = max(deepest, *cut, 1)
-        cutoffs_of_ideal = np.minimum(cutoffs, deepest)
-    else:
-        cutoffs_of_ideal = cutoffs
+    cutoffs_of_ideal = cutoffs
+    if slots:  # no metric that needs the ideal list has a larger cut-off, see `Convention.check`
+        cutoffs_of_ideal = np.minimum(cutoffs, MOST_SLOTS)
+        deepest = max(deepest, int(cutoffs_of_ideal.max()))
     tables = discount_tables(convention, min(int(cutoffs[-1]), deepest))
     gapped = rankings.gapped_positions is not None
     positions = rankings.positions if gapped else np.empty(0, np.int32)

@@ -93,8 +93,11 @@ def test_rectools_fills_every_slot() -> None:
     gains = csr_matrix(([1.0], ([0], [0])), shape=(1, 8))
     ev = se.evaluate(se.Rankings.from_topk([[0, 1, 2]]), gains, "ndcg@3", convention="rectools")
     assert ev["ndcg@3"] == pytest.approx(1 / (1 + d(2) + d(3)))
-    with pytest.raises(InvalidMetricError, match="ndcg needs a cut-off with convention='rectools'"):
-        se.evaluate(LISTS, GAINS, "ndcg", convention="rectools")
+    for metric in ("ndcg", "ndcg@1000000000"):
+        with pytest.raises(InvalidMetricError, match="needs a cut-off of at most 1000000"):
+            se.evaluate(LISTS, GAINS, metric, convention="rectools")
+    mixed = se.evaluate(LISTS, GAINS, ["ndcg@3", "recall", "mrr@5000000"], convention="rectools")
+    assert mixed["ndcg@3"] == se.evaluate(LISTS, GAINS, "ndcg@3", convention="rectools")["ndcg@3"]
 
 
 def test_irspack_ends_the_ideal_list_with_the_list() -> None:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["CONVENTIONS", "STANDARD", "Convention", "convention_named"]
 
 
+#: The longest ideal list that is filled whatever the user has.
+MOST_SLOTS = 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Convention:
     """What is counted how, where libraries differ.
@@ -91,10 +95,10 @@ class Convention:
                 f"{self.library} has no cut-off for {metric.name}; ask for '{metric.name}', or "
                 "leave convention= out"
             )
-        if metric.cutoff is None and self.ideal == "slots" and metric.name in ("ndcg", "idcg"):
+        if self.ideal == "slots" and metric.name in ("ndcg", "idcg") and metric.k > MOST_SLOTS:
             raise InvalidMetricError(
-                f"{metric} needs a cut-off with convention={self.name!r}, whose ideal list has k "
-                "items"
+                f"{metric} needs a cut-off of at most {MOST_SLOTS} with convention={self.name!r}, "
+                "whose ideal list has k items"
             )
 
     def differences(self) -> list[tuple[str, str, str]]:
