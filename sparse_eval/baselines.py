@@ -112,7 +112,7 @@ def _expected_sums(setting: Setting, plans: list[Plan]) -> Sums:
     if not plans:
         return sums
     cutoffs = sorted({plan.metric.k for plan in plans})
-    exponential = any(plan.arguments.get("gain") == "exp" for plan in plans)
+    exponential = any(plan.is_exponential for plan in plans)
     for first in range(0, setting.n_users, BLOCK):
         last = min(first + BLOCK, setting.n_users)
         block = _Block(setting, first, last, exponential)
@@ -184,8 +184,12 @@ def _expected_lists(setting: Setting, plan: Plan, users: Integers) -> float | No
     nobodys = replace(setting, rankings=_no_lists(setting))
     lists = make_lists(nobodys, plan.metric.k, users)
     depths = setting.rankings.lengths[users] if plan.metric.cutoff is None else plan.metric.k
-    value = expected(RandomLists(lists, np.broadcast_to(depths, len(users))), **plan.arguments)
-    return None if value is None else float(value if np.ndim(value) == 0 else mean_of(value))
+    random = RandomLists(lists, np.broadcast_to(depths, len(users)))
+    with np.errstate(divide="ignore", invalid="ignore"):  # users who have seen everything
+        value = expected(random, **plan.arguments)
+    if value is None or np.ndim(value) == 0:
+        return None if value is None else float(value)
+    return mean_of(value[~np.isnan(value)])
 
 
 def _no_lists(setting: Setting) -> Rankings:

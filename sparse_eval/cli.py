@@ -366,11 +366,12 @@ def evaluate(
     from .trec import read_qrels, read_run
 
     rules = convention_named(convention)
-    if _is_matrix(lists) != _is_matrix(validation):
-        raise InvalidDataError(
-            f"{lists} and {validation} are a matrix and a TREC file, whose users and items cannot "
-            "be told to be the same; give two of a kind"
-        )
+    for other in (validation, train):
+        if other is not None and _is_matrix(lists) != _is_matrix(other):
+            raise InvalidDataError(
+                f"{lists} and {other} are a matrix and a TREC file, whose users and items cannot "
+                "be told to be the same; give files of a kind"
+            )
     averaged = rules.ties == "average" and not _is_matrix(lists)
     metric = _fitting(metric, rules, averaged)
     parse_metrics(metric, rules.options)

@@ -59,6 +59,11 @@ class Plan(NamedTuple):
         return self.arguments.get("average") == "micro"
 
     @property
+    def is_exponential(self) -> bool:
+        """Whether it needs the sums of 2^g − 1."""
+        return self.arguments.get("gain") == "exp" or "exp" in self.definition.uses
+
+    @property
     def per_user(self) -> bool:
         """Whether there is a value for each user."""
         return self.definition.per_user and not self.is_micro
@@ -139,13 +144,19 @@ class Sums(NamedTuple):
 
     def put(self, row: int, first: int, last: int, value: Any, name: object) -> None:
         """Store what the formula of a metric, `name`, returned for the users of a block."""
+        pair = isinstance(value, tuple)
         size = last - first
-        if np.shape(value[0] if isinstance(value, tuple) else value) != (size,):
+        if pair and len(value) == 2:
+            fits = _fits(value[0], (size,)) and (_fits(value[1], ()) or _fits(value[1], (size,)))
+        else:
+            fits = not pair and row not in self.denominators and _fits(value, (size,))
+        if not fits:
             raise InvalidMetricError(
-                f"the formula of metric {name} returned an array of shape {np.shape(value)} for "
-                f"{size} users; expected one value for each"
+                f"the formula of metric {name} returned {_described(value)} for {size} users; "
+                "expected a real number for each, or a pair of numerators and denominators, which "
+                "average=micro needs"
             )
-        if not isinstance(value, tuple):
+        if not pair:
             self.columns[row, first:last] = value
         elif row in self.denominators:
             self.columns[row, first:last], self.denominators[row][first:last] = value
@@ -159,10 +170,27 @@ class Sums(NamedTuple):
         for nobody.
         """
         values = self.columns[row, users]
-        if row in self.denominators:
-            total = math.fsum(self.denominators[row][users])
-            return math.fsum(values) / total if total else 0.0
+        if row in self.denominators and len(values):
+            denominators = self.denominators[row][users]
+            try:
+                return math.fsum(values) / (math.fsum(denominators) or 1.0)
+            except OverflowError:  # of numbers near the largest float
+                return mean_of(values) / (mean_of(denominators) or 1.0)
         return mean_of(values)
+
+
+def _fits(value: Any, shape: tuple[int, ...]) -> bool:
+    return isinstance(value, np.ndarray | np.number | int | float) and (
+        np.shape(value) == shape and np.asarray(value).dtype.kind in "fiub"
+    )
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} of shape {value.shape}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_described, value)) + ")"
+    return f"a {type(value).__name__}"
 
 
 def mean_of(values: Values) -> float:
@@ -216,7 +244,7 @@ def _sweep(
     n_users = setting.n_users
     cutoffs = np.array(sorted({plans[row].metric.k for row in swept}), np.int64)
     uses = {use for row in swept for use in plans[row].definition.uses}
-    exponential = any(plans[row].arguments.get("gain") == "exp" for row in swept)
+    exponential = any(plans[row].is_exponential for row in swept)
     slots, ideal_length = convention.ideal == "slots", convention.ideal == "length"
     last_positions = rankings.last_positions
     longest = int(rankings.lengths.max(initial=0))
@@ -277,17 +305,14 @@ def _sweep(
             sweep_tied(*tied, cutoffs, tables[0], exponential, table)
         _check_finite(table, first)
         known = facts.of_block(first, last, n_relevant[mine], hits) if uses else {}
-        at = {
-            int(k): Statistics(
-                int(k),
-                n_relevant[mine],
-                first_hit,
-                lengths,
-                *table[:, cut],
-                **known,
-            )
-            for cut, k in enumerate(cutoffs)
-        }
+        lengths = lengths.view()
+        lengths.flags.writeable = False  # it is the caller's, and formulas may be anybody's
+        at = {}
+        for cut, k in enumerate(cutoffs.tolist()):
+            named = dict(zip(NAMES, table[:, cut], strict=True))
+            raised = (named.pop("dcg_exp"), named.pop("idcg_exp"))
+            known["raised_sums"] = raised if exponential else None
+            at[k] = Statistics(k, n_relevant[mine], first_hit, lengths, **named, **known)
         nothing_relevant = first + np.flatnonzero(n_relevant[mine] == 0)
         with np.errstate(divide="ignore", invalid="ignore"):  # of whom it makes 0/0
             for row, metric, formula, arguments in formulas:
@@ -303,8 +328,10 @@ def _sweep(
 def _ratio(numerator: Values, denominator: Any) -> Values:
     """Divide; nothing out of nothing is 0."""
     ratio: Values = numerator / denominator
-    if not isinstance(denominator, int):
+    if isinstance(denominator, np.ndarray):
         ratio[denominator == 0] = 0.0
+    elif denominator == 0:
+        ratio[:] = 0.0
     return ratio
 
 
@@ -332,7 +359,8 @@ class _Facts:
         if "hits" in self.uses:
             known |= {"all_hits": hits, "largest_gain": self.largest_gain}
         if "total_gain" in self.uses:
-            known["total_gain"] = self._total_gain(first, last, n_relevant)
+            total = known["total_gain"] = self._total_gain(first, last, n_relevant)
+            _check_sums(total * self.setting.context.n_items, first, "g · rank")
         if "candidates" in self.uses:
             candidates = known["n_candidates"] = count_candidates(self.setting, first, last)
             self._check_candidates(candidates, first, last, n_relevant, hits)
@@ -374,7 +402,7 @@ def count_candidates(setting: Setting, first: int, last: int) -> Integers:
     rankings, relevance = setting.rankings, setting.relevance
     count_unseen_candidates(
         training.indptr[bounds], training.items, relevance.indptr[bounds], relevance.items,
-        relevance.gains, rankings.indptr[bounds], rankings.items, context.n_items, counts,
+        setting.hit_gains[0], rankings.indptr[bounds], rankings.items, context.n_items, counts,
     )  # fmt: skip
     return counts
 
@@ -414,7 +442,12 @@ def collect_hits(setting: Setting, k: int) -> Hits:
 def value_of_lists(setting: Setting, plan: Plan, users: Integers) -> float:
     """Return a metric that has one number for all `users` together; NaN if it is not defined."""
     lists = make_lists(setting, plan.metric.k, users)
-    return float(plan.definition.formula(lists, **plan.arguments))
+    value = plan.definition.formula(lists, **plan.arguments)
+    if not _fits(value, ()):
+        raise InvalidMetricError(
+            f"the formula of metric {plan.metric} returned {_described(value)}; expected one number"
+        )
+    return float(value)
 
 
 def make_lists(setting: Setting, k: int, users: Integers) -> Lists:
@@ -458,14 +491,17 @@ def make_lists(setting: Setting, k: int, users: Integers) -> Lists:
 def _check_finite(table: Values, first_user: int) -> None:
     # At the last cut-off these three bound every other statistic of gains.
     for name in ("gain", "idcg", "idcg_exp"):
-        sums = table[NAMES.index(name), -1]
-        if not np.isfinite(sums).all():
-            user = first_user + int(np.flatnonzero(~np.isfinite(sums))[0])
-            gain = "2^g − 1" if name == "idcg_exp" else "g"
-            raise InvalidDataError(
-                f"row {user} of the validation matrix: the gains are so large that the sum "
-                f"of {gain} is not finite; scale them down or use gain=binary"
-            )
+        gain = "2^g − 1" if name == "idcg_exp" else "g"
+        _check_sums(table[NAMES.index(name), -1], first_user, gain)
+
+
+def _check_sums(sums: Values, first_user: int, of: str) -> None:
+    if not np.isfinite(sums).all():
+        user = first_user + int(np.flatnonzero(~np.isfinite(sums))[0])
+        raise InvalidDataError(
+            f"row {user} of the validation matrix: the gains are so large that the sum of {of} is "
+            "not finite; scale them down or use gain=binary"
+        )
 
 
 def discount_tables(convention: Convention, deepest: int) -> tuple[Values, Values]:

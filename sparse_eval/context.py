@@ -62,10 +62,13 @@ class Context:
         )
         matrix = None
         if train is not None:
-            matrix, labels = _train_matrix(train, relevance.users, labels)
+            matrix, labels = _train_matrix(train, relevance.users, labels, n_items)
             n_items = max(n_items, matrix.shape[1])
-        groups = None if item_groups is None else _groups(item_groups, n_items, labels)
-        vectors = None if item_vectors is None else _vectors(item_vectors, n_items, labels)
+        groups = vectors = None
+        if item_groups is not None:
+            groups, labels = _groups(item_groups, n_items, labels)
+        if item_vectors is not None:
+            vectors, labels = _vectors(item_vectors, n_items, labels)
         for given in (groups, vectors):  # they may know more items than anyone was shown
             n_items = n_items if given is None else max(n_items, given.shape[0])
         for name, given in (("item_groups", groups), ("item_vectors", vectors)):
@@ -92,11 +95,14 @@ def _training(matrix: Any, n_users: int, n_items: int) -> Training:
         indptr = np.concatenate((indptr, np.full(missing, indptr[-1])))
     interacted = matrix.data != 0
     items = np.ascontiguousarray(matrix.indices, np.int32)
+    if np.shares_memory(items, matrix.indices):
+        items = items.view()
+        items.flags.writeable = False  # it is the caller's, and formulas may be anybody's
     return Training(indptr, items, None if interacted.all() else interacted, n_items)
 
 
 def _train_matrix(
-    train: Any, users: pd.Index[Any] | None, items: pd.Index[Any] | None
+    train: Any, users: pd.Index[Any] | None, items: pd.Index[Any] | None, n_items: int
 ) -> tuple[Any, pd.Index[Any] | None]:
     """Return the training data as a CSR in the numbering of the evaluation, and its items."""
     if not isinstance(train, Relevance):
@@ -109,8 +115,8 @@ def _train_matrix(
         return matrix, items
     parts = (train.gains, train.items, train.indptr)
     matrix = sparse.csr_matrix(parts, shape=train.shape)
-    rows, _ = _places(train.users, users, train.shape[0])
-    columns, items = _places(train.items_index, items, train.shape[1])
+    rows, _ = _places(train.users, users, 0)
+    columns, items = _places(train.items_index, items, n_items)
     entries = matrix.tocoo()
     if rows is None and columns is None:
         return matrix, items
@@ -124,7 +130,10 @@ def _train_matrix(
 def _places(
     ours: pd.Index[Any] | None, theirs: pd.Index[Any] | None, n: int
 ) -> tuple[NDArray[np.int64] | None, pd.Index[Any] | None]:
-    """Say where labels stand among the evaluation's, those it lacks behind; and all of them."""
+    """Say where labels stand among the evaluation's, and what all the labels are.
+
+    Those that the evaluation lacks come behind its own, and behind the `n` columns there are.
+    """
     if ours is None or theirs is None:
         return None, theirs
     known = theirs.get_indexer(ours)
@@ -135,59 +144,74 @@ def _places(
             f"validation data ({theirs.tolist()[0]!r}, …, {theirs.dtype}); give both the same ids, "
             "of one type"
         )
-    known[lacking] = len(theirs) + np.arange(lacking.sum())
-    return known.astype(np.int64), theirs.append(ours[lacking])
+    known[lacking] = max(len(theirs), n) + np.arange(lacking.sum())
+    return known.astype(np.int64), theirs.append(ours[lacking]) if n <= len(theirs) else theirs
 
 
-def _groups(groups: Any, n_items: int, labels: pd.Index[Any] | None) -> Any:
+def _groups(
+    groups: Any, n_items: int, labels: pd.Index[Any] | None
+) -> tuple[Any, pd.Index[Any] | None]:
     """Return each item's shares of the groups, from one label an item or a matrix of weights."""
     if sparse.issparse(groups):
         weights = canonical_csr(groups, "item_groups", sum_duplicates=True).astype(np.float64)
-    elif np.ndim(groups) == 2 and not hasattr(groups, "columns"):
-        table = np.asarray(groups)
-        if table.dtype.kind not in "biuf":
-            raise InvalidDataError(
-                f"item_groups is an array of {table.dtype}; expected one group for each item, or "
-                "items × groups of weights"
-            )
-        weights = sparse.csr_matrix(table.astype(np.float64))
     else:
-        weights = _one_group_each(_by_item(groups, "item_groups", n_items, labels))
+        values, labels = _by_item(groups, "item_groups", n_items, labels)
+        if values.ndim > 1:
+            if values.ndim > 2 or values.dtype.kind not in "biuf":
+                raise InvalidDataError(
+                    f"item_groups is an array of {values.dtype} with shape {values.shape}; "
+                    "expected one group for each item, or items × groups of weights"
+                )
+            weights = sparse.csr_matrix(values.astype(np.float64))
+        else:
+            weights = _one_group_each(values)
     bad = ~(np.isfinite(weights.data) & (weights.data >= 0))
     if bad.any():
         row, column = place(weights, int(np.flatnonzero(bad)[0]))
         raise InvalidDataError(
-            f"item_groups gives item {row} the weight {weights.data[bad][0]} in group {column}; "
-            "expected finite weights of at least 0"
+            f"item_groups gives item {_label(row, labels)} the weight {weights.data[bad][0]} in "
+            f"group {column}; expected finite weights of at least 0"
         )
-    totals = np.asarray(weights.sum(axis=1)).ravel()
-    if (totals == 0).any():
-        item = int(np.flatnonzero(totals == 0)[0])
+    largest = np.asarray(weights.max(axis=1).todense()).ravel() if weights.shape[1] else None
+    if largest is None or (largest == 0).any():
+        item = 0 if largest is None else int(np.flatnonzero(largest == 0)[0])
         raise InvalidDataError(
             f"item_groups puts item {_label(item, labels)} into no group; give every item one, "
             "such as 'unknown'"
         )
-    return sparse.csr_matrix(sparse.diags(1.0 / totals) @ weights)
+    # Scaled first, so that the sums are finite.
+    owners = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    scaled = weights.data / largest[owners]
+    totals = np.bincount(owners, scaled, weights.shape[0])
+    parts = (scaled / totals[owners], weights.indices, weights.indptr)
+    return sparse.csr_matrix(parts, shape=weights.shape), labels
 
 
-def _one_group_each(values: Any) -> Any:
+def _one_group_each(values: NDArray[Any]) -> Any:
     import pandas as pd
 
-    codes, _ = pd.factorize(values, use_na_sentinel=True)
-    ones = np.ones(len(codes))
+    try:
+        codes, _ = pd.factorize(values, use_na_sentinel=True)
+    except TypeError:
+        raise InvalidDataError(
+            "item_groups holds groups that cannot be hashed; expected one text or number for each "
+            "item, or items × groups of weights"
+        ) from None
     held = codes >= 0  # the others are found to be in no group
     return sparse.csr_matrix(
-        (ones[held], (np.flatnonzero(held), codes[held])),
+        (np.ones(int(held.sum())), (np.flatnonzero(held), codes[held])),
         shape=(len(codes), int(codes.max(initial=-1)) + 1),
     )
 
 
-def _vectors(vectors: Any, n_items: int, labels: pd.Index[Any] | None) -> NDArray[np.float64]:
+def _vectors(
+    vectors: Any, n_items: int, labels: pd.Index[Any] | None
+) -> tuple[NDArray[np.float64], pd.Index[Any] | None]:
     if sparse.issparse(vectors):
         raise InvalidDataError(
             "item_vectors is a sparse matrix; expected a dense array, items × width: .toarray()"
         )
-    table = np.asarray(_by_item(vectors, "item_vectors", n_items, labels))
+    table, labels = _by_item(vectors, "item_vectors", n_items, labels)
     if table.ndim != 2 or table.dtype.kind not in "biuf":
         raise InvalidDataError(
             f"item_vectors is an array of {table.dtype} with shape {table.shape}; expected "
@@ -206,38 +230,62 @@ def _vectors(vectors: Any, n_items: int, labels: pd.Index[Any] | None) -> NDArra
     lengths = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
     directions: NDArray[np.float64] = np.zeros_like(table)
     np.divide(scaled, lengths, out=directions, where=lengths > 0)
-    return directions
+    return directions, labels
 
 
-def _by_item(values: Any, name: str, n_items: int, labels: pd.Index[Any] | None) -> Any:
-    """Put what is keyed by items (a mapping, Series or frame) into their order."""
+def _by_item(
+    values: Any, name: str, n_items: int, labels: pd.Index[Any] | None
+) -> tuple[NDArray[Any], pd.Index[Any] | None]:
+    """Return what is given for each item in their order, and the labels of all items."""
+    import pandas as pd
+
     if isinstance(values, Mapping):
-        import pandas as pd
-
-        values = pd.Series(values, dtype=object)
-    if not hasattr(values, "reindex"):
+        values = pd.Series(list(values.values()), index=pd.Index(list(values)), dtype=object)
+    if isinstance(values, pd.Series | pd.DataFrame):
+        keyed, labels = _in_order(values, name, n_items, labels)
+        return keyed.to_numpy(), labels
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidDataError(f"{name} is a masked array; expected a plain one, see .filled()")
+    if isinstance(values, np.ndarray) and values.dtype != object and values.ndim:
+        return values, labels
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        raise InvalidDataError(
+            f"{name} is a {type(values).__name__}; expected one entry for each item, in order or "
+            "keyed by item"
+        )
+    rows = list(values)
+    if rows and all(isinstance(row, list | tuple | np.ndarray) for row in rows):
         try:
-            return np.asarray(values) if np.ndim(values) else list(values)
+            table = np.array(rows, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InvalidDataError(
-                f"{name} is a {type(values).__name__}; expected one entry for each item, in order "
-                "or keyed by item"
-            ) from None
+            table = np.empty(0)
+        if table.ndim == 2:
+            return table, labels
+    column = np.empty(len(rows), object)  # np.asarray would make 1 and "1" the same text
+    column[:] = rows
+    return column, labels
+
+
+def _in_order(
+    values: Any, name: str, n_items: int, labels: pd.Index[Any] | None
+) -> tuple[Any, pd.Index[Any] | None]:
+    """Put a Series or frame that is keyed by items into the order of the items."""
     import pandas as pd
 
     if values.index.has_duplicates:
         twice = values.index[values.index.duplicated()].tolist()[0]
         raise InvalidDataError(f"{name} names item {twice!r} twice; give each item one entry")
-    wanted = pd.RangeIndex(n_items) if labels is None else labels
-    if labels is None and len(values) and pd.api.types.is_integer_dtype(values.index):
-        wanted = pd.RangeIndex(max(n_items, int(values.index.max()) + 1))
+    if labels is None:
+        wanted: pd.Index[Any] = pd.RangeIndex(max(n_items, len(values)))
+    else:  # items that nobody was shown are part of the catalogue too
+        wanted = labels.append(values.index[~values.index.isin(labels)])
     lacking = ~wanted.isin(values.index)
     if lacking.any():
         raise InvalidDataError(
             f"{name} has no entry for item {wanted[lacking].tolist()[0]!r} ({int(lacking.sum())} "
             f"of {len(wanted)} items lack one); give every item of the catalogue one"
         )
-    return values.reindex(wanted).to_numpy()
+    return values.reindex(wanted), None if labels is None else wanted
 
 
 def _not_covered(name: str, n: int, n_items: int) -> InvalidDataError:

@@ -98,7 +98,7 @@ def evaluate(
     given = frozenset(name for name, value in inputs.items() if value is not None)
     plans = make_plans(asked, rules, given)
     missing = rules.no_relevant if no_relevant is None else no_relevant
-    if missing not in ("exclude", "zero", "judged"):
+    if not isinstance(missing, str) or missing not in ("exclude", "zero", "judged"):
         raise InvalidDataError(
             f"no_relevant is {no_relevant!r}; expected 'exclude', 'zero' or 'judged'"
         )
@@ -125,4 +125,10 @@ def evaluate(
         for row, plan in enumerate(plans):
             if plan.definition.over == "statistics":
                 sums.columns[row, n_relevant == 0] = 0.0
-    return Evaluation.of(setting, tuple(plans), sums, n_relevant, missing)
+    evaluation = Evaluation.of(setting, tuple(plans), sums, n_relevant, missing)
+    if evaluation.n_users == 0:
+        raise InvalidDataError(
+            f"nobody counts with convention={rules.name!r}: no user has both a relevant item and "
+            "a list"
+        )
+    return evaluation

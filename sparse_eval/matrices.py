@@ -881,6 +881,9 @@ def _frame_values(
     given = column_of(df, column)
     if given.dtype.kind not in "biuf":
         raise InvalidDataError(f"column {column!r} holds {given.dtype}; expected numbers")
+    if not whole and given.dtype.kind in "iu":
+        kind = np.uint64 if given.dtype.kind == "u" else np.int64
+        _check_whole_scores(given.dropna().to_numpy(kind))
     values: NDArray[np.float64] = given.to_numpy(np.float64, na_value=np.nan)
     valid = np.isfinite(values)
     if whole:
@@ -960,6 +963,17 @@ def _check_ranks_once(rows: NDArray[Any], ranks: NDArray[np.float64], users: pd.
         )
 
 
+def _check_whole_scores(scores: NDArray[Any]) -> None:
+    """Refuse whole numbers of which float64 would make others, and with it ties."""
+    if scores.dtype.kind in "iu" and scores.dtype.itemsize == 8 and scores.size:
+        for score in (scores.min(), scores.max()):
+            if abs(int(score)) > 2**53:
+                raise InvalidDataError(
+                    f"scores hold {score}, a whole number beyond 2^53, which float64 cannot tell "
+                    "from its neighbours; give ranks, or scores as floats"
+                )
+
+
 def _refuse_mask(values: object, name: str) -> None:
     if isinstance(values, np.ma.MaskedArray):  # np.asarray would uncover what it hides
         raise InvalidDataError(f"{name} is a masked array; expected a plain one, see .filled()")
@@ -1017,6 +1031,8 @@ class _ScoreRows:
                     "expected a users × items array of numbers"
                 )
             self.all_items = np.arange(self.matrix.shape[1], dtype=np.int32)
+        stored = self.matrix.data if sparse.issparse(self.matrix) else self.matrix
+        _check_whole_scores(stored)
         self.shape: tuple[int, int] = self.matrix.shape
 
     def __call__(self, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

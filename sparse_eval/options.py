@@ -33,6 +33,7 @@ def check_number(name: str, value: Any, least: float, *, open_end: bool = False)
     if (
         not number
         or isinstance(value, bool)
+        or (isinstance(value, int) and value.bit_length() > 1000)  # too large for a float
         or not math.isfinite(value)
         or value < least
         or (open_end and value == least)

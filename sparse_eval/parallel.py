@@ -74,7 +74,7 @@ def for_blocks(
 
 
 def _share(total: int, n_threads: int) -> int:
-    size = min(-(-total // n_threads) or 1, BLOCK)
+    size = min(max(-(-total // n_threads), 1000), BLOCK)
     # Columns a multiple of 4096 bytes apart fall on the same cache lines: the sweep was a third
     # slower.
     return size + 8 if size % 512 == 0 else size

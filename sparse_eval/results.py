@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation"]
 
+#: A precision–recall curve has no more ranks.
+MOST_RANKS = 10_000_000
+
 #: Version of what `Evaluation.to_json` writes.
 SCHEMA = 1
 
@@ -275,7 +278,7 @@ class Evaluation:
         new   mrr@2   1.00        1
         old   mrr@2   0.25        2
         """
-        check_whole("bands", bands, 1)
+        check_whole("bands", bands, 1, 1000)
         if isinstance(groups, str) and groups == "popularity":
             return self._by_popularity(bands)
         counted = self._counted()
@@ -364,12 +367,16 @@ class Evaluation:
         3      0.666667     1.0
         """
         if k is not None:
-            check_whole("k", k, 1)
+            check_whole("k", k, 1, MOST_RANKS)
         if self.rankings.last_positions is not None:
             raise InvalidDataError(
                 'lists with ties="average" have no certain positions; use ties="item"'
             )
         longest = max(int(self.rankings.lengths.max(initial=0)), 1)
+        if k is None and longest > MOST_RANKS:
+            raise InvalidDataError(
+                f"a list reaches position {longest}; give k, of at most {MOST_RANKS}"
+            )
         depth = longest if k is None else k
         hits = collect_hits(self.setting, depth)
         return PrecisionRecall.of(depth, hits, self.n_relevant, np.flatnonzero(self._counted()))
@@ -419,7 +426,7 @@ class Evaluation:
         gain_of = dict(
             zip(
                 self.relevance.items[theirs].tolist(),
-                self.relevance.gains[theirs].tolist(),
+                self.setting.hit_gains[0][theirs].tolist(),
                 strict=True,
             )
         )

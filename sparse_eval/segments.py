@@ -30,20 +30,28 @@ def by_label(groups: Any, n_users: int, users: pd.Index[Any] | None, counted: An
     import pandas as pd
 
     if isinstance(groups, Mapping):
-        groups = pd.Series(groups, dtype=object)
+        groups = pd.Series(list(groups.values()), index=pd.Index(list(groups)), dtype=object)
     if isinstance(groups, pd.Series):
         if groups.index.has_duplicates:
             twice = groups.index[groups.index.duplicated()].tolist()[0]
             raise InvalidDataError(f"groups name user {twice!r} twice; give each user one group")
         values = groups.reindex(pd.RangeIndex(n_users) if users is None else users)
     else:
-        values = pd.Series(list(groups) if np.ndim(groups) else [], dtype=object)
-        if len(values) != n_users:
+        listed = list(groups) if hasattr(groups, "__len__") else []
+        if len(listed) != n_users or isinstance(groups, np.ma.MaskedArray):
             raise InvalidDataError(
-                f"groups have {len(values)} entries for {n_users} users; give one for each, or "
-                "key them by user"
+                f"groups have {len(listed)} plain entries for {n_users} users; give one for each, "
+                "or key them by user"
             )
-    codes, names = pd.factorize(values, sort=False, use_na_sentinel=True)
+        column = np.empty(n_users, object)
+        column[:] = listed
+        values = pd.Series(column)
+    try:
+        codes, names = pd.factorize(values, sort=False, use_na_sentinel=True)
+    except (TypeError, ValueError):
+        raise InvalidDataError(
+            "groups hold labels that cannot be hashed; expected one text or number for each user"
+        ) from None
     lacking = (codes < 0) & counted
     if lacking.any():
         row = int(np.flatnonzero(lacking)[0])
@@ -52,14 +60,15 @@ def by_label(groups: Any, n_users: int, users: pd.Index[Any] | None, counted: An
             f"user {user!r} has no group ({int(lacking.sum())} evaluated users lack one); give "
             "each one, such as 'unknown'"
         )
+    labels = list(names)
     try:
-        order = np.argsort(np.asarray(names))
+        order = sorted(range(len(labels)), key=labels.__getitem__)
     except TypeError:  # labels of several types: in the order they come
-        order = np.arange(len(names))
+        order = list(range(len(labels)))
     place = np.empty(len(names) + 1, np.int64)
     place[order] = np.arange(len(names))
     place[-1] = -1
-    return Segments([names[i] for i in order], place[codes])
+    return Segments([labels[i] for i in order], place[codes])
 
 
 def by_activity(counts: Integers, counted: Any, n_bands: int) -> Segments:

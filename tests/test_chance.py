@@ -92,6 +92,28 @@ def test_users_who_count_zero_do_so_at_random_too(names: str) -> None:
     assert (zero["n_users"] == 3 - (left_out["n_users"].max() - left_out["n_users"])).all()
 
 
+def test_shown_items_are_candidates_where_they_are_hits() -> None:
+    shown = csr_matrix((np.array([1.0, 0, 0, 0]), ([0] * 4, [0, 1, 2, 3])), shape=(1, 6))
+    seen = csr_matrix(([1.0, 1.0], ([0, 0], [1, 2])), shape=(1, 6))
+    ev = se.evaluate(
+        se.Rankings.from_topk([[0, 4]]), shown, ["precision@2", "jaccard@2"],
+        train=seen, convention="mind-notebook",
+    )  # fmt: skip
+    summary = ev.summary()
+    assert summary.loc["precision@2", "random"] == pytest.approx(4 / 6)
+    assert summary.loc["jaccard@2", "random"] > 0
+    assert ev.explain(0)["cumulative"].iloc[1] == 1.0
+
+
+def test_who_has_seen_everything_is_left_out_of_the_expectation() -> None:
+    lists = se.Rankings.from_topk([[0, 1], [1, 2]], shape=(2, 4))
+    train = csr_matrix([[1, 1, 1, 1], [1, 0, 0, 0]])
+    names = ["popularity@2", "novelty@2", "diversity@2"]
+    summary = se.evaluate(lists, csr_matrix(np.eye(2, 4)), names, train=train).summary()
+    assert summary.loc["popularity@2", "random"] == pytest.approx(1.0)
+    assert summary["random"].notna().all()
+
+
 def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is() -> None:
     lists, gains, train, _ = many_users()
     before = dict(REGISTRY)

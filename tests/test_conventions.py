@@ -123,6 +123,12 @@ def test_trec_eval_counts_users_judged_but_without_anything_relevant() -> None:
         se.evaluate(LISTS, GAINS, "mrr@3", convention="trec_eval")
 
 
+def test_somebody_has_to_count() -> None:
+    nobody = (se.Rankings.from_topk([[-1], [0]]), csr_matrix([[1, 0], [0, 0]]))
+    with pytest.raises(se.SparseEvalError, match="nobody counts with convention='trec_eval'"):
+        se.evaluate(*nobody, "ndcg@2", convention="trec_eval")
+
+
 def test_the_notebook_takes_stored_zeros_for_hits() -> None:
     shown = csr_matrix(([1.0, 0.0, 0.0], ([0] * 3, [2, 0, 1])), shape=(2, 8))
     lists = se.Rankings.from_topk([[0, 1, 2], [-1] * 3], shape=(2, 8))

@@ -194,6 +194,8 @@ def test_gains_too_large_to_sum() -> None:
     for gains, metric in ((large, "ndcg(gain=exp)@2"), (huge, "ndcg@2"), (huge, "cg@2")):
         with pytest.raises(InvalidDataError, match="row 1 of the validation matrix: the gains"):
             se.evaluate(lists, gains, metric)
+    with pytest.raises(InvalidDataError, match="row 1 of the validation matrix: the gains"):
+        se.evaluate(lists, csr_matrix([[1.0, 1, 1], [1e308, 1, 1]]), "percentile_rank")
     assert se.evaluate(lists, large, "ndcg(gain=binary)@2")["ndcg(gain=binary)@2"] == 1.0
 
 

@@ -85,6 +85,12 @@ def test_linear_formulas_have_an_exact_expectation() -> None:
         ("mine", {"per_user": False}, "only a metric over lists"),
         ("mine", {"cutoff": "maybe"}, "cutoff 'maybe'; expected"),
         ("mine", {"over": "users"}, "over is 'users'"),
+        ("mine", {"options": ("x",)}, "neither a Choice nor a Number"),
+        ("mine", {"options": [Choice("x", (), "nothing")]}, "has no values"),
+        ("mine", {"options": [Choice("x", ("B",), "upper case")]}, "'B' cannot be written"),
+        ("mine", {"options": [Choice("x", (1,), "a number")]}, "1 cannot be written"),
+        ("mine", {"options": [Number("x", "7", 0, 1, "too large")]}, "option 'x' is '7'"),
+        ("mine", {"options": [Number("x", "1", 0, 2, "twice")] * 2}, "has an option twice"),
     ],
 )
 def test_what_cannot_be_registered(name: str, facts: dict[str, Any], says: str) -> None:
@@ -93,18 +99,78 @@ def test_what_cannot_be_registered(name: str, facts: dict[str, Any], says: str) 
     assert says in str(error.value)
 
 
-def test_a_formula_of_the_wrong_shape_is_told() -> None:
-    se.register_metric("wrong", "one number")(lambda s: 1.0)
-    with pytest.raises(InvalidMetricError, match=r"metric wrong@3 returned .* \(\) for \d users"):
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda s: 1.0,
+        lambda s: s.hits[:-1],
+        lambda s: s.hits[:, None],
+        lambda s: s.hits.tolist(),
+        lambda s: s.hits + 1j,
+        lambda s: (s.hits,),
+        lambda s: (s.hits, None),
+        lambda s: (s.hits, s.hits[:-1]),
+        lambda s: (),
+        lambda s: None,
+    ],
+)
+def test_a_formula_of_the_wrong_kind_is_told(wrong: Any) -> None:
+    se.register_metric("wrong", "no number for each")(wrong)
+    with pytest.raises(InvalidMetricError, match="formula of metric wrong@3 returned .* 2 users"):
+        se.evaluate(LISTS, GAINS, "wrong@3", num_threads=1)
+
+
+@pytest.mark.parametrize("wrong", [np.ones(2), None, "1", (1.0, 2.0)])
+def test_one_number_that_is_none_is_told(wrong: Any) -> None:
+    se.register_metric("wrong", "no number", over="lists", per_user=False)(lambda lists: wrong)
+    with pytest.raises(InvalidMetricError, match="expected one number"):
         se.evaluate(LISTS, GAINS, "wrong@3")
 
 
-@pytest.mark.parametrize("use", ["hits", "candidates", "total_gain"])
+def test_a_micro_average_needs_a_pair() -> None:
+    average = Choice("average", ("macro", "micro"), "how")
+    se.register_metric("single", "no pair", options=[average])(lambda s, average: s.hits)
+    assert se.evaluate(LISTS, GAINS, "single@3")["single@3"] == 1.5
+    with pytest.raises(InvalidMetricError, match="which average=micro needs"):
+        se.evaluate(LISTS, GAINS, "single(average=micro)@3")
+    se.register_metric("double", "a pair", options=[average])(lambda s, average: (s.hits, 0))
+    assert se.evaluate(LISTS, GAINS, "double@3").mean() == {"double@3": 0.0}
+
+
+def test_formulas_cannot_change_what_was_given() -> None:
+    def spoil(s: Statistics) -> np.ndarray:
+        s.lengths[:] = 0
+        return s.hits
+
+    def spoil_train(lists: Lists) -> np.ndarray:
+        assert lists.training is not None
+        lists.training.items[:] = 0
+        return lists.lengths * 1.0
+
+    se.register_metric("spoiling", "changes lengths")(spoil)
+    se.register_metric("spoiling_train", "changes train", over="lists")(spoil_train)
+    train = csr_matrix(np.eye(2, 5))
+    for name in ("spoiling", "spoiling_train"):
+        with pytest.raises(ValueError, match="read-only"):
+            se.evaluate(LISTS, GAINS, name, train=train)
+    assert LISTS.lengths.tolist() == [3, 3]
+    assert train.indices.tolist() == [0, 1]
+
+
+def test_sums_of_exponential_gains_are_made_where_they_are_used() -> None:
+    se.register_metric("raised", "ndcg of 2^g − 1", uses=["exp"])(lambda s: s.dcg_exp / s.idcg_exp)
+    found = se.evaluate(LISTS, GAINS, "raised@3").values("raised@3")
+    expected = se.evaluate(LISTS, GAINS, "ndcg(gain=exp)@3").values("ndcg(gain=exp)@3")
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("use", ["hits", "candidates", "total_gain", "exp"])
 def test_what_is_not_declared_is_told(use: str) -> None:
     read = {
         "hits": lambda s: s.rank_sum,
         "candidates": lambda s: s.candidates * 1.0,
         "total_gain": lambda s: s.all_gain,
+        "exp": lambda s: s.dcg_exp,
     }
     se.register_metric("forgetful", "reads more than it says")(read[use])
     with pytest.raises(InvalidMetricError, match=rf"register it with uses=\['{use}'\]"):
@@ -120,11 +186,17 @@ def test_entry_points_add_metrics(
         "def theirs(s):\n"
         "    return s.hits * 3\n"
     )
-    (tmp_path / "their_broken.py").write_text("1 / 0\n")
+    (tmp_path / "their_broken.py").write_text(
+        "import sparse_eval as se\n"
+        "se.register_metric('halfway', 'registered before it fails')(lambda s: s.hits)\n"
+        "1 / 0\n"
+    )
+    (tmp_path / "their_exit.py").write_text("raise SystemExit(3)\n")
     monkeypatch.syspath_prepend(tmp_path)
     points = [
         EntryPoint("broken", "their_broken", registry.ENTRY_POINTS),
         EntryPoint("missing", "their_missing", registry.ENTRY_POINTS),
+        EntryPoint("exit", "their_exit", registry.ENTRY_POINTS),
         EntryPoint("good", "their_metrics", registry.ENTRY_POINTS),
     ]
     monkeypatch.setattr(registry, "entry_points", lambda group: points)
@@ -132,7 +204,8 @@ def test_entry_points_add_metrics(
         ev = se.evaluate(LISTS, GAINS, "theirs@3")
     assert ev.values("theirs@3").tolist() == [6.0, 3.0]
     said = [str(warning.message) for warning in told]
-    assert len(said) == 2
+    assert len(said) == 3
+    assert "halfway" not in REGISTRY
     assert "entry point 'broken' (their_broken)" in said[0]
     assert "ZeroDivisionError" in said[0]
     assert "entry point 'missing'" in said[1]

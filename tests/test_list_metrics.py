@@ -117,6 +117,37 @@ def test_items_may_be_in_several_groups(case: Case) -> None:
 SMALL = Case([[0, 1], [2, 0]], [{0: 1.0}, {2: 1.0}], [{3}, {0, 4}])
 
 
+def test_groups_are_told_apart_by_type_and_scale() -> None:
+    lists = se.Rankings.from_topk([[0], [1]])
+    data = (lists, csr_matrix(np.eye(2)), "calibration")
+    train = csr_matrix(np.eye(2)[::-1])
+    expected = se.evaluate(*data, train=train, item_groups=["a", "b"])["calibration"]
+    assert expected > 6
+    for groups in ([1, "1"], [2**53 + 1, 2.0**53], pd.Index(["x", "y"])):
+        ev = se.evaluate(*data, train=train, item_groups=groups)
+        assert ev["calibration"] == expected
+    for weight in (1.7e308, 5e-324):
+        ev = se.evaluate(*data, train=train, item_groups=np.array([[weight, 0], [0, weight]]))
+        assert ev["calibration"] == expected
+        same = np.full((2, 2), weight)
+        assert se.evaluate(*data, train=train, item_groups=same)["calibration"] == 0.0
+    frame = pd.DataFrame([[1, 0], [0, 1]])
+    assert se.evaluate(*data, train=train, item_groups=frame)["calibration"] == expected
+
+
+def test_keyed_groups_may_know_more_items() -> None:
+    relevance = se.Relevance.from_csr(csr_matrix(np.eye(2)), items=["a", "b"])
+    lists = se.Rankings.from_topk([[0], [1]])
+    more = {"a": 1, "b": 2, "c": 3, "d": 4}
+    assert se.evaluate(lists, relevance, "coverage", item_groups=more)["coverage"] == 0.5
+
+
+def test_many_groups_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = SMALL.evaluate(["calibration@2"]).columns
+    monkeypatch.setattr("sparse_eval.metrics.catalogue._MIXES", 1)
+    np.testing.assert_array_equal(SMALL.evaluate(["calibration@2"]).columns, expected)
+
+
 def test_inputs_may_be_keyed_by_item() -> None:
     plain = SMALL.evaluate(["calibration@2", "diversity(similarity=vectors)@2"])
     backwards = list(range(N_ITEMS))[::-1]
@@ -201,6 +232,15 @@ def test_what_a_metric_needs_is_said(metric: str, option: str) -> None:
         ({"item_groups": np.full((9, 2), np.nan)}, "weight nan"),
         ({"item_groups": np.full((9, 2), "a")}, "item_groups is an array of <U1"),
         ({"item_groups": 7}, "item_groups is a int"),
+        ({"item_groups": "abcdefghi"}, "item_groups is a str"),
+        ({"item_groups": (label for label in GROUPS)}, "item_groups is a generator"),
+        ({"item_groups": [["a"], ["b", "c"]] + [["a"]] * 7}, "cannot be hashed"),
+        ({"item_groups": pd.Series([{}] * 9)}, "cannot be hashed"),
+        ({"item_groups": [*GROUPS[:8], float("nan")]}, "puts item 8 into no group"),
+        ({"item_groups": np.zeros((9, 1, 1))}, "expected one group for each item"),
+        ({"item_groups": np.ma.masked_array(np.zeros(9))}, "masked array"),
+        ({"item_groups": {**dict(enumerate(GROUPS)), 10**12: "e"}}, "no entry for item 9"),
+        ({"item_groups": {-1: "a", **dict(enumerate(GROUPS[:8]))}}, "no entry for item 8"),
         ({"item_vectors": VECTORS[:8]}, "item_vectors covers 8 items, but there are 9: item 8"),
         ({"item_vectors": np.full((9, 2), np.nan)}, "not finite"),
         ({"item_vectors": VECTORS[:, 0]}, "expected numbers, items × width"),

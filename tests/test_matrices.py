@@ -699,3 +699,25 @@ def test_labels_that_are_text_are_sorted_as_their_bytes(labels: list[str]) -> No
     df = pd.DataFrame({"user": labels, "item": range(len(labels)), "score": 1.0})
     found = Rankings.from_frame(df, score="score").users.tolist()
     assert found == sorted(set(labels), key=str.encode)
+
+
+def test_whole_scores_that_floats_would_tie_are_refused() -> None:
+    scores = np.array([[2**53, 2**53 + 1]])
+    for whole in (scores, sparse.csr_matrix(scores), scores.astype(np.uint64)):
+        with pytest.raises(InvalidDataError, match="beyond 2\\^53"):
+            se.Rankings.from_scores(whole)
+    frame = pd.DataFrame({"user": [1, 1], "item": [1, 2], "score": scores[0]})
+    for kind in ("int64", "Int64", "uint64"):
+        with pytest.raises(InvalidDataError, match="beyond 2\\^53"):
+            se.Rankings.from_frame(frame.astype({"score": kind}), score="score")
+
+
+def test_popularity_of_what_is_not_finite_is_refused() -> None:
+    with pytest.raises(InvalidDataError, match="train matrix holds nan in row 0, column 0"):
+        se.Rankings.from_popularity(sparse.csr_matrix([[np.nan, 1.0]]), 1)
+
+
+def test_gains_of_events_are_finite() -> None:
+    frame = pd.DataFrame({"user": ["a"], "item": ["x"], "event": ["view"]})
+    with pytest.raises(InvalidDataError, match="finite"):
+        se.Relevance.from_frame(frame, event="event", gains={"view": 10**400})

@@ -106,12 +106,14 @@ def test_equal_counts_stay_together() -> None:
 @pytest.mark.parametrize(
     ("groups", "says"),
     [
-        (["a"] * 5, "groups have 5 entries for 200 users"),
+        (["a"] * 5, "groups have 5 plain entries for 200 users"),
         ({0: "a"}, "user 1 has no group"),
         (["a"] * 199 + [None], "user 199 has no group (1 evaluated users lack one)"),
         (pd.Series(["a", "b"], index=[3, 3]), "name user 3 twice"),
         ("country", "expected 'activity', 'popularity'"),
-        (7, "groups have 0 entries"),
+        (7, "groups have 0 plain entries"),
+        ([["a"]] * 200, "cannot be hashed"),
+        (np.ma.masked_array(np.zeros(200)), "plain entries"),
     ],
 )
 def test_groups_that_do_not_fit(groups: Any, says: str) -> None:

@@ -42,11 +42,15 @@ def cg(s: Statistics) -> Values:
 
 
 def dcg(s: Statistics, gain: str) -> Values:
-    return {"linear": s.dcg, "exp": s.dcg_exp, "binary": s.dcg_binary}[gain]
+    if gain == "exp":
+        return s.dcg_exp
+    return s.dcg if gain == "linear" else s.dcg_binary
 
 
 def idcg(s: Statistics, gain: str) -> Values:
-    return {"linear": s.idcg, "exp": s.idcg_exp, "binary": s.idcg_binary}[gain]
+    if gain == "exp":
+        return s.idcg_exp
+    return s.idcg if gain == "linear" else s.idcg_binary
 
 
 def ndcg(s: Statistics, gain: str) -> Values:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: Steck's smoothing: so much of the history's mix is put into the list's.
 SMOOTHING = 0.01
 
+#: Numbers of a table of users × groups that are held at once.
+_MIXES = 2_000_000
+
 
 def coverage(lists: Lists) -> float:
     return np.count_nonzero(lists.item_counts) / lists.n_items
@@ -93,8 +96,20 @@ def serendipity(lists: Lists, form: str) -> Values:
 
 
 def calibration(lists: Lists) -> Values:
-    history = _mix(lists.picked(*_training(lists).history(lists.users)), lists.groups)
-    found = _mix(lists.picks, lists.groups)
+    history = lists.picked(*_training(lists).history(lists.users))
+    at_once = max(_MIXES // max(lists.groups.shape[1], 1), 1)  # users × groups are dense
+    return np.concatenate(
+        [
+            _divergence(
+                _mix(history[first : first + at_once], lists.groups),
+                _mix(lists.picks[first : first + at_once], lists.groups),
+            )
+            for first in range(0, max(len(lists.users), 1), at_once)
+        ]
+    )
+
+
+def _divergence(history: Values, found: Values) -> Values:
     mixed = (1 - SMOOTHING) * found + SMOOTHING * history
     terms = np.where(history > 0, history * np.log2(history / mixed), 0.0)
     # Two equal mixes may differ by a last bit, and their divergence be below 0 by as much.

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..errors import InvalidMetricError
 from .registry import Choice, Definition, Number, register
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     Formula = TypeVar("Formula", bound=Callable[..., Any])
 
 __all__ = ["register_metric"]
 
 _NEEDS = ("train", "item_groups", "item_vectors")
-_USES = ("hits", "candidates", "total_gain")
+_USES = ("hits", "candidates", "total_gain", "exp")
 
 
 def register_metric(
@@ -27,12 +28,12 @@ def register_metric(
     text: str = "",
     over: Literal["statistics", "lists"] = "statistics",
     per_user: bool = True,
-    options: Sequence[Choice | Number] = (),
+    options: Iterable[Choice | Number] = (),
     cutoff: Literal["optional", "required", "none"] = "optional",
     lower: float = 0.0,
     upper: float = math.inf,
-    needs: Sequence[str] = (),
-    uses: Sequence[str] = (),
+    needs: Iterable[str] = (),
+    uses: Iterable[str] = (),
     linear: bool = False,
     source: str = "",
 ) -> Callable[[Formula], Formula]:
@@ -63,10 +64,10 @@ def register_metric(
         The range of its values.
     needs : sequence of {"train", "item_groups", "item_vectors"}
         Inputs of `evaluate` without which it cannot be computed.
-    uses : sequence of {"hits", "candidates", "total_gain"}
+    uses : sequence of {"hits", "candidates", "total_gain", "exp"}
         What of `Statistics` is made only where it is used: the ranks of all hits ("hits"), for
         its methods and ``rank_sum``, ``pairs``, ``largest_gain``; ``candidates``; ``all_gain``
-        ("total_gain").
+        ("total_gain"); ``dcg_exp`` and ``idcg_exp`` ("exp").
     linear : bool
         Whether the formula is linear in the statistics, so that applied to their expectations it
         gives its own under a random ranking; otherwise `summary` estimates that.
@@ -95,6 +96,7 @@ def register_metric(
     >>> se.evaluate(lists, csr_matrix([[1, 0, 0, 0], [1, 0, 0, 0]]), "half_hits@2")["half_hits@2"]
     0.5
     """
+    options, needs, uses = tuple(options), tuple(needs), tuple(uses)
     if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise InvalidMetricError(
             f"{name!r} is no name of a metric; expected lower case letters, digits and _, the "
@@ -116,7 +118,15 @@ def register_metric(
             f"metric {name!r}: only a metric over lists can be one number for all users"
         )
 
+    for option in options:
+        _check_option(name, option)
+    names = [option.name for option in options]
+    if len(set(names)) < len(names):
+        raise InvalidMetricError(f"metric {name!r} has an option twice; name each differently")
+
     def add(formula: Formula) -> Formula:
+        if not callable(formula):
+            raise InvalidMetricError(f"metric {name!r}: {formula!r} is no function")
         register(
             Definition(
                 name,
@@ -125,12 +135,12 @@ def register_metric(
                 description,
                 over=over,
                 per_user=per_user,
-                options=tuple(options),
+                options=options,
                 cutoff=cutoff,
                 lower=lower,
                 upper=upper,
-                needs=tuple(needs),
-                uses=tuple(uses),
+                needs=needs,
+                uses=uses,
                 closed_form=lambda options: linear,
                 source=source,
             )
@@ -138,3 +148,20 @@ def register_metric(
         return formula
 
     return add
+
+
+def _check_option(metric: str, option: Any) -> None:
+    if not isinstance(option, Choice | Number):
+        raise InvalidMetricError(f"metric {metric!r}: {option!r} is neither a Choice nor a Number")
+    words = option.values if isinstance(option, Choice) else (option.default,)
+    for word in (option.name, *words):
+        if not isinstance(word, str) or not re.fullmatch(r"[a-z0-9_.+-]+", word):
+            raise InvalidMetricError(
+                f"metric {metric!r}, option {option.name!r}: {word!r} cannot be written; expected "
+                "lower case letters, digits and any of _.+-"
+            )
+    if isinstance(option, Number) and re.match("[0-9.]", option.default):
+        option = replace(option, default="")  # a default that is a number has to be in bounds
+        option.canonical(words[0])
+    elif not words:
+        raise InvalidMetricError(f"metric {metric!r}, option {option.name!r} has no values")

@@ -213,9 +213,12 @@ def load_extensions() -> None:
     One that fails is named in a warning and left out; the others are not affected.
     """
     for point in entry_points(group=ENTRY_POINTS):
+        before = dict(REGISTRY)
         try:
             point.load()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is theirs
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is theirs
+            REGISTRY.clear()
+            REGISTRY.update(before)  # what it had registered before it failed
             warnings.warn(
                 f"the metrics of entry point {point.name!r} ({point.value}) are left out, because "
                 f"it failed to load: {type(error).__name__}: {error}",

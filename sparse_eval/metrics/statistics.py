@@ -54,14 +54,16 @@ class Statistics:
         Rank of the first hit in the whole list, 0 without one.
     lengths : ndarray of int64
         Length of the whole list.
-    hits, gain, dcg, dcg_exp, dcg_binary : ndarray of float64
-        Σ h, Σ g, Σ g·d(r), Σ (2^g − 1)·d(r), Σ h·d(r).
-    idcg, idcg_exp, idcg_binary : ndarray of float64
-        The last three over the ideal order.
+    hits, gain, dcg, dcg_binary : ndarray of float64
+        Σ h, Σ g, Σ g·d(r), Σ h·d(r).
+    idcg, idcg_binary : ndarray of float64
+        The last two over the ideal order.
     precision_sum : ndarray of float64
         Σ h·(hits down to r) / r.
     reciprocal_sum, reciprocal_gain : ndarray of float64
         Σ h / r, Σ g / r.
+    raised_sums : tuple of two ndarray of float64, or None
+        `dcg_exp` and `idcg_exp`; where a metric uses "exp".
     n_candidates : ndarray of int64 or None
         C, the items that could be recommended; where a metric uses "candidates".
     total_gain : ndarray of float64 or None
@@ -79,18 +81,27 @@ class Statistics:
     hits: Values
     gain: Values
     dcg: Values
-    dcg_exp: Values
     dcg_binary: Values
     idcg: Values
-    idcg_exp: Values
     idcg_binary: Values
     precision_sum: Values
     reciprocal_sum: Values
     reciprocal_gain: Values
+    raised_sums: tuple[Values, Values] | None = None
     n_candidates: Integers | None = None
     total_gain: Values | None = None
     all_hits: Hits | None = None
     largest_gain: float = 0.0
+
+    @property
+    def dcg_exp(self) -> Values:
+        """Σ (2^g − 1)·d(r), for a metric that uses "exp"."""
+        return _declared(self.raised_sums, "exp")[0]
+
+    @property
+    def idcg_exp(self) -> Values:
+        """The same over the ideal order."""
+        return _declared(self.raised_sums, "exp")[1]
 
     @property
     def list_length(self) -> Integers:
