@@ -216,7 +216,7 @@ class Evaluation:
             user and for metrics without values for each user; ``random``, the expectation under a
             random ranking of each user's candidates (the catalogue less what `train` says is
             seen), and ``random_se``, its standard error: 0 where the expectation is exact,
-            otherwise that of a seeded estimate; ``lift``, mean / random; the mean of each of
+            otherwise that of ten seeded draws (0 too, should all ten agree); ``lift``, mean / random; the mean of each of
             `baselines`; ``n_users`` that count and ``n_skipped`` that are left out.
         """
         import pandas as pd
