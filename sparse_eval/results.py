@@ -216,8 +216,9 @@ class Evaluation:
             user and for metrics without values for each user; ``random``, the expectation under a
             random ranking of each user's candidates (the catalogue less what `train` says is
             seen), and ``random_se``, its standard error: 0 where the expectation is exact,
-            otherwise that of ten seeded draws (0 too, should all ten agree); ``lift``, mean / random; the mean of each of
-            `baselines`; ``n_users`` that count and ``n_skipped`` that are left out.
+            otherwise that of ten seeded draws (0 too, should all ten agree); ``lift``, mean /
+            random; the mean of each of `baselines`; ``n_users`` that count and ``n_skipped`` that
+            are left out.
         """
         import pandas as pd
 
@@ -585,13 +586,19 @@ class Evaluation:
         return _mean_and_std(self.sums, plan, row, users)
 
     def _row_of(self, name: str | Metric) -> int:
-        found = parse(str(name), self.setting.convention.options)
-        metrics = self.metrics
-        if len(found) != 1 or found[0] not in metrics:
+        spelling = str(name)
+        if spelling in self._rows:  # mostly it is spelt as it is printed
+            return self._rows[spelling]
+        found = parse(spelling, self.setting.convention.options)
+        if len(found) != 1 or str(found[0]) not in self._rows:
             raise InvalidMetricError(
                 f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"
             )
-        return metrics.index(found[0])
+        return self._rows[str(found[0])]
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.names)}
 
     def _row(self, user: Hashable) -> int:
         labels = self.relevance.users
