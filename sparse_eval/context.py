@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,16 +75,6 @@ class Context:
                 raise _not_covered(name, given.shape[0], n_items)
         training = None if matrix is None else _training(matrix, relevance.shape[0], n_items)
         return cls(n_items, training, groups, vectors)
-
-    @cached_property
-    def given(self) -> frozenset[str]:
-        """Names of the inputs that are there."""
-        inputs = {
-            "train": self.training,
-            "item_groups": self.groups,
-            "item_vectors": self.vectors,
-        }
-        return frozenset(name for name, value in inputs.items() if value is not None)
 
 
 def _training(matrix: Any, n_users: int, n_items: int) -> Training:

@@ -61,6 +61,10 @@ def by_label(groups: Any, n_users: int, users: pd.Index[Any] | None, counted: An
             "each one, such as 'unknown'"
         )
     labels = list(names)
+    if any(isinstance(label, tuple) for label in labels):  # pandas would take them apart
+        raise InvalidDataError(
+            "groups hold tuples; expected one text or number for each user, such as 'b/1'"
+        )
     try:
         order = sorted(range(len(labels)), key=labels.__getitem__)
     except TypeError:  # labels of several types: in the order they come

@@ -213,3 +213,20 @@ def test_the_popularity_ranking() -> None:
     for bad in ({"k": 0}, {"k": 1, "users": [4]}, {"k": 1, "users": [-1]}):
         with pytest.raises(se.SparseEvalError):
             se.Rankings.from_popularity(train, **bad)
+
+
+def test_lists_without_training_data_and_cutoffs_are_drawn_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lists, gains, train, _ = many_users()
+    names = ["gini", "entropy@3", "coverage", "personalization@3"]
+    summary = se.evaluate(lists, gains, names).summary()
+    assert summary["random"].notna().all()
+    assert summary.loc["gini", "random_se"] > 0
+    # every list is of five of 25 items
+    assert summary.loc["coverage", "random"] == pytest.approx(1 - 0.8**N_USERS)
+    alone = se.evaluate(lists, csr_matrix(gains[:1]), "personalization@3").summary()
+    assert math.isnan(alone.loc["personalization@3", "random"])
+    monkeypatch.setattr("sparse_eval.baselines._MOST_ITEMS", 10)
+    too_long = se.evaluate(lists, gains, ["gini@3", "coverage@3"], train=train).summary()
+    assert too_long["random"].isna().tolist() == [True, False]

@@ -260,3 +260,25 @@ def test_a_file_is_moved_in_not_written_over(ev: se.Evaluation, tmp_path: Path) 
     ev.to_csv(target)
     assert reader.read_text() == "old"
     assert target.read_text().startswith("user,")
+
+
+def test_one_number_for_all_is_not_read_by_user() -> None:
+    one = se.evaluate(LISTS, GAINS, ["coverage@2", "precision(average=micro)@2"])
+    for name in one.names:
+        with pytest.raises(InvalidMetricError, match="one number for all users together"):
+            one.values(name)
+    assert one.n_users_of == {"coverage@2": 3, "precision(average=micro)@2": 3}
+
+
+def test_the_top_of_the_scale_is_not_below_the_gains() -> None:
+    with pytest.raises(
+        InvalidDataError, match="largest gain of the validation data is 2, above max=1"
+    ):
+        se.evaluate(LISTS, GAINS, "err(max=1)@2")
+
+
+def test_ratios_of_the_largest_numbers() -> None:
+    gains = csr_matrix([[1.7e307, 0.0]] * 20)
+    lists = se.Rankings.from_topk([[1, 0]] * 20)
+    name = "percentile_rank(average=micro)"
+    assert se.evaluate(lists, gains, name)[name] == pytest.approx(1.0)

@@ -99,6 +99,11 @@ def test_what_cannot_be_registered(name: str, facts: dict[str, Any], says: str) 
     assert says in str(error.value)
 
 
+def test_only_functions_are_formulas() -> None:
+    with pytest.raises(InvalidMetricError, match="7 is no function"):
+        se.register_metric("mine", "nothing")(7)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -193,6 +193,18 @@ def test_training_pairs_shown_but_not_clicked_are_seen_and_not_counted() -> None
     assert seen.values("auc")[0] == without.values("auc")[0] == 1.0
 
 
+def test_history_is_what_was_clicked() -> None:
+    shown = csr_matrix(([1.0, 0.0], ([0, 0], [0, 1])), shape=(2, N_ITEMS))
+    ev = SMALL.evaluate(["calibration@1"], train=shown)
+    assert ev.values("calibration@1")[0] == 0.0
+    assert np.isnan(ev.values("calibration@1")[1])
+    same = SMALL.evaluate(["calibration@1"], train=se.Relevance.from_csr(shown))
+    np.testing.assert_array_equal(same.columns, ev.columns)
+    vectors = SMALL.evaluate(["diversity(similarity=vectors)@2"], item_vectors=VECTORS.tolist())
+    plain = SMALL.evaluate(["diversity(similarity=vectors)@2"])
+    np.testing.assert_array_equal(vectors.columns, plain.columns)
+
+
 def test_smaller_and_larger_training_data_are_aligned() -> None:
     more = sparse.lil_matrix((4, N_ITEMS + 3))
     more[3, 0] = more[2, 0] = 1

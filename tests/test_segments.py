@@ -179,5 +179,18 @@ def test_the_curve_of_lists_without_certain_positions() -> None:
     with pytest.raises(InvalidDataError, match="no certain positions"):
         ev.precision_recall()
     plain = se.evaluate(se.Rankings.from_topk([[0]]), csr_matrix([[1]]), "mrr")
-    with pytest.raises(InvalidDataError, match="k: expected a whole number"):
-        plain.precision_recall(0)
+    assert repr(plain.precision_recall()).startswith("<PrecisionRecall: ranks 1 to 1, 1 users")
+    for k in (0, 2**63):
+        with pytest.raises(InvalidDataError, match="k: expected a whole number"):
+            plain.precision_recall(k)
+    far = se.evaluate(csr_matrix([[2**31 - 1]]), csr_matrix([[1]]), "mrr")
+    with pytest.raises(InvalidDataError, match="reaches position 2147483647; give k"):
+        far.precision_recall()
+
+
+def test_groups_of_several_types_come_in_their_order() -> None:
+    lists = se.Rankings.from_topk([[0], [0], [0]])
+    ev = se.evaluate(lists, csr_matrix(np.ones((3, 1))), "mrr@1")
+    assert ev.by([2, "a", 2]).index.tolist() == [(2, "mrr@1"), ("a", "mrr@1")]
+    with pytest.raises(InvalidDataError, match="groups hold tuples"):
+        ev.by([("b", 1), "a", ("b", 1)])
