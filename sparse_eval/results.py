@@ -225,8 +225,7 @@ class Evaluation:
         rows = []
         for row, expectation in enumerate(self._at_random):
             users = self._users(row)
-            _, std = self._mean_and_std(row, users) if self.plans[row].per_user else (0, math.nan)
-            mean = self._value(row)
+            mean, std = self._value(row), _std(self.sums, self.plans[row], row, users)
             lift = mean / expectation.mean if expectation.mean else math.nan
             others = [baseline._value(row) for baseline in self.baselines.values()]
             counts = (len(users), len(self.n_relevant) - len(users))
@@ -299,7 +298,8 @@ class Evaluation:
                 users = self._users(row)
                 users = users[mine[users]]
                 if len(users):
-                    rows[name, metric] = (*self._mean_and_std(row, users), len(users))
+                    std = _std(self.sums, self.plans[row], row, users)
+                    rows[name, metric] = (self._value_over(row, users), std, len(users))
         return _by_group(rows, ["mean", "std", "n_users"])
 
     def _by_popularity(self, bands: int) -> pd.DataFrame:
@@ -326,9 +326,9 @@ class Evaluation:
             for row, plan in enumerate(plans):
                 users = np.flatnonzero(self._counted(plan) & (n_relevant > 0))
                 if len(users):
-                    mean, std = _mean_and_std(sums, plan, row, users)
+                    numbers = (sums.mean(row, users), _std(sums, plan, row, users))
                     counts = (len(users), n_items, int(n_relevant[users].sum()))
-                    rows[name, str(plan.metric)] = (mean, std, *counts)
+                    rows[name, str(plan.metric)] = (*numbers, *counts)
         return _by_group(rows, ["mean", "std", "n_users", "n_items", "n_relevant"])
 
     def _training(self, what: str) -> Training:
@@ -579,11 +579,11 @@ class Evaluation:
             return self.overall[plan.metric]
         return self.sums.mean(row, self._users(row))
 
-    def _mean_and_std(self, row: int, users: NDArray[np.int64]) -> tuple[float, float]:
+    def _value_over(self, row: int, users: NDArray[np.int64]) -> float:
         plan = self.plans[row]
         if not plan.definition.per_user:
-            return value_of_lists(self.setting, plan, users), math.nan
-        return _mean_and_std(self.sums, plan, row, users)
+            return value_of_lists(self.setting, plan, users)
+        return self.sums.mean(row, users)
 
     def _row_of(self, name: str | Metric) -> int:
         spelling = str(name)
@@ -624,15 +624,12 @@ class Evaluation:
         return item
 
 
-def _mean_and_std(
-    sums: Sums, plan: Plan, row: int, users: NDArray[np.int64]
-) -> tuple[float, float]:
-    """Return a plan's mean over users and their standard deviation, NaN where there is none."""
-    std = math.nan
-    if plan.per_user and len(users) > 1:
-        with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow
-            std = float(sums.columns[row, users].std(ddof=1))
-    return sums.mean(row, users), std
+def _std(sums: Sums, plan: Plan, row: int, users: NDArray[np.int64]) -> float:
+    """Return the standard deviation of a plan's values, with n − 1; NaN where there is none."""
+    if not plan.per_user or len(users) < 2:
+        return math.nan
+    with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow
+        return float(sums.columns[row, users].std(ddof=1))
 
 
 def _by_group(rows: dict[tuple[Any, str], tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:
