@@ -12,7 +12,6 @@ from .compute import (
     Plan,
     Setting,
     Sums,
-    count_candidates,
     discount_tables,
     make_lists,
     mean_of,
@@ -134,7 +133,7 @@ class _Block:
         self.setting = setting
         self.exponential = exponential
         self.lengths = setting.rankings.lengths[first:last]
-        self.n_candidates = count_candidates(setting, first, last)
+        self.n_candidates = setting.n_candidates[first:last]
         self.indptr = setting.relevance.indptr[first : last + 1]
         entries = slice(self.indptr[0], self.indptr[-1])
         owners = np.repeat(np.arange(last - first), np.diff(self.indptr))
@@ -221,12 +220,7 @@ def _draw_ranks(setting: Setting, whole: bool, depth: int, seed: int) -> Ranking
     Lists are as long as the users' own if `whole`, otherwise of `depth` places.
     """
     relevance = setting.relevance
-    candidates = np.concatenate(
-        [
-            count_candidates(setting, first, min(first + BLOCK, setting.n_users))
-            for first in range(0, setting.n_users, BLOCK)
-        ]
-    )
+    candidates = setting.n_candidates
     owners = np.repeat(np.arange(setting.n_users), np.diff(relevance.indptr))
     hit = setting.hit_gains[0] > 0
     owners, items = owners[hit], relevance.items[hit]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from .errors import InvalidDataError, InvalidMetricError
 from .kernels.catalogue import count_unseen_candidates
 from .kernels.statistics import NAMES, sum_ideal, sweep, sweep_tied
 from .metrics import Convention, Definition, Hits, Lists, Metric, Statistics
-from .metrics.conventions import MOST_SLOTS
+from .metrics.conventions import MOST_SLOTS, discount
 from .metrics.lists import rows_of
 from .parallel import for_blocks
 
@@ -99,13 +99,18 @@ class Setting:
         """Rows of both sides."""
         return len(self.relevance.indptr) - 1
 
-    @property
+    @cached_property
     def hit_gains(self) -> tuple[Values, bool]:
         """What a hit of each relevant entry is worth in a list, and whether that is 1 for all."""
         gains, binary = self.relevance.gains, self.relevance.binary
         if self.convention.stored_zeros and not binary:
             return np.where(gains > 0, gains, 1.0), False
         return gains, binary
+
+    @cached_property
+    def n_candidates(self) -> Integers:
+        """The candidates of every user, see `count_candidates`."""
+        return count_candidates(self, 0, self.n_users)
 
 
 def make_plans(
@@ -514,10 +519,7 @@ def discount_tables(convention: Convention, deepest: int) -> tuple[Values, Value
 
 @lru_cache(maxsize=8)
 def _tables(shift: int, size: int) -> tuple[Values, Values]:
-    # math.log2, not np.log2: NumPy picks another routine on processors with wider vectors, whose
-    # last bit may differ.
-    ranks = range(1, size)
-    single = np.array([0.0] + [1.0 / math.log2(max(rank + shift, 2)) for rank in ranks])
+    single = np.array([0.0] + [discount(rank, shift) for rank in range(1, size)])
     sums = np.cumsum(single)
     single.flags.writeable = sums.flags.writeable = False
     return single, sums

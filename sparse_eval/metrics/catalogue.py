@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .lists import Lists, Training
+    from .lists import Lists
 
     Values = NDArray[np.float64]
 
@@ -61,16 +61,16 @@ def personalization(lists: Lists) -> float:
 
 
 def popularity(lists: Lists) -> Values:
-    return lists.mean_of(_training(lists).item_counts.astype(np.float64))
+    return lists.mean_of(lists.train.item_counts.astype(np.float64))
 
 
 def novelty(lists: Lists) -> Values:
-    return lists.mean_of(_training(lists).item_novelty)
+    return lists.mean_of(lists.train.item_novelty)
 
 
 def diversity(lists: Lists, similarity: str) -> Values:
     n = lists.lengths
-    total = _vector_cosines(lists) if similarity == "vectors" else _training(lists).cosines(lists)
+    total = _vector_cosines(lists) if similarity == "vectors" else lists.train.cosines(lists)
     return 1.0 - total / (n * (n - 1) / 2)
 
 
@@ -84,7 +84,7 @@ def _vector_cosines(lists: Lists) -> Values:
 
 
 def serendipity(lists: Lists, form: str) -> Values:
-    training = _training(lists)
+    training = lists.train
     if form == "ge":
         return training.unexpected(lists) / lists.k
     hit = lists.gains > 0
@@ -96,7 +96,7 @@ def serendipity(lists: Lists, form: str) -> Values:
 
 
 def calibration(lists: Lists) -> Values:
-    history = lists.picked(*_training(lists).history(lists.users))
+    history = lists.picked(*lists.train.history(lists.users))
     at_once = max(_MIXES // max(lists.groups.shape[1], 1), 1)  # users × groups are dense
     return np.concatenate(
         [
@@ -122,11 +122,6 @@ def _mix(picks: Any, groups: Any) -> Values:
     """Return the mean shares of groups over each user's items, NaN for a user without any."""
     mix: Values = (picks @ groups).toarray() / np.diff(picks.indptr)[:, None]
     return mix
-
-
-def _training(lists: Lists) -> Training:
-    assert lists.training is not None  # noqa: S101 - the metric needs it
-    return lists.training
 
 
 def _define(

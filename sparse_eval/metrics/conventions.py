@@ -21,6 +21,13 @@ __all__ = ["CONVENTIONS", "STANDARD", "Convention", "convention_named"]
 MOST_SLOTS = 1_000_000
 
 
+def discount(rank: int, shift: int) -> float:
+    """Return 1 / log2(max(rank + shift, 2))."""
+    # math.log2, not np.log2: NumPy picks another routine on processors with wider vectors, whose
+    # last bit may differ.
+    return 1.0 / math.log2(max(rank + shift, 2))
+
+
 @dataclass(frozen=True, slots=True)
 class Convention:
     """What is counted how, where libraries differ.
@@ -78,9 +85,7 @@ class Convention:
 
     def discount(self, rank: int) -> float:
         """Return the discount of a 1-based rank."""
-        # math.log2, not np.log2: NumPy picks another routine on processors with wider vectors,
-        # whose last bit may differ.
-        return 1.0 / math.log2(max(rank + self.shift, 2))
+        return discount(rank, self.shift)
 
     def arguments(self, metric: Metric) -> dict[str, Any]:
         """Return every option of a metric with its value, as a formula takes it."""

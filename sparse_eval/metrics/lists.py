@@ -186,7 +186,7 @@ class Lists:
         (indptr, items, gains) of the same users; items ascend within a user.
     training : Training or None
         For a metric that needs "train".
-    groups : ndarray of float64, shape (n_items, n_groups), or None
+    groups : csr_matrix of float64, shape (n_items, n_groups), or None
         For a metric that needs "item_groups": each item's shares of the groups, 1 in all.
     vectors : ndarray of float64, shape (n_items, width), or None
         For a metric that needs "item_vectors": of length 1, or 0 for a vector of zeros.
@@ -201,6 +201,12 @@ class Lists:
     training: Training | None = None
     groups: Any = None
     vectors: Values | None = None
+
+    @property
+    def train(self) -> Training:
+        """`training`, for a metric that needs "train"."""
+        assert self.training is not None  # noqa: S101 - `make_plans` refuses a metric without it
+        return self.training
 
     @property
     def lengths(self) -> Integers:

@@ -12,7 +12,7 @@ from scipy import sparse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .lists import Lists, Training
+    from .lists import Lists
 
     Values = NDArray[np.float64]
     Integers = NDArray[np.int64]
@@ -100,11 +100,11 @@ def personalization(random: RandomLists) -> float:
 
 
 def popularity(random: RandomLists) -> Values:
-    return random.mean_of(_training(random).item_counts.astype(np.float64))
+    return random.mean_of(random.lists.train.item_counts.astype(np.float64))
 
 
 def novelty(random: RandomLists) -> Values:
-    return random.mean_of(_training(random).item_novelty)
+    return random.mean_of(random.lists.train.item_novelty)
 
 
 def diversity(random: RandomLists, similarity: str) -> Values | None:
@@ -122,7 +122,7 @@ def diversity(random: RandomLists, similarity: str) -> Values | None:
 def serendipity(random: RandomLists, form: str) -> Values | None:
     if form != "ge":
         return None
-    lists, training = random.lists, _training(random)
+    lists, training = random.lists, random.lists.train
     popular = training.popular_unseen(lists.users, lists.k)
     rows = np.repeat(np.arange(len(lists.users)), popular.shape[1])
     expected = (rows * lists.n_items + popular.ravel())[popular.ravel() >= 0]
@@ -133,8 +133,3 @@ def serendipity(random: RandomLists, form: str) -> Values | None:
     unexpected = relevant[~np.isin(relevant, expected) & ~np.isin(relevant, seen)]
     counts = np.bincount(unexpected // lists.n_items, minlength=len(lists.users))
     return counts * random.share / lists.k
-
-
-def _training(random: RandomLists) -> Training:
-    assert random.lists.training is not None  # noqa: S101 - the metric needs it
-    return random.lists.training

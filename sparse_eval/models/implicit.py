@@ -172,9 +172,8 @@ def evaluate_model(
     asked = parse_cut_metrics(metrics, rules)
     inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
     given = {name for name, value in inputs.items() if value is not None}
-    make_plans(
-        asked, rules, frozenset(given)
-    )  # what is missing is said before the hours, not after
+    # What is missing is said before the lists are made, not after.
+    make_plans(asked, rules, frozenset(given))
     model = as_model(model)
     matrix = _train_matrix(train)
     _check_shape(model, matrix.shape)
