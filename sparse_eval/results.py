@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,13 +29,36 @@ if TYPE_CHECKING:
     from .baselines import Expectation
     from .matrices import Rankings, Relevance
 
-__all__ = ["Evaluation"]
+__all__ = ["Evaluation", "Retrieval"]
 
 #: A precision–recall curve has no more ranks.
 MOST_RANKS = 10_000_000
 
 #: Version of what `Evaluation.to_json` writes.
 SCHEMA = 1
+
+
+class Retrieval(NamedTuple):
+    """How the rankings of a model came about.
+
+    Attributes
+    ----------
+    via : {"held_out_ranks", "top_k", "recommend"}
+        The way, see `evaluate_model`.
+    n_seen : int
+        Relevant items that their users had seen already, which no list can hold.
+    n_tied : int or None
+        Relevant items in the lists whose score another candidate has too, so that the rule for
+        ties decided about the rank. None where the model's own order was taken.
+    n_cold_users, n_cold_items : int or None
+        Users with relevant items, and items, whose factors are all zero.
+    """
+
+    via: str
+    n_seen: int
+    n_tied: int | None = None
+    n_cold_users: int | None = None
+    n_cold_items: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +81,8 @@ class Evaluation:
         What was done with users without relevant items.
     baselines : dict of str to Evaluation
         Evaluations of simple rankings beside this one, by name.
+    retrieval : Retrieval or None
+        How a model's rankings came about.
     """
 
     plans: tuple[Plan, ...]
@@ -67,6 +92,7 @@ class Evaluation:
     n_relevant: NDArray[np.int64]
     no_relevant: Literal["exclude", "zero", "judged"]
     baselines: dict[str, Evaluation] = field(default_factory=dict)
+    retrieval: Retrieval | None = None
 
     @classmethod
     def of(
@@ -470,6 +496,7 @@ class Evaluation:
             "n_without_list": self.n_without_list,
             "no_relevant": self.no_relevant,
             "convention": self.convention,
+            "retrieval": self.retrieval and self.retrieval._asdict(),
             "metrics": {
                 name: {
                     **{key: row[key] if math.isfinite(row[key]) else None for key in numbers},

@@ -12,12 +12,13 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidCheckpointError, InvalidDataError
+from ..factors import check_factors
 from ..matrices import canonical_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Checkpoint", "check_factors", "check_similarity", "read_checkpoint"]
+__all__ = ["Checkpoint", "check_similarity", "read_checkpoint"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,30 +98,6 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         "a file that a fitted model of implicit saved",
         path,
     )
-
-
-def check_factors(user_factors: Any, item_factors: Any) -> None:
-    """Raise `InvalidDataError` unless both are finite matrices of the same width."""
-    for name, factors in (("user_factors", user_factors), ("item_factors", item_factors)):
-        if not isinstance(factors, np.ndarray) or factors.ndim != 2 or factors.dtype.kind != "f":
-            found = (
-                f"an array of {factors.dtype} with shape {factors.shape}"
-                if isinstance(factors, np.ndarray)
-                else f"a {type(factors).__name__}"
-            )
-            raise InvalidDataError(f"{name} is {found}; expected a float array, rows × factors")
-        finite = np.isfinite(factors).all(axis=1)
-        if not finite.all():
-            row = int(np.flatnonzero(~finite)[0])
-            raise InvalidDataError(
-                f"{name}, row {row} is not finite; train again with a lower alpha or learning "
-                "rate, or more regularization"
-            )
-    if user_factors.shape[1] != item_factors.shape[1]:
-        raise InvalidDataError(
-            f"user_factors have {user_factors.shape[1]} columns, item_factors "
-            f"{item_factors.shape[1]}; they must come from the same model"
-        )
 
 
 def check_similarity(similarity: Any) -> Any:

@@ -12,16 +12,20 @@ from threadpoolctl import threadpool_limits
 from ..compute import make_plans
 from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
 from ..evaluate import evaluate
+from ..factors import check_factors
 from ..matrices import Rankings, Relevance, train_csr
 from ..metrics import STANDARD, Convention, Metric, convention_named, parse_metrics
 from ..options import check_number, check_whole
-from .factors import check_factors
-from .recommend import as_model, catalogue, is_shown, recommend_lists
+from ..progress import is_shown
+from .recommend import as_model, catalogue
+from .retrieval import choose_way, rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..results import Evaluation
+    from .callback import EvaluationCallback
+    from .retrieval import Via
 
 __all__ = ["evaluate_model", "parse_cut_metrics", "train_als"]
 
@@ -34,6 +38,7 @@ def train_als(
     iterations: int = 15,
     seed: int = 0,
     progress: bool | None = None,
+    callback: EvaluationCallback | None = None,
 ) -> Any:
     """Train `implicit`'s ALS model.
 
@@ -54,6 +59,9 @@ def train_als(
         Seed of the initial factors. The same seed gives the same factors on the same machine.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
+    callback : EvaluationCallback, optional
+        Evaluates while the model is trained, and may stop the training; the progress bar then
+        shows the metric it monitors.
 
     Returns
     -------
@@ -63,9 +71,10 @@ def train_als(
     Raises
     ------
     InvalidDataError
-        If an option is out of its range, or a value of `train` is not finite.
+        If an option is out of its range, a value of `train` is not finite, or `callback` was made
+        for a `train` of another shape.
     SparseEvalError
-        If the training diverged.
+        If the training diverged. What an evaluation of `callback` raises passes through.
 
     Examples
     --------
@@ -73,6 +82,14 @@ def train_als(
     >>> clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0).matrix()
     >>> se.train_als(clicks, factors=8, iterations=2).item_factors.shape
     (40, 8)
+
+    With an evaluation after each iteration, and an early stop:
+
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> callback = se.EvaluationCallback(holdout.train, holdout.validation, "ndcg@10", patience=2)
+    >>> model = se.train_als(holdout.train, factors=8, iterations=20, callback=callback)
+    >>> len(callback.history) <= callback.best_iteration + 2
+    True
     """
     import implicit
     from implicit.cpu.als import AlternatingLeastSquares
@@ -94,12 +111,16 @@ def train_als(
         )
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # told below, with what to do
-                model.fit(matrix, show_progress=is_shown(progress))
-            check_factors(model.user_factors, model.item_factors)
-        except (implicit.recommender_base.ModelFitError, InvalidDataError) as error:
+                if callback is None:
+                    # A copy: compiled code cannot read float32 that is write-protected.
+                    model.fit(matrix.astype(np.float32), show_progress=is_shown(progress))
+                else:
+                    callback.fit(model, matrix, progress)
+        except implicit.recommender_base.ModelFitError as error:
             raise SparseEvalError(
                 f"the training diverged ({error}); lower alpha or raise the regularization"
             ) from error
+        check_factors(model.user_factors, model.item_factors)
     return model
 
 
@@ -114,9 +135,11 @@ def evaluate_model(
     item_vectors: Any = None,
     no_relevant: Literal["exclude", "zero", "judged"] | None = None,
     baselines: bool = False,
+    via: Via | None = None,
+    num_threads: int | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
-    """Recommend to every user with relevant items, and evaluate the lists.
+    """Rank the unseen items of every user with relevant ones, and evaluate the rankings.
 
     Parameters
     ----------
@@ -135,28 +158,37 @@ def evaluate_model(
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
+    via : {"held_out_ranks", "top_k", "recommend"}, optional
+        The way to the rankings. Of a factor model, accuracy metrics need no more than the ranks of
+        the relevant items (`held_out_ranks`), the others need lists (`top_k`); both are exact, and
+        of equal scores the lower id comes first. "recommend" is the model's own way, and all that
+        there is for neighbour models: its scores, and its order of equal ones (implicit puts the
+        higher id first). By default the cheapest way that the metrics allow.
+    num_threads : int, optional
+        One for each core by default. The result does not depend on it.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
     Returns
     -------
     Evaluation
-        As from `evaluate`, on the lists that the model's own ``recommend`` returns for the
-        largest cut-off: its scores, and its order of equal ones (implicit puts the higher id
-        first). Users without relevant items get no list, so that a convention that counts every
-        list of theirs finds none. A list is shorter where the model has no more unseen items.
+        As from `evaluate`, on rankings as long as the largest cut-off. ``ev.retrieval`` says which
+        way was taken, how many relevant items had been seen before and can be in no list, how many
+        hits are tied, and how many users and items are without factors. Users without relevant
+        items get no list, so that a convention that counts every list of theirs finds none. A list
+        is shorter where there are no more unseen items.
 
     Raises
     ------
     UnsupportedModelError
-        If the model cannot recommend or was not fitted.
+        If the model cannot recommend, was not fitted, or has no factors for `via`.
     InvalidCheckpointError
         If the checkpoint cannot be read, or has no finite factors.
     InvalidDataError
         If `train` is not of the model's users and items, `validation` is larger than `train`, or
         a score is not finite.
     InvalidMetricError
-        If a metric is unknown or has no cut-off.
+        If a metric is unknown, has no cut-off, or needs lists that `via` does not make.
 
     Examples
     --------
@@ -167,14 +199,17 @@ def evaluate_model(
     >>> ev = se.evaluate_model(model, holdout.train, holdout.validation, ["ndcg@10"])
     >>> 0 < ev["ndcg@10"] < 1
     True
+    >>> ev.retrieval.via
+    'held_out_ranks'
     """
     rules = convention_named(convention)
     asked = parse_cut_metrics(metrics, rules)
     inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
     given = {name for name, value in inputs.items() if value is not None}
     # What is missing is said before the lists are made, not after.
-    make_plans(asked, rules, frozenset(given))
+    plans = make_plans(asked, rules, frozenset(given))
     model = as_model(model)
+    way = choose_way(model, plans, via)
     matrix = _train_matrix(train)
     _check_shape(model, matrix.shape)
     relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
@@ -183,21 +218,20 @@ def evaluate_model(
             f"validation has shape {relevance.shape}, train {matrix.shape}; give both the users "
             "and items of the same split"
         )
-    users = np.flatnonzero(relevance.n_relevant)
     k = min(max(metric.cutoff or 0 for metric in asked), matrix.shape[1])
-    ids = recommend_lists(model, matrix, users, k, progress)
-    shape = (relevance.shape[0], matrix.shape[1])
+    rankings, retrieval = rank(model, matrix, relevance, k, way, num_threads, progress)
     options: dict[str, Any] = {
         "convention": convention,
         "train": matrix,
         "item_groups": item_groups,
         "item_vectors": item_vectors,
         "no_relevant": no_relevant,
+        "num_threads": num_threads,
     }
-    ev = evaluate(Rankings.from_topk(ids, users, shape), relevance, asked, **options)
+    ev = replace(evaluate(rankings, relevance, asked, **options), retrieval=retrieval)
     if not baselines:
         return ev
-    popular = Rankings.from_popularity(matrix, k, users=users)
+    popular = Rankings.from_popularity(matrix, k, users=np.flatnonzero(relevance.n_relevant))
     return replace(ev, baselines={"popularity": evaluate(popular, relevance, asked, **options)})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,10 @@ from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from ..errors import InvalidDataError, UnsupportedModelError
+from ..factors import check_factors
 from ..kernels.lists import keep_unseen
-from .factors import check_factors, check_similarity, read_checkpoint
+from ..progress import is_shown
+from .factors import check_similarity, read_checkpoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -211,9 +212,3 @@ def _from_checkpoint(path: str | Path) -> Any:
     model.item_factors = checkpoint.item_factors
     return model
 
-
-def is_shown(progress: bool | None) -> bool:
-    """Say whether to show a progress bar: as asked, or else on a terminal only."""
-    if progress is not None:
-        return progress
-    return sys.stderr is not None and sys.stderr.isatty()

@@ -1,0 +1,79 @@
+"""Checking the factors of a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import InvalidDataError
+from .kernels.retrieval import measure_rows
+from .parallel import for_blocks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["check_factors", "measured"]
+
+#: Rows whose lengths are measured at once.
+_ROWS = 10_000
+
+
+def check_factors(user_factors: Any, item_factors: Any) -> None:
+    """Raise `InvalidDataError` unless both are finite matrices of the same width."""
+    sides = {"user_factors": user_factors, "item_factors": item_factors}
+    for name, factors in sides.items():
+        measured(factors, name)
+    widths = [factors.shape[1] for factors in sides.values()]
+    if widths[0] != widths[1]:
+        raise InvalidDataError(
+            f"user_factors have {widths[0]} columns, item_factors {widths[1]}; they must come from "
+            "the same model"
+        )
+
+
+def measured(
+    factors: Any, name: str, num_threads: int | None = None
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return factors as the kernels take them, and the length of each row.
+
+    Parameters
+    ----------
+    factors : ndarray of float, shape (n, f)
+        Of any layout. A half is widened to a single; what is in order is not copied.
+    name : str
+        What they are called in an error.
+    num_threads : int, optional
+        One for each core by default.
+
+    Raises
+    ------
+    InvalidDataError
+        If they are something else, or a row is not finite (it is named).
+    """
+    if (
+        not isinstance(factors, np.ndarray)
+        or isinstance(factors, np.ma.MaskedArray)
+        or factors.ndim != 2
+        or factors.dtype.kind != "f"
+        or factors.dtype.itemsize > 8
+    ):
+        found = (
+            f"an array of {factors.dtype} with shape {factors.shape}"
+            if type(factors) is np.ndarray
+            else f"a {type(factors).__name__}"
+        )
+        raise InvalidDataError(f"{name} is {found}; expected a float array, rows × factors")
+    wide = np.float64 if factors.dtype.itemsize == 8 else np.float32
+    ready = np.asarray(np.ascontiguousarray(factors, wide))
+    norms = np.empty(len(ready))
+    for_blocks(
+        lambda first, last: measure_rows(first, last, ready, norms), len(ready), num_threads, _ROWS
+    )
+    bad = np.isnan(norms)
+    if bad.any():
+        raise InvalidDataError(
+            f"{name}, row {int(bad.argmax())} is not finite; train again with a lower alpha or "
+            "learning rate, or more regularization"
+        )
+    return ready, norms
