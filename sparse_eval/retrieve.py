@@ -76,6 +76,9 @@ TILE = 128
 WIDE_TILE = 256
 CHUNK = 512
 
+#: Items of the first batch, at least.
+BATCH = 256
+
 #: Products of centres and items, and places of lists, that are held at once.
 _AT_ONCE = 1 << 24
 
@@ -590,7 +593,7 @@ class _Search:
         maxima = 64
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
-        batch = min(max(4 * maxima, 512), len(self.candidates))
+        batch = min(max(4 * maxima, BATCH), len(self.candidates))
         task = Task(k, ranks, self.error, batch, maxima, TILE, CHUNK)
         group = max(min(GROUP, _AT_ONCE // max(batch, 1 if ranks else 8 * k)), 1)
         limits = np.empty(min(len(rows), USERS_AT_ONCE), np.float32)
@@ -627,7 +630,8 @@ class _Search:
             self.counts += counts
             bar.update(int(groups.start[last] - groups.start[first]))
 
-        for_blocks(work, len(groups.centre), self.threads, 1)
+        n_groups = len(groups.centre)
+        for_blocks(work, n_groups, self.threads, max(n_groups // (16 * self.threads), 1))
 
     def _search_by_norm(
         self, users: Users, task: Task, held: HeldOut, out: Lists, limits: NDArray[np.float32]

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 Order = tuple[Array, Array]  # a user's candidates, best first, and their scores
 
 #: Users whose scores the larger oracle holds at once.
-_USERS_AT_ONCE = 64
+_USERS_AT_ONCE = 16
 
 
 def score(user: list[float], item: list[float]) -> float:

@@ -22,9 +22,20 @@ ALLOWED: dict[str, set[str]] = {
     "formats": {"errors"},
     "options": {"errors"},
     "parallel": {"options"},
+    "progress": {"errors"},
+    "factors": {"errors", "kernels", "parallel"},
     "metrics": {"errors", "kernels"},
     "datasets": {"errors", "files", "formats", "options"},
     "matrices": {"errors", "formats", "kernels", "options", "parallel", "datasets"},
+    "retrieve": {
+        "errors",
+        "kernels",
+        "matrices",
+        "options",
+        "parallel",
+        "factors",
+        "progress",
+    },
     "split": {"errors", "files", "options", "datasets"},
     "trec": {"errors", "files", "matrices", "datasets"},
     "align": {"errors", "matrices"},
@@ -47,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
     "evaluate": {"errors", "matrices", "metrics", "align", "context", "compute", "results"},
     "models": {
         "errors",
+        "files",
         "options",
         "kernels",
         "matrices",
@@ -54,6 +66,9 @@ ALLOWED: dict[str, set[str]] = {
         "compute",
         "evaluate",
         "results",
+        "factors",
+        "progress",
+        "retrieve",
     },
 }
 
