@@ -15,10 +15,15 @@ from .results import Evaluation
 
 if TYPE_CHECKING:
     from . import datasets, split, trec
+    from .models.callback import EvaluationCallback
     from .models.implicit import evaluate_model, train_als
+    from .models.sweep import sweep
+    from .models.tune import tune
+    from .retrieve import full_ranks, held_out_ranks, top_k
 
 __all__ = [
     "Evaluation",
+    "EvaluationCallback",
     "Metric",
     "Rankings",
     "Relevance",
@@ -26,10 +31,15 @@ __all__ = [
     "datasets",
     "evaluate",
     "evaluate_model",
+    "full_ranks",
+    "held_out_ranks",
     "register_metric",
     "split",
+    "sweep",
+    "top_k",
     "train_als",
     "trec",
+    "tune",
 ]
 
 # What needs pandas or implicit is imported when it is first used: a job that only evaluates
@@ -38,8 +48,14 @@ _LAZY = {
     "datasets": "sparse_eval.datasets",
     "split": "sparse_eval.split",
     "trec": "sparse_eval.trec",
+    "EvaluationCallback": "sparse_eval.models.callback",
     "evaluate_model": "sparse_eval.models.implicit",
+    "full_ranks": "sparse_eval.retrieve",
+    "held_out_ranks": "sparse_eval.retrieve",
+    "sweep": "sparse_eval.models.sweep",
+    "top_k": "sparse_eval.retrieve",
     "train_als": "sparse_eval.models.implicit",
+    "tune": "sparse_eval.models.tune",
 }
 
 

@@ -13,6 +13,7 @@ import sys
 import traceback
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from .datasets import Interactions
     from .metrics import Convention, Definition
+    from .models.tune import Tuning
     from .results import Evaluation
     from .split import Holdout
 
@@ -286,7 +288,7 @@ def train(
     if out.suffix != ".npz" or out.is_dir():
         raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
     make_folder(out.parent)
-    if input.is_dir() and (input / "train.npz").exists():
+    if _is_split(input):
         from .split import Holdout
 
         matrix = Holdout.load(input).train
@@ -297,8 +299,112 @@ def train(
 
 
 @app.command()
+def tune(
+    input: Annotated[  # noqa: A002
+        Path,
+        typer.Argument(
+            help="Interactions; a folder that `split` wrote, whose validation part becomes the "
+            "test; or the train part of a split."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Folder for search.json, trials.csv, model.npz, summary.json and per_user.csv; "
+            "an interrupted command goes on from it."
+        ),
+    ],
+    test: Annotated[
+        Path | None, typer.Argument(help="The other part of a ready-made split: the test.")
+    ] = None,
+    input_format: InputFormat = None,
+    user: User = None,
+    item: Item = None,
+    value: Value = None,
+    timestamp: Time = None,
+    header: Header = True,
+    skip_bad_lines: SkipBad = False,
+    history: History = True,
+    method: SplitMethod = None,
+    fraction: Fraction = None,
+    n: Held = None,
+    factors: Annotated[
+        str, typer.Option(help="ALS: latent factors: 64, several (32,64,128), or a range (16:256).")
+    ] = "64",
+    alpha: Annotated[str, typer.Option(help="ALS: weight of an interaction, likewise.")] = "40",
+    regularization: Annotated[str, typer.Option(help="ALS: regularization, likewise.")] = "0.1",
+    iterations: Annotated[str, typer.Option(help="ALS: most iterations, likewise.")] = "15",
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            help="Trials to draw at random, from ranges log-uniformly.",
+            show_default="the grid of all values",
+        ),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(help="End a trial after so many iterations without a better one."),
+    ] = None,
+    monitor: Annotated[
+        str | None,
+        typer.Option(
+            help="The metric that says which iteration and trial is best.", show_default="the first"
+        ),
+    ] = None,
+    seed: Seed = 0,
+    metric: Metrics = ["ndcg@10,recall@10,map@10"],  # noqa: B006
+    progress: Progress = None,
+    format: Printed = Format.table,  # noqa: A002
+) -> None:
+    """Search ALS's hyperparameters on a validation part; test the best once on a third part."""
+    from .matrices import Relevance
+    from .models.tune import Search
+
+    search = Search(
+        metric,
+        factors=factors,
+        alpha=alpha,
+        regularization=regularization,
+        iterations=iterations,
+        draws=draws,
+        patience=patience,
+        monitor=monitor,
+        seed=seed,
+    )
+    make_folder(out)
+    options = _loader_options(user, item, value, timestamp, header, skip_bad_lines, history)
+    whole: Holdout
+    if test is not None:
+        rest, held = _load_parts(input, test, input_format, options)
+        whole = _holdout(rest, held)
+    elif _is_split(input):
+        from .split import Holdout
+
+        whole = Holdout.load(input)
+        rest = whole.train
+    else:
+        interactions = _load(input, input_format, options)
+        whole = _split(interactions, method, fraction, n, seed, "hold out the test part")
+        rest = _without(interactions, whole.validation)
+    part = _split(rest, method, fraction, n, seed, "hold out the validation part")
+    truth = Relevance.from_csr(whole.validation, users=whole.users, items=whole.items)
+    with _step("tune") as note:
+        found = search.run(part.train, part.validation, test=truth, out=out, progress=progress)
+        note(f"{len(found.trials):,} trials")
+    _print_tuning(found, format)
+    failed = int((found.trials["status"] == "failed").sum())
+    if failed:
+        typer.echo(f"{failed:,} of {len(found.trials):,} trials failed", err=True)
+    if found.best is None:
+        raise typer.Exit(1)
+
+
+@app.command()
 def score(
-    checkpoint: Annotated[Path, typer.Argument(help="A model that implicit saved (.npz).")],
+    checkpoint: Annotated[
+        list[Path],
+        typer.Argument(help="Models that implicit saved (.npz); a folder stands for all in it."),
+    ],
     split: Annotated[
         Path | None, typer.Option(help="The folder that `split` wrote.", rich_help_panel="Data")
     ] = None,
@@ -317,14 +423,38 @@ def score(
     history: History = True,
     metric: Metrics = [METRICS],  # noqa: B006
     convention: Rules = None,
+    monitor: Annotated[
+        str | None,
+        typer.Option(help="Several: the metric that says which is best.", show_default="the first"),
+    ] = None,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            help="Follow the folder: look for new and changed models every so many seconds, until "
+            "interrupted (Ctrl-C)."
+        ),
+    ] = None,
     progress: Progress = None,
-    out: Out = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for summary.json and per_user.csv; of several models for sweep.csv, from "
+            "which an interrupted command goes on. Made if missing."
+        ),
+    ] = None,
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
-    """Recommend with a checkpoint and score the lists."""
+    """Score a checkpoint; of several, or of a folder, make a table and mark the best."""
     from .split import Holdout
 
     metric = _check_metrics(metric, convention)
+    several = watch is not None or len(checkpoint) > 1 or checkpoint[0].is_dir()
+    if several and watch is None:
+        from .models.sweep import list_checkpoints
+
+        list_checkpoints(checkpoint)  # an empty folder is told before data are read
+    elif not several and monitor is not None:
+        raise InvalidDataError("--monitor says which of several checkpoints is best; found one")
     if out is not None:
         make_folder(out)
     if split is not None and train is None and validation is None:
@@ -334,7 +464,10 @@ def score(
         holdout = _load_split(train, validation, input_format, options)
     else:
         raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
-    _report(_score(checkpoint, holdout, metric, progress, convention), format, out)
+    if several:
+        _sweep(checkpoint, holdout, metric, convention, monitor, watch, progress, out, format)
+    else:
+        _report(_score(checkpoint[0], holdout, metric, progress, convention), format, out)
 
 
 @app.command()
@@ -562,24 +695,59 @@ def _read_matrix(path: Path, make: Callable[[Any], Any]) -> Any:
         raise InvalidFileError(str(error), path) from None
 
 
+def _is_split(path: Path) -> bool:
+    """Say whether it is a folder that `split` wrote."""
+    return path.is_dir() and (path / "train.npz").exists()
+
+
 def _load_split(
     train: Path, validation: Path, input_format: str | None, options: dict[str, Any]
 ) -> Holdout:
+    return _holdout(*_load_parts(train, validation, input_format, options))
+
+
+def _load_parts(
+    train: Path, held: Path, input_format: str | None, options: dict[str, Any]
+) -> tuple[Interactions, ...]:
     from . import datasets
+
+    with _step(f"read {train} and {held}") as note, _warnings_in_a_line():
+        parts = datasets.load_parts(train, held, format=input_format, **options)
+        note(f"{len(parts[0]):,} to train on, {len(parts[1]):,} held out")
+    return parts
+
+
+def _holdout(train: Interactions, held: Interactions) -> Holdout:
     from .split import Holdout
 
-    with _step(f"read {train} and {validation}") as note, _warnings_in_a_line():
-        parts = datasets.load_parts(train, validation, format=input_format, **options)
-        note(f"{len(parts[0]):,} to train on, {len(parts[1]):,} held out")
-    return Holdout(parts[0].matrix(), parts[1].matrix(), parts[0].users, parts[0].items)
+    return Holdout(train.matrix(), held.matrix(), train.users, train.items)
+
+
+def _without(interactions: Interactions, held: Any) -> Interactions:
+    """Return the interactions whose pair is not held out, of the same users and items."""
+    import numpy as np
+
+    events = interactions.user_codes.astype(np.int64) * interactions.n_items
+    events += interactions.item_codes
+    pairs = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr)) * interactions.n_items
+    kept = ~np.isin(events, pairs + held.indices)
+    times = interactions.timestamps
+    return replace(
+        interactions,
+        user_codes=interactions.user_codes[kept],
+        item_codes=interactions.item_codes[kept],
+        values=interactions.values[kept],
+        timestamps=None if times is None else times[kept],
+    )
 
 
 def _split(
-    interactions: Interactions,
+    interactions: Any,
     method: Method | None,
     fraction: float | None,
     n: int | None,
     seed: int,
+    purpose: str = "split",
 ) -> Holdout:
     from . import split
 
@@ -590,7 +758,7 @@ def _split(
         raise InvalidDataError(f"{given} has no meaning for --method {method.value}; see {wanted}")
     share = 0.2 if fraction is None else fraction
     held = 1 if n is None else n
-    with _step(f"split ({method.value})") as note:
+    with _step(f"{purpose} ({method.value})") as note:
         if method is Method.random:
             holdout = split.random(interactions, fraction=share, seed=seed)
         elif method is Method.leave_k_out:
@@ -654,6 +822,54 @@ def _score(
     return ev
 
 
+def _sweep(
+    checkpoints: list[Path],
+    holdout: Holdout,
+    metric: list[str],
+    convention: str | None,
+    monitor: str | None,
+    watch: float | None,
+    progress: bool | None,
+    out: Path | None,
+    format: Format,  # noqa: A002
+) -> None:
+    """Score several checkpoints, print their table, and fail if one of them did."""
+    from .models.sweep import sweep
+
+    with _step("score") as note:
+        table = sweep(
+            checkpoints,
+            holdout.train,
+            holdout.validation,
+            metric,
+            out=None if out is None else out / "sweep.csv",
+            convention=convention,
+            monitor=monitor,
+            watch=watch,
+            progress=progress,
+        )
+        note(f"{len(table):,} checkpoints")
+    shown = _narrow(table) if format in (Format.table, Format.markdown) else table
+    _print(shown.astype(object).where(shown.notna(), None), format)
+    failed = table[table["status"] == "failed"]
+    if len(failed):
+        typer.echo(f"{len(failed):,} of {len(table):,} checkpoints could not be scored", err=True)
+        raise typer.Exit(1)
+
+
+def _narrow(table: pd.DataFrame) -> pd.DataFrame:
+    """Leave out what is the same for all checkpoints, or only tells where rows come from."""
+    columns = list(table.columns)
+    scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
+    parameters = columns[columns.index("sparse_eval") + 1 :]
+    differing = [name for name in parameters if len(table[name].dropna().unique()) > 1]
+    errors = ["error"] if (table["status"] == "failed").any() else []
+    shown = table[["file", "best", *scores, *differing, "seconds", *errors]].copy()
+    shown["best"] = ["*" if best else "" for best in table["best"]]
+    shown["seconds"] = [f"{seconds:.1f}" for seconds in table["seconds"]]
+    return shown
+
+
 def _report(ev: Evaluation, format: Format, out: Path | None) -> None:  # noqa: A002
     if out is not None:
         ev.to_csv(out / "per_user.csv")
@@ -689,13 +905,59 @@ def _by_cutoff(ev: Evaluation) -> pd.DataFrame:
     )
 
 
+def _print_tuning(found: Tuning, format: Format) -> None:  # noqa: A002
+    """Print the trials, and apart from them the test."""
+    import pandas as pd
+
+    trials = found.trials
+    if format is Format.json:
+        rows = _records(trials.astype(object).where(trials.notna(), None))
+        content = {"trials": rows, "best": found.best, "test": found.test}
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        return
+    _print(trials if format is Format.csv else _narrow_trials(trials), format)
+    if found.best is None or found.test is None:
+        return
+    of_best = trials[trials["best"]].iloc[0]
+    scores = [
+        (name, float(of_best[name]), values["mean"])
+        for name, values in found.test["metrics"].items()
+    ]
+    typer.echo()
+    _print(pd.DataFrame(scores, columns=["metric", "validation", "test"]), format)
+    if format is not Format.csv:
+        chosen = ", ".join(f"{name} {value}" for name, value in found.best.items())
+        typer.echo(f"\nbest: trial {of_best['trial']} ({chosen})")
+        typer.echo(
+            f"test: trained once more, on train and validation; means over "
+            f"{found.test['n_users']:,} users, {found.test['n_skipped']:,} left out (nothing "
+            "relevant)"
+        )
+
+
+def _narrow_trials(trials: pd.DataFrame) -> pd.DataFrame:
+    """Leave out what no failure has to tell, and show numbers as people write them."""
+    errors = ["error"] if (trials["status"] == "failed").any() else []
+    columns = [name for name in trials.columns if name not in ("status", "error")]
+    shown = trials[[*columns, *errors]].copy()
+    shown["best"] = ["*" if best else "" for best in trials["best"]]
+    for name in ("alpha", "regularization"):
+        shown[name] = [f"{value:g}" for value in trials[name]]
+    shown["seconds"] = [f"{seconds:.1f}" for seconds in trials["seconds"]]
+    return shown.astype(object).where(shown.notna(), "")
+
+
+def _records(table: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return the rows for JSON, which has no NaN."""
+    return [
+        {name: None if value != value else value for name, value in row.items()}
+        for row in table.to_dict(orient="records")
+    ]
+
+
 def _print(table: pd.DataFrame, format: Format) -> None:  # noqa: A002
     if format is Format.json:
-        rows = [
-            {name: None if value != value else value for name, value in row.items()}
-            for row in table.to_dict(orient="records")
-        ]
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False, default=str))
+        typer.echo(json.dumps(_records(table), indent=2, ensure_ascii=False, default=str))
     elif format is Format.csv:
         typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
     else:
