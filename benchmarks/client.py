@@ -12,12 +12,13 @@ import environment
 class Client:
     """Starts a rival's worker in the rival's environment, and asks it.
 
-    Raises `RuntimeError`, with the last line the process wrote, when the worker ended.
+    `scripts` is the folder of the rival's script, which says what is measured. Raises
+    `RuntimeError`, with the last line the process wrote, when the worker ended.
     """
 
-    def __init__(self, name: str, inputs: Path) -> None:
+    def __init__(self, name: str, inputs: Path, scripts: str = "rivals") -> None:
         script = Path(__file__).with_name("worker.py")
-        command: list[str | Path] = [environment.python(name), "-P", script, name, inputs]
+        command: list[str | Path] = [environment.python(name), "-P", script, scripts, name, inputs]
         self._log = environment.ENVIRONMENTS / name / "worker.log"
         with self._log.open("w", encoding="utf-8") as log:
             self._process = subprocess.Popen(
@@ -35,9 +36,9 @@ class Client:
         """Run one scoring call; return the seconds."""
         return self._ask(do="time", task=task)["seconds"]
 
-    def save(self, task: str, path: Path) -> None:
-        """Run one scoring call; its values go into a file."""
-        self._ask(do="save", task=task, path=str(path))
+    def save(self, task: str, path: Path) -> int:
+        """Run one scoring call; its values go into a file. Return its peak of memory, in bytes."""
+        return self._ask(do="save", task=task, path=str(path))["bytes"]
 
     def __enter__(self) -> Self:
         return self

@@ -22,10 +22,13 @@ RIVALS: dict[str, dict[str, Any]] = tomllib.loads(
     (BENCHMARKS / "rivals.toml").read_text(encoding="utf-8")
 )
 REFERENCE = next(iter(RIVALS))
-# Who has a script for the suites that time, and who for the one that compares.
-TIMED = [name for name in RIVALS if (BENCHMARKS / "rivals" / f"{name}.py").exists()]
-COMPARED = [name for name in RIVALS if (BENCHMARKS / "agreement" / f"{name}.py").exists()]
-# Its NumPy is pinned and it needs little else: it makes the inputs and compares the values.
+# Who has a script for the suites that time lists, for the one that compares, and for the one
+# that ranks.
+TIMED, COMPARED, RANKING = (
+    [name for name in RIVALS if (BENCHMARKS / scripts / f"{name}.py").exists()]
+    for scripts in ("rivals", "agreement", "checkpoint")
+)
+# Its NumPy is pinned and it needs little else: it makes the lists and compares the values.
 PINNED = "notebook"
 
 VERSIONS = """

@@ -8,18 +8,17 @@ Making the data takes more memory than scoring it, so the two are never in one p
 
 import json
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from scipy.sparse import load_npz, save_npz
 
 import sparse_eval as se
 
+sys.path.append(str(Path(__file__).parent))  # last: libraries come before our modules
+from peak import peak_above_start
+
 METRIC = "ndcg@10"
-STATUS = Path("/proc/self/status")
 
 
 def make(folder: Path) -> dict[str, int]:
@@ -47,50 +46,6 @@ def score(folder: Path) -> dict[str, float]:
         evaluation = evaluate_model(folder / "model.npz", train, validation, [METRIC])
     seconds = time.perf_counter() - start
     return {"bytes": peak[0], "seconds": seconds, METRIC: evaluation[METRIC]}
-
-
-@contextmanager
-def peak_above_start() -> Iterator[list[int]]:
-    """Yield a list that holds, afterwards, the highest resident memory less that at the start."""
-    peak: list[int] = []
-    start = resident("VmRSS")
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the high water
-    except OSError:
-        with sampled_peak() as sampled:
-            yield peak
-        highest = max(sampled)
-    else:
-        yield peak
-        highest = resident("VmHWM")
-    peak.append(max(0, highest - start))
-
-
-@contextmanager
-def sampled_peak() -> Iterator[list[int]]:
-    """Collect resident memory every millisecond, where its high water cannot be reset."""
-    samples = [resident("VmRSS")]
-    finished = threading.Event()
-
-    def sample() -> None:
-        while not finished.wait(0.001):
-            samples.append(resident("VmRSS"))
-
-    thread = threading.Thread(target=sample)
-    thread.start()
-    try:
-        yield samples
-    finally:
-        finished.set()
-        thread.join()
-
-
-def resident(field: str) -> int:
-    """Return one of the kernel's figures about this process, in bytes."""
-    for line in STATUS.read_text(encoding="ascii").splitlines():
-        if line.startswith(f"{field}:"):
-            return 1024 * int(line.split()[1])
-    raise KeyError(field)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@ import argparse
 import sys
 
 import agreement
+import checkpoint
 import demo
 import environment
 import lists
 import memory
 import report
+import retrieval
 import startup
 from progress import say
 
@@ -22,7 +24,11 @@ SUITES = {
     "memory": memory.run,
     "agreement": agreement.run,
     "demo": demo.run,
+    "checkpoint": checkpoint.run,
+    "retrieval": retrieval.run,
 }
+# Who has a script, where that is another one than for lists.
+CONTESTANTS = {"agreement": environment.COMPARED, "checkpoint": environment.RANKING}
 
 
 def main() -> int:
@@ -30,7 +36,7 @@ def main() -> int:
     for suite in SUITES if arguments.suite == "all" else (arguments.suite,):
         say(f"suite {suite}")
         try:
-            has_script = environment.COMPARED if suite == "agreement" else environment.TIMED
+            has_script = CONTESTANTS.get(suite, environment.TIMED)
             taking_part = [name for name in arguments.only if name in has_script]
             measured = SUITES[suite](taking_part, arguments.rounds)
         except (lists.MismatchError, RuntimeError) as error:

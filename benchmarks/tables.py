@@ -117,6 +117,64 @@ def memory(report: dict[str, Any]) -> str:
     return f"{table}\n\n{conditions(report)}"
 
 
+def checkpoint(report: dict[str, Any]) -> str:
+    """Return a row for each case and a column for each contestant; the ratio is to our top_k."""
+    cases = report["cases"].values()
+    columns = list(dict.fromkeys(name for case in cases for name in case["contestants"]))
+    ours = [name for name in columns if name.startswith("sparse_eval,")]
+    heads = [
+        f"`{name.partition(', ')[2]}`" if name in ours else heading(report, name, columns)
+        for name in columns
+    ]
+    rows = []
+    for case in cases:
+        cells = []
+        for name in columns:
+            seconds, ratio = timed(case["contestants"].get(name, {"failed": ""}))
+            cells.append(f"{seconds} ({ratio}×)" if ratio and name not in ours else seconds)
+        found = [case["contestants"].get(name, {}).get("share_of_scores") for name in ours]
+        shares = " / ".join(f"{100 * share:.0f} %" for share in found if share is not None)
+        rows.append((f"{case['title']}, K = {case['k']}", *cells, shares))
+    peaks = [
+        max(case["contestants"].get(name, {}).get("peak_bytes", 0) for case in cases)
+        for name in columns
+    ]
+    rows.append(("peak of memory above the inputs, at most", *map(size, peaks), ""))
+    table = markdown(("", *heads, "share of scores we compute"), rows)
+
+    counted = [
+        entry
+        for case in cases
+        for name, entry in case["contestants"].items()
+        if "lists" in entry and name not in ours
+    ]
+    total, differing = (
+        sum(entry[key] for entry in counted) for key in ("lists", "lists_that_differ")
+    )
+    sizes = ", ".join(
+        f"{name.capitalize()} has {entry['n_lists']:,} test users and {entry['n_items']:,} items"
+        for name, entry in {found["data"]: found for found in report["inputs"].values()}.items()
+    )
+    note = (
+        f"{sizes}. Of {total:,} lists of others, {differing:,} are not ours item for item: there, "
+        "and only there, scores are closer together than single precision can tell, or equal."
+    )
+    skipped = report["skipped"]
+    left_out = [
+        f"Left out are {', '.join(name for name in skipped if skipped[name] == why)}: {why}."
+        for why in dict.fromkeys(skipped.values())
+    ]
+    return "\n\n".join([table, " ".join([note, *left_out, conditions(report)])])
+
+
+def heading(report: dict[str, Any], contestant: str, columns: list[str]) -> str:
+    """Return the library and version, and what it was asked for where that are two things."""
+    name, _, way = contestant.partition(", ")
+    title = label(report, name)
+    several = sum(column.startswith(f"{name},") for column in columns) > 1
+    return f"{title}, `{way}`" if several else title
+
+
 def agreement(report: dict[str, Any]) -> str:
     """Return a table of the metrics of hits, one of the metrics of lists, and their footnotes."""
     rows = {name: Agreement(found) for name, found in report["libraries"].items()}
@@ -203,6 +261,7 @@ RENDERERS = {
     "lists": ("lists", lists),
     "startup": ("startup", startup),
     "memory": ("memory", memory),
+    "checkpoint": ("checkpoint", checkpoint),
     "agreement": ("agreement", agreement),
     "demo": ("demo", demo),
     "metrics": ("demo", metrics),

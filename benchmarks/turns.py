@@ -9,11 +9,15 @@ from progress import say
 
 
 def take_turns(
-    title: str, measures: dict[str, Callable[[], float]], rounds: int, unit: str = "seconds"
+    title: str,
+    measures: dict[str, Callable[[], float]],
+    rounds: int,
+    unit: str = "seconds",
+    reference: str = REFERENCE,
 ) -> dict[str, dict[str, Any]]:
     """Call every measure once to warm up, then once per round; return what they gave.
 
-    Each entry has the raw values, their median, and its ratio to our median (None without that).
+    Each entry has the raw values, their median, and its ratio to the reference's (None without).
     A measure that raises `RuntimeError` takes no further part; its entry says why.
     """
     values: dict[str, list[float]] = {label: [] for label in measures}
@@ -33,13 +37,13 @@ def take_turns(
                 values[label].append(value)
 
     medians = {label: median(values[label]) for label in measures if label not in failed}
-    reference = medians.get(REFERENCE)
+    ours = medians.get(reference)
     return {
         label: {"failed": failed[label]}
         if label in failed
         else {
             f"median_{unit}": medians[label],
-            "ratio": medians[label] / reference if reference else None,
+            "ratio": medians[label] / ours if ours else None,
             unit: values[label],
         }
         for label in measures

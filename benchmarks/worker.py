@@ -1,15 +1,19 @@
 """One rival, kept ready in its own environment: answers requests, one JSON line each.
 
-    python -P worker.py RIVAL INPUTS
+    python -P worker.py SCRIPTS RIVAL INPUTS
+
+SCRIPTS is the folder of the rival's script: `rivals`, whose INPUTS are lists, or `checkpoint`,
+whose INPUTS are a trained model and its data.
 
 A request names what to do, the answer holds the result:
 
     {"do": "prepare"}                        {"seconds": 1.5}
     {"do": "time", "task": T}                {"seconds": 0.1}
-    {"do": "save", "task": T, "path": P}     {}
+    {"do": "save", "task": T, "path": P}     {"bytes": 1000000}
 
-The first line, unasked for, says which tasks the rival has: {"tasks": [...]}. A failure ends the
-process; the last line of its traceback, on stderr, is the reason.
+The first line, unasked for, says which tasks the rival has: {"tasks": [...]}. The bytes are the
+call's peak of resident memory above that at its start. A failure ends the process; the last line
+of its traceback, on stderr, is the reason.
 
 `-P` keeps this folder off the module path, so that `import ranx` means the library and not
 the rival's script.
@@ -29,6 +33,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+sys.path.append(str(Path(__file__).parent))  # last: a rival's library comes before our modules
+import checkpoint_case
+from peak import peak_above_start
+
 Values = dict[str, npt.NDArray[np.float64]]
 
 
@@ -42,25 +50,25 @@ class Lists(NamedTuple):
 
 
 class Task(NamedTuple):
-    """`call(lists, raw)` is timed; `values(lists, raw, result)` turns its result into arrays.
+    """`call(inputs, raw)` is timed; `values(inputs, raw, result)` turns its result into arrays.
 
-    The arrays are named after our metrics; they hold one number per list, or only the mean
-    where the library gives no more.
+    Of lists, the arrays are named after our metrics; they hold one number per list, or only the
+    mean where the library gives no more. Of a checkpoint, `checkpoint_check.py` says what they are.
     """
 
-    call: Callable[[Lists, Any], Any]
-    values: Callable[[Lists, Any, Any], Values]
+    call: Callable[[Any, Any], Any]
+    values: Callable[[Any, Any, Any], Values]
 
 
-def main(name: str, inputs: Path) -> None:
+def main(scripts: str, name: str, path: Path) -> None:
     answers = _protect_stdout()
 
     def answer(**fields: Any) -> None:
         print(json.dumps(fields), file=answers, flush=True)
 
-    rival = _load(name)
+    rival = _load(scripts, name)
     tasks = {task: Task(*functions) for task, functions in rival.TASKS.items()}
-    lists = _read(inputs)
+    inputs = READERS[scripts](path)
     raw = None
     answer(tasks=list(tasks))
 
@@ -68,18 +76,19 @@ def main(name: str, inputs: Path) -> None:
         request = json.loads(line)
         start = time.perf_counter()
         if request["do"] == "prepare":
-            raw = rival.prepare(lists)
+            raw = rival.prepare(inputs)
             answer(seconds=time.perf_counter() - start)
             continue
         task = tasks[request["task"]]
-        start = time.perf_counter()
-        result = task.call(lists, raw)
-        seconds = time.perf_counter() - start
         if request["do"] == "time":
-            answer(seconds=seconds)
-        else:
-            np.savez(request["path"], **task.values(lists, raw, result))
-            answer()
+            start = time.perf_counter()
+            task.call(inputs, raw)
+            answer(seconds=time.perf_counter() - start)
+            continue
+        with peak_above_start() as peak:
+            result = task.call(inputs, raw)
+        np.savez(request["path"], **task.values(inputs, raw, result))
+        answer(bytes=peak[0])
 
 
 def _protect_stdout() -> Any:
@@ -89,15 +98,15 @@ def _protect_stdout() -> Any:
     return answers
 
 
-def _load(name: str) -> ModuleType:
-    path = Path(__file__).with_name("rivals") / f"{name}.py"
+def _load(scripts: str, name: str) -> ModuleType:
+    path = Path(__file__).with_name(scripts) / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"rival_{name}", path)
     rival = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(rival)
     return rival
 
 
-def _read(path: Path) -> Lists:
+def _read_lists(path: Path) -> Lists:
     with np.load(path, allow_pickle=False) as saved:
         parts = (saved["data"], saved["indices"], saved["indptr"])
         validation = csr_matrix(parts, shape=tuple(saved["shape"]))
@@ -107,5 +116,11 @@ def _read(path: Path) -> Lists:
         return Lists(saved["ids"], saved["users"], validation, train)
 
 
+READERS: dict[str, Callable[[Path], Any]] = {
+    "rivals": _read_lists,
+    "checkpoint": checkpoint_case.read,
+}
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

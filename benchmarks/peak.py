@@ -1,0 +1,55 @@
+"""The highest resident memory of a stretch of work, less that at its start."""
+
+import ctypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+STATUS = Path("/proc/self/status")
+
+
+@contextmanager
+def peak_above_start() -> Iterator[list[int]]:
+    """Yield a list that holds, afterwards, the highest resident memory less that at the start."""
+    peak: list[int] = []
+    # What earlier work has freed goes back, or it would be used again without being counted.
+    ctypes.CDLL(None).malloc_trim(0)
+    start = resident("VmRSS")
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the high water
+    except OSError:
+        with sampled_peak() as sampled:
+            yield peak
+        highest = max(sampled)
+    else:
+        yield peak
+        highest = resident("VmHWM")
+    peak.append(max(0, highest - start))
+
+
+@contextmanager
+def sampled_peak() -> Iterator[list[int]]:
+    """Collect resident memory every millisecond, where its high water cannot be reset."""
+    samples = [resident("VmRSS")]
+    finished = threading.Event()
+
+    def sample() -> None:
+        while not finished.wait(0.001):
+            samples.append(resident("VmRSS"))
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    try:
+        yield samples
+    finally:
+        finished.set()
+        thread.join()
+
+
+def resident(field: str) -> int:
+    """Return one of the kernel's figures about this process, in bytes."""
+    for line in STATUS.read_text(encoding="ascii").splitlines():
+        if line.startswith(f"{field}:"):
+            return 1024 * int(line.split()[1])
+    raise KeyError(field)
