@@ -81,7 +81,7 @@ def test_step_by_step_equals_run(command: Command, log: Path, tmp_path: Path) ->
     assert json.loads(again) == json.loads(printed)
     assert list(json.loads(printed)) == [
         "schema", "sparse_eval", "n_users", "n_skipped", "n_without_list", "no_relevant",
-        "convention", "metrics",
+        "convention", "retrieval", "metrics",
     ]  # fmt: skip
 
 
@@ -298,7 +298,7 @@ def test_misuse_is_status_2_too(command: Command) -> None:
 
 def test_progress_is_shown_where_it_is_asked_for(command: Command, tmp_path: Path) -> None:
     words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
-    assert "recommend: 100%" in command(*words, "--progress")[2]
+    assert "retrieve: 100%" in command(*words, "--progress")[2]
     for quiet in ((), ("--no-progress",)):
         assert "%" not in command(*words, *quiet)[2]
 

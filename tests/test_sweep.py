@@ -535,7 +535,7 @@ def test_data_are_checked_and_converted_once(
         ({"paths": [3]}, InvalidDataError, "3 is a int; expected the path"),
         ({"paths": "EMPTY"}, InvalidFileError, "has no .npz file in it"),
         ({"validation": "LARGER"}, InvalidDataError, "give both the users and items of the same"),
-        ({"validation": "NOTHING"}, InvalidDataError, "none of the 250 users has a relevant item"),
+        ({"validation": "NOTHING"}, InvalidDataError, "none of the 250 users has a stored value"),
         ({"validation": "NEGATIVE"}, InvalidDataError, "the gain in row 0, column 0"),
         ({"train": "NAN"}, InvalidDataError, "the train matrix holds nan in row 0, column 0"),
         ({"train": [[1]]}, InvalidDataError, "expected a scipy sparse matrix"),

@@ -8,18 +8,18 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 from tqdm.auto import tqdm
 
 from ..compute import make_plans
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 from ..files import make_folder, replacing
-from ..matrices import Relevance, train_csr
 from ..metrics import STANDARD, Metric
 from ..options import check_whole
+from ..progress import is_shown
 from .implicit import evaluate_model, parse_cut_metrics
+from .inputs import held_out_part, train_part
 from .monitor import goodness, monitored
-from .recommend import catalogue, is_shown
+from .recommend import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -149,21 +149,8 @@ class EvaluationCallback:
                 f"log is {log!r}; expected a function of the metrics and the iteration"
             )
         self._log = log
-        self._train = sparse.csr_matrix(train_csr(train))
-        self._relevance = (
-            validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
-        )
-        sizes = zip(self._relevance.shape, self._train.shape, strict=True)
-        if any(of > than for of, than in sizes):
-            raise InvalidDataError(
-                f"validation has shape {self._relevance.shape}, train {self._train.shape}; give "
-                "both the users and items of the same split"
-            )
-        if not self._relevance.n_relevant.any():
-            raise InvalidDataError(
-                "validation has no relevant item (a stored value above 0); there is nothing to "
-                "evaluate"
-            )
+        self._train = train_part(train)
+        self._relevance = held_out_part(validation, self._train.shape)
         self._folder = None if checkpoint_dir is None else make_folder(checkpoint_dir)
         self._training = _Training()
 
@@ -260,7 +247,7 @@ class EvaluationCallback:
         OutputError
             If a checkpoint cannot be written.
         """
-        matrix = self._train if train is None else sparse.csr_matrix(train_csr(train))
+        matrix = self._train if train is None else train_part(train)
         if matrix.shape != self._train.shape:
             raise InvalidDataError(
                 f"train has shape {matrix.shape}, the callback's {self._train.shape}; expected the "

@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from ..compute import make_plans
 from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
 from ..evaluate import evaluate
 from ..factors import check_factors
-from ..matrices import Rankings, Relevance, train_csr
+from ..matrices import Rankings
 from ..metrics import STANDARD, Convention, Metric, convention_named, parse_metrics
 from ..options import check_number, check_whole
 from ..progress import is_shown
+from .inputs import held_out_part, train_part
 from .recommend import as_model, catalogue
 from .retrieval import choose_way, rank
 
@@ -99,7 +99,7 @@ def train_als(
     check_number("regularization", regularization, 0)
     check_number("alpha", alpha, 0, open_end=True)
     check_whole("seed", seed, 0)
-    matrix = _train_matrix(train)
+    matrix = train_part(train)
     # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
     with threadpool_limits(limits=1, user_api="blas"):
         model = AlternatingLeastSquares(
@@ -210,14 +210,9 @@ def evaluate_model(
     plans = make_plans(asked, rules, frozenset(given))
     model = as_model(model)
     way = choose_way(model, plans, via)
-    matrix = _train_matrix(train)
+    matrix = train_part(train)
     _check_shape(model, matrix.shape)
-    relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
-    if any(of > than for of, than in zip(relevance.shape, matrix.shape, strict=True)):
-        raise InvalidDataError(
-            f"validation has shape {relevance.shape}, train {matrix.shape}; give both the users "
-            "and items of the same split"
-        )
+    relevance = held_out_part(validation, matrix.shape)
     k = min(max(metric.cutoff or 0 for metric in asked), matrix.shape[1])
     rankings, retrieval = rank(model, matrix, relevance, k, way, num_threads, progress)
     options: dict[str, Any] = {
@@ -255,11 +250,6 @@ def parse_cut_metrics(
             f"{asked[0]}, such as 'ndcg@10'"
         )
     return asked
-
-
-def _train_matrix(train: Any) -> Any:
-    matrix = train_csr(train)
-    return matrix if isinstance(matrix, sparse.csr_matrix) else sparse.csr_matrix(matrix)
 
 
 def _check_shape(model: Any, shape: tuple[int, int]) -> None:

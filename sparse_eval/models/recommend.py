@@ -14,12 +14,12 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..factors import check_factors
 from ..kernels.lists import keep_unseen
 from ..progress import is_shown
-from .factors import check_similarity, read_checkpoint
+from .factors import Checkpoint, check_similarity, read_checkpoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_model", "catalogue", "is_shown", "recommend_lists"]
+__all__ = ["as_model", "catalogue", "recommend_lists"]
 
 #: Users handed to `recommend` at once. implicit scores them in batches of 100, so a multiple of
 #: that gives every user the same batch, and with it the same rounding, as one call for all users.
@@ -30,7 +30,7 @@ _IDS_AT_ONCE = 4_000_000
 
 
 def as_model(model: Any) -> Any:
-    """Return a fitted model that recommends on the CPU, from a model or a checkpoint's path.
+    """Return a fitted model that recommends on the CPU, from a model, a checkpoint or its path.
 
     Raises
     ------
@@ -42,6 +42,8 @@ def as_model(model: Any) -> Any:
         If its factors are not finite or of different widths.
     """
     if isinstance(model, str | Path):
+        model = read_checkpoint(model)
+    if isinstance(model, Checkpoint):
         return _from_checkpoint(model)
     if hasattr(model, "to_cpu"):
         model = model.to_cpu()
@@ -194,11 +196,10 @@ def _for_model(model: Any, train: Any) -> Any:
     )
 
 
-def _from_checkpoint(path: str | Path) -> Any:
+def _from_checkpoint(checkpoint: Checkpoint) -> Any:
     from implicit.cpu.als import AlternatingLeastSquares
     from implicit.nearest_neighbours import ItemItemRecommender, NearestNeighboursScorer
 
-    checkpoint = read_checkpoint(path)
     if checkpoint.similarity is not None:
         neighbours = ItemItemRecommender()
         neighbours.similarity = checkpoint.similarity.astype(np.float64)
@@ -211,4 +212,3 @@ def _from_checkpoint(path: str | Path) -> Any:
     model.user_factors = checkpoint.user_factors
     model.item_factors = checkpoint.item_factors
     return model
-

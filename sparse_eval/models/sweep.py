@@ -26,18 +26,19 @@ from tqdm.auto import tqdm
 from ..compute import make_plans
 from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
 from ..files import replacing
-from ..matrices import Relevance, train_csr
 from ..metrics import convention_named
 from ..options import check_number, check_whole
 from ..progress import is_shown
 from .factors import read_checkpoint
 from .implicit import evaluate_model, parse_cut_metrics
+from .inputs import digest_of, held_out_part, train_part
 from .monitor import goodness, monitored
 from .recommend import as_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..matrices import Relevance
     from ..metrics import Convention, Metric
 
 __all__ = ["list_checkpoints", "sweep"]
@@ -161,9 +162,8 @@ def sweep(
     else:
         folder, every = _watched(given), check_number("watch", watch, _LEAST_WATCH)
         files = _in_folder(folder)
-    matrix = train_csr(train)
-    relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
-    _check_data(matrix, relevance)
+    matrix = train_part(train)
+    relevance = held_out_part(validation, matrix.shape)
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
     options = {"convention": convention, "num_threads": num_threads, "progress": False}
@@ -214,10 +214,9 @@ class _Job(NamedTuple):
 
     def origin(self, rules: Convention) -> _Row:
         """Return what the values of a row come from, the checkpoint aside."""
-        train, held = self.train, self.relevance
         return {
-            "train": _digest(train.shape, train.indptr, train.indices, train.data),
-            "validation": _digest(held.shape, held.indptr, held.items, held.gains),
+            "train": digest_of(self.train),
+            "validation": digest_of(self.relevance),
             "convention": rules.name,
             "sparse_eval": version("sparse_eval"),
         }
@@ -368,13 +367,13 @@ def _attempt(path: Path, state: _State | None, job: _Job, table: _Table) -> _Row
         known = table.scored.get(row["sha256"])
         if known is not None:
             return known | {"file": row["file"]} if _state(path) == state else None
-        parameters = read_checkpoint(path).parameters
-        model = as_model(path)
+        checkpoint = read_checkpoint(path)
+        model = as_model(checkpoint)
         if _state(path) != state:
             return None
         ev = evaluate_model(model, job.train, job.relevance, job.metrics, **job.options)
         row |= {name: repr(float(mean)) for name, mean in ev.mean().items()}
-        row |= _named(parameters, {*_BEFORE, *_AFTER, *row})
+        row |= _named(checkpoint.parameters, {*_BEFORE, *_AFTER, *row})
     except (SparseEvalError, OSError, MemoryError) as error:
         if _state(path) != state:
             return None
@@ -459,28 +458,6 @@ def _natural(name: str) -> tuple[list[str | int], str]:
     """Return a key that puts als-2 before als-10."""
     parts = re.split("([0-9]+)", name)
     return [int(part) if place % 2 else part for place, part in enumerate(parts)], name
-
-
-def _check_data(train: Any, relevance: Relevance) -> None:
-    """Refuse now what `evaluate_model` would refuse for every checkpoint."""
-    if any(of > than for of, than in zip(relevance.shape, train.shape, strict=True)):
-        raise InvalidDataError(
-            f"validation has shape {relevance.shape}, train {train.shape}; give both the users "
-            "and items of the same split"
-        )
-    if not relevance.n_relevant.any():
-        raise InvalidDataError(
-            f"none of the {relevance.shape[0]} users has a relevant item (a stored value above "
-            "0); there is nothing to evaluate"
-        )
-
-
-def _digest(shape: tuple[int, int], indptr: Any, indices: Any, data: Any) -> str:
-    """Return 16 hexadecimal digits that tell the contents of a CSR, whatever its dtypes."""
-    digest = hashlib.sha256()
-    for part, dtype in ((shape, "<i8"), (indptr, "<i8"), (indices, "<i4"), (data, "<f8")):
-        digest.update(np.ascontiguousarray(part, dtype).data)
-    return digest.hexdigest()[:16]
 
 
 def _named(parameters: dict[str, Any], taken: set[str]) -> _Row:

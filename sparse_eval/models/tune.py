@@ -24,18 +24,18 @@ from tqdm.auto import tqdm
 from ..compute import make_plans
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, SparseEvalError
 from ..files import make_folder, replacing
-from ..matrices import Relevance, train_csr
 from ..metrics import STANDARD
 from ..options import check_number, check_whole
+from ..progress import is_shown
 from .callback import EvaluationCallback
 from .implicit import evaluate_model, parse_cut_metrics, train_als
+from .inputs import digest_of, held_out_part, train_part
 from .monitor import goodness, monitored
-from .recommend import is_shown
-from .sweep import _digest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ..matrices import Relevance
     from ..metrics import Metric
 
 __all__ = ["Search", "Tuning", "tune"]
@@ -243,8 +243,9 @@ class Search:
         callback = EvaluationCallback(
             train, validation, self.metrics, patience=self.patience, monitor=self.monitor
         )
-        matrix, held = train_csr(train), _relevance(validation)
-        truth = None if test is None else _test_part(test, matrix.shape)
+        matrix = train_part(train)
+        held = held_out_part(validation, matrix.shape)
+        truth = None if test is None else held_out_part(test, matrix.shape, "test")
         folder = None if out is None else make_folder(out)
         if folder is not None:
             _claim(folder, self._settings(matrix, held))
@@ -272,7 +273,7 @@ class Search:
         }
         tested = None
         if truth is not None:
-            about = {"trial": best, "parameters": chosen, "test": _digest_of(truth)}
+            about = {"trial": best, "parameters": chosen, "test": digest_of(truth)}
             tested = None if folder is None else _tested(folder / _SUMMARY, about)
             if tested is None:
                 tested = self._test(about, _together(matrix, held), truth, folder, progress)
@@ -320,8 +321,8 @@ class Search:
         """Return what the values of all trials come from."""
         return {
             "sparse_eval": version("sparse_eval"),
-            "train": _digest(train.shape, train.indptr, train.indices, train.data),
-            "validation": _digest_of(held),
+            "train": digest_of(train),
+            "validation": digest_of(held),
             "metrics": [str(metric) for metric in self.metrics],
             "monitor": str(self.monitor),
             "patience": self.patience,
@@ -621,25 +622,6 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _relevance(held: Any) -> Relevance:
-    return held if isinstance(held, Relevance) else Relevance.from_csr(held)
-
-
-def _test_part(test: Any, shape: tuple[int, int]) -> Relevance:
-    """Return it checked: what is wrong with it is said before the trials, not after them."""
-    truth = _relevance(test)
-    if any(of > than for of, than in zip(truth.shape, shape, strict=True)):
-        raise InvalidDataError(
-            f"test has shape {truth.shape}, train {shape}; give the users and items of the same "
-            "split"
-        )
-    if not truth.n_relevant.any():
-        raise InvalidDataError(
-            "test has no relevant item (a stored value above 0); there is nothing to evaluate"
-        )
-    return truth
-
-
 def _together(train: Any, held: Relevance) -> Any:
     """Return both parts as one matrix, explicit zeros kept, which adding matrices would drop."""
     rows = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr))
@@ -648,7 +630,3 @@ def _together(train: Any, held: Relevance) -> Any:
         np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "row", "col")
     )
     return sparse.csr_matrix((data, (row, column)), shape=train.shape)
-
-
-def _digest_of(held: Relevance) -> str:
-    return _digest(held.shape, held.indptr, held.items, held.gains)
