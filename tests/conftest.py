@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A shell that runs the tests in the background has Ctrl-C ignored, here and in all they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A kernel's first call compiles it, which no deadline should count.
 settings.register_profile(

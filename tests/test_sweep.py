@@ -420,7 +420,7 @@ def changing(
 @pytest.mark.parametrize("change", [overwrite, swap])
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(hashlib, "file_digest"), (sweeping, "read_checkpoint"), (sweeping, "as_model")],
+    [(hashlib, "file_digest"), (sweeping, "read_checkpoint")],
 )
 def test_a_checkpoint_that_changes_while_it_is_read_is_read_again(
     folder: Path,
@@ -508,10 +508,8 @@ def test_data_are_checked_and_converted_once(
     folder: Path, holdout: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    for name in ("train_csr", "Relevance"):
-        thing = getattr(sweeping, name)
-        if name == "train_csr":
-            monkeypatch.setattr(sweeping, name, lambda m, f=thing: calls.append("train") or f(m))
+    part = sweeping.train_part
+    monkeypatch.setattr(sweeping, "train_part", lambda m: calls.append("train") or part(m))
     convert = se.Relevance.from_csr
     monkeypatch.setattr(
         se.Relevance, "from_csr", lambda *given: calls.append("validation") or convert(*given)

@@ -1,0 +1,139 @@
+"""The three ways from a model to its metrics: ranks of held-out items, lists, the model's own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from implicit.cpu.als import AlternatingLeastSquares
+from implicit.cpu.bpr import BayesianPersonalizedRanking
+from implicit.cpu.lmf import LogisticMatrixFactorization
+from implicit.nearest_neighbours import ItemItemRecommender
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidMetricError, UnsupportedModelError
+
+ACCURACY = ["ndcg@{5,20}", "map@20", "recall@10", "precision@10", "mrr@20", "err@10", "rbp@20"]
+WAYS = ("held_out_ranks", "top_k", "recommend")
+
+
+def model_of(users: Any, items: Any) -> AlternatingLeastSquares:
+    with threadpool_limits(1, "blas"):
+        model = AlternatingLeastSquares(factors=users.shape[1])
+    model.user_factors, model.item_factors = users, items
+    return model
+
+
+@pytest.fixture(scope="module")
+def holdout() -> Any:
+    clicks = se.datasets.synthetic(n_users=400, n_items=300, n_interactions=6000, seed=5)
+    return se.split.random(clicks, fraction=0.3, seed=0)
+
+
+@pytest.mark.parametrize(
+    "family", [AlternatingLeastSquares, BayesianPersonalizedRanking, LogisticMatrixFactorization]
+)
+def test_every_way_gives_the_same_metrics(family: Any, holdout: Any) -> None:
+    with threadpool_limits(1, "blas"):
+        model = family(factors=8, random_state=0)
+        model.fit(holdout.train, show_progress=False)
+    found = {
+        via: se.evaluate_model(model, holdout.train, holdout.validation, ACCURACY, via=via)
+        for via in WAYS
+    }
+    for via, ev in found.items():
+        assert ev.retrieval is not None
+        assert ev.retrieval.via == via
+        assert ev.columns.tobytes() == found["top_k"].columns.tobytes()
+        assert (ev.rankings.lengths == found["top_k"].rankings.lengths).all()
+    chosen = se.evaluate_model(model, holdout.train, holdout.validation, ACCURACY)
+    assert chosen.retrieval == found["held_out_ranks"].retrieval
+    for threads in (1, 2, 7):
+        again = se.evaluate_model(
+            model, holdout.train, holdout.validation, ACCURACY, num_threads=threads
+        )
+        assert again.columns.tobytes() == chosen.columns.tobytes()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 10, 100]))
+def test_ties_are_counted_alike(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    n_users, n_items = 6, int(rng.integers(2, 40))
+    users = rng.integers(-1, 2, (n_users, 2)).astype(np.float32)
+    items = rng.integers(-1, 2, (n_items, 2)).astype(np.float32)
+    train = sparse.random(n_users, n_items, 0.3, format="csr", random_state=rng)
+    held = sparse.random(n_users, n_items, 0.3, format="lil", random_state=rng)
+    held[0, 0] = 1.0
+    held = held.tocsr()
+    model = model_of(users, items)
+    by_ranks, by_lists = (
+        se.evaluate_model(model, train, held, f"ndcg@{k}", via=via) for via in WAYS[:2]
+    )
+    assert by_ranks.columns.tobytes() == by_lists.columns.tobytes()
+    assert by_ranks.retrieval is not None
+    assert by_lists.retrieval is not None
+    assert by_ranks.retrieval[1:] == by_lists.retrieval[1:]
+    # By hand: a relevant item among the first k whose score is another unseen item's too.
+    n_tied = 0
+    for user in range(n_users):
+        unseen = np.setdiff1d(np.arange(n_items), train[user].indices)
+        scores = items[unseen].astype(float) @ users[user].astype(float)
+        first = unseen[np.lexsort((unseen, -scores))][:k]
+        relevant = held[user].indices[held[user].data > 0]
+        for item in np.intersect1d(first, relevant):
+            n_tied += (scores == scores[unseen == item]).sum() > 1
+    assert by_ranks.retrieval.n_tied == n_tied
+
+
+def test_what_is_cold_or_seen_is_reported() -> None:
+    rng = np.random.default_rng(0)
+    users, items = rng.standard_normal((4, 3)), rng.standard_normal((6, 3))
+    users[1] = users[3] = 0  # nothing is held out for the last one
+    items[[2, 4]] = 0
+    train = sparse.csr_matrix(([1.0, 1.0], ([0, 2], [0, 5])), shape=(4, 6))
+    held = sparse.csr_matrix(([1.0] * 4, ([0, 0, 1, 2], [0, 1, 2, 5])), shape=(4, 6))
+    for via in WAYS[:2]:
+        ev = se.evaluate_model(model_of(users, items), train, held, "recall@6", via=via)
+        assert ev.retrieval is not None
+        assert ev.retrieval[:2] == (via, 2)
+        assert ev.retrieval.n_cold_users == 1
+        assert ev.retrieval.n_cold_items == 2
+        assert ev.per_user["recall@6"].tolist()[:3] == [0.5, 1.0, 0.0]
+    written = json.loads(ev.to_json())["retrieval"]
+    assert written == {
+        "via": "top_k", "n_seen": 2, "n_tied": 1, "n_cold_users": 1, "n_cold_items": 2,
+    }  # fmt: skip
+    by_model = se.evaluate_model(model_of(users, items), train, held, "recall@6", via="recommend")
+    assert by_model.retrieval == ("recommend", 2, None, None, None)
+    lists = se.Rankings.from_topk([[0]])
+    assert json.loads(se.evaluate(lists, held[:1], "recall@1").to_json())["retrieval"] is None
+
+
+def test_metrics_of_lists_need_lists(holdout: Any) -> None:
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    ev = se.evaluate_model(model, holdout.train, holdout.validation, ["ndcg@10", "coverage@10"])
+    assert ev.retrieval is not None
+    assert ev.retrieval.via == "top_k"
+    assert 0 < ev["coverage@10"] <= 1
+    with pytest.raises(InvalidMetricError, match="coverage@10 needs the lists"):
+        se.evaluate_model(
+            model, holdout.train, holdout.validation, "coverage@10", via="held_out_ranks"
+        )
+    with pytest.raises(InvalidMetricError, match="expected one of held_out_ranks"):
+        se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@5", via="lists")  # type: ignore[arg-type]
+
+
+def test_neighbours_recommend_themselves(holdout: Any) -> None:
+    model = ItemItemRecommender(K=5)
+    model.fit(holdout.train.astype(np.float64), show_progress=False)
+    ev = se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10")
+    assert ev.retrieval is not None
+    assert ev.retrieval.via == "recommend"
+    with pytest.raises(UnsupportedModelError, match="needs factors"):
+        se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10", via="top_k")
