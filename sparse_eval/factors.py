@@ -13,7 +13,7 @@ from .parallel import for_blocks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["check_factors", "measured"]
+__all__ = ["check_factors", "measured", "read_only"]
 
 #: Rows whose lengths are measured at once.
 _ROWS = 10_000
@@ -65,7 +65,7 @@ def measured(
         )
         raise InvalidDataError(f"{name} is {found}; expected a float array, rows × factors")
     wide = np.float64 if factors.dtype.itemsize == 8 else np.float32
-    ready = np.asarray(np.ascontiguousarray(factors, wide))
+    ready = read_only(np.ascontiguousarray(factors, wide))
     norms = np.empty(len(ready))
     for_blocks(
         lambda first, last: measure_rows(first, last, ready, norms), len(ready), num_threads, _ROWS
@@ -77,3 +77,14 @@ def measured(
             "learning rate, or more regularization"
         )
     return ready, norms
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that cannot be written to.
+
+    numba compiles a kernel anew for arrays that cannot, such as memory-mapped ones. If all are
+    given to it as such, it does so once.
+    """
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view

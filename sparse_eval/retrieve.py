@@ -9,6 +9,7 @@ result is exact; `benchmarks/RETRIEVAL.md` what each step gains.
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -21,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from .errors import InvalidDataError
-from .factors import measured
+from .factors import measured, read_only
 from .kernels.retrieval import (
     Catalogue,
     Groups,
@@ -434,7 +435,7 @@ def count_seen(relevance: Relevance, seen: Any) -> int:
     items = relevance.items[relevant]
     was_seen = np.empty(len(items), bool)
     entries = np.arange(len(items) + 1)
-    before = Seen(seen.indptr.astype(np.int64), seen.indices)
+    before = Seen(read_only(seen.indptr.astype(np.int64)), read_only(seen.indices))
     for_blocks(lambda a, b: find_seen(a, b, owners, entries, items, before, was_seen), len(items))
     return int(was_seen.sum())
 
@@ -507,7 +508,8 @@ class _Search:
 
     def _check_seen(self, seen: Any) -> Seen:
         if seen is None:
-            return Seen(np.zeros(self.shape[0] + 1, np.int64), np.empty(0, np.int32))
+            starts = np.zeros(self.shape[0] + 1, np.int64)
+            return Seen(read_only(starts), read_only(np.empty(0, np.int32)))
         matrix = canonical_csr(seen, "seen", sum_duplicates=True)
         if matrix.shape != self.shape:
             raise InvalidDataError(
@@ -515,7 +517,8 @@ class _Search:
                 f"and {self.shape[1]} items; give what the model's own users have seen"
             )
         return Seen(
-            matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
+            read_only(matrix.indptr.astype(np.int64, copy=False)),
+            read_only(matrix.indices.astype(np.int32, copy=False)),
         )
 
     def _check_candidates(
@@ -605,7 +608,7 @@ class _Search:
             else:
                 self._share(lambda a, b: list_plainly(a, b, *where, self.seen, k, out), len(chosen))
 
-        with self._at_work(len(rows)) as bar:
+        with _at_work(len(rows), self.progress) as bar:
             for places in self._warm_blocks(rows, plainly, bar):
                 users, groups_of = self._grouped(rows, places, group)
                 for groups in groups_of:
@@ -656,7 +659,7 @@ class _Search:
             where = (chosen, rows, cold, self.user_factors, self.item_factors, self.candidates)
             self._share(lambda a, b: rank_plainly(a, b, *where, self.seen, held), len(chosen))
 
-        with self._at_work(len(rows)) as bar:
+        with _at_work(len(rows), self.progress) as bar:
             for block in self._warm_blocks(rows, plainly, bar):
                 places = block[np.diff(held.indptr)[block] > 0]
                 scale = self.user_norms[rows[places]] * self.largest
@@ -684,10 +687,6 @@ class _Search:
         self, work: Callable[[int, int], None], total: int, block: int | None = None
     ) -> None:
         for_blocks(work, total, self.threads, block)
-
-    def _at_work(self, n_users: int) -> Any:
-        """Limit the BLAS to a thread, and show progress."""
-        return _Bar(n_users, self.progress)
 
     def _warm_blocks(
         self, rows: Integers, plainly: Callable[[Integers, bool], None], bar: Any
@@ -768,22 +767,15 @@ class _Search:
             )
 
 
-class _Bar:
-    """One thread for the BLAS, which the kernels call from each of theirs, and a progress bar."""
-
-    def __init__(self, n_users: int, progress: bool | None) -> None:
-        self.limits = threadpool_limits(limits=1, user_api="blas")
-        self.bar = tqdm(
-            total=n_users, desc="retrieve", unit=" users", disable=not is_shown(progress)
-        )
-
-    def __enter__(self) -> Any:
-        self.limits.__enter__()
-        return self.bar.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        self.bar.__exit__(*error)
-        self.limits.__exit__(*error)
+@contextmanager
+def _at_work(n_users: int, progress: bool | None) -> Iterator[Any]:
+    """Limit the BLAS, which each thread calls for itself, to one thread, and show progress."""
+    shown = is_shown(progress)
+    with (
+        threadpool_limits(limits=1, user_api="blas"),
+        tqdm(total=n_users, desc="retrieve", unit=" users", disable=not shown) as bar,
+    ):
+        yield bar
 
 
 def _find_centres(unit: NDArray[np.float32], n_centres: int) -> NDArray[np.float32]:

@@ -48,6 +48,7 @@ TILES: dict[str, tuple[int, ...]] = {
     "TILE": (1, 3),
     "WIDE_TILE": (1, 3),
     "CHUNK": (1, 7, 64),
+    "BATCH": (1, 64, 100),
     "_AT_ONCE": (1, 100),
 }
 
