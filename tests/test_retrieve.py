@@ -25,7 +25,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import sparse_eval as se
-from sparse_eval import Rankings, Relevance, retrieve
+from sparse_eval import Rankings, Relevance, retrieve, search
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.retrieve import full_ranks, held_out_ranks, top_k
 
@@ -38,7 +38,7 @@ else:
 Array = NDArray[Any]
 Generator = np.random.Generator
 
-#: The constants of `sparse_eval.retrieve` that say how the work is cut into pieces, and values of
+#: The constants of `sparse_eval.search` that say how the work is cut into pieces, and values of
 #: them that make many pieces of little data. None of them may change a result.
 TILES: dict[str, tuple[int, ...]] = {
     "USERS_AT_ONCE": (1, 2, 7),
@@ -361,7 +361,7 @@ def tilings(draw: st.DrawFn) -> dict[str, int]:
 def cut_into(tiling: dict[str, int]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in tiling.items():
-            patch.setattr(retrieve, name, value)
+            patch.setattr(search, name, value)
         yield
 
 

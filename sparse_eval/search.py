@@ -1,0 +1,473 @@
+"""The search behind exact retrieval: a catalogue in the order of its norms, users in groups.
+
+`Search` checks its inputs and orders the candidate items; its `run` groups users of similar
+direction, so many at a time, and has the kernels look for what a user needs near the centre of the
+group and, for those users for whom that is no use, by falling norm. `kernels.retrieval` says why
+the result is exact; `benchmarks/RETRIEVAL.md` what each step gains.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+# numba calls this BLAS; what is not loaded yet would not be limited to one thread below.
+import scipy.linalg.cython_blas  # noqa: F401
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
+
+from .errors import InvalidDataError
+from .factors import measured, read_only
+from .kernels.retrieval import (
+    Catalogue,
+    Groups,
+    HeldOut,
+    Lists,
+    Seen,
+    Task,
+    Users,
+    assign,
+    count_above,
+    find_seen,
+    list_plainly,
+    rank_plainly,
+    scale_rows,
+    score_held_out,
+    search_by_norm,
+    search_groups,
+)
+from .matrices import canonical_csr
+from .parallel import for_blocks, thread_count
+from .progress import is_shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from .matrices import Relevance
+
+    Integers = NDArray[np.int64]
+
+__all__ = ["Report", "Search"]
+
+#: Users grouped at once, which bounds what is held of them beside their factors.
+USERS_AT_ONCE = 1 << 16
+
+#: Users of a group, at most and about.
+GROUP = 512
+USERS_PER_CENTRE = 256
+MOST_CENTRES = 128
+
+#: Users and items of one product.
+TILE = 128
+WIDE_TILE = 256
+CHUNK = 512
+
+#: Items of the first batch, at least.
+BATCH = 256
+
+#: Products of centres and items, and places of lists, that are held at once.
+_AT_ONCE = 1 << 24
+
+#: Below this, numbers that are selected from would lose digits.
+_TINY = 1e-250
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a search met.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Users × candidate items.
+    n_products : int
+        Of these, how many were multiplied.
+    cold_users, cold_items : int
+        Users, and candidate items, whose factors are all zero. Such a user gets the items in the
+        order of their ids.
+    """
+
+    n_pairs: int
+    n_products: int
+    cold_users: int
+    cold_items: int
+
+
+def _no_lists() -> Lists:
+    return Lists(np.empty((0, 0), np.int32), np.empty((0, 0)), np.empty(0, np.int64), np.empty(0))
+
+
+def _nothing_held_out() -> HeldOut:
+    none = np.empty(0, np.int64)
+    return HeldOut(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0), none, none, none)
+
+
+class Search:
+    """Checked inputs, the catalogue in the order of its norms, and what came of them."""
+
+    def __init__(
+        self,
+        user_factors: Any,
+        item_factors: Any,
+        seen: Any,
+        items: ArrayLike | None,
+        exclude: ArrayLike | None,
+        num_threads: int | None,
+        progress: bool | None,
+    ) -> None:
+        self.threads = thread_count(num_threads)
+        self.progress = progress
+        self.user_factors, self.user_norms = measured(user_factors, "user_factors", num_threads)
+        self.item_factors, norms = measured(item_factors, "item_factors", num_threads)
+        width = self.user_factors.shape[1]
+        if width != self.item_factors.shape[1]:
+            raise InvalidDataError(
+                f"user_factors have {width} columns, item_factors {self.item_factors.shape[1]}; "
+                "they must come from the same model"
+            )
+        self.shape = (len(self.user_factors), len(self.item_factors))
+        self.seen = self._check_seen(seen)
+        self.is_candidate = self._check_candidates(items, exclude)
+        self.candidates = np.flatnonzero(self.is_candidate).astype(np.int32)
+        self.largest = float(norms[self.candidates].max())
+        if not self.largest * float(self.user_norms.max(initial=0.0)) < 8e307:
+            raise InvalidDataError(
+                f"factors are so large (a user's of length {self.user_norms.max():g}, an item's "
+                f"of {self.largest:g}) that a score could overflow; scale them down"
+            )
+        self.cold_items = int((norms[self.candidates] == 0).sum())
+        # float32 sorts faster, and the order among nearly equal norms is no matter.
+        short = (norms[self.candidates] / (self.largest or 1.0)).astype(np.float32)
+        order = np.argsort(-short)
+        unit = np.empty((len(order), width), np.float32)
+        lengths = np.full(len(order), self.largest or 1.0)
+        rows = self.candidates[order]
+        self._share(
+            lambda a, b: scale_rows(a, b, self.item_factors, rows, lengths, unit), len(unit)
+        )
+        self.catalogue = Catalogue(self.item_factors, unit, short[order], rows)
+        # Each product and sum rounds by 2^-24 at most, each factor once before that.
+        self.error = (width + 16) * 2.0**-24
+        self.lock = Lock()  # of what the threads share
+        self.counts = np.zeros(1, np.int64)
+        self.cold_users = 0
+
+    def _check_seen(self, seen: Any) -> Seen:
+        if seen is None:
+            starts = np.zeros(self.shape[0] + 1, np.int64)
+            return Seen(read_only(starts), read_only(np.empty(0, np.int32)))
+        matrix = canonical_csr(seen, "seen", sum_duplicates=True)
+        if matrix.shape != self.shape:
+            raise InvalidDataError(
+                f"seen has shape {matrix.shape}, but there are factors of {self.shape[0]} users "
+                f"and {self.shape[1]} items; give what the model's own users have seen"
+            )
+        return Seen(
+            read_only(matrix.indptr.astype(np.int64, copy=False)),
+            read_only(matrix.indices.astype(np.int32, copy=False)),
+        )
+
+    def _check_candidates(
+        self, items: ArrayLike | None, exclude: ArrayLike | None
+    ) -> NDArray[np.bool_]:
+        n_items = self.shape[1]
+        mask = np.full(n_items, items is None)
+        if items is not None:
+            mask[_ids(items, "items", n_items, "items")] = True
+        if exclude is not None:
+            mask[_ids(exclude, "exclude", n_items, "items")] = False
+        if not mask.any():
+            raise InvalidDataError(
+                "no item is left to choose from: items= is empty, or exclude= names all of them"
+            )
+        return mask
+
+    def rows_of(self, users: ArrayLike | None) -> Integers:
+        """Return the rows of the users who were asked for."""
+        if users is None:
+            return np.arange(self.shape[0])
+        return _ids(users, "users", self.shape[0], "users")
+
+    def n_candidates(self, rows: Integers) -> Integers:
+        """Return how many candidates some users have not seen."""
+        seen_before = np.concatenate([[0], np.cumsum(self.is_candidate[self.seen.items])])
+        seen = seen_before[self.seen.indptr[rows + 1]] - seen_before[self.seen.indptr[rows]]
+        return np.asarray(len(self.candidates) - seen)
+
+    def held_out(
+        self, relevance: Relevance, overlap: Literal["error", "report"]
+    ) -> tuple[HeldOut, Integers, int]:
+        """Return the held-out candidates, sorted; whose they are; how many had been seen."""
+        rows = np.flatnonzero(relevance.n_relevant)
+        owners = np.repeat(np.arange(relevance.shape[0]), np.diff(relevance.indptr))
+        relevant = relevance.gains > 0
+        items, owners = relevance.items[relevant], owners[relevant]
+        indptr = np.concatenate([[0], np.cumsum(relevance.n_relevant[rows])])
+        was_seen = np.empty(len(items), bool)
+        self._share(
+            lambda a, b: find_seen(a, b, rows, indptr, items, self.seen, was_seen), len(rows)
+        )
+        n_overlap = int(was_seen.sum())
+        if n_overlap and overlap == "error":
+            first = int(was_seen.argmax())
+            raise InvalidDataError(
+                f"{n_overlap} held-out items were seen by their users, the first by user "
+                f"{owners[first]} (item {items[first]}), and can be in no list; split again, or "
+                'leave them without a rank with overlap="report"'
+            )
+        kept = self.is_candidate[items] & ~was_seen
+        if not kept.all():
+            before = np.concatenate([[0], np.cumsum(kept)])
+            indptr, items = before[indptr], items[kept]
+        else:
+            items = items.copy()  # they are sorted in place
+        n = len(items)
+        held = HeldOut(
+            indptr,
+            items,
+            np.empty(n),
+            np.zeros(n, np.int64),
+            np.zeros(n, np.int64),
+            np.zeros(len(rows), np.int64),
+        )
+        factors = (self.user_factors, self.item_factors)
+        self._share(lambda a, b: score_held_out(a, b, rows, *factors, held), len(rows))
+        return held, rows, n_overlap
+
+    def run(self, rows: Integers, k: int, held: HeldOut | None, out: Lists | None) -> None:
+        """Find the ranks of what was held out for some users, or else their lists."""
+        ranks = held is not None
+        held = held or _nothing_held_out()
+        out = out or _no_lists()
+        maxima = 64
+        while maxima < 2 * k and maxima < len(self.candidates):
+            maxima *= 2
+        batch = min(max(4 * maxima, BATCH), len(self.candidates))
+        task = Task(k, ranks, self.error, batch, maxima, TILE, CHUNK)
+        group = max(min(GROUP, _AT_ONCE // max(batch, 1 if ranks else 8 * k)), 1)
+        limits = np.empty(min(len(rows), USERS_AT_ONCE), np.float32)
+
+        def plainly(chosen: Integers, cold: bool) -> None:
+            where = (chosen, rows, cold, self.user_factors, self.item_factors, self.candidates)
+            if ranks:
+                self._share(lambda a, b: rank_plainly(a, b, *where, self.seen, held), len(chosen))
+            else:
+                self._share(lambda a, b: list_plainly(a, b, *where, self.seen, k, out), len(chosen))
+
+        with _at_work(len(rows), self.progress) as bar:
+            for places in self._warm_blocks(rows, plainly, bar):
+                users, groups_of = self._grouped(rows, places, group)
+                for groups in groups_of:
+                    self._search_groups(groups, users, task, held, out, limits, bar)
+                self._search_by_norm(users, task, held, out, limits[: len(places)])
+
+    def _search_groups(
+        self,
+        groups: Groups,
+        users: Users,
+        task: Task,
+        held: HeldOut,
+        out: Lists,
+        limits: NDArray[np.float32],
+        bar: Any,
+    ) -> None:
+        where = (groups, users, self.catalogue, self.seen, task, held, out, limits)
+
+        def work(first: int, last: int) -> None:
+            counts = np.zeros(1, np.int64)
+            search_groups(first, last, *where, counts)
+            with self.lock:
+                self.counts += counts
+                bar.update(int(groups.start[last] - groups.start[first]))
+
+        n_groups = len(groups.centre)
+        for_blocks(work, n_groups, self.threads, max(n_groups // (16 * self.threads), 1))
+
+    def _search_by_norm(
+        self, users: Users, task: Task, held: HeldOut, out: Lists, limits: NDArray[np.float32]
+    ) -> None:
+        chosen = np.flatnonzero(limits < np.inf)
+        chosen = chosen[np.argsort(limits[chosen])[::-1]]
+        where = (chosen, users, self.catalogue, self.seen, task, held, out, limits)
+
+        def work(first: int, last: int) -> None:
+            counts = np.zeros(1, np.int64)
+            search_by_norm(first, last, *where, counts)
+            with self.lock:
+                self.counts += counts
+
+        for_blocks(work, len(chosen), self.threads, WIDE_TILE)
+
+    def run_fully(self, rows: Integers, held: HeldOut) -> None:
+        """Count all that is above every held-out item of some users."""
+        task = Task(len(self.candidates), True, self.error, 0, 0, 0, CHUNK)
+        held.alive[:] = np.diff(held.indptr)
+
+        def plainly(chosen: Integers, cold: bool) -> None:
+            where = (chosen, rows, cold, self.user_factors, self.item_factors, self.candidates)
+            self._share(lambda a, b: rank_plainly(a, b, *where, self.seen, held), len(chosen))
+
+        with _at_work(len(rows), self.progress) as bar:
+            for block in self._warm_blocks(rows, plainly, bar):
+                places = block[np.diff(held.indptr)[block] > 0]
+                scale = self.user_norms[rows[places]] * self.largest
+                lowest = held.scores[held.indptr[places + 1] - 1] / scale
+                self._count_above(self._users(rows, places[np.argsort(lowest)]), task, held, bar)
+
+    def _count_above(self, users: Users, task: Task, held: HeldOut, bar: Any) -> None:
+        where = (users, self.catalogue, self.seen, self.is_candidate, task, held)
+
+        def work(first: int, last: int) -> None:
+            counts = np.zeros(1, np.int64)
+            count_above(first, last, *where, counts)
+            with self.lock:
+                self.counts += counts
+                bar.update(last - first)
+
+        for_blocks(work, len(users.row), self.threads, TILE)
+
+    def report(self, n_users: int) -> Report:
+        """Say what the search met."""
+        return Report(
+            n_users * len(self.candidates), int(self.counts[0]), self.cold_users, self.cold_items
+        )
+
+    def _share(
+        self, work: Callable[[int, int], None], total: int, block: int | None = None
+    ) -> None:
+        for_blocks(work, total, self.threads, block)
+
+    def _warm_blocks(
+        self, rows: Integers, plainly: Callable[[Integers, bool], None], bar: Any
+    ) -> Iterator[Integers]:
+        """Deal with users who cannot be selected from, and give the places of others in blocks."""
+        norms = self.user_norms[rows]
+        scale = norms * self.largest
+        cold = (norms == 0.0) | (self.largest == 0.0)
+        tiny = ~cold & ((scale < _TINY) | (norms < _TINY) | (self.largest < _TINY))
+        self.cold_users = int((norms == 0.0).sum())
+        for chosen, is_cold in ((np.flatnonzero(cold), True), (np.flatnonzero(tiny), False)):
+            if len(chosen):
+                plainly(chosen, is_cold)
+                bar.update(len(chosen))
+        warm = np.flatnonzero(~cold & ~tiny)
+        for start in range(0, len(warm), USERS_AT_ONCE):
+            yield warm[start : start + USERS_AT_ONCE]
+
+    def _users(self, rows: Integers, places: Integers) -> Users:
+        users = rows[places]
+        norms = self.user_norms[users]
+        unit = np.empty((len(users), self.user_factors.shape[1]), np.float32)
+        self._share(
+            lambda a, b: scale_rows(a, b, self.user_factors, users, norms, unit), len(users)
+        )
+        no_angle = np.empty(0, np.float32)
+        return Users(self.user_factors, users, places, unit, norms * self.largest, no_angle)
+
+    def _grouped(
+        self, rows: Integers, places: Integers, most: int
+    ) -> tuple[Users, Iterator[Groups]]:
+        """Put users of similar direction together, and give their groups, some at a time."""
+        users = self._users(rows, places)
+        n = len(places)
+        centres = _find_centres(users.unit, min(max(n // USERS_PER_CENTRE, 1), MOST_CENTRES))
+        nearest = np.empty(n, np.int16)
+        cosine = np.empty(n, np.float32)
+        self._share(lambda a, b: assign(a, b, users.unit, centres, nearest, cosine), n, 2048)
+        order = np.argsort(nearest, kind="stable")
+        unit = np.empty_like(users.unit)
+        one = np.ones(n)
+        self._share(lambda a, b: scale_rows(a, b, users.unit, order, one, unit), n)
+        users = users._replace(
+            row=users.row[order],
+            place=users.place[order],
+            unit=unit,
+            scale=users.scale[order],
+            cosine=cosine[order] - np.float32(2.0 * self.error),
+        )
+        bounds = np.searchsorted(nearest[order], np.arange(len(centres) + 1))
+        return users, self._groups(centres, bounds, most)
+
+    def _groups(
+        self, centres: NDArray[np.float32], bounds: Integers, most: int
+    ) -> Iterator[Groups]:
+        unit = self.catalogue.unit
+        n_items = len(unit)
+        at_once = max(_AT_ONCE // n_items, 1)
+        for first in range(0, len(centres), at_once):
+            some = centres[first : first + at_once]
+            projections = np.empty((len(some), n_items), np.float32)
+
+            def project(a: int, b: int, some: Any = some, projections: Any = projections) -> None:
+                projections[:, a:b] = some @ unit[a:b].T
+
+            self._share(project, n_items, 4096)
+            starts = [np.zeros(0, np.int64)]
+            owners = [np.zeros(0, np.int64)]
+            for c in range(len(some)):
+                begin, stop = bounds[first + c], bounds[first + c + 1]
+                n_parts = -(-(stop - begin) // most)
+                starts.append(begin + np.arange(n_parts) * (stop - begin) // max(n_parts, 1))
+                owners.append(np.full(n_parts, c))
+            last = bounds[min(first + at_once, len(centres))]
+            yield Groups(
+                np.concatenate([*starts, [last]]).astype(np.int64),
+                np.concatenate(owners).astype(np.int64),
+                projections,
+            )
+
+
+@contextmanager
+def _at_work(n_users: int, progress: bool | None) -> Iterator[Any]:
+    """Limit the BLAS, which each thread calls for itself, to one thread, and show progress."""
+    shown = is_shown(progress)
+    with (
+        threadpool_limits(limits=1, user_api="blas"),
+        tqdm(total=n_users, desc="retrieve", unit=" users", disable=not shown) as bar,
+    ):
+        yield bar
+
+
+def _find_centres(unit: NDArray[np.float32], n_centres: int) -> NDArray[np.float32]:
+    """Find directions near which users are: a few rounds of k-means on a sample of them."""
+    sample = unit[np.linspace(0, len(unit) - 1, min(len(unit), 32 * n_centres)).astype(np.int64)]
+    centres = sample[np.linspace(0, len(sample) - 1, n_centres).astype(np.int64)].copy()
+    for _ in range(3):
+        nearest = (sample @ centres.T).argmax(axis=1)
+        members = sparse.csr_matrix(
+            (np.ones(len(sample), np.float32), nearest, np.arange(len(sample) + 1)),
+            shape=(len(sample), n_centres),
+        )
+        sums = members.T @ sample
+        lengths = np.linalg.norm(sums, axis=1)
+        moved = lengths > 1e-3
+        centres[moved] = sums[moved] / lengths[moved, None]
+    return centres
+
+
+def _ids(ids: ArrayLike, name: str, n: int, of: str) -> Integers:
+    try:
+        array = np.asarray(ids)
+    except ValueError:
+        array = np.empty((0, 0))
+    if array.size == 0 and array.ndim == 1:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or isinstance(ids, np.ma.MaskedArray):
+        raise InvalidDataError(
+            f"{name} is an array of {array.dtype} with shape {array.shape}; expected a "
+            "one-dimensional one of whole numbers"
+        )
+    outside = (array < 0) | (array >= n)
+    if outside.any():
+        at = int(outside.argmax())
+        raise InvalidDataError(
+            f"{name}[{at}] is {array[at]}, but there are {n} {of} (0 to {n - 1})"
+        )
+    return array.astype(np.int64)
