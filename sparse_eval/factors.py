@@ -13,44 +13,43 @@ from .parallel import for_blocks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["check_factors", "measured", "read_only"]
+    _Measured = tuple[NDArray[Any], NDArray[np.float64]]
+
+__all__ = ["check_factors", "read_only"]
 
 #: Rows whose lengths are measured at once.
 _ROWS = 10_000
 
 
-def check_factors(user_factors: Any, item_factors: Any) -> None:
-    """Raise `InvalidDataError` unless both are finite matrices of the same width."""
-    sides = {"user_factors": user_factors, "item_factors": item_factors}
-    for name, factors in sides.items():
-        measured(factors, name)
-    widths = [factors.shape[1] for factors in sides.values()]
-    if widths[0] != widths[1]:
-        raise InvalidDataError(
-            f"user_factors have {widths[0]} columns, item_factors {widths[1]}; they must come from "
-            "the same model"
-        )
-
-
-def measured(
-    factors: Any, name: str, num_threads: int | None = None
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return factors as the kernels take them, and the length of each row.
+def check_factors(
+    user_factors: Any, item_factors: Any, num_threads: int | None = None
+) -> tuple[_Measured, _Measured]:
+    """Return both sides as the kernels take them, each with the length of every row.
 
     Parameters
     ----------
-    factors : ndarray of float, shape (n, f)
+    user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f)
         Of any layout. A half is widened to a single; what is in order is not copied.
-    name : str
-        What they are called in an error.
     num_threads : int, optional
         One for each core by default.
 
     Raises
     ------
     InvalidDataError
-        If they are something else, or a row is not finite (it is named).
+        If they are something else, a row is not finite (it is named), or their widths differ.
     """
+    users = _measured(user_factors, "user_factors", num_threads)
+    items = _measured(item_factors, "item_factors", num_threads)
+    widths = [factors.shape[1] for factors, _ in (users, items)]
+    if widths[0] != widths[1]:
+        raise InvalidDataError(
+            f"user_factors have {widths[0]} columns, item_factors {widths[1]}; they must come from "
+            "the same model"
+        )
+    return users, items
+
+
+def _measured(factors: Any, name: str, num_threads: int | None) -> _Measured:
     if (
         not isinstance(factors, np.ndarray)
         or isinstance(factors, np.ma.MaskedArray)

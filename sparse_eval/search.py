@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from .errors import InvalidDataError
-from .factors import measured, read_only
+from .factors import check_factors, read_only
 from .kernels.retrieval import (
     Catalogue,
     Groups,
@@ -69,8 +69,9 @@ TILE = 128
 WIDE_TILE = 256
 CHUNK = 512
 
-#: Items of the first batch, at least.
-BATCH = 256
+#: Parts of the first batch, at least, and items of a part.
+PARTS = 64
+PER_PART = 4
 
 #: Products of centres and items, and places of lists, that are held at once.
 _AT_ONCE = 1 << 24
@@ -124,14 +125,10 @@ class Search:
     ) -> None:
         self.threads = thread_count(num_threads)
         self.progress = progress
-        self.user_factors, self.user_norms = measured(user_factors, "user_factors", num_threads)
-        self.item_factors, norms = measured(item_factors, "item_factors", num_threads)
+        (self.user_factors, self.user_norms), (self.item_factors, norms) = check_factors(
+            user_factors, item_factors, num_threads
+        )
         width = self.user_factors.shape[1]
-        if width != self.item_factors.shape[1]:
-            raise InvalidDataError(
-                f"user_factors have {width} columns, item_factors {self.item_factors.shape[1]}; "
-                "they must come from the same model"
-            )
         self.shape = (len(self.user_factors), len(self.item_factors))
         self.seen = self._check_seen(seen)
         self.is_candidate = self._check_candidates(items, exclude)
@@ -246,10 +243,10 @@ class Search:
         ranks = held is not None
         held = held or _nothing_held_out()
         out = out or _no_lists()
-        maxima = 64
+        maxima = PARTS
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
-        batch = min(max(4 * maxima, BATCH), len(self.candidates))
+        batch = min(PER_PART * maxima, len(self.candidates))
         task = Task(k, ranks, self.error, batch, maxima, TILE, CHUNK)
         group = max(min(GROUP, _AT_ONCE // max(batch, 1 if ranks else 8 * k)), 1)
         limits = np.empty(min(len(rows), USERS_AT_ONCE), np.float32)

@@ -48,7 +48,8 @@ TILES: dict[str, tuple[int, ...]] = {
     "TILE": (1, 3),
     "WIDE_TILE": (1, 3),
     "CHUNK": (1, 7, 64),
-    "BATCH": (1, 64, 100),
+    "PARTS": (1, 2, 64),
+    "PER_PART": (1, 2),
     "_AT_ONCE": (1, 100),
 }
 

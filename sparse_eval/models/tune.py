@@ -240,11 +240,11 @@ class Search:
         progress: bool | None = None,
     ) -> Tuning:
         """Run the trials that are missing, then the test, as `tune` says."""
-        callback = EvaluationCallback(
-            train, validation, self.metrics, patience=self.patience, monitor=self.monitor
-        )
         matrix = train_part(train)
         held = held_out_part(validation, matrix.shape)
+        callback = EvaluationCallback(
+            matrix, held, self.metrics, patience=self.patience, monitor=self.monitor
+        )
         truth = None if test is None else held_out_part(test, matrix.shape, "test")
         folder = None if out is None else make_folder(out)
         if folder is not None:
