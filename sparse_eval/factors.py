@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import InvalidDataError
-from .kernels.retrieval import measure_rows
+from .kernels.exact import measure_rows
 from .parallel import for_blocks
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .errors import InvalidDataError
 from .factors import read_only
-from .kernels.retrieval import Lists, Seen, find_seen
+from .kernels.exact import Lists, Seen, find_seen
 from .matrices import Rankings, Relevance
 from .options import check_whole
 from .parallel import for_blocks

@@ -8,36 +8,34 @@ the result is exact; `benchmarks/RETRIEVAL.md` what each step gains.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-
-# numba calls this BLAS; what is not loaded yet would not be limited to one thread below.
-import scipy.linalg.cython_blas  # noqa: F401
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from .errors import InvalidDataError
 from .factors import check_factors, read_only
-from .kernels.retrieval import (
-    Catalogue,
-    Groups,
+from .kernels.exact import (
     HeldOut,
     Lists,
     Seen,
+    find_seen,
+    list_plainly,
+    rank_plainly,
+    score_held_out,
+)
+from .kernels.products import ROUNDING, UNIT, error_of, to_directions
+from .kernels.retrieval import (
+    Catalogue,
+    Groups,
     Task,
     Users,
     assign,
     count_above,
-    find_seen,
-    list_plainly,
-    rank_plainly,
-    scale_rows,
-    score_held_out,
+    project,
     search_by_norm,
     search_groups,
 )
@@ -128,7 +126,6 @@ class Search:
         (self.user_factors, self.user_norms), (self.item_factors, norms) = check_factors(
             user_factors, item_factors, num_threads
         )
-        width = self.user_factors.shape[1]
         self.shape = (len(self.user_factors), len(self.item_factors))
         self.seen = self._check_seen(seen)
         self.is_candidate = self._check_candidates(items, exclude)
@@ -143,15 +140,18 @@ class Search:
         # float32 sorts faster, and the order among nearly equal norms is no matter.
         short = (norms[self.candidates] / (self.largest or 1.0)).astype(np.float32)
         order = np.argsort(-short)
-        unit = np.empty((len(order), width), np.float32)
-        lengths = np.full(len(order), self.largest or 1.0)
+        short = short[order]
         rows = self.candidates[order]
-        self._share(
-            lambda a, b: scale_rows(a, b, self.item_factors, rows, lengths, unit), len(unit)
+        self.error = error_of(self.user_factors.shape[1])
+        self.catalogue = Catalogue(
+            self.item_factors,
+            self._directions(self.item_factors, rows, norms[rows]),
+            short,
+            short / np.float32(UNIT**2),
+            short * np.float32(self.error) + np.float32(ROUNDING),
+            rows,
+            np.arange(len(rows), dtype=np.int32),
         )
-        self.catalogue = Catalogue(self.item_factors, unit, short[order], rows)
-        # Each product and sum rounds by 2^-24 at most, each factor once before that.
-        self.error = (width + 16) * 2.0**-24
         self.lock = Lock()  # of what the threads share
         self.counts = np.zeros(1, np.int64)
         self.cold_users = 0
@@ -247,7 +247,7 @@ class Search:
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
         batch = min(PER_PART * maxima, len(self.candidates))
-        task = Task(k, ranks, self.error, batch, maxima, TILE, CHUNK)
+        task = Task(k, ranks, batch, maxima, TILE, CHUNK)
         group = max(min(GROUP, _AT_ONCE // max(batch, 1 if ranks else 8 * k)), 1)
         limits = np.empty(min(len(rows), USERS_AT_ONCE), np.float32)
 
@@ -258,7 +258,7 @@ class Search:
             else:
                 self._share(lambda a, b: list_plainly(a, b, *where, self.seen, k, out), len(chosen))
 
-        with _at_work(len(rows), self.progress) as bar:
+        with _progress(len(rows), self.progress) as bar:
             for places in self._warm_blocks(rows, plainly, bar):
                 users, groups_of = self._grouped(rows, places, group)
                 for groups in groups_of:
@@ -304,22 +304,21 @@ class Search:
 
     def run_fully(self, rows: Integers, held: HeldOut) -> None:
         """Count all that is above every held-out item of some users."""
-        task = Task(len(self.candidates), True, self.error, 0, 0, 0, CHUNK)
         held.alive[:] = np.diff(held.indptr)
 
         def plainly(chosen: Integers, cold: bool) -> None:
             where = (chosen, rows, cold, self.user_factors, self.item_factors, self.candidates)
             self._share(lambda a, b: rank_plainly(a, b, *where, self.seen, held), len(chosen))
 
-        with _at_work(len(rows), self.progress) as bar:
+        with _progress(len(rows), self.progress) as bar:
             for block in self._warm_blocks(rows, plainly, bar):
                 places = block[np.diff(held.indptr)[block] > 0]
                 scale = self.user_norms[rows[places]] * self.largest
                 lowest = held.scores[held.indptr[places + 1] - 1] / scale
-                self._count_above(self._users(rows, places[np.argsort(lowest)]), task, held, bar)
+                self._count_above(self._users(rows, places[np.argsort(lowest)]), held, bar)
 
-    def _count_above(self, users: Users, task: Task, held: HeldOut, bar: Any) -> None:
-        where = (users, self.catalogue, self.seen, self.is_candidate, task, held)
+    def _count_above(self, users: Users, held: HeldOut, bar: Any) -> None:
+        where = (users, self.catalogue, self.seen, self.is_candidate, CHUNK, held)
 
         def work(first: int, last: int) -> None:
             counts = np.zeros(1, np.int64)
@@ -358,15 +357,20 @@ class Search:
         for start in range(0, len(warm), USERS_AT_ONCE):
             yield warm[start : start + USERS_AT_ONCE]
 
+    def _directions(
+        self, factors: NDArray[Any], rows: Integers, norms: NDArray[np.float64]
+    ) -> NDArray[np.int16]:
+        width = factors.shape[1]
+        directions = np.empty((len(rows), width + width % 2), np.int16)
+        self._share(lambda a, b: to_directions(a, b, factors, rows, norms, directions), len(rows))
+        return directions
+
     def _users(self, rows: Integers, places: Integers) -> Users:
         users = rows[places]
         norms = self.user_norms[users]
-        unit = np.empty((len(users), self.user_factors.shape[1]), np.float32)
-        self._share(
-            lambda a, b: scale_rows(a, b, self.user_factors, users, norms, unit), len(users)
-        )
+        directions = self._directions(self.user_factors, users, norms)
         no_angle = np.empty(0, np.float32)
-        return Users(self.user_factors, users, places, unit, norms * self.largest, no_angle)
+        return Users(self.user_factors, users, places, directions, norms * self.largest, no_angle)
 
     def _grouped(
         self, rows: Integers, places: Integers, most: int
@@ -374,38 +378,32 @@ class Search:
         """Put users of similar direction together, and give their groups, some at a time."""
         users = self._users(rows, places)
         n = len(places)
-        centres = _find_centres(users.unit, min(max(n // USERS_PER_CENTRE, 1), MOST_CENTRES))
+        centres = _find_centres(users.directions, min(max(n // USERS_PER_CENTRE, 1), MOST_CENTRES))
         nearest = np.empty(n, np.int16)
         cosine = np.empty(n, np.float32)
-        self._share(lambda a, b: assign(a, b, users.unit, centres, nearest, cosine), n, 2048)
+        self._share(lambda a, b: assign(a, b, users.directions, centres, nearest, cosine), n, 2048)
         order = np.argsort(nearest, kind="stable")
-        unit = np.empty_like(users.unit)
-        one = np.ones(n)
-        self._share(lambda a, b: scale_rows(a, b, users.unit, order, one, unit), n)
         users = users._replace(
             row=users.row[order],
             place=users.place[order],
-            unit=unit,
+            directions=users.directions[order],
             scale=users.scale[order],
-            cosine=cosine[order] - np.float32(2.0 * self.error),
+            cosine=cosine[order] - np.float32(self.error + ROUNDING),
         )
         bounds = np.searchsorted(nearest[order], np.arange(len(centres) + 1))
         return users, self._groups(centres, bounds, most)
 
-    def _groups(
-        self, centres: NDArray[np.float32], bounds: Integers, most: int
-    ) -> Iterator[Groups]:
-        unit = self.catalogue.unit
-        n_items = len(unit)
+    def _groups(self, centres: NDArray[np.int16], bounds: Integers, most: int) -> Iterator[Groups]:
+        n_items = len(self.catalogue.norms)
         at_once = max(_AT_ONCE // n_items, 1)
         for first in range(0, len(centres), at_once):
             some = centres[first : first + at_once]
             projections = np.empty((len(some), n_items), np.float32)
 
-            def project(a: int, b: int, some: Any = some, projections: Any = projections) -> None:
-                projections[:, a:b] = some @ unit[a:b].T
+            def work(a: int, b: int, some: Any = some, projections: Any = projections) -> None:
+                project(a, b, self.catalogue, some, projections)
 
-            self._share(project, n_items, 4096)
+            self._share(work, n_items, 4096)
             starts = [np.zeros(0, np.int64)]
             owners = [np.zeros(0, np.int64)]
             for c in range(len(some)):
@@ -421,31 +419,27 @@ class Search:
             )
 
 
-@contextmanager
-def _at_work(n_users: int, progress: bool | None) -> Iterator[Any]:
-    """Limit the BLAS, which each thread calls for itself, to one thread, and show progress."""
-    shown = is_shown(progress)
-    with (
-        threadpool_limits(limits=1, user_api="blas"),
-        tqdm(total=n_users, desc="retrieve", unit=" users", disable=not shown) as bar,
-    ):
-        yield bar
+def _progress(n_users: int, progress: bool | None) -> tqdm[Any]:
+    return tqdm(total=n_users, desc="retrieve", unit=" users", disable=not is_shown(progress))
 
 
-def _find_centres(unit: NDArray[np.float32], n_centres: int) -> NDArray[np.float32]:
+def _find_centres(directions: NDArray[np.int16], n_centres: int) -> NDArray[np.int16]:
     """Find directions near which users are: a few rounds of k-means on a sample of them."""
-    sample = unit[np.linspace(0, len(unit) - 1, min(len(unit), 32 * n_centres)).astype(np.int64)]
-    centres = sample[np.linspace(0, len(sample) - 1, n_centres).astype(np.int64)].copy()
+    n = min(len(directions), 32 * n_centres)
+    sample = directions[np.linspace(0, len(directions) - 1, n).astype(np.int64)]
+    centres = sample[np.linspace(0, n - 1, n_centres).astype(np.int64)]
+    nearest = np.empty(n, np.int16)
+    cosine = np.empty(n, np.float32)
     for _ in range(3):
-        nearest = (sample @ centres.T).argmax(axis=1)
+        # Not by the BLAS, whose threads would go on waiting for work on our cores.
+        assign(0, n, sample, centres, nearest, cosine)
         members = sparse.csr_matrix(
-            (np.ones(len(sample), np.float32), nearest, np.arange(len(sample) + 1)),
-            shape=(len(sample), n_centres),
+            (np.ones(n, np.float32), nearest, np.arange(n + 1)), shape=(n, n_centres)
         )
         sums = members.T @ sample
         lengths = np.linalg.norm(sums, axis=1)
-        moved = lengths > 1e-3
-        centres[moved] = sums[moved] / lengths[moved, None]
+        moved = lengths > 1e-3 * UNIT
+        centres[moved] = np.rint(sums[moved] * (UNIT / lengths[moved, None]))
     return centres
 
 
