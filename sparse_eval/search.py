@@ -359,11 +359,11 @@ class Search:
 
     def _directions(
         self, factors: NDArray[Any], rows: Integers, norms: NDArray[np.float64]
-    ) -> NDArray[np.int16]:
+    ) -> NDArray[np.int32]:
         width = factors.shape[1]
         directions = np.empty((len(rows), width + width % 2), np.int16)
         self._share(lambda a, b: to_directions(a, b, factors, rows, norms, directions), len(rows))
-        return directions
+        return directions.view(np.int32)
 
     def _users(self, rows: Integers, places: Integers) -> Users:
         users = rows[places]
@@ -393,7 +393,7 @@ class Search:
         bounds = np.searchsorted(nearest[order], np.arange(len(centres) + 1))
         return users, self._groups(centres, bounds, most)
 
-    def _groups(self, centres: NDArray[np.int16], bounds: Integers, most: int) -> Iterator[Groups]:
+    def _groups(self, centres: NDArray[np.int32], bounds: Integers, most: int) -> Iterator[Groups]:
         n_items = len(self.catalogue.norms)
         at_once = max(_AT_ONCE // n_items, 1)
         for first in range(0, len(centres), at_once):
@@ -423,7 +423,7 @@ def _progress(n_users: int, progress: bool | None) -> tqdm[Any]:
     return tqdm(total=n_users, desc="retrieve", unit=" users", disable=not is_shown(progress))
 
 
-def _find_centres(directions: NDArray[np.int16], n_centres: int) -> NDArray[np.int16]:
+def _find_centres(directions: NDArray[np.int32], n_centres: int) -> NDArray[np.int32]:
     """Find directions near which users are: a few rounds of k-means on a sample of them."""
     n = min(len(directions), 32 * n_centres)
     sample = directions[np.linspace(0, len(directions) - 1, n).astype(np.int64)]
@@ -436,10 +436,10 @@ def _find_centres(directions: NDArray[np.int16], n_centres: int) -> NDArray[np.i
         members = sparse.csr_matrix(
             (np.ones(n, np.float32), nearest, np.arange(n + 1)), shape=(n, n_centres)
         )
-        sums = members.T @ sample
+        sums = members.T @ sample.view(np.int16)
         lengths = np.linalg.norm(sums, axis=1)
         moved = lengths > 1e-3 * UNIT
-        centres[moved] = np.rint(sums[moved] * (UNIT / lengths[moved, None]))
+        centres.view(np.int16)[moved] = np.rint(sums[moved] * (UNIT / lengths[moved, None]))
     return centres
 
 

@@ -107,7 +107,7 @@ def is_better(score: float, item: int, other_score: float, other_item: int) -> b
     return score > other_score or (score == other_score and item < other_item)
 
 
-@kernel
+@inlined
 def select_best(scores: Array, items: Array, n: int, k: int) -> None:
     """Bring the `k` best of the first `n` to the front, the k-th to place k - 1."""
     low = 0
@@ -136,7 +136,7 @@ def select_best(scores: Array, items: Array, n: int, k: int) -> None:
             return
 
 
-@kernel
+@inlined
 def sort_best(scores: Array, items: Array, n: int) -> None:
     """Sort the first `n`, the best first (Shell's sort: nearly all lists are short)."""
     gap = 1
@@ -260,7 +260,7 @@ def find_seen(
             found[entry] = at < stop and seen.items[at] == items[entry]
 
 
-@kernel
+@inlined
 def extend_list(
     i: int,
     n: int,
@@ -294,7 +294,7 @@ def extend_list(
     return limit
 
 
-@kernel
+@inlined
 def _cut(i: int, k: int, lists: Lists) -> None:
     """Keep the `k` best of list `i`, and the best score of the others."""
     scores = lists.scores[i]
@@ -359,8 +359,9 @@ def count_line(
         above += higher
         if near > higher:
             for j in range(len(part)):
-                if part[j] - margin[j] <= score <= part[j] + margin[j]:
-                    found[n] = items[lane + j]
+                item = items[lane + j]
+                if part[j] - margin[j] <= score <= part[j] + margin[j] and item != held.items[h]:
+                    found[n] = item
                     n += 1
     if n > 0:
         score_exactly(user, user_factors, item_factors, found, n, exact)
@@ -378,7 +379,7 @@ def limit_of_ranks(place: int, alive: int, scale: float, held: HeldOut) -> float
     return limit
 
 
-@kernel
+@inlined
 def extend_ranks(
     place: int,
     n: int,

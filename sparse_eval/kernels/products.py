@@ -70,7 +70,8 @@ def to_directions(
 ) -> None:
     """Write the directions of the vectors ``factors[rows[i]]``, whose lengths are ``norms[i]``.
 
-    `out`, of int16, has an even number of columns; the direction of a zero is zero.
+    `out`, of int16, has an even number of columns, which others read as pairs; the direction of a
+    zero is zero.
     """
     width = factors.shape[1]
     for i in range(first, last):
@@ -90,21 +91,22 @@ def to_directions(
 @kernel
 def pack(directions: Array, rows: Array, n: int, strips: Array) -> None:
     """Make strips, int32 of shape (⌈n / LANES⌉ or more, pairs, LANES), of the first `n` rows."""
-    width = directions.shape[1]
+    n_pairs = directions.shape[1]
     for i in range(n):
-        strip = strips[i // LANES]
+        strip = i // LANES
         lane = i % LANES
-        row = directions[rows[i]]
-        for f in range(0, width, 2):
-            strip[f >> 1, lane] = (np.int32(row[f + 1]) << 16) | (np.int32(row[f]) & 0xFFFF)
+        row = rows[i]
+        for pair in range(n_pairs):
+            strips[strip, pair, lane] = directions[row, pair]
     if n % LANES:
-        for pair in range(width >> 1):
+        for pair in range(n_pairs):
             for lane in range(n % LANES, LANES):
                 strips[n // LANES, pair, lane] = 0
 
 
 def _products(directions: Array, rows: Array, first: int, strips: Array, strip: int) -> Array:
-    chosen = directions[rows[np.minimum(np.arange(first, first + ROWS), len(rows) - 1)]]
+    chosen = rows[np.minimum(np.arange(first, first + ROWS), len(rows) - 1)]
+    chosen = np.ascontiguousarray(directions[chosen]).view(np.int16)
     lanes = np.ascontiguousarray(strips[strip].T).view(np.int16)
     return (chosen.astype(np.int32) @ lanes.astype(np.int32).T).astype(np.float32)
 
@@ -193,8 +195,7 @@ class _Emitter:
         """Multiply and add, pair by pair, in a loop."""
         builder = self.builder
         n_pairs = builder.extract_value(strips.shape, 1)
-        width = builder.shl(n_pairs, _I64(1))
-        pairs = [self.at(directions, builder.mul(row, width), _I32) for row in rows]
+        pairs = [self.at(directions, builder.mul(row, n_pairs), _I32) for row in rows]
         size = builder.mul(n_pairs, _I64(LANES))
         lanes = self.at(strips, builder.mul(strip, size), _LANES_OF_I32)
 
@@ -208,7 +209,7 @@ class _Emitter:
         sums = [builder.phi(_LANES_OF_I32) for _ in rows]
         lane = self.load(builder.gep(lanes, [pair]), 4)
         added = [
-            builder.add(total, self.madd(self.load(builder.gep(row, [pair]), 2), lane))
+            builder.add(total, self.madd(self.load(builder.gep(row, [pair]), 4), lane))
             for total, row in zip(sums, pairs, strict=True)
         ]
         following = builder.add(pair, _I64(1))
@@ -259,7 +260,7 @@ def _multiply(
     weights: Any,
     out: Any,
 ) -> tuple[Any, Callable[..., Any]] | None:
-    expected = (directions, types.int16), (strips, types.int32)
+    expected = (directions, types.int32), (strips, types.int32)
     if not _arrays(*expected, (weights, types.float32), (out, types.float32)):
         return None
     signature = types.void(directions, rows, types.int64, strips, types.int64, weights, out)
@@ -294,7 +295,7 @@ def _mark_above(
     marks: Any,
 ) -> tuple[Any, Callable[..., Any]] | None:
     floats = [(kind, types.float32) for kind in (weights, margins, limits)]
-    expected = (directions, types.int16), (strips, types.int32), (marks, types.uint16)
+    expected = (directions, types.int32), (strips, types.int32), (marks, types.uint16)
     if not _arrays(*expected, *floats):
         return None
     signature = types.void(

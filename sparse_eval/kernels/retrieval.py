@@ -57,7 +57,7 @@ class Catalogue(NamedTuple):
     ----------
     factors : ndarray of float, shape (n_ids, f)
         As stored, of all items.
-    directions : ndarray of int16, shape (n, pairs of factors × 2)
+    directions : ndarray of int32, shape (n, pairs)
         See `products`.
     norms : ndarray of float32, shape (n,)
         Divided by the largest.
@@ -91,7 +91,7 @@ class Users(NamedTuple):
         Row of `factors`, and of what they have seen.
     place : ndarray of int64, shape (n,)
         Row of the results.
-    directions : ndarray of int16, shape (n, pairs of factors × 2)
+    directions : ndarray of int32, shape (n, pairs)
         See `products`.
     scale : ndarray of float64, shape (n,)
         The user's norm times the largest norm of an item.
@@ -197,7 +197,7 @@ def assign(
     n = len(centres)
     n_strips = -(-n // LANES)
     identity = np.arange(max(n, last - first))
-    strips = np.empty((n_strips, directions.shape[1] >> 1, LANES), np.int32)
+    strips = np.empty((n_strips, directions.shape[1], LANES), np.int32)
     pack(centres, identity, n, strips)
     weights = np.full(n_strips * LANES, 1.0 / UNIT / UNIT, np.float32)
     products = np.empty((last - first + ROWS, n_strips * LANES), np.float32)
@@ -207,13 +207,15 @@ def assign(
         for s in range(n_strips):
             multiply(chosen, rows, i, strips, s, weights, products)
     for i in range(last - first):
-        line = products[i]
-        best = 0
+        line = products[i, :n]
+        best = line[0]
         for c in range(n):
-            if line[c] > line[best]:
-                best = c
-        nearest[first + i] = best
-        cosine[first + i] = line[best]
+            best = line[c] if line[c] > best else best
+        centre = 0
+        while line[centre] < best:
+            centre += 1
+        nearest[first + i] = centre
+        cosine[first + i] = best
 
 
 @kernel
@@ -224,7 +226,7 @@ def project(
     n = last - first
     n_strips = -(-n // LANES)
     identity = np.arange(max(n, len(centres)))
-    strips = np.empty((n_strips, centres.shape[1] >> 1, LANES), np.int32)
+    strips = np.empty((n_strips, centres.shape[1], LANES), np.int32)
     pack(catalogue.directions[first:last], identity, n, strips)
     weights = np.zeros(n_strips * LANES, np.float32)
     weights[:n] = catalogue.weights[first:last]
@@ -291,19 +293,24 @@ def pick_batch(projection: Array, norms: Array, size: int, scores: Array, places
     """
     n = 0
     least = np.float32(-np.inf)
-    full = False
-    for j in range(len(projection)):
-        if full and norms[j] < least:  # a projection is no longer than its item
+    for lane in range(0, len(projection), _LANE):
+        if norms[lane] < least:  # a projection is no longer than its item
             break
-        if not full or projection[j] > least:
-            scores[n] = projection[j]
-            places[n] = j
-            n += 1
-            if n == 2 * size:
-                select_best(scores, places, n, size)
-                n = size
-                least = scores[size - 1]
-                full = True
+        part = projection[lane : min(lane + _LANE, len(projection))]
+        passing = np.int32(0)
+        for j in range(len(part)):
+            passing += part[j] > least
+        if passing == 0:
+            continue
+        for j in range(len(part)):
+            if part[j] > least:
+                scores[n] = part[j]
+                places[n] = lane + j
+                n += 1
+                if n == 2 * size:
+                    select_best(scores, places, n, size)
+                    n = size
+                    least = scores[size - 1]
     if n > size:
         select_best(scores, places, n, size)
 
@@ -371,41 +378,12 @@ def collect(
     return total
 
 
-@kernel
-def start_list(
-    i: int,
-    line: Array,
-    margin: float,
-    items: Array,
-    task: Task,
-    user: int,
-    scale: float,
-    user_factors: Array,
-    item_factors: Array,
-    lists: Lists,
-    maxima: Array,
-    found: Array,
-    exact: Array,
-) -> float:
-    """Make list `i` from a first batch of items; return as `extend_list`.
-
-    The k-th largest of the maxima of disjoint parts of the batch is at most the k-th largest
-    product, and found without sorting the batch.
-    """
-    n = len(items)
-    width = task.maxima
-    bound = np.float32(-np.inf)
-    if n >= width >= task.k:
-        for g in range(width):
-            maxima[g] = line[g]
-        for base in range(width, n - width + 1, width):
-            part = line[base : base + width]
-            for g in range(width):
-                maxima[g] = part[g] if part[g] > maxima[g] else maxima[g]
-        bound = np.float32(_bound_of_best(maxima, task.k) - 2.0 * margin)
-    n_found = 0
-    for lane in range(0, n, _LANE):
-        part = line[lane : min(lane + _LANE, n)]
+@inlined
+def _find_best(line: Array, bound: float, items: Array, found: Array) -> int:
+    """Write the items whose product is at least `bound`; return how many."""
+    n = 0
+    for lane in range(0, len(line), _LANE):
+        part = line[lane : min(lane + _LANE, len(line))]
         passing = np.int32(0)
         for j in range(len(part)):
             passing += part[j] >= bound
@@ -413,40 +391,77 @@ def start_list(
             continue
         for j in range(len(part)):
             if part[j] >= bound and part[j] > -np.inf:
-                found[n_found] = items[lane + j]
-                n_found += 1
-    return extend_list(
-        i, n_found, -np.inf, task.k, user, scale, user_factors, item_factors, lists, found, exact
-    )
+                found[n] = items[lane + j]
+                n += 1
+    return n
 
 
 @kernel
-def start_ranks(
-    place: int,
-    line: Array,
+def begin_batch(
+    first: int,
+    n: int,
+    products: Array,
+    slot: Array,
+    in_slot: Array,
     margins: Array,
     items: Array,
+    maxima: Array,
+    users: Users,
+    catalogue: Catalogue,
+    seen: Seen,
     task: Task,
-    user: int,
-    scale: float,
-    user_factors: Array,
-    item_factors: Array,
     held: HeldOut,
-    found: Array,
-    exact: Array,
-) -> float:
-    """Count the items of a first batch above each held-out one; return as `extend_ranks`."""
-    start = held.indptr[place]
-    alive = held.indptr[place + 1] - start
-    for h in range(start, held.indptr[place + 1]):
-        above = count_line(
-            line, margins, items, h, user, scale, user_factors, item_factors, held, found, exact
-        )
-        held.above[h] = above
-        if above >= task.k:  # and so for all that are worse
-            alive = h - start
-            break
-    return limit_of_ranks(place, alive, scale, held)
+    limits: Array,
+    work: Sweep,
+) -> None:
+    """Begin with a first batch of items: write what `n` users from `first` on now need.
+
+    Item i has column ``slot[i]``, if its bit of `in_slot` says that it has one.
+    """
+    size = len(items)
+    margin = 0.0
+    for j in range(size):
+        margin = max(margin, float(margins[j]))
+    for i in range(n):
+        at = first + i
+        user = users.row[at]
+        line = products[i, :size]
+        for entry in range(seen.indptr[user], seen.indptr[user + 1]):
+            item = seen.items[entry]
+            if (in_slot[item >> 5] >> (item & 31)) & 1:
+                line[slot[item]] = -np.inf
+        if task.ranks:
+            place = users.place[at]
+            alive = held.indptr[place + 1] - held.indptr[place]
+            for h in range(held.indptr[place], held.indptr[place + 1]):
+                above = count_line(
+                    line, margins, items, h, user, users.scale[at], users.factors,
+                    catalogue.factors, held, work.found, work.exact,
+                )  # fmt: skip
+                held.above[h] = above
+                if above >= task.k:  # and so for all that are worse
+                    alive = h - held.indptr[place]
+                    break
+            limits[at] = limit_of_ranks(place, alive, users.scale[at], held)
+            continue
+        # The k-th largest of the maxima of disjoint parts of the batch is at most the k-th largest
+        # product, and found without sorting the batch.
+        bound = np.float32(-np.inf)
+        if size >= task.maxima >= task.k:
+            for g in range(task.maxima):
+                maxima[g] = line[g]
+            for base in range(task.maxima, size - task.maxima + 1, task.maxima):
+                part = line[base : base + task.maxima]
+                for g in range(task.maxima):
+                    maxima[g] = part[g] if part[g] > maxima[g] else maxima[g]
+            bound = np.float32(_bound_of_best(maxima, task.k) - 2.0 * margin)
+        work.lists.size[i] = 0
+        work.lists.dropped[i] = -np.inf
+        n_found = _find_best(line, bound, items, work.found)
+        limits[at] = extend_list(
+            i, n_found, -np.inf, task.k, user, users.scale[at], users.factors, catalogue.factors,
+            work.lists, work.found, work.exact,
+        )  # fmt: skip
 
 
 @kernel
@@ -559,7 +574,7 @@ def search_groups(
     ``counts[0]`` is raised by the products computed.
     """
     n_items = len(catalogue.norms)
-    pairs = catalogue.directions.shape[1] >> 1
+    pairs = catalogue.directions.shape[1]
     most = 0
     for group in range(first, last):
         most = max(most, groups.start[group + 1] - groups.start[group])
@@ -579,7 +594,8 @@ def search_groups(
     items = np.empty(batch, np.int32)
     batch_places = np.empty(batch, np.int32)
     in_batch = np.zeros(n_items, np.uint8)
-    slot = np.full(len(catalogue.factors), -1, np.int32)
+    slot = np.empty(len(catalogue.factors), np.int32)
+    in_slot = np.zeros((len(catalogue.factors) >> 5) + 1, np.uint32)
     keys = np.empty(max(n_items, 2 * batch), np.float32)
     places = np.empty(max(n_items, 2 * batch), np.int32)
     starts = np.empty(_BUCKETS + 1, np.int64)
@@ -591,52 +607,35 @@ def search_groups(
     sample_along = np.empty(n_sample, np.float32)
     slack = np.float32(ROUNDING)
     for group in range(first, last):
-        start = groups.start[group]
-        n = groups.start[group + 1] - start
+        begin = groups.start[group]
+        n = groups.start[group + 1] - begin
         projection = groups.projections[groups.centre[group]]
 
         # The items that are most likely in the lists of all: who has the first k of them knows
         # what an item must reach.
         pick_batch(projection, catalogue.norms, batch, keys, places)
-        margin = np.float32(0.0)
         for j in range(batch):
             place = places[j]
             batch_places[j] = place
             items[j] = catalogue.item_of[place]
             weights[j] = catalogue.weights[place]
             margins[j] = catalogue.margins[place]
-            margin = max(margin, margins[j])
             in_batch[place] = 1
             slot[items[j]] = j
+            in_slot[items[j] >> 5] |= np.uint32(1 << (items[j] & 31))
         pack(catalogue.directions, batch_places, batch, strips)
-        directions = users.directions[start : start + n]
+        directions = users.directions[begin : begin + n]
         rows = identity[:n]
         for i in range(0, n, ROWS):
             for s in range(n_strips):
                 multiply(directions, rows, i, strips, s, weights, products)
         counts[0] += n * batch
-        for i in range(n):
-            user = users.row[start + i]
-            line = products[i, :batch]
-            for entry in range(seen.indptr[user], seen.indptr[user + 1]):
-                j = slot[seen.items[entry]]
-                if j >= 0:
-                    line[j] = -np.inf
-            if task.ranks:
-                limits[start + i] = start_ranks(
-                    users.place[start + i], line, margins, items, task, user,
-                    users.scale[start + i], users.factors, catalogue.factors, held, work.found,
-                    work.exact,
-                )  # fmt: skip
-            else:
-                work.lists.size[i] = 0
-                work.lists.dropped[i] = -np.inf
-                limits[start + i] = start_list(
-                    i, line, margin, items, task, user, users.scale[start + i], users.factors,
-                    catalogue.factors, work.lists, maxima, work.found, work.exact,
-                )  # fmt: skip
+        begin_batch(
+            begin, n, products, slot, in_slot, margins, items, maxima, users, catalogue, seen, task,
+            held, limits, work,
+        )  # fmt: skip
         for j in range(batch):
-            slot[items[j]] = -1
+            in_slot[items[j] >> 5] = 0
 
         # Who needs far fewer items by their keys than by their norms? A sample of items tells.
         for j in range(n_sample):
@@ -645,11 +644,11 @@ def search_groups(
             sample_along[j] = projection[place]
         n_chosen = 0
         for i in range(n):
-            limit = limits[start + i] - slack
+            limit = limits[begin + i] - slack
             done[i] = limit == np.inf
             if done[i]:
                 continue
-            cosine = users.cosine[start + i]
+            cosine = users.cosine[begin + i]
             sine = np.float32(_sine(cosine))
             need = 0
             for j in range(n_sample):
@@ -668,8 +667,8 @@ def search_groups(
             cosine = np.float32(1.0)
             for a in range(n_active):
                 i = chosen[tile + a]
-                least = min(least, float(limits[start + i]))
-                cosine = min(cosine, users.cosine[start + i])
+                least = min(least, float(limits[begin + i]))
+                cosine = min(cosine, users.cosine[begin + i])
             least -= float(slack)
             total = collect(
                 projection, catalogue.norms, cosine, least, in_batch, keys, places, starts, tops
@@ -680,7 +679,7 @@ def search_groups(
             per_bucket = _BUCKETS / max(tops[0] - max(least, -1.0), 1e-30)
             for a in range(n_active):
                 i = chosen[tile + a]
-                b = int((tops[0] - (limits[start + i] - slack)) * per_bucket)
+                b = int((tops[0] - (limits[begin + i] - slack)) * per_bucket)
                 needs[a] = starts[min(max(b, 0), _BUCKETS - 1) + 1]
                 cost += reaches[i]
             by_need = np.argsort(needs[:n_active])
@@ -695,7 +694,7 @@ def search_groups(
             for a in range(n_kept):
                 i = chosen[tile + by_need[a]]
                 work.slot[a] = i
-                work.at[a] = start + i
+                work.at[a] = begin + i
                 done[i] = True
             bucket = 0
             n_chunks = -(-total // task.chunk)
@@ -711,9 +710,9 @@ def search_groups(
             in_batch[batch_places[j]] = 0
         for i in range(n):
             if done[i] and not task.ranks:
-                hand_over(i, users.place[start + i], task.k, work.lists, out)
+                hand_over(i, users.place[begin + i], task.k, work.lists, out)
             if done[i]:
-                limits[start + i] = np.inf
+                limits[begin + i] = np.inf
 
 
 @kernel
@@ -735,7 +734,7 @@ def search_by_norm(
     They have been through `search_groups`. A user is done when the norm is below the limit.
     """
     n = last - first
-    work = _new_sweep(n, n, task.chunk, catalogue.directions.shape[1] >> 1, task)
+    work = _new_sweep(n, n, task.chunk, catalogue.directions.shape[1], task)
     for i in range(n):
         work.at[i] = chosen[first + i]
         work.slot[i] = i
@@ -779,7 +778,7 @@ def count_above(
         most = max(most, seen.indptr[row + 1] - seen.indptr[row])
     found = np.empty(most, np.int32)
     exact = np.empty(most + 7)
-    strips = np.empty((-(-chunk // LANES), catalogue.directions.shape[1] >> 1, LANES), np.int32)
+    strips = np.empty((-(-chunk // LANES), catalogue.directions.shape[1], LANES), np.int32)
     weights = np.zeros(len(strips) * LANES, np.float32)
     products = np.empty((n + ROWS, len(weights)), np.float32)
     active = np.arange(first, last)
