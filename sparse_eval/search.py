@@ -60,7 +60,7 @@ USERS_AT_ONCE = 1 << 16
 #: Users of a group, at most and about.
 GROUP = 512
 USERS_PER_CENTRE = 256
-MOST_CENTRES = 128
+MOST_CENTRES = 96
 
 #: Users and items of one product.
 TILE = 128
@@ -194,19 +194,23 @@ class Search:
 
     def n_candidates(self, rows: Integers) -> Integers:
         """Return how many candidates some users have not seen."""
-        seen_before = np.concatenate([[0], np.cumsum(self.is_candidate[self.seen.items])])
-        seen = seen_before[self.seen.indptr[rows + 1]] - seen_before[self.seen.indptr[rows]]
+        before = self.seen.indptr
+        if len(self.candidates) < self.shape[1]:
+            counted = np.concatenate([[0], np.cumsum(self.is_candidate[self.seen.items])])
+            before = counted[self.seen.indptr]
+        seen = before[rows + 1] - before[rows]
         return np.asarray(len(self.candidates) - seen)
 
     def held_out(
         self, relevance: Relevance, overlap: Literal["error", "report"]
     ) -> tuple[HeldOut, Integers, int]:
         """Return the held-out candidates, sorted; whose they are; how many had been seen."""
-        rows = np.flatnonzero(relevance.n_relevant)
+        n_relevant = relevance.n_relevant
+        rows = np.flatnonzero(n_relevant)
         owners = np.repeat(np.arange(relevance.shape[0]), np.diff(relevance.indptr))
         relevant = relevance.gains > 0
         items, owners = relevance.items[relevant], owners[relevant]
-        indptr = np.concatenate([[0], np.cumsum(relevance.n_relevant[rows])])
+        indptr = np.concatenate([[0], np.cumsum(n_relevant[rows])])
         was_seen = np.empty(len(items), bool)
         self._share(
             lambda a, b: find_seen(a, b, rows, indptr, items, self.seen, was_seen), len(rows)
@@ -285,7 +289,7 @@ class Search:
                 bar.update(int(groups.start[last] - groups.start[first]))
 
         n_groups = len(groups.centre)
-        for_blocks(work, n_groups, self.threads, max(n_groups // (16 * self.threads), 1))
+        for_blocks(work, n_groups, self.threads, max(n_groups // (8 * self.threads), 1))
 
     def _search_by_norm(
         self, users: Users, task: Task, held: HeldOut, out: Lists, limits: NDArray[np.float32]
@@ -358,7 +362,7 @@ class Search:
             yield warm[start : start + USERS_AT_ONCE]
 
     def _directions(
-        self, factors: NDArray[Any], rows: Integers, norms: NDArray[np.float64]
+        self, factors: NDArray[Any], rows: NDArray[Any], norms: NDArray[np.float64]
     ) -> NDArray[np.int32]:
         width = factors.shape[1]
         directions = np.empty((len(rows), width + width % 2), np.int16)
@@ -369,29 +373,60 @@ class Search:
         users = rows[places]
         norms = self.user_norms[users]
         directions = self._directions(self.user_factors, users, norms)
-        no_angle = np.empty(0, np.float32)
-        return Users(self.user_factors, users, places, directions, norms * self.largest, no_angle)
+        return Users(
+            self.user_factors,
+            users,
+            places,
+            directions,
+            np.arange(len(users)),
+            norms * self.largest,
+            np.empty(0, np.float32),
+        )
 
     def _grouped(
         self, rows: Integers, places: Integers, most: int
     ) -> tuple[Users, Iterator[Groups]]:
         """Put users of similar direction together, and give their groups, some at a time."""
         users = self._users(rows, places)
-        n = len(places)
-        centres = _find_centres(users.directions, min(max(n // USERS_PER_CENTRE, 1), MOST_CENTRES))
-        nearest = np.empty(n, np.int16)
-        cosine = np.empty(n, np.float32)
-        self._share(lambda a, b: assign(a, b, users.directions, centres, nearest, cosine), n, 2048)
+        centres = self._find_centres(users.directions)
+        nearest, cosine = self._assign(users.directions, centres)
         order = np.argsort(nearest, kind="stable")
         users = users._replace(
             row=users.row[order],
             place=users.place[order],
-            directions=users.directions[order],
+            direction=order,
             scale=users.scale[order],
             cosine=cosine[order] - np.float32(self.error + ROUNDING),
         )
         bounds = np.searchsorted(nearest[order], np.arange(len(centres) + 1))
         return users, self._groups(centres, bounds, most)
+
+    def _find_centres(self, directions: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Find directions near which users are: a few rounds of k-means on a sample of them."""
+        n_centres = min(max(len(directions) // USERS_PER_CENTRE, 1), MOST_CENTRES)
+        n = min(len(directions), 32 * n_centres)
+        sample = directions[np.linspace(0, len(directions) - 1, n).astype(np.int64)]
+        centres = sample[np.linspace(0, n - 1, n_centres).astype(np.int64)]
+        for _ in range(3):
+            nearest, _ = self._assign(sample, centres)
+            members = sparse.csr_matrix(
+                (np.ones(n, np.float32), nearest, np.arange(n + 1)), shape=(n, n_centres)
+            )
+            sums = members.T @ sample.view(np.int16)
+            lengths = np.linalg.norm(sums, axis=1)
+            moved = lengths > 1e-3 * UNIT
+            centres.view(np.int16)[moved] = np.rint(sums[moved] * (UNIT / lengths[moved, None]))
+        return centres
+
+    def _assign(
+        self, directions: NDArray[np.int32], centres: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+        # Not by the BLAS, whose threads would go on waiting for work on our cores.
+        n = len(directions)
+        nearest = np.empty(n, np.int16)
+        cosine = np.empty(n, np.float32)
+        self._share(lambda a, b: assign(a, b, directions, centres, nearest, cosine), n, 2048)
+        return nearest, cosine
 
     def _groups(self, centres: NDArray[np.int32], bounds: Integers, most: int) -> Iterator[Groups]:
         n_items = len(self.catalogue.norms)
@@ -421,26 +456,6 @@ class Search:
 
 def _progress(n_users: int, progress: bool | None) -> tqdm[Any]:
     return tqdm(total=n_users, desc="retrieve", unit=" users", disable=not is_shown(progress))
-
-
-def _find_centres(directions: NDArray[np.int32], n_centres: int) -> NDArray[np.int32]:
-    """Find directions near which users are: a few rounds of k-means on a sample of them."""
-    n = min(len(directions), 32 * n_centres)
-    sample = directions[np.linspace(0, len(directions) - 1, n).astype(np.int64)]
-    centres = sample[np.linspace(0, n - 1, n_centres).astype(np.int64)]
-    nearest = np.empty(n, np.int16)
-    cosine = np.empty(n, np.float32)
-    for _ in range(3):
-        # Not by the BLAS, whose threads would go on waiting for work on our cores.
-        assign(0, n, sample, centres, nearest, cosine)
-        members = sparse.csr_matrix(
-            (np.ones(n, np.float32), nearest, np.arange(n + 1)), shape=(n, n_centres)
-        )
-        sums = members.T @ sample.view(np.int16)
-        lengths = np.linalg.norm(sums, axis=1)
-        moved = lengths > 1e-3 * UNIT
-        centres.view(np.int16)[moved] = np.rint(sums[moved] * (UNIT / lengths[moved, None]))
-    return centres
 
 
 def _ids(ids: ArrayLike, name: str, n: int, of: str) -> Integers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from numba import njit
+from numba import config, njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +29,12 @@ def kernel(function: F) -> F:
         # numba looks for a writable cache folder while decorating and raises without one: a
         # read-only installation with no home then compiles in each process.
         return cast(F, njit(nogil=True, error_model="numpy")(function))
+
+
+def compiled(plain: F, intrinsic: Any) -> F:
+    """Return what kernels call: an intrinsic or, where nothing is compiled, its meaning."""
+    interpreted = config.DISABLE_JIT  # type: ignore[attr-defined]
+    return plain if interpreted else cast(F, intrinsic)
 
 
 def inlined(function: F) -> F:

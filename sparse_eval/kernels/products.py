@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.extending import intrinsic
 
-from .jit import kernel
+from .jit import compiled, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,14 +76,12 @@ def to_directions(
     width = factors.shape[1]
     for i in range(first, last):
         row = rows[i]
-        norm = norms[i]
-        scale = UNIT / norm
-        fine = scale < 1e300  # else its inverse is out of range
+        norm = norms[i] if norms[i] > 0.0 else 1.0
         for f in range(width):
-            value = np.float64(factors[row, f])
-            value = value * scale if fine else (value / norm * UNIT if norm > 0.0 else 0.0)
-            value = min(max(value, -UNIT), UNIT)
-            out[i, f] = np.int16(math.floor(value + 0.5))
+            # Not times the inverse, which is infinite for the smallest numbers; their norms are
+            # rounded too, hence the limits.
+            value = np.float64(factors[row, f]) / norm * UNIT
+            out[i, f] = np.int16(math.floor(min(max(value, -UNIT), UNIT) + 0.5))
         for f in range(width, out.shape[1]):
             out[i, f] = 0
 
@@ -328,10 +326,10 @@ def _mark_above(
 #: its `ROWS` - 1 successors with a strip, and each lane with its weight, into
 #: ``out[first : first + ROWS, LANES * strip : LANES * (strip + 1)]``. `rows` are rows of
 #: `directions`, the last of them standing in for those behind the end; `out` has room for them.
-multiply: Callable[..., None] = _multiply_plainly if config.DISABLE_JIT else _multiply
+multiply = compiled(_multiply_plainly, _multiply)
 
 #: ``mark_above(directions, rows, first, strips, strip, weights, margins, limits, marks)`` sets bit
 #: l of ``marks[first + r, strip]``, of uint16, if the product of row r and lane l, times the
 #: weight of the row, plus its margin, exceeds ``limits[LANES * strip + l]``. `weights` and
 #: `margins` belong to `directions`; rows behind the end as above.
-mark_above: Callable[..., None] = _mark_plainly if config.DISABLE_JIT else _mark_above
+mark_above = compiled(_mark_plainly, _mark_above)

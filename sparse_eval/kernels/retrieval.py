@@ -26,19 +26,24 @@ from .exact import (
     limit_of_ranks,
     rank,
     score_exactly,
-    select_best,
 )
 from .jit import inlined, kernel
+from .prefetch import prefetch
 from .products import LANES, ROUNDING, ROWS, UNIT, mark_above, multiply, pack
 
 if TYPE_CHECKING:
     from .jit import Array
 
+    Single = np.float32
+
 #: Products compared at once; only where one of them passes are they looked at one by one.
 _LANE = 32
 
+#: So many users ahead is fetched what belongs to them.
+_AHEAD = 8
+
 #: Classes into which `collect` orders the keys of items.
-_BUCKETS = 64
+_BUCKETS = 128
 
 #: Items on which it is estimated how many a user needs.
 _SAMPLE = 512
@@ -47,7 +52,7 @@ _SAMPLE = 512
 _WORTH = 1.4
 
 #: To go through an item costs as much as so many products.
-_GATHERED = 32
+_GATHERED = 4
 
 
 class Catalogue(NamedTuple):
@@ -93,6 +98,8 @@ class Users(NamedTuple):
         Row of the results.
     directions : ndarray of int32, shape (n, pairs)
         See `products`.
+    direction : ndarray of int64, shape (n,)
+        Row of `directions`.
     scale : ndarray of float64, shape (n,)
         The user's norm times the largest norm of an item.
     cosine : ndarray of float32, shape (n,)
@@ -103,6 +110,7 @@ class Users(NamedTuple):
     row: Array
     place: Array
     directions: Array
+    direction: Array
     scale: Array
     cosine: Array
 
@@ -141,6 +149,8 @@ class Sweep(NamedTuple):
         Their rows of `lists`.
     lists : Lists
         Of the users of a group.
+    rows : ndarray of int64, shape (tile,)
+        Rows of their directions.
     strips : ndarray of int32, shape (⌈tile / LANES⌉, pairs, LANES)
         Their directions.
     limits : ndarray of float32
@@ -156,6 +166,7 @@ class Sweep(NamedTuple):
     at: Array
     slot: Array
     lists: Lists
+    rows: Array
     strips: Array
     limits: Array
     marks: Array
@@ -179,6 +190,7 @@ def _new_sweep(tile: int, most: int, block: int, pairs: int, task: Task) -> Swee
             np.empty(most, np.int64),
             np.empty(most),
         ),
+        np.empty(tile, np.int64),
         np.empty((n_strips, pairs, LANES), np.int32),
         np.empty(n_strips * LANES, np.float32),
         np.empty((task.chunk + ROWS) * n_strips, np.uint16),
@@ -286,51 +298,45 @@ def _reach(norms: Array, least: float) -> int:
 
 
 @kernel
-def pick_batch(projection: Array, norms: Array, size: int, scores: Array, places: Array) -> None:
-    """Write the places of the `size` largest projections to the front of `places`.
-
-    `scores` and `places` have room for twice as many.
-    """
-    n = 0
-    least = np.float32(-np.inf)
-    for lane in range(0, len(projection), _LANE):
-        if norms[lane] < least:  # a projection is no longer than its item
-            break
-        part = projection[lane : min(lane + _LANE, len(projection))]
+def pick_batch(projection: Array, norms: Array, size: int, places: Array) -> None:
+    """Write to `places` where the `size` largest projections are, or nearly so."""
+    n = len(projection)
+    # A projection is no longer than its item: from a few of them follows who need not be looked at.
+    few = min(16 * size, n)
+    reach = _reach(norms, _bound_of_best(projection[:few], size))
+    bound = _bound_of_best(projection[: max(reach, few)], size)
+    found = 0
+    for lane in range(0, n, _LANE):
+        part = projection[lane : min(lane + _LANE, n)]
         passing = np.int32(0)
         for j in range(len(part)):
-            passing += part[j] > least
+            passing += part[j] >= bound
         if passing == 0:
             continue
         for j in range(len(part)):
-            if part[j] > least:
-                scores[n] = part[j]
-                places[n] = lane + j
-                n += 1
-                if n == 2 * size:
-                    select_best(scores, places, n, size)
-                    n = size
-                    least = scores[size - 1]
-    if n > size:
-        select_best(scores, places, n, size)
+            if part[j] >= bound and found < size:
+                places[found] = lane + j
+                found += 1
+        if found == size:
+            break
 
 
 @inlined
-def _key(norm: float, projection: float, cosine: float, sine: float) -> float:
+def _key(norm: Single, projection: Single, cosine: Single, sine: Single) -> Single:
     """Bound the product of an item with any user whose angle to the centre has this cosine.
 
     It is the length of the item, turned by as much of its angle to the centre as is left.
     """
     # Not norm² − projection²: their difference would be lost in rounding.
     across = np.sqrt((norm - projection) * (norm + projection))
-    turned: float = projection * cosine + across * sine
+    turned = projection * cosine + across * sine
     return norm if projection >= norm * cosine else turned
 
 
 @inlined
-def _sine(cosine: float) -> float:
+def _sine(cosine: Single) -> Single:
     one = np.float32(1.0)
-    return float(np.sqrt(max((one - cosine) * (one + cosine), np.float32(0.0))))
+    return np.float32(np.sqrt(max((one - cosine) * (one + cosine), np.float32(0.0))))
 
 
 @kernel
@@ -352,7 +358,7 @@ def collect(
     """
     n = _reach(norms, least)
     cosine32 = np.float32(cosine)
-    sine32 = np.float32(_sine(cosine32))
+    sine32 = _sine(cosine32)
     for j in range(n):
         keys[j] = _key(norms[j], projection[j], cosine32, sine32)
     top = norms[0]
@@ -379,7 +385,22 @@ def collect(
 
 
 @inlined
-def _find_best(line: Array, bound: float, items: Array, found: Array) -> int:
+def _fetch(at: int, users: Users, seen: Seen, ranks: bool, held: HeldOut) -> None:
+    """Have all fetched that belongs to a user."""
+    user = users.row[at]
+    width = users.factors.shape[1]
+    prefetch(users.factors, user * width, width)
+    prefetch(seen.items, seen.indptr[user], seen.indptr[user + 1] - seen.indptr[user])
+    if ranks:
+        h = held.indptr[users.place[at]]
+        n = held.indptr[users.place[at] + 1] - h
+        prefetch(held.scores, h, n)
+        prefetch(held.items, h, n)
+        prefetch(held.above, h, n)
+
+
+@inlined
+def _find_best(line: Array, bound: Single, items: Array, found: Array) -> int:
     """Write the items whose product is at least `bound`; return how many."""
     n = 0
     for lane in range(0, len(line), _LANE):
@@ -425,6 +446,7 @@ def begin_batch(
     for i in range(n):
         at = first + i
         user = users.row[at]
+        _fetch(first + min(i + _AHEAD, n - 1), users, seen, task.ranks, held)
         line = products[i, :size]
         for entry in range(seen.indptr[user], seen.indptr[user + 1]):
             item = seen.items[entry]
@@ -482,6 +504,7 @@ def sweep(
     No item from chunk c on is above ``bounds[c]`` for any of them: a user is done when that is
     below what the user needs.
     """
+    width = catalogue.factors.shape[1]
     n_products = 0
     n_strips = 0
     marks = work.marks[:0].reshape(0, 1)
@@ -504,7 +527,9 @@ def sweep(
                     kept += 1
             n = kept
             n_strips = -(-n // LANES)
-            pack(users.directions, work.at, n, work.strips)
+            for a in range(n):
+                work.rows[a] = users.direction[work.at[a]]
+            pack(users.directions, work.rows, n, work.strips)
             work.limits[n : n_strips * LANES] = np.inf
             marks = work.marks[: (task.chunk + ROWS) * n_strips].reshape(-1, n_strips)
         rows = order[c * task.chunk : min((c + 1) * task.chunk, len(order))]
@@ -522,7 +547,11 @@ def sweep(
                 a = s * LANES
                 while mark:
                     if mark & 1:
-                        work.hits[a, work.n_hits[a]] = catalogue.item_of[rows[j]]
+                        item = catalogue.item_of[rows[j]]
+                        prefetch(catalogue.factors, item * width, width)
+                        if work.n_hits[a] == 0:
+                            _fetch(work.at[a], users, seen, task.ranks, held)
+                        work.hits[a, work.n_hits[a]] = item
                         work.n_hits[a] += 1
                     mark >>= 1
                     a += 1
@@ -586,7 +615,6 @@ def search_groups(
     chosen = np.empty(most, np.int64)
     cosines = np.empty(most, np.float32)
     needs = np.empty(task.tile, np.int64)
-    identity = np.arange(most)
     strips = np.empty((n_strips, pairs, LANES), np.int32)
     products = np.empty((most + ROWS, n_strips * LANES), np.float32)
     weights = np.zeros(n_strips * LANES, np.float32)
@@ -596,8 +624,8 @@ def search_groups(
     in_batch = np.zeros(n_items, np.uint8)
     slot = np.empty(len(catalogue.factors), np.int32)
     in_slot = np.zeros((len(catalogue.factors) >> 5) + 1, np.uint32)
-    keys = np.empty(max(n_items, 2 * batch), np.float32)
-    places = np.empty(max(n_items, 2 * batch), np.int32)
+    keys = np.empty(n_items, np.float32)
+    places = np.empty(n_items, np.int32)
     starts = np.empty(_BUCKETS + 1, np.int64)
     tops = np.empty(_BUCKETS, np.float32)
     bounds = np.empty(-(-n_items // task.chunk), np.float32)
@@ -613,10 +641,9 @@ def search_groups(
 
         # The items that are most likely in the lists of all: who has the first k of them knows
         # what an item must reach.
-        pick_batch(projection, catalogue.norms, batch, keys, places)
+        pick_batch(projection, catalogue.norms, batch, batch_places)
         for j in range(batch):
-            place = places[j]
-            batch_places[j] = place
+            place = batch_places[j]
             items[j] = catalogue.item_of[place]
             weights[j] = catalogue.weights[place]
             margins[j] = catalogue.margins[place]
@@ -624,11 +651,10 @@ def search_groups(
             slot[items[j]] = j
             in_slot[items[j] >> 5] |= np.uint32(1 << (items[j] & 31))
         pack(catalogue.directions, batch_places, batch, strips)
-        directions = users.directions[begin : begin + n]
-        rows = identity[:n]
+        rows = users.direction[begin : begin + n]
         for i in range(0, n, ROWS):
-            for s in range(n_strips):
-                multiply(directions, rows, i, strips, s, weights, products)
+            for c in range(n_strips):
+                multiply(users.directions, rows, i, strips, c, weights, products)
         counts[0] += n * batch
         begin_batch(
             begin, n, products, slot, in_slot, margins, items, maxima, users, catalogue, seen, task,
@@ -649,7 +675,7 @@ def search_groups(
             if done[i]:
                 continue
             cosine = users.cosine[begin + i]
-            sine = np.float32(_sine(cosine))
+            sine = _sine(cosine)
             need = 0
             for j in range(n_sample):
                 need += _key(sample_norm[j], sample_along[j], cosine, sine) >= limit
@@ -798,9 +824,10 @@ def count_above(
         margins = catalogue.margins[begin : begin + size]
         pack(catalogue.directions, catalogue.order[begin : begin + size], size, strips)
         weights[:size] = catalogue.weights[begin : begin + size]
+        rows = users.direction[active[:n]]
         for a in range(0, n, ROWS):
             for s in range(-(-size // LANES)):
-                multiply(users.directions, active[:n], a, strips, s, weights, products)
+                multiply(users.directions, rows, a, strips, s, weights, products)
         counts[0] += n * size
         for a in range(n):
             at = active[a]

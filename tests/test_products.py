@@ -1,0 +1,159 @@
+"""Products of directions in 16-bit integers, against plain arithmetic."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numba import config, njit
+from numpy.typing import NDArray
+
+from sparse_eval.kernels import products as kernels
+from sparse_eval.kernels.products import LANES, ROWS, UNIT, error_of, mark_above, multiply, pack
+
+Array = NDArray[Any]
+
+
+@njit
+def multiply_all(directions: Array, rows: Array, strips: Array, weights: Array, out: Array) -> None:
+    for first in range(0, len(rows), ROWS):
+        for strip in range(len(strips)):
+            multiply(directions, rows, first, strips, strip, weights, out)
+
+
+@njit
+def mark_all(
+    directions: Array,
+    rows: Array,
+    strips: Array,
+    weights: Array,
+    margins: Array,
+    limits: Array,
+    marks: Array,
+) -> None:
+    for first in range(0, len(rows), ROWS):
+        for strip in range(len(strips)):
+            mark_above(directions, rows, first, strips, strip, weights, margins, limits, marks)
+
+
+def directions_of(vectors: Array) -> Array:
+    """Whole numbers of a unit, 16 bits each, by the kernel."""
+    n, width = vectors.shape
+    norms = np.linalg.norm(vectors.astype(float), axis=1)
+    out = np.full((n, width + width % 2), 77, np.int16)
+    kernels.to_directions(0, n, vectors, np.arange(n), norms, out)
+    return out
+
+
+def strips_of(directions: Array, rows: Array) -> Array:
+    n_strips = -(-len(rows) // LANES)
+    strips = np.full((n_strips, directions.shape[1] // 2, LANES), 77, np.int32)
+    pack(directions.view(np.int32), rows, len(rows), strips)
+    return strips
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Array, Array, Array, np.random.Generator]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    width = draw(st.sampled_from([1, 2, 3, 8, 33, 64]))
+    vectors = rng.normal(size=(draw(st.integers(1, 40)), width))
+    if draw(st.booleans()):  # all of a direction in one number: the largest products
+        vectors[np.arange(len(vectors)), rng.integers(width, size=len(vectors))] *= 1e9
+    rows, lanes = (
+        rng.integers(len(vectors), size=draw(st.integers(1, 3 * LANES + 1))) for _ in range(2)
+    )
+    return vectors, rows, lanes, rng
+
+
+@given(problems())
+def test_products_are_those_of_whole_numbers(
+    problem: tuple[Array, Array, Array, np.random.Generator],
+) -> None:
+    vectors, rows, lanes, rng = problem
+    directions = directions_of(vectors)
+    before = directions.copy()
+    strips = strips_of(directions, lanes)
+    n_lanes = len(strips) * LANES
+    weights = rng.random(n_lanes, np.float32)
+    exact = directions[rows].astype(np.int64) @ directions[lanes].astype(np.int64).T
+    assert np.abs(exact).max() < 2**31
+
+    out = np.full((len(rows) + ROWS, n_lanes), np.nan, np.float32)
+    multiply_all(directions.view(np.int32), rows, strips, weights, out)
+    expected = exact.astype(np.float32) * weights[: len(lanes)]
+    np.testing.assert_array_equal(out[: len(rows), : len(lanes)], expected)
+    assert not out[: len(rows), len(lanes) :].any()
+
+    of_rows = rng.random(len(vectors), np.float32) / np.float32(UNIT**2)
+    margins = rng.random(len(vectors), np.float32) / np.float32(100)
+    limits = rng.normal(size=n_lanes).astype(np.float32)
+    limits[rng.random(n_lanes) < 0.1] = -np.inf
+    marks = np.zeros((len(rows) + ROWS, len(strips)), np.uint16)
+    mark_all(directions.view(np.int32), rows, strips, of_rows, margins, limits, marks)
+    most = exact.astype(np.float32) * of_rows[rows][:, None] + margins[rows][:, None]
+    marked = (marks[: len(rows), :, None] >> np.arange(LANES)) & 1
+    marked = marked.reshape(len(rows), -1)[:, : len(lanes)]
+    np.testing.assert_array_equal(marked, most > limits[: len(lanes)])
+    np.testing.assert_array_equal(directions, before)
+
+
+@given(
+    arrays(
+        np.float64,
+        st.tuples(st.integers(2, 12), st.integers(1, 20)),
+        elements=st.floats(-1e6, 1e6, allow_subnormal=False),
+    )
+)
+def test_the_error_of_a_cosine_is_bounded(vectors: Array) -> None:
+    vectors = vectors[np.linalg.norm(vectors, axis=1) > 1e-3]
+    directions = directions_of(vectors).astype(np.int64)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = directions @ directions.T / UNIT**2
+    assert (np.abs(cosines - unit @ unit.T) <= error_of(vectors.shape[1]) + 1e-15).all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-320, 5e-324, 1e300])
+def test_directions_of_any_length(scale: float) -> None:
+    vectors = np.array([[1.0, -1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]) * scale
+    norms = np.array([np.sqrt(2.0) * scale, 0.0, scale])
+    out = np.full((3, 4), 77, np.int16)
+    kernels.to_directions(0, 3, vectors, np.arange(3), norms, out)
+    if scale > 1e-300:
+        assert out[0].tolist() == [23170, -23170, 0, 0]
+    assert out[1:].tolist() == [[0] * 4, [0, UNIT, 0, 0]]
+    assert np.abs(out).max() <= UNIT
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(config.DISABLE_JIT, reason="is about compiled code")
+@pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3", "x86-64-v4"])
+def test_older_processors_multiply_alike(cpu: str, tmp_path: Path) -> None:
+    if config.CPU_NAME or "x86_64" not in os.uname().machine:
+        pytest.skip("these are processors of another kind")
+    features = {
+        "x86-64": "",
+        "x86-64-v3": "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe",
+        "x86-64-v4": "+avx,+avx2,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl",
+    }
+    if cpu == "x86-64-v4" and "avx512bw" not in Path("/proc/cpuinfo").read_text("ascii"):
+        pytest.skip("this one has no AVX-512")
+    test = f"{__file__}::{test_products_are_those_of_whole_numbers.__name__}"
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
+        env=os.environ
+        | {
+            "NUMBA_CPU_NAME": cpu,
+            "NUMBA_CPU_FEATURES": features[cpu],
+            "NUMBA_CACHE_DIR": str(tmp_path),
+        },
+        check=True,
+        capture_output=True,
+    )
