@@ -212,9 +212,7 @@ class Search:
         items, owners = relevance.items[relevant], owners[relevant]
         indptr = np.concatenate([[0], np.cumsum(n_relevant[rows])])
         was_seen = np.empty(len(items), bool)
-        self._share(
-            lambda a, b: find_seen(a, b, rows, indptr, items, self.seen, was_seen), len(rows)
-        )
+        self._share(find_seen, len(rows), rows, indptr, items, self.seen, was_seen)
         n_overlap = int(was_seen.sum())
         if n_overlap and overlap == "error":
             first = int(was_seen.argmax())
@@ -239,7 +237,7 @@ class Search:
             np.zeros(len(rows), np.int64),
         )
         factors = (self.user_factors, self.item_factors)
-        self._share(lambda a, b: score_held_out(a, b, rows, *factors, held), len(rows))
+        self._share(score_held_out, len(rows), rows, *factors, held)
         return held, rows, n_overlap
 
     def run(self, rows: Integers, k: int, held: HeldOut | None, out: Lists | None) -> None:
@@ -255,83 +253,30 @@ class Search:
         group = max(min(GROUP, _AT_ONCE // max(batch, 1 if ranks else 8 * k)), 1)
         limits = np.empty(min(len(rows), USERS_AT_ONCE), np.float32)
 
-        def plainly(chosen: Integers, cold: bool) -> None:
-            where = (chosen, rows, cold, self.user_factors, self.item_factors, self.candidates)
-            if ranks:
-                self._share(lambda a, b: rank_plainly(a, b, *where, self.seen, held), len(chosen))
-            else:
-                self._share(lambda a, b: list_plainly(a, b, *where, self.seen, k, out), len(chosen))
-
+        plainly, results = (rank_plainly, (held,)) if ranks else (list_plainly, (k, out))
         with _progress(len(rows), self.progress) as bar:
-            for places in self._warm_blocks(rows, plainly, bar):
+            for places in self._warm_blocks(rows, bar, plainly, *results):
                 users, groups_of = self._grouped(rows, places, group)
+                where = (users, self.catalogue, self.seen, task, held, out, limits)
                 for groups in groups_of:
-                    self._search_groups(groups, users, task, held, out, limits, bar)
-                self._search_by_norm(users, task, held, out, limits[: len(places)])
-
-    def _search_groups(
-        self,
-        groups: Groups,
-        users: Users,
-        task: Task,
-        held: HeldOut,
-        out: Lists,
-        limits: NDArray[np.float32],
-        bar: Any,
-    ) -> None:
-        where = (groups, users, self.catalogue, self.seen, task, held, out, limits)
-
-        def work(first: int, last: int) -> None:
-            counts = np.zeros(1, np.int64)
-            search_groups(first, last, *where, counts)
-            with self.lock:
-                self.counts += counts
-                bar.update(int(groups.start[last] - groups.start[first]))
-
-        n_groups = len(groups.centre)
-        for_blocks(work, n_groups, self.threads, max(n_groups // (8 * self.threads), 1))
-
-    def _search_by_norm(
-        self, users: Users, task: Task, held: HeldOut, out: Lists, limits: NDArray[np.float32]
-    ) -> None:
-        chosen = np.flatnonzero(limits < np.inf)
-        chosen = chosen[np.argsort(limits[chosen])[::-1]]
-        where = (chosen, users, self.catalogue, self.seen, task, held, out, limits)
-
-        def work(first: int, last: int) -> None:
-            counts = np.zeros(1, np.int64)
-            search_by_norm(first, last, *where, counts)
-            with self.lock:
-                self.counts += counts
-
-        for_blocks(work, len(chosen), self.threads, WIDE_TILE)
+                    block = max(len(groups.centre) // (8 * self.threads), 1)
+                    self._search(groups.start, block, bar, search_groups, groups, *where)
+                chosen = np.flatnonzero(limits[: len(places)] < np.inf)
+                chosen = chosen[np.argsort(limits[chosen])[::-1]]
+                counted = np.zeros(len(chosen) + 1, np.int64)
+                self._search(counted, WIDE_TILE, bar, search_by_norm, chosen, *where)
 
     def run_fully(self, rows: Integers, held: HeldOut) -> None:
         """Count all that is above every held-out item of some users."""
         held.alive[:] = np.diff(held.indptr)
-
-        def plainly(chosen: Integers, cold: bool) -> None:
-            where = (chosen, rows, cold, self.user_factors, self.item_factors, self.candidates)
-            self._share(lambda a, b: rank_plainly(a, b, *where, self.seen, held), len(chosen))
-
         with _progress(len(rows), self.progress) as bar:
-            for block in self._warm_blocks(rows, plainly, bar):
+            for block in self._warm_blocks(rows, bar, rank_plainly, held):
                 places = block[np.diff(held.indptr)[block] > 0]
                 scale = self.user_norms[rows[places]] * self.largest
                 lowest = held.scores[held.indptr[places + 1] - 1] / scale
-                self._count_above(self._users(rows, places[np.argsort(lowest)]), held, bar)
-
-    def _count_above(self, users: Users, held: HeldOut, bar: Any) -> None:
-        where = (users, self.catalogue, self.seen, self.is_candidate, CHUNK, held)
-
-        def work(first: int, last: int) -> None:
-            counts = np.zeros(1, np.int64)
-            count_above(first, last, *where, counts)
-            with self.lock:
-                self.counts += counts
-                bar.update(last - first)
-
-        for_blocks(work, len(users.row), self.threads, TILE)
+                users = self._users(rows, places[np.argsort(lowest)])
+                where = (users, self.catalogue, self.seen, self.is_candidate, CHUNK, held)
+                self._search(np.arange(len(places) + 1), TILE, bar, count_above, *where)
 
     def report(self, n_users: int) -> Report:
         """Say what the search met."""
@@ -340,12 +285,26 @@ class Search:
         )
 
     def _share(
-        self, work: Callable[[int, int], None], total: int, block: int | None = None
+        self, kernel: Callable[..., None], total: int, *where: Any, block: int | None = None
     ) -> None:
-        for_blocks(work, total, self.threads, block)
+        for_blocks(lambda first, last: kernel(first, last, *where), total, self.threads, block)
+
+    def _search(
+        self, starts: Integers, block: int, bar: Any, kernel: Callable[..., None], *where: Any
+    ) -> None:
+        """Share a kernel that counts its products; `starts` are the users before each unit."""
+
+        def work(first: int, last: int) -> None:
+            counts = np.zeros(1, np.int64)
+            kernel(first, last, *where, counts)
+            with self.lock:
+                self.counts += counts
+                bar.update(int(starts[last] - starts[first]))
+
+        self._share(work, len(starts) - 1, block=block)
 
     def _warm_blocks(
-        self, rows: Integers, plainly: Callable[[Integers, bool], None], bar: Any
+        self, rows: Integers, bar: Any, plainly: Callable[..., None], *results: Any
     ) -> Iterator[Integers]:
         """Deal with users who cannot be selected from, and give the places of others in blocks."""
         norms = self.user_norms[rows]
@@ -353,10 +312,11 @@ class Search:
         cold = (norms == 0.0) | (self.largest == 0.0)
         tiny = ~cold & ((scale < _TINY) | (norms < _TINY) | (self.largest < _TINY))
         self.cold_users = int((norms == 0.0).sum())
-        for chosen, is_cold in ((np.flatnonzero(cold), True), (np.flatnonzero(tiny), False)):
-            if len(chosen):
-                plainly(chosen, is_cold)
-                bar.update(len(chosen))
+        factors = (self.user_factors, self.item_factors)
+        for is_cold, chosen in ((True, np.flatnonzero(cold)), (False, np.flatnonzero(tiny))):
+            where = (chosen, rows, is_cold, *factors, self.candidates, self.seen, *results)
+            self._share(plainly, len(chosen), *where)
+            bar.update(len(chosen))
         warm = np.flatnonzero(~cold & ~tiny)
         for start in range(0, len(warm), USERS_AT_ONCE):
             yield warm[start : start + USERS_AT_ONCE]
@@ -366,7 +326,7 @@ class Search:
     ) -> NDArray[np.int32]:
         width = factors.shape[1]
         directions = np.empty((len(rows), width + width % 2), np.int16)
-        self._share(lambda a, b: to_directions(a, b, factors, rows, norms, directions), len(rows))
+        self._share(to_directions, len(rows), factors, rows, norms, directions)
         return directions.view(np.int32)
 
     def _users(self, rows: Integers, places: Integers) -> Users:
@@ -425,7 +385,7 @@ class Search:
         n = len(directions)
         nearest = np.empty(n, np.int16)
         cosine = np.empty(n, np.float32)
-        self._share(lambda a, b: assign(a, b, directions, centres, nearest, cosine), n, 2048)
+        self._share(assign, n, directions, centres, nearest, cosine, block=2048)
         return nearest, cosine
 
     def _groups(self, centres: NDArray[np.int32], bounds: Integers, most: int) -> Iterator[Groups]:
@@ -435,10 +395,7 @@ class Search:
             some = centres[first : first + at_once]
             projections = np.empty((len(some), n_items), np.float32)
 
-            def work(a: int, b: int, some: Any = some, projections: Any = projections) -> None:
-                project(a, b, self.catalogue, some, projections)
-
-            self._share(work, n_items, 4096)
+            self._share(project, n_items, self.catalogue, some, projections, block=4096)
             starts = [np.zeros(0, np.int64)]
             owners = [np.zeros(0, np.int64)]
             for c in range(len(some)):

@@ -1241,11 +1241,11 @@ def test_progress(plain: Case, of: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.fixture(scope="module")
 def long_work() -> Case:
-    """Return what takes a second or more."""
+    """Return what takes half a second or more."""
     rng = np.random.default_rng(13)
-    users, items = make_factors(rng, "unit", (20_000, 30_000, 32))
-    held_out = (np.ones(60_000), rng.integers(30_000, size=60_000), np.arange(0, 60_001, 3))
-    return Case(users, items, 5000, None, sparse.csr_matrix(held_out, (20_000, 30_000)))
+    users, items = make_factors(rng, "unit", (40_000, 40_000, 64))
+    held_out = (np.ones(120_000), rng.integers(40_000, size=120_000), np.arange(0, 120_001, 3))
+    return Case(users, items, 5000, None, sparse.csr_matrix(held_out, (40_000, 40_000)))
 
 
 @pytest.mark.slow  # a block of users, run as Python, would not come to its end
@@ -1259,7 +1259,7 @@ def test_an_interrupt_ends_the_work(
     with threadpool_limits(3, "blas"):
         before = settings_of_the_process()
         try:
-            signal.setitimer(signal.ITIMER_REAL, 0.25)
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
             with pytest.raises(KeyboardInterrupt):
                 call(of, long_work, k=10 if of == "top_k" else 5000, num_threads=num_threads)
         finally:
