@@ -325,30 +325,21 @@ def find_ranks(
             f"users and {search.shape[1]} items; give those of the same split"
         )
     held, rows, n_overlap = search.held_out(relevance, overlap)
+    n_items = len(search.candidates)
     if k is None:
         search.run_fully(rows, held)
-        kept = np.ones(len(held.items), bool)
     else:
-        k = min(k, len(search.candidates))
-        search.run(rows, k, held, None)
-        first = np.repeat(held.indptr[:-1] + held.alive, np.diff(held.indptr))
-        kept = (np.arange(len(held.items)) < first) & (held.above < k)
-    counts = np.zeros(search.shape[0], np.int64)
-    owners = np.repeat(np.arange(len(rows)), np.diff(held.indptr))
-    counts[rows] = np.bincount(owners[kept], minlength=len(rows))
+        search.run(rows, min(k, n_items), held, None)
+    items, ranks, tied, counts = search.hits(held, n_items if k is None else k)
+    per_user = np.zeros(search.shape[0], np.int64)
+    per_user[rows] = counts
     lengths = np.zeros(search.shape[0], np.int64)
     lengths[rows] = search.n_candidates(rows)
     if k is not None:
         np.minimum(lengths, k, out=lengths)
-    ranks = Rankings(
-        search.shape,
-        np.concatenate([[0], np.cumsum(counts)]),
-        held.items[kept],
-        (held.above[kept] + 1).astype(np.int32),
-        lengths,
-    )
-    n_tied = int((held.tied[kept] > 0).sum())
-    return ranks, n_overlap, n_tied, search.report(len(rows))
+    indptr = np.concatenate([[0], np.cumsum(per_user)])
+    ranking = Rankings(search.shape, indptr, items, ranks, lengths)
+    return ranking, n_overlap, int(tied.sum()), search.report(len(rows))
 
 
 def count_seen(relevance: Relevance, seen: Any) -> int:

@@ -22,10 +22,12 @@ from .kernels.exact import (
     HeldOut,
     Lists,
     Seen,
+    count_hits,
     find_seen,
     list_plainly,
     rank_plainly,
     score_held_out,
+    write_hits,
 )
 from .kernels.products import ROUNDING, UNIT, error_of, to_directions
 from .kernels.retrieval import (
@@ -67,6 +69,9 @@ TILE = 128
 WIDE_TILE = 256
 CHUNK = 512
 
+#: Items that are projected on the centres at once.
+PROJECTED = 4096
+
 #: Parts of the first batch, at least, and items of a part.
 PARTS = 64
 PER_PART = 4
@@ -105,7 +110,8 @@ def _no_lists() -> Lists:
 
 def _nothing_held_out() -> HeldOut:
     none = np.empty(0, np.int64)
-    return HeldOut(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0), none, none, none)
+    few = np.empty(0, np.int32)
+    return HeldOut(np.zeros(1, np.int64), few, np.empty(0), few, few, none)
 
 
 class Search:
@@ -207,18 +213,19 @@ class Search:
         """Return the held-out candidates, sorted; whose they are; how many had been seen."""
         n_relevant = relevance.n_relevant
         rows = np.flatnonzero(n_relevant)
-        owners = np.repeat(np.arange(relevance.shape[0]), np.diff(relevance.indptr))
-        relevant = relevance.gains > 0
-        items, owners = relevance.items[relevant], owners[relevant]
+        items = relevance.items
+        if len(items) > n_relevant.sum():
+            items = items[relevance.gains > 0]
         indptr = np.concatenate([[0], np.cumsum(n_relevant[rows])])
         was_seen = np.empty(len(items), bool)
         self._share(find_seen, len(rows), rows, indptr, items, self.seen, was_seen)
         n_overlap = int(was_seen.sum())
         if n_overlap and overlap == "error":
             first = int(was_seen.argmax())
+            user = rows[np.searchsorted(indptr, first, side="right") - 1]
             raise InvalidDataError(
                 f"{n_overlap} held-out items were seen by their users, the first by user "
-                f"{owners[first]} (item {items[first]}), and can be in no list; split again, or "
+                f"{user} (item {items[first]}), and can be in no list; split again, or "
                 'leave them without a rank with overlap="report"'
             )
         kept = self.is_candidate[items] & ~was_seen
@@ -232,8 +239,8 @@ class Search:
             indptr,
             items,
             np.empty(n),
-            np.zeros(n, np.int64),
-            np.zeros(n, np.int64),
+            np.zeros(n, np.int32),
+            np.zeros(n, np.int32),
             np.zeros(len(rows), np.int64),
         )
         factors = (self.user_factors, self.item_factors)
@@ -277,6 +284,18 @@ class Search:
                 users = self._users(rows, places[np.argsort(lowest)])
                 where = (users, self.catalogue, self.seen, self.is_candidate, CHUNK, held)
                 self._search(np.arange(len(places) + 1), TILE, bar, count_above, *where)
+
+    def hits(
+        self, held: HeldOut, k: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], Integers]:
+        """Return the held-out items among the first `k`, their ranks, ties, and number by row."""
+        counts = np.empty(len(held.alive), np.int64)
+        self._share(count_hits, len(counts), held, k, counts)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        items, ranks = np.empty((2, indptr[-1]), np.int32)
+        tied = np.empty(indptr[-1], bool)
+        self._share(write_hits, len(counts), held, indptr, items, ranks, tied)
+        return items, ranks, tied, counts
 
     def report(self, n_users: int) -> Report:
         """Say what the search met."""
@@ -395,7 +414,7 @@ class Search:
             some = centres[first : first + at_once]
             projections = np.empty((len(some), n_items), np.float32)
 
-            self._share(project, n_items, self.catalogue, some, projections, block=4096)
+            self._share(project, n_items, self.catalogue, some, projections, block=PROJECTED)
             starts = [np.zeros(0, np.int64)]
             owners = [np.zeros(0, np.int64)]
             for c in range(len(some)):

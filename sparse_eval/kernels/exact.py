@@ -60,9 +60,9 @@ class HeldOut(NamedTuple):
         Rows of the item factors.
     scores : ndarray of float64
         Exact scores.
-    above : ndarray of int64
+    above : ndarray of int32
         Unseen candidates that are better, as far as they have been counted.
-    tied : ndarray of int64
+    tied : ndarray of int32
         Unseen candidates of the same score, likewise.
     alive : ndarray of int64, shape (n_rows,)
         So many of a row may still be among the first k; the others need not be counted further.
@@ -274,9 +274,37 @@ def find_seen(
         stop = seen.indptr[rows[place] + 1]
         ahead = rows[min(place + _AHEAD, last - 1)]
         prefetch(seen.items, seen.indptr[ahead], seen.indptr[ahead + 1] - seen.indptr[ahead])
+        mine = seen.items[start:stop]
         for entry in range(indptr[place], indptr[place + 1]):
-            at = row_of(seen.items, start, stop, items[entry])
-            found[entry] = at < stop and seen.items[at] == items[entry]
+            found[entry] = holds(mine, items[entry])
+
+
+@kernel
+def count_hits(first: int, last: int, held: HeldOut, k: int, counts: Array) -> None:
+    """Count the held-out items of some rows that are among the first `k`."""
+    for place in range(first, last):
+        start = held.indptr[place]
+        n = 0
+        while n < held.alive[place] and held.above[start + n] < k:  # the best first
+            n += 1
+        counts[place] = n
+
+
+@kernel
+def write_hits(
+    first: int, last: int, held: HeldOut, indptr: Array, items: Array, ranks: Array, tied: Array
+) -> None:
+    """Write the items that `count_hits` found, their ranks and whether other items tie with them.
+
+    Row i goes to ``indptr[i]`` and behind.
+    """
+    for place in range(first, last):
+        start = held.indptr[place]
+        for out in range(indptr[place], indptr[place + 1]):
+            h = start + out - indptr[place]
+            items[out] = held.items[h]
+            ranks[out] = held.above[h] + 1
+            tied[out] = held.tied[h] > 0
 
 
 @inlined

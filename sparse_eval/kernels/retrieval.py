@@ -42,6 +42,9 @@ _LANE = 32
 #: So many users ahead is fetched what belongs to them.
 _AHEAD = 8
 
+#: Users whose products with the centres are in the first cache.
+_BLOCK = 10 * ROWS
+
 #: Classes into which `collect` orders the keys of items.
 _BUCKETS = 128
 
@@ -208,26 +211,28 @@ def assign(
     """Find the centre of largest cosine for some users, and that cosine, give or take its error."""
     n = len(centres)
     n_strips = -(-n // LANES)
-    identity = np.arange(max(n, last - first))
+    identity = np.arange(max(n, _BLOCK))
     strips = np.empty((n_strips, directions.shape[1], LANES), np.int32)
     pack(centres, identity, n, strips)
     weights = np.full(n_strips * LANES, 1.0 / UNIT / UNIT, np.float32)
-    products = np.empty((last - first + ROWS, n_strips * LANES), np.float32)
-    chosen = directions[first:last]
-    rows = identity[: last - first]
-    for i in range(0, last - first, ROWS):
-        for s in range(n_strips):
-            multiply(chosen, rows, i, strips, s, weights, products)
-    for i in range(last - first):
-        line = products[i, :n]
-        best = line[0]
-        for c in range(n):
-            best = line[c] if line[c] > best else best
-        centre = 0
-        while line[centre] < best:
-            centre += 1
-        nearest[first + i] = centre
-        cosine[first + i] = best
+    products = np.empty((_BLOCK + ROWS, n_strips * LANES), np.float32)
+    for begin in range(first, last, _BLOCK):
+        size = min(_BLOCK, last - begin)
+        chosen = directions[begin : begin + size]
+        rows = identity[:size]
+        for i in range(0, size, ROWS):
+            for s in range(n_strips):
+                multiply(chosen, rows, i, strips, s, weights, products)
+        for i in range(size):
+            line = products[i, :n]
+            best = line[0]
+            for c in range(n):
+                best = line[c] if line[c] > best else best
+            centre = 0
+            while line[centre] < best:
+                centre += 1
+            nearest[begin + i] = centre
+            cosine[begin + i] = best
 
 
 @kernel
