@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from sparse_eval.cli import main
 
 # A shell that runs the tests in the background has Ctrl-C ignored, here and in all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -26,3 +29,16 @@ def gowalla() -> Path:
     if not _SHARED.is_dir():
         pytest.skip("the Gowalla split is not beside the project (../shared/data/gowalla)")
     return _SHARED
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command in this process: its status, what it printed, what it said."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stop:
+            main([str(word) for word in words])
+        printed = capsys.readouterr()
+        return int(stop.value.code or 0), printed.out, printed.err
+
+    return run

@@ -16,23 +16,9 @@ import pytest
 from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval.cli import main
 
 Command = Callable[..., tuple[int, str, str]]
 SMALL = ("--factors", "4", "--iterations", "2")
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run a command in this process: its status, what it printed, what it said."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stop:
-            main([str(word) for word in words])
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

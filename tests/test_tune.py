@@ -23,7 +23,6 @@ from scipy import sparse
 import sparse_eval as se
 import sparse_eval.models.callback as watching
 import sparse_eval.models.tune as tuning
-from sparse_eval.cli import main
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from sparse_eval.models.factors import read_checkpoint
 from sparse_eval.models.tune import Search
@@ -737,19 +736,6 @@ SMALL = (
     "--factors", "2,6", "--alpha", "1,40", "--regularization", "0.01", "--iterations", "3",
     "-m", "ndcg@10,recall@5",
 )  # fmt: skip
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run a command in this process: its status, what it printed, what it said."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stop:
-            main([str(word) for word in words])
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

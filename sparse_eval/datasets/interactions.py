@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +127,38 @@ class Interactions:
             When a sum is beyond float64.
         """
         return summed_csr(self.user_codes, self.item_codes, self.values, self.shape)
+
+    def without(self, held: Any) -> Interactions:
+        """Return the interactions whose pair is not stored in a matrix.
+
+        Parameters
+        ----------
+        held : csr_matrix, shape (n_users, n_items)
+
+        Returns
+        -------
+        Interactions
+            Of the same users and items.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+        >>> test = se.split.random(clicks, seed=0).validation
+        >>> len(clicks.without(test)) + test.nnz == len(clicks)
+        True
+        """
+        pairs = self.user_codes.astype(np.int64) * self.n_items + self.item_codes
+        rows = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr))
+        kept = ~np.isin(pairs, rows * self.n_items + held.indices)
+        times = self.timestamps
+        return replace(
+            self,
+            user_codes=self.user_codes[kept],
+            item_codes=self.item_codes[kept],
+            values=self.values[kept],
+            timestamps=None if times is None else times[kept],
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Decode: return a frame with columns user, item, value and, if known, timestamp."""

@@ -338,6 +338,7 @@ _define(
     lower=1.0,
     upper=np.inf,
     uses=("hits", "candidates"),
+    higher_is_better=False,
 )
 _define(
     "percentile_rank",
@@ -348,4 +349,5 @@ _define(
     cutoff="none",
     uses=("hits", "candidates", "total_gain"),
     source=_KOREN,
+    higher_is_better=False,
 )

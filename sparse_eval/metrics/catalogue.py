@@ -152,6 +152,7 @@ _define(
     "Σ (2i − N − 1)·c(i) / (N·Σ c), c ascending",
     "inequality of how often the N items are recommended: 0 equally, 1 only one",
     per_user=False,
+    higher_is_better=False,
 )
 _define(
     "entropy",
@@ -170,6 +171,7 @@ _define(
     needs=("train",),
     upper=np.inf,
     expected=random_lists.popularity,
+    higher_is_better=False,
 )
 _define(
     "novelty",
@@ -233,4 +235,5 @@ _define(
     needs=("train", "item_groups"),
     upper=-math.log2(SMOOTHING),
     source="Steck, 2018, RecSys",
+    higher_is_better=False,
 )

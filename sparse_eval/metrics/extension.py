@@ -32,6 +32,7 @@ def register_metric(
     cutoff: Literal["optional", "required", "none"] = "optional",
     lower: float = 0.0,
     upper: float = math.inf,
+    higher_is_better: bool = True,
     needs: Iterable[str] = (),
     uses: Iterable[str] = (),
     linear: bool = False,
@@ -62,6 +63,8 @@ def register_metric(
         `sparse_eval.metrics.FULL_LIST`, larger than any list: use ``list_length`` for its length.
     lower, upper : float
         The range of its values.
+    higher_is_better : bool
+        Which way it is better, when models are compared by it or trained until it is best.
     needs : sequence of {"train", "item_groups", "item_vectors"}
         Inputs of `evaluate` without which it cannot be computed.
     uses : sequence of {"hits", "candidates", "total_gain", "exp"}
@@ -139,6 +142,7 @@ def register_metric(
                 cutoff=cutoff,
                 lower=lower,
                 upper=upper,
+                higher_is_better=higher_is_better,
                 needs=needs,
                 uses=uses,
                 closed_form=lambda options: linear,

@@ -136,6 +136,8 @@ class Definition:
         The smallest value it can take.
     upper : float or callable
         The largest one, or ``upper(options)``.
+    higher_is_better : bool
+        Which way it is better, when models are compared by it.
     averages_ties : bool
         Whether it has an expectation over random orders of tied items.
     needs : tuple of str
@@ -169,6 +171,7 @@ class Definition:
     least_cutoff: int = 1
     lower: float = 0.0
     upper: float | Callable[[Mapping[str, Any]], float] = 1.0
+    higher_is_better: bool = True
     averages_ties: bool = False
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()

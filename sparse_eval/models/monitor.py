@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidMetricError
 from ..metrics import STANDARD, Convention, Metric, parse_metrics
+from ..metrics.registry import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["goodness", "monitored"]
-
-#: Metrics that are better the lower they are; all others are better the higher they are.
-_LOWER_IS_BETTER = frozenset({"calibration", "gini", "mean_rank", "percentile_rank", "popularity"})
 
 
 def monitored(
@@ -31,4 +29,4 @@ def monitored(
 
 def goodness(metric: Metric, value: float) -> float:
     """Return a number that is larger for the better value."""
-    return -value if metric.name in _LOWER_IS_BETTER else value
+    return value if definition(metric.name).higher_is_better else -value

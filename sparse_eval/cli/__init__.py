@@ -1,0 +1,71 @@
+"""The command line: ``sparse-eval COMMAND``.
+
+Results go to standard output, what is being done to standard error. Bad input is answered with
+one line and exit status 2. What is slow to import is imported inside the commands.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import SparseEvalError
+from .listing import metrics
+from .scoring import evaluate, score
+from .training import demo, run, split, train
+from .tuning import tune
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+app = typer.Typer(
+    name="sparse-eval",
+    help="Evaluate recommenders trained on large implicit-feedback data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for _command in (demo, run, split, train, tune, score, evaluate, metrics):
+    app.command()(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; `arguments` default to those of the process."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    if debug:  # wherever it stands, as with most tools
+        words = ["--debug", *(word for word in words if word != "--debug")]
+    try:
+        app(args=words, prog_name="sparse-eval")
+    except (SparseEvalError, OSError, MemoryError) as error:
+        if debug:
+            traceback.print_exc()
+        reason = "not enough memory" if isinstance(error, MemoryError) else str(error)
+        typer.echo("error: " + " ".join(reason.splitlines()), err=True)
+        raise SystemExit(2) from None
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("sparse_eval"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    # Both are dealt with elsewhere: `main` looks for the first, a callback for the second.
+    pass

@@ -1,0 +1,95 @@
+"""The command that says what there is: metrics."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import InvalidDataError
+from .options import Format, Printed
+from .printing import print_table, warnings_in_a_line
+
+if TYPE_CHECKING:
+    from ..metrics import Definition
+
+__all__ = ["metrics"]
+
+SYMBOLS = (
+    "k: cut-off; r: rank; g, h: gain of the item at a rank, and whether it is relevant (g > 0);\n"
+    "n: relevant items of the user; C: items that could be recommended; N: items of the catalogue"
+)
+
+
+def metrics(
+    name: Annotated[str | None, typer.Argument(help="One metric, to show it in detail.")] = None,
+    convention: Annotated[
+        str | None, typer.Option(help="A convention, to show what differs; `all` lists them.")
+    ] = None,
+    format: Printed = Format.table,  # noqa: A002
+) -> None:
+    """List the metrics, show one, or show what another library's convention changes."""
+    import pandas as pd
+
+    from ..metrics import CONVENTIONS, REGISTRY, convention_named
+    from ..metrics.registry import definition, load_extensions
+
+    with warnings_in_a_line():
+        load_extensions()
+        entry = None if name is None else definition(re.split("[@(]", name)[0])
+    if name is not None and convention is not None:
+        raise InvalidDataError("give a metric to show, or --convention, not both")
+    if convention == "all":
+        names = [(rules.name, rules.library) for rules in CONVENTIONS.values()]
+        print_table(pd.DataFrame(names, columns=["convention", "of"]), format)
+    elif convention is not None:
+        rules = convention_named(convention)
+        rows = rules.differences()
+        if not rows:
+            raise InvalidDataError(f"{convention!r} is what there is without --convention")
+        print_table(pd.DataFrame(rows, columns=["what differs", rules.name, "standard"]), format)
+    elif entry is None:
+        facts = [
+            (entry.spelling, entry.text, ", ".join(option.name for option in entry.options),
+             entry.description)
+            for entry in REGISTRY.values()
+        ]  # fmt: skip
+        print_table(
+            pd.DataFrame(facts, columns=["metric", "formula", "options", "meaning"]), format
+        )
+        if format in (Format.table, Format.markdown):
+            typer.echo(f"\n{SYMBOLS}")
+    else:
+        print_table(pd.DataFrame(_facts(entry), columns=["fact", "value"]), format)
+
+
+def _facts(entry: Definition) -> list[tuple[str, str]]:
+    cutoffs = {
+        "required": "required",
+        "optional": "optional: the whole list without",
+        "none": "none: it is over whole lists",
+    }
+    defaults = {option.name: option.default for option in entry.options}
+    upper = entry.upper(defaults) if callable(entry.upper) else entry.upper
+    reach = f"{entry.lower:g} and above" if upper == math.inf else f"{entry.lower:g} to {upper:g}"
+    if callable(entry.upper):
+        reach += ", with other options more"
+    needs = [*entry.needs, *(f"{need} ({option.name}={value})"
+             for option in entry.options for value, need in option.needs.items())]  # fmt: skip
+    facts = [
+        ("metric", entry.name),
+        ("meaning", entry.description),
+        ("formula", entry.text),
+        ("cut-off", cutoffs[entry.cutoff]),
+        ("values", "for each user" if entry.per_user else "one for all users together"),
+        ("range", reach),
+        ("needs", ", ".join(needs) or "nothing else"),
+        ("expectation over tied items", "yes" if entry.averages_ties else "no"),
+    ]
+    facts += [
+        (f"option {option.name}", f"{option.allowed}: {option.description}")
+        for option in entry.options
+    ]
+    return facts + ([("source", entry.source)] if entry.source else [])

@@ -1,0 +1,106 @@
+"""What the commands print: results to standard output, what is being done to standard error."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .options import Format
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pandas as pd
+
+    from ..results import Evaluation
+
+__all__ = ["print_evaluation", "print_table", "records", "step", "warnings_in_a_line"]
+
+
+@contextmanager
+def step(what: str) -> Iterator[Any]:
+    """Say what is being done, and, when it is done, what came of it and how long it took."""
+    notes: list[str] = []
+    start = perf_counter()
+    yield notes.append
+    seconds = perf_counter() - start
+    typer.echo(f"{what}: {', '.join([*notes, f'{seconds:.1f} s'])}", err=True)
+
+
+@contextmanager
+def warnings_in_a_line() -> Iterator[None]:
+    """Show what loaders warn of without the place in our code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
+
+
+def print_evaluation(ev: Evaluation, format: Format, out: Path | None) -> None:  # noqa: A002
+    """Print the means, the cut-offs side by side, and leave everything in a folder."""
+    if out is not None:
+        ev.to_csv(out / "per_user.csv")
+        ev.to_json(out / "summary.json")
+    if format is Format.json:
+        typer.echo(ev.to_json(), nl=False)
+    elif format is Format.csv:
+        typer.echo(ev.summary().to_csv(lineterminator="\n"), nl=False)
+    else:
+        print_table(_by_cutoff(ev), format)
+        why = "nothing relevant" if ev.convention == "standard" else f"as {ev.convention} does"
+        left_out = f", {ev.n_skipped:,} left out ({why})" if ev.n_skipped else ""
+        typer.echo(f"\nmeans over {ev.n_users:,} users{left_out}")
+        for name, n_users in ev.n_users_of.items():
+            if n_users != ev.n_users:
+                typer.echo(f"{name}: over {n_users:,} users")
+
+
+def _by_cutoff(ev: Evaluation) -> pd.DataFrame:
+    """Put the cut-offs side by side: one row for each metric."""
+    import pandas as pd
+
+    cells: dict[str, dict[int, str]] = {}
+    headings: dict[int, str] = {}
+    for metric in ev.metrics:
+        name = str(metric).partition("@")[0]
+        cells.setdefault(name, {})[metric.k] = f"{ev[metric]:.6f}"
+        headings[metric.k] = "whole list" if metric.cutoff is None else f"@{metric.cutoff}"
+    cutoffs = sorted(headings)
+    return pd.DataFrame(
+        [[name, *(row.get(k, "") for k in cutoffs)] for name, row in cells.items()],
+        columns=["metric", *(headings[k] for k in cutoffs)],
+    )
+
+
+def records(table: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return the rows for JSON, which has no NaN."""
+    return [
+        {name: None if value != value else value for name, value in row.items()}
+        for row in table.to_dict(orient="records")
+    ]
+
+
+def print_table(table: pd.DataFrame, format: Format) -> None:  # noqa: A002
+    """Print a table in any format."""
+    if format is Format.json:
+        typer.echo(json.dumps(records(table), indent=2, ensure_ascii=False, default=str))
+    elif format is Format.csv:
+        typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
+    else:
+        from tabulate import tabulate
+
+        cells = [
+            [f"{value:.6f}" if isinstance(value, float) else value for value in row]
+            for row in table.itertuples(index=False)
+        ]
+        style = "simple" if format is Format.table else "pipe"
+        typer.echo(
+            tabulate(cells, headers=list(table.columns), tablefmt=style, disable_numparse=True)
+        )

@@ -1,0 +1,258 @@
+"""The commands that score what is there already: score, evaluate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InvalidDataError
+from ..files import make_folder
+from .data import is_matrix, load_split, loader_options, read_matrix
+from .options import (
+    METRICS,
+    Format,
+    Header,
+    History,
+    InputFormat,
+    Item,
+    Metrics,
+    Out,
+    Printed,
+    Progress,
+    Rules,
+    SkipBad,
+    User,
+    Value,
+)
+from .printing import print_evaluation, print_table, step
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..matrices import Relevance
+    from ..metrics import Convention
+    from ..results import Evaluation
+    from ..split import Holdout
+
+__all__ = ["check_metrics", "evaluate", "score", "score_model"]
+
+
+def score(
+    checkpoint: Annotated[
+        list[Path],
+        typer.Argument(help="Models that implicit saved (.npz); a folder stands for all in it."),
+    ],
+    split: Annotated[
+        Path | None, typer.Option(help="The folder that `split` wrote.", rich_help_panel="Data")
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="Or: the train part.", rich_help_panel="Data")
+    ] = None,
+    validation: Annotated[
+        Path | None, typer.Option(help="And the validation part.", rich_help_panel="Data")
+    ] = None,
+    input_format: InputFormat = None,
+    user: User = None,
+    item: Item = None,
+    value: Value = None,
+    header: Header = True,
+    skip_bad_lines: SkipBad = False,
+    history: History = True,
+    metric: Metrics = [METRICS],  # noqa: B006
+    convention: Rules = None,
+    monitor: Annotated[
+        str | None,
+        typer.Option(help="Several: the metric that says which is best.", show_default="the first"),
+    ] = None,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            help="Follow the folder: look for new and changed models every so many seconds, until "
+            "interrupted (Ctrl-C)."
+        ),
+    ] = None,
+    progress: Progress = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for summary.json and per_user.csv; of several models for sweep.csv, from "
+            "which an interrupted command goes on. Made if missing."
+        ),
+    ] = None,
+    format: Printed = Format.table,  # noqa: A002
+) -> None:
+    """Score a checkpoint; of several, or of a folder, make a table and mark the best."""
+    from ..split import Holdout
+
+    metric = check_metrics(metric, convention)
+    several = watch is not None or len(checkpoint) > 1 or checkpoint[0].is_dir()
+    if several and watch is None:
+        from ..models.sweep import list_checkpoints
+
+        list_checkpoints(checkpoint)  # an empty folder is told before data are read
+    elif not several and monitor is not None:
+        raise InvalidDataError("--monitor says which of several checkpoints is best; found one")
+    if out is not None:
+        make_folder(out)
+    if split is not None and train is None and validation is None:
+        holdout = Holdout.load(split)
+    elif split is None and train is not None and validation is not None:
+        options = loader_options(user, item, value, None, header, skip_bad_lines, history)
+        holdout = load_split(train, validation, input_format, options)
+    else:
+        raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
+    if several:
+        _sweep(checkpoint, holdout, metric, convention, monitor, watch, progress, out, format)
+    else:
+        ev = score_model(checkpoint[0], holdout, metric, progress, convention)
+        print_evaluation(ev, format, out)
+
+
+def evaluate(
+    lists: Annotated[
+        Path,
+        typer.Argument(
+            help="A TREC run, or prediction positions: a scipy .npz, data = 1-based rank."
+        ),
+    ],
+    validation: Annotated[Path, typer.Argument(help="TREC qrels, or gains: a scipy .npz.")],
+    metric: Metrics = [METRICS],  # noqa: B006
+    convention: Rules = None,
+    train: Annotated[
+        Path | None,
+        typer.Option(help="What users had seen, for metrics that need it: qrels, .npz."),
+    ] = None,
+    per_user: Annotated[
+        bool,
+        typer.Option("--per-user", help="Print every user's values; as csv and json nothing else."),
+    ] = False,
+    out: Out = None,
+    format: Printed = Format.table,  # noqa: A002
+) -> None:
+    """Score lists against relevance: a run against qrels, or two matrices."""
+    from ..evaluate import evaluate as evaluate_lists
+    from ..matrices import Rankings, Relevance
+    from ..metrics import convention_named, parse_metrics
+    from ..trec import read_qrels, read_run
+
+    rules = convention_named(convention)
+    for other in (validation, train):
+        if other is not None and is_matrix(lists) != is_matrix(other):
+            raise InvalidDataError(
+                f"{lists} and {other} are a matrix and a TREC file, whose users and items cannot "
+                "be told to be the same; give files of a kind"
+            )
+    averaged = rules.ties == "average" and not is_matrix(lists)
+    metric = fitting(metric, rules, averaged)
+    parse_metrics(metric, rules.options)
+    if out is not None:
+        make_folder(out)
+
+    def read(path: Path) -> Relevance:
+        return read_matrix(path, Relevance.from_csr) if is_matrix(path) else read_qrels(path)
+
+    rankings = (
+        read_matrix(lists, Rankings.from_positions)
+        if is_matrix(lists)
+        else read_run(lists, ties=rules.ties)
+    )
+    seen = None if train is None else read(train)
+    ev = evaluate_lists(rankings, read(validation), metric, convention=convention, train=seen)
+    if per_user:
+        print_table(ev.per_user.reset_index(), format)
+        if format in (Format.table, Format.markdown):
+            typer.echo()
+        elif out is None:  # one thing to parse is enough
+            return
+    print_evaluation(ev, format, out)
+
+
+def check_metrics(metric: list[str], convention: str | None = None) -> list[str]:
+    """Find a misspelt metric before the hours of training, not after them."""
+    from ..metrics import convention_named
+    from ..models.implicit import parse_cut_metrics
+
+    rules = convention_named(convention)
+    metric = fitting(metric, rules, averaged=False)
+    parse_cut_metrics(metric, rules)
+    return metric
+
+
+def fitting(metric: list[str], rules: Convention, averaged: bool) -> list[str]:
+    """Return what was asked for; or, of the default, what the convention has."""
+    from ..metrics import parse_metrics
+
+    if metric != [METRICS]:
+        return metric
+    metrics = (m for m in parse_metrics(metric) if m.definition.averages_ties or not averaged)
+    return [m.name if m.name in rules.uncut else str(m) for m in metrics]
+
+
+def score_model(
+    model: Any,
+    holdout: Holdout,
+    metric: list[str],
+    progress: bool | None,
+    convention: str | None = None,
+) -> Evaluation:
+    """Recommend and score, and say so."""
+    from ..matrices import Relevance
+    from ..models.implicit import evaluate_model
+
+    relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
+    with step("recommend and score") as note:
+        ev = evaluate_model(
+            model, holdout.train, relevance, metric, convention=convention, progress=progress
+        )
+        note(f"{ev.n_users:,} users")
+    return ev
+
+
+def _sweep(
+    checkpoints: list[Path],
+    holdout: Holdout,
+    metric: list[str],
+    convention: str | None,
+    monitor: str | None,
+    watch: float | None,
+    progress: bool | None,
+    out: Path | None,
+    format: Format,  # noqa: A002
+) -> None:
+    """Score several checkpoints, print their table, and fail if one of them did."""
+    from ..models.sweep import sweep
+
+    with step("score") as note:
+        table = sweep(
+            checkpoints,
+            holdout.train,
+            holdout.validation,
+            metric,
+            out=None if out is None else out / "sweep.csv",
+            convention=convention,
+            monitor=monitor,
+            watch=watch,
+            progress=progress,
+        )
+        note(f"{len(table):,} checkpoints")
+    shown = _narrow(table) if format in (Format.table, Format.markdown) else table
+    print_table(shown.astype(object).where(shown.notna(), None), format)
+    failed = table[table["status"] == "failed"]
+    if len(failed):
+        typer.echo(f"{len(failed):,} of {len(table):,} checkpoints could not be scored", err=True)
+        raise typer.Exit(1)
+
+
+def _narrow(table: pd.DataFrame) -> pd.DataFrame:
+    """Leave out what is the same for all checkpoints, or only tells where rows come from."""
+    columns = list(table.columns)
+    scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
+    parameters = columns[columns.index("sparse_eval") + 1 :]
+    differing = [name for name in parameters if len(table[name].dropna().unique()) > 1]
+    errors = ["error"] if (table["status"] == "failed").any() else []
+    shown = table[["file", "best", *scores, *differing, "seconds", *errors]].copy()
+    shown["best"] = ["*" if best else "" for best in table["best"]]
+    shown["seconds"] = [f"{seconds:.1f}" for seconds in table["seconds"]]
+    return shown
