@@ -6,6 +6,7 @@ A prediction-position matrix and a validation matrix go in, one row of numbers p
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .comparison import Comparison, compare
 from .errors import SparseEvalError
 from .evaluate import evaluate
 from .matrices import Rankings, Relevance
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from .retrieve import full_ranks, held_out_ranks, top_k
 
 __all__ = [
+    "Comparison",
     "Evaluation",
     "EvaluationCallback",
     "Metric",
     "Rankings",
     "Relevance",
     "SparseEvalError",
+    "compare",
     "datasets",
     "evaluate",
     "evaluate_model",

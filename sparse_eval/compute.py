@@ -478,15 +478,13 @@ def make_lists(setting: Setting, k: int, users: Integers) -> Lists:
             f"the list of user {user} has positions without an item; metrics of what is "
             "recommended need complete lists"
         )
-    bounds, relevant = rows_of(relevance.indptr, users, relevance.items)
-    _, gains = rows_of(relevance.indptr, users, relevance.gains)
     return Lists(
         k,
         users,
         indptr,
         items,
         context.n_items,
-        (bounds, relevant, gains),
+        (relevance.indptr, relevance.items, relevance.gains),
         context.training,
         context.groups,
         context.vectors,

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from .comparison import Comparison, Scored, compare
 from .compute import Plan, Setting, Sums, collect_hits, measure, value_of_lists
 from .curves import PrecisionRecall
 from .errors import InvalidDataError, InvalidMetricError, MissingExtraError
 from .files import replacing
+from .fingerprints import fingerprints
+from .intervals import Interval, check_level, interval_around, interval_of_mean, replicate
 from .metrics import Metric, Training, parse
 from .options import check_whole
 from .segments import by_activity, by_label, by_popularity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import pandas as pd
@@ -174,6 +178,32 @@ class Evaluation:
         """
         return int(np.count_nonzero((self.n_relevant > 0) & (self.rankings.lengths == 0)))
 
+    @property
+    def users(self) -> pd.Index[Any] | None:
+        """The users' labels, None where they are row numbers."""
+        return self.relevance.users
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Say of each user whether it is evaluated."""
+        return self._counted()
+
+    @cached_property
+    def fingerprints(self) -> NDArray[np.uint64]:
+        """A number for each user that stands for its relevant items and their gains."""
+        relevance = self.relevance
+        return fingerprints(
+            relevance.indptr, relevance.items, relevance.gains, relevance.items_index
+        )
+
+    def is_per_user(self, name: str | Metric) -> bool:
+        """Say whether a metric has a value for each user."""
+        return self.plans[self._row_of(name)].per_user
+
+    def higher_is_better(self, name: str | Metric) -> bool:
+        """Say which way a metric is better."""
+        return self.plans[self._row_of(name)].definition.higher_is_better
+
     def values(self, name: str | Metric) -> NDArray[np.float64]:
         """Return one metric of every user.
 
@@ -232,35 +262,144 @@ class Evaluation:
         names = [str(plan.metric) for plan in self.plans if plan.per_user]
         return pd.DataFrame(self.columns.T, index=index.rename("user"), columns=names)
 
-    def summary(self) -> pd.DataFrame:
+    def replicates(self, name: str | Metric) -> NDArray[np.float64]:
+        """Return a number about all users together for 100 samples of them.
+
+        Parameters
+        ----------
+        name : str or Metric
+            One without values for single users, such as coverage or a micro average.
+
+        Returns
+        -------
+        ndarray of float64, shape (100,)
+            Each sample is of as many users, drawn with replacement, always the same for as many
+            users: what two evaluations of the same users return is paired.
+
+        Raises
+        ------
+        InvalidMetricError
+            If the metric is unknown, was not asked for, or has values for single users.
+        """
+        row = self._row_of(name)
+        if self.plans[row].per_user:
+            raise InvalidMetricError(
+                f"{self.plans[row].metric} has a value for each user; see ev.values"
+            )
+        if row not in self._replicates:
+            self._replicates[row] = replicate(self._statistic(row), len(self._users(row)))
+        return self._replicates[row]
+
+    def summary(self, level: float = 0.95) -> pd.DataFrame:
         """Return the table to print.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals, between 0 and 1.
 
         Returns
         -------
         pandas.DataFrame
             One row for each metric: ``mean``; ``std`` of the users, with n − 1, NaN for a single
-            user and for metrics without values for each user; ``random``, the expectation under a
-            random ranking of each user's candidates (the catalogue less what `train` says is
-            seen), and ``random_se``, its standard error: 0 where the expectation is exact,
-            otherwise that of ten seeded draws (0 too, should all ten agree); ``lift``, mean /
-            random; the mean of each of `baselines`; ``n_users`` that count and ``n_skipped`` that
-            are left out.
+            user and for metrics without values for each user; the confidence interval of the mean
+            over users like these, ``ci_low`` and ``ci_high``, and ``interval``, its kind: "t",
+            Student's, for 200 users and more; "bca", a bias-corrected and accelerated bootstrap,
+            for fewer; "bootstrap", the standard error of bootstrap samples of the users, for
+            metrics without values for each user; "none" for a single user; ``random``, the
+            expectation under a random ranking of each user's candidates (the catalogue less what
+            `train` says is seen), and ``random_se``, its standard error: 0 where the expectation
+            is exact, otherwise that of ten seeded draws (0 too, should all ten agree); ``lift``,
+            mean / random; the mean of each of `baselines`; ``n_users`` that count and
+            ``n_skipped`` that are left out.
+
+        Raises
+        ------
+        InvalidDataError
+            If `level` is not between 0 and 1.
         """
         import pandas as pd
 
+        level = check_level(level)
         rows = []
         for row, expectation in enumerate(self._at_random):
             users = self._users(row)
             mean, std = self._value(row), _std(self.sums, self.plans[row], row, users)
+            interval = self._interval(row, users, mean, level)
             lift = mean / expectation.mean if expectation.mean else math.nan
             others = [baseline._value(row) for baseline in self.baselines.values()]
             counts = (len(users), len(self.n_relevant) - len(users))
-            rows.append((mean, std, *expectation, lift, *others, *counts))
-        columns = ["mean", "std", "random", "random_se", "lift", *self.baselines]
+            rows.append((mean, std, *interval, *expectation, lift, *others, *counts))
+        columns = ["mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift"]
         return pd.DataFrame(
             rows,
             index=pd.Index(self.names, name="metric"),
-            columns=[*columns, "n_users", "n_skipped"],
+            columns=[*columns, *self.baselines, "n_users", "n_skipped"],
+        )
+
+    def _statistic(self, row: int) -> Callable[[NDArray[np.int64]], float]:
+        """Return a number about all users together as a function of their places."""
+        users = self._users(row)
+        if row not in self.sums.denominators:
+            return lambda sample: value_of_lists(self.setting, self.plans[row], users[sample])
+        numerators, denominators = (
+            values[users] for values in (self.sums.columns[row], self.sums.denominators[row])
+        )
+        return lambda sample: float(numerators[sample].sum() / (denominators[sample].sum() or 1.0))
+
+    def _interval(self, row: int, users: NDArray[np.int64], mean: float, level: float) -> Interval:
+        if self.plans[row].per_user:
+            return interval_of_mean(self.sums.columns[row, users], level)
+        replicates = self.replicates(self.plans[row].metric) if len(users) > 1 else np.zeros(0)
+        return interval_around(mean, replicates, level)
+
+    def compare(
+        self,
+        other: Scored,
+        *,
+        names: tuple[str, str] = ("this", "other"),
+        test: Literal["t", "wilcoxon", "permutation"] = "t",
+        correction: Literal["holm", "bh", "none"] = "holm",
+        how: Literal["same", "intersection"] = "same",
+        level: float = 0.95,
+    ) -> Comparison:
+        """Compare with another evaluation of the same users.
+
+        Parameters
+        ----------
+        other : Evaluation
+        names : pair of str
+            What to call them.
+        test, correction, how, level
+            As of `sparse_eval.compare`, which compares more than two.
+
+        Returns
+        -------
+        Comparison
+
+        Raises
+        ------
+        InvalidDataError
+            As from `sparse_eval.compare`.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> held_out = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+        >>> als = se.evaluate(se.Rankings.from_topk([[0, 1], [0, 1], [0, 1]]), held_out, "mrr@2")
+        >>> bpr = se.evaluate(se.Rankings.from_topk([[0, 2], [1, 0], [2, 0]]), held_out, "mrr@2")
+        >>> found = als.compare(bpr, names=("als", "bpr"))
+        >>> found.table[["a", "b", "difference", "wins", "ties", "losses"]]
+             a    b  difference  wins  ties  losses
+        0  als  bpr    0.333333     2     1       0
+        """
+        return compare(
+            dict(zip(names, (self, other), strict=True)),
+            test=test,
+            correction=correction,
+            how=how,
+            level=level,
         )
 
     def by(self, groups: Any, bands: int = 4) -> pd.DataFrame:
@@ -487,7 +626,8 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the per-user values, ready for JSON. The keys are stable."""
         summary = self.summary()
-        numbers = ["mean", "std", "random", "random_se", "lift", *self.baselines]
+        numbers = ["mean", "std", "ci_low", "ci_high", "random", "random_se", "lift"]
+        numbers += list(self.baselines)
         return {
             "schema": SCHEMA,
             "sparse_eval": version("sparse_eval"),
@@ -500,6 +640,7 @@ class Evaluation:
             "metrics": {
                 name: {
                     **{key: row[key] if math.isfinite(row[key]) else None for key in numbers},
+                    "interval": row["interval"],
                     "n_users": int(row["n_users"]),
                     "n_skipped": int(row["n_skipped"]),
                 }
@@ -622,6 +763,10 @@ class Evaluation:
                 f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"
             )
         return self._rows[str(found[0])]
+
+    @cached_property
+    def _replicates(self) -> dict[int, NDArray[np.float64]]:
+        return {}
 
     @cached_property
     def _rows(self) -> dict[str, int]:

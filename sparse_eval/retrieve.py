@@ -144,8 +144,8 @@ def held_out_ranks(
 ) -> Rankings:
     """Find the ranks of held-out items that are among a user's `k` best, exactly.
 
-    Accuracy metrics at `k` need no more than this, and it costs a fraction of the lists: most
-    held-out items are known to be out of reach when a few popular items have been scored.
+    Accuracy metrics at `k`, or less, need no more than this, and it costs a fraction of the lists:
+    most held-out items are known to be out of reach when a few popular items have been scored.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def find_ranks(
     Returns the ranks; how many held-out items were seen; how many of those with a rank share their
     score with another candidate; and a report.
     """
-    if overlap not in ("error", "report"):
+    if not isinstance(overlap, str) or overlap not in ("error", "report"):
         raise InvalidDataError(f"overlap is {overlap!r}; expected 'error' or 'report'")
     search = Search(user_factors, item_factors, seen, items, exclude, num_threads, progress)
     relevance = held_out if isinstance(held_out, Relevance) else Relevance.from_csr(held_out)
@@ -329,7 +329,8 @@ def find_ranks(
     if k is None:
         search.run_fully(rows, held)
     else:
-        search.run(rows, min(k, n_items), held, None)
+        k = min(k, n_items)
+        search.run(rows, k, held, None)
     items, ranks, tied, counts = search.hits(held, n_items if k is None else k)
     per_user = np.zeros(search.shape[0], np.int64)
     per_user[rows] = counts

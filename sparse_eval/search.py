@@ -189,6 +189,8 @@ class Search:
         if not mask.any():
             raise InvalidDataError(
                 "no item is left to choose from: items= is empty, or exclude= names all of them"
+                if n_items
+                else "item_factors have no rows; there is no item to choose from"
             )
         return mask
 

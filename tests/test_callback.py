@@ -248,10 +248,12 @@ def test_a_warm_start_is_a_training_of_its_own(family: str, holdout: Any) -> Non
     for own_fit in (False, True):
         callback = evaluating(holdout)
         model = make(family, 3)
-        watch = callback.on(model)
         for _ in range(2):
             if own_fit:
+                watch = callback.on(model)
                 model.fit(holdout.train, show_progress=False, callback=watch)
+                with pytest.raises(UnsupportedModelError, match="does not tell a callback"):
+                    make(family, 3).fit(holdout.train, show_progress=False, callback=watch)
             else:
                 callback.fit(model)
             assert callback.history.index.tolist() == [1, 2, 3]

@@ -230,6 +230,7 @@ def test_the_registry_is_shown(command: Command) -> None:
         (("run", "one.csv", "--method", "leave-k-out"), "nothing is held out"),
         (("run", "one.csv", "--out", "one.csv"), "cannot be used as an output folder"),
         (("score", "missing.npz"), "give either --split"),
+        (("score", "", "--split", "nowhere"), "a checkpoint has no name"),
         (("score", "missing.npz", "--split", "nowhere"), "nowhere"),
         (("score", "one.csv", "--train", "one.csv", "--validation", "one.csv"), "one.csv: "),
         (("evaluate", "one.csv", "one.csv"), "one.csv, line 1: expected 6 fields"),

@@ -48,6 +48,9 @@ def test_per_user_and_summary(ev: se.Evaluation) -> None:
     assert summary.loc["recall@1"].to_dict() == {
         "mean": pytest.approx(1 / 3),
         "std": pytest.approx(np.std([1, 0, 0], ddof=1)),
+        "ci_low": pytest.approx(summary.loc["recall@1", "ci_low"]),
+        "ci_high": pytest.approx(summary.loc["recall@1", "ci_high"]),
+        "interval": "bca",
         "random": pytest.approx(1 / 4),
         "random_se": 0.0,
         "lift": pytest.approx(4 / 3),
@@ -60,8 +63,8 @@ def test_one_user_has_no_spread() -> None:
     one = se.evaluate(se.Rankings.from_topk([[0]]), csr_matrix([[1]]), "mrr@1")
     assert np.isnan(one.summary()["std"]).all()
     assert json.loads(one.to_json())["metrics"]["mrr@1"] == {
-        "mean": 1.0, "std": None, "random": 1.0, "random_se": 0.0, "lift": 1.0,
-        "n_users": 1, "n_skipped": 0,
+        "mean": 1.0, "std": None, "ci_low": None, "ci_high": None, "interval": "none",
+        "random": 1.0, "random_se": 0.0, "lift": 1.0, "n_users": 1, "n_skipped": 0,
     }  # fmt: skip
 
 

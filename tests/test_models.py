@@ -435,3 +435,10 @@ def test_a_model_under_a_convention() -> None:
             se.evaluate_model(model, *data, metric, convention="trec_eval")
     with pytest.raises(InvalidMetricError, match="needs item_groups"):
         se.evaluate_model("missing.npz", *data, "calibration@5")
+
+
+def test_a_callback_that_is_none() -> None:
+    clicks = se.datasets.synthetic(n_users=30, n_items=20, seed=0).matrix()
+    for callback in (se.EvaluationCallback, print):
+        with pytest.raises(InvalidDataError, match="expected an EvaluationCallback"):
+            se.train_als(clicks, factors=2, iterations=1, callback=callback)  # type: ignore[arg-type]

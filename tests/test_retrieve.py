@@ -1267,3 +1267,20 @@ def test_an_interrupt_ends_the_work(
             signal.signal(signal.SIGALRM, handler)
         assert settings_of_the_process() == before
     check_top_k(plain, plain.top_k(), k=plain.k)
+
+
+def test_any_k_is_as_good_as_the_catalogue(plain: Case) -> None:
+    sides = (plain.users, plain.items)
+    whole = held_out_ranks(*sides, plain.held_out, plain.items.shape[0], overlap="report")
+    for k in (2**31, 2**63, 10**30):
+        ranks = held_out_ranks(*sides, plain.held_out, k, overlap="report")
+        assert ranks.to_positions().toarray().tolist() == whole.to_positions().toarray().tolist()
+        assert ranks.lengths.tolist() == whole.lengths.tolist()
+
+
+def test_what_no_option_is(plain: Case) -> None:
+    for overlap in ("none", ["error"], np.array(["error", "report"])):
+        with pytest.raises(InvalidDataError, match="expected 'error' or 'report'"):
+            held_out_ranks(plain.users, plain.items, plain.held_out, 3, overlap=overlap)  # type: ignore[arg-type]
+    with pytest.raises(InvalidDataError, match="item_factors have no rows"):
+        top_k(plain.users, plain.items[:0], 3)

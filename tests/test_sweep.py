@@ -244,7 +244,7 @@ def test_a_table_of_something_else_is_left_alone(
     assert f"other inputs: {what}" in str(error.value)
     assert " (here " in str(error.value)
     assert str(error.value).count("(here") == 1
-    assert "choose another file for this sweep, or delete that one" in str(error.value)
+    assert "choose another place for this sweep, or delete that file" in str(error.value)
     assert out.read_bytes() == before
 
 
@@ -577,6 +577,19 @@ def test_bad_input_is_told_before_the_first_checkpoint(
     with pytest.raises(error, match=says):
         se.sweep(**(good | {"metrics": METRICS, "out": out} | given))
     assert not out.exists()
+
+
+def test_what_is_gone_is_not_the_best(folder: Path, holdout: Any, tmp_path: Path) -> None:
+    files = sorted(folder.glob("*.npz"))
+    table = se.sweep(files, holdout.train, holdout.validation, "ndcg@10", out=tmp_path / "s.csv")
+    best = Path(table.loc[table["best"], "file"].item())
+    others = [file for file in files if file.name != best.name]
+    again = se.sweep(others, holdout.train, holdout.validation, "ndcg@10", out=tmp_path / "s.csv")
+    kept = again[again["best"]]
+    assert Path(kept["file"].item()).name in {file.name for file in others}
+    rest = table[~table["best"]]
+    assert kept["ndcg@10"].item() == rest["ndcg@10"].max()
+    assert len(again) == len(table)  # its row stays, for when it comes back
 
 
 def test_the_best_is_by_what_is_monitored(folder: Path, holdout: Any) -> None:

@@ -61,6 +61,7 @@ def test_every_way_gives_the_same_metrics(family: Any, holdout: Any) -> None:
         assert again.columns.tobytes() == chosen.columns.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore:.* held-out items were seen")
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 10, 100]))
 def test_ties_are_counted_alike(seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)
@@ -99,7 +100,8 @@ def test_what_is_cold_or_seen_is_reported() -> None:
     train = sparse.csr_matrix(([1.0, 1.0], ([0, 2], [0, 5])), shape=(4, 6))
     held = sparse.csr_matrix(([1.0] * 4, ([0, 0, 1, 2], [0, 1, 2, 5])), shape=(4, 6))
     for via in WAYS[:2]:
-        ev = se.evaluate_model(model_of(users, items), train, held, "recall@6", via=via)
+        with pytest.warns(UserWarning, match="2 of 4 held-out items were seen by their users"):
+            ev = se.evaluate_model(model_of(users, items), train, held, "recall@6", via=via)
         assert ev.retrieval is not None
         assert ev.retrieval[:2] == (via, 2)
         assert ev.retrieval.n_cold_users == 1
@@ -109,7 +111,10 @@ def test_what_is_cold_or_seen_is_reported() -> None:
     assert written == {
         "via": "top_k", "n_seen": 2, "n_tied": 1, "n_cold_users": 1, "n_cold_items": 2,
     }  # fmt: skip
-    by_model = se.evaluate_model(model_of(users, items), train, held, "recall@6", via="recommend")
+    with pytest.warns(UserWarning, match="2 of 4"):
+        by_model = se.evaluate_model(
+            model_of(users, items), train, held, "recall@6", via="recommend"
+        )
     assert by_model.retrieval == ("recommend", 2, None, None, None)
     lists = se.Rankings.from_topk([[0]])
     assert json.loads(se.evaluate(lists, held[:1], "recall@1").to_json())["retrieval"] is None

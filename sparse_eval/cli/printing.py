@@ -35,12 +35,12 @@ def step(what: str) -> Iterator[Any]:
 
 @contextmanager
 def warnings_in_a_line() -> Iterator[None]:
-    """Show what loaders warn of without the place in our code."""
+    """Show what is warned of once, and without the place in our code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for warning in caught:
-        typer.echo(f"warning: {warning.message}", err=True)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        typer.echo(f"warning: {message}", err=True)
 
 
 def print_evaluation(ev: Evaluation, format: Format, out: Path | None) -> None:  # noqa: A002

@@ -26,7 +26,7 @@ from .options import (
     User,
     Value,
 )
-from .printing import print_evaluation, print_table, step
+from .printing import print_evaluation, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ __all__ = ["check_metrics", "evaluate", "score", "score_model"]
 
 def score(
     checkpoint: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(help="Models that implicit saved (.npz); a folder stands for all in it."),
     ],
     split: Annotated[
@@ -87,11 +87,14 @@ def score(
     from ..split import Holdout
 
     metric = check_metrics(metric, convention)
-    several = watch is not None or len(checkpoint) > 1 or checkpoint[0].is_dir()
+    if "" in checkpoint:  # as of a variable that is not set; as a path, it would be this folder
+        raise InvalidDataError("a checkpoint has no name; name a file or a folder")
+    paths = [Path(name) for name in checkpoint]
+    several = watch is not None or len(paths) > 1 or paths[0].is_dir()
     if several and watch is None:
         from ..models.sweep import list_checkpoints
 
-        list_checkpoints(checkpoint)  # an empty folder is told before data are read
+        list_checkpoints(paths)  # an empty folder is told before data are read
     elif not several and monitor is not None:
         raise InvalidDataError("--monitor says which of several checkpoints is best; found one")
     if out is not None:
@@ -104,9 +107,9 @@ def score(
     else:
         raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
     if several:
-        _sweep(checkpoint, holdout, metric, convention, monitor, watch, progress, out, format)
+        _sweep(paths, holdout, metric, convention, monitor, watch, progress, out, format)
     else:
-        ev = score_model(checkpoint[0], holdout, metric, progress, convention)
+        ev = score_model(paths[0], holdout, metric, progress, convention)
         print_evaluation(ev, format, out)
 
 
@@ -202,7 +205,7 @@ def score_model(
     from ..models.implicit import evaluate_model
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
-    with step("recommend and score") as note:
+    with step("recommend and score") as note, warnings_in_a_line():
         ev = evaluate_model(
             model, holdout.train, relevance, metric, convention=convention, progress=progress
         )
@@ -224,7 +227,7 @@ def _sweep(
     """Score several checkpoints, print their table, and fail if one of them did."""
     from ..models.sweep import sweep
 
-    with step("score") as note:
+    with step("score") as note, warnings_in_a_line():
         table = sweep(
             checkpoints,
             holdout.train,

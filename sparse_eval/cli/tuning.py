@@ -28,7 +28,7 @@ from .options import (
     User,
     Value,
 )
-from .printing import print_table, records, step
+from .printing import print_table, records, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +128,7 @@ def tune(
         rest = interactions.without(whole.validation)
     part = split_by(rest, method, fraction, n, seed, "hold out the validation part")
     truth = Relevance.from_csr(whole.validation, users=whole.users, items=whole.items)
-    with step("tune") as note:
+    with step("tune") as note, warnings_in_a_line():
         found = search.run(part.train, part.validation, test=truth, out=out, progress=progress)
         note(f"{len(found.trials):,} trials")
     _print_tuning(found, format)

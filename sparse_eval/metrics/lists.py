@@ -182,8 +182,8 @@ class Lists:
         Item ids, best first.
     n_items : int
         N, items of the catalogue.
-    relevant : tuple of ndarray
-        (indptr, items, gains) of the same users; items ascend within a user.
+    relevance : tuple of ndarray
+        (indptr, items, gains) of every user there is; see `relevant`.
     training : Training or None
         For a metric that needs "train".
     groups : csr_matrix of float64, shape (n_items, n_groups), or None
@@ -197,7 +197,7 @@ class Lists:
     indptr: Integers
     items: NDArray[np.int32]
     n_items: int
-    relevant: tuple[Integers, NDArray[np.int32], Values]
+    relevance: tuple[Integers, NDArray[np.int32], Values]
     training: Training | None = None
     groups: Any = None
     vectors: Values | None = None
@@ -212,6 +212,15 @@ class Lists:
     def lengths(self) -> Integers:
         """Number of items of each user."""
         return np.diff(self.indptr)
+
+    @cached_property
+    def relevant(self) -> tuple[Integers, NDArray[np.int32], Values]:
+        """(indptr, items, gains) of the same users; items ascend within a user."""
+        indptr, items, gains = self.relevance
+        return (
+            *rows_of(indptr, self.users, items),
+            rows_of(indptr, self.users, gains)[1],
+        )
 
     @cached_property
     def rows(self) -> Integers:

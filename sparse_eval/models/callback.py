@@ -71,8 +71,9 @@ class EvaluationCallback:
         Which of `metrics` to improve. Higher is better, but of ``gini`` and ``popularity`` lower.
     checkpoint_dir : str or Path, optional
         A folder, made if it is not there, in which each evaluation saves the model as
-        ``iteration_0005.npz``. A file of that name, from an earlier training, is replaced. The
-        file is complete when it appears.
+        ``iteration_0005.npz``. A file of that name, from an earlier training, is replaced; others
+        of a longer one stay. The file is complete when it appears. Its ``iterations`` are those
+        that the model was to do.
     log : callable, optional
         Called after each evaluation with the metrics by name (and ``loss`` where there is one)
         and the number of iterations done.
@@ -91,7 +92,8 @@ class EvaluationCallback:
     Notes
     -----
     Each training starts a new history, a warm start too: a second ``fit`` of a model that goes on
-    from its factors counts its iterations from one.
+    from its factors counts its iterations from one. When a training ends, the callback lets go of
+    the model: hand it over again, with ``on``, to a second ``fit`` of your own.
 
     What is raised during an evaluation, by `log` or by a disk that fails ends the training and is
     not swallowed; the model keeps usable factors. With `patience`, a `monitor` that is NaN,
@@ -270,7 +272,7 @@ class EvaluationCallback:
             except TrainingStopped:
                 pass
             except BaseException:
-                self._training.leave_best()
+                self._training.end()
                 raise
         return model
 
@@ -292,8 +294,6 @@ class EvaluationCallback:
                 "implicit does not tell a callback the model; write fit(..., "
                 "callback=callback.on(model)), or callback.fit(model)"
             )
-        if iteration == 0:  # a `fit` that was not announced by `on` anew
-            self._training = _Training(model)
         training = self._training
         training.seconds += seconds
         done = iteration + 1
@@ -327,9 +327,9 @@ class EvaluationCallback:
         if self._log is not None:
             self._log(values, done)
         if last:
-            training.leave_best()
+            training.end()
         elif training.waited == self._patience:
-            training.leave_best()
+            training.end()
             raise TrainingStopped(
                 f"stopped after {done} iterations; {self._monitor} was best after "
                 f"{training.best_iteration}"
@@ -357,18 +357,22 @@ class _Training:
     best_factors: tuple[NDArray[Any], NDArray[Any]] | None = None
     waited: int = 0
 
-    def leave_best(self) -> None:
-        """Give the model its best factors, if they were kept."""
-        if self.best_factors is None:
+    def end(self) -> None:
+        """Give the model its best factors, if they were kept, and let go of it.
+
+        It would be evaluated in place of the next one that is trained with this callback.
+        """
+        model, self.model = self.model, None
+        if model is None or self.best_factors is None:
             return
         users, items = self.best_factors
-        matrix = type(self.model.item_factors)
+        matrix = type(model.item_factors)
         if not issubclass(matrix, np.ndarray):  # a matrix of the GPU
             users, items = matrix(users), matrix(items)
-        self.model.user_factors, self.model.item_factors = users, items
+        model.user_factors, model.item_factors = users, items
         for name in _DERIVED:
-            if hasattr(self.model, name):
-                setattr(self.model, name, None)
+            if hasattr(model, name):
+                setattr(model, name, None)
 
 
 def _on_cpu(model: Any) -> Any:

@@ -91,7 +91,9 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
             similarity = sparse.csr_matrix(tuple(parts), shape=tuple(arrays["shape"].tolist()))
             similarity = check_similarity(similarity)
         except (ValueError, TypeError, OverflowError) as error:
-            raise InvalidCheckpointError(f"holds no similarity matrix: {error}", path) from None
+            raise InvalidCheckpointError(
+                f"holds a SciPy matrix that is no similarity matrix: {error}", path
+            ) from None
         return Checkpoint(path, similarity=similarity, parameters=parameters)
     raise InvalidCheckpointError(
         f"has neither factors nor similarities, only {', '.join(arrays) or 'nothing'}; expected "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,11 +95,15 @@ def train_als(
     import implicit
     from implicit.cpu.als import AlternatingLeastSquares
 
+    from .callback import EvaluationCallback
+
     for name, value in (("factors", factors), ("iterations", iterations)):
         check_whole(name, value, 1)
     check_number("regularization", regularization, 0)
     check_number("alpha", alpha, 0, open_end=True)
     check_whole("seed", seed, 0)
+    if callback is not None and not isinstance(callback, EvaluationCallback):
+        raise InvalidDataError(f"callback is {callback!r}; expected an EvaluationCallback")
     matrix = train_part(train)
     # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
     with threadpool_limits(limits=1, user_api="blas"):
@@ -190,6 +195,11 @@ def evaluate_model(
     InvalidMetricError
         If a metric is unknown, has no cut-off, or needs lists that `via` does not make.
 
+    Warns
+    -----
+    UserWarning
+        If held-out items were seen by their users: no list can hold them.
+
     Examples
     --------
     >>> import sparse_eval as se
@@ -215,6 +225,12 @@ def evaluate_model(
     relevance = held_out_part(validation, matrix.shape)
     k = min(max(metric.cutoff or 0 for metric in asked), matrix.shape[1])
     rankings, retrieval = rank(model, matrix, relevance, k, way, num_threads, progress)
+    if retrieval.n_seen:
+        warnings.warn(
+            f"{retrieval.n_seen} of {relevance.n_relevant.sum()} held-out items were seen by their "
+            "users; they can be in no list and count as missed",
+            stacklevel=2,
+        )
     options: dict[str, Any] = {
         "convention": convention,
         "train": matrix,

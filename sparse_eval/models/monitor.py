@@ -22,7 +22,7 @@ def monitored(
     if len(found) != 1 or found[0] not in metrics:
         raise InvalidMetricError(
             f"monitor is {str(monitor)!r}, which is not among the metrics; expected one of "
-            f"{', '.join(map(str, metrics))}"
+            f"{', '.join(map(str, metrics))} in monitor="
         )
     return found[0]
 

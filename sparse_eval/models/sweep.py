@@ -288,8 +288,9 @@ class _Table:
             for name, row in self.rows.items()
             if name not in names and row["status"] == "ok" and row["sha256"] not in contents
         ]
-        rows += sorted(others, key=lambda row: _natural(row["file"]))
+        # What was not asked for may be gone, and is not the best to take.
         values = [goodness(self.monitor, float(row.get(str(self.monitor), "nan"))) for row in rows]
+        rows += sorted(others, key=lambda row: _natural(row["file"]))
         ranked = [(value, -place) for place, value in enumerate(values) if not math.isnan(value)]
         best = -max(ranked)[1] if ranked else None
         return [row | {"best": str(place == best)} for place, row in enumerate(rows)]
@@ -333,7 +334,7 @@ class _Table:
             if differing:
                 raise InvalidFileError(
                     f"was made with other inputs: {'; '.join(differing)}. It is left as it is; "
-                    "choose another file for this sweep, or delete that one",
+                    "choose another place for this sweep, or delete that file",
                     out,
                 )
             del row["best"]  # of all rows, and of what is monitored now

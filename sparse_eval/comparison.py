@@ -1,0 +1,390 @@
+"""`compare`: which of two or more models is better, how sure that is, and for how many users."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from .errors import InvalidDataError
+from .intervals import check_level, interval_around, interval_of_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Values = NDArray[np.float64]
+    Test = Literal["t", "wilcoxon", "permutation"]
+    Correction = Literal["holm", "bh", "none"]
+
+__all__ = ["Comparison", "Scored", "compare"]
+
+#: Sign flips of a permutation test, beyond which it does not go through all of them.
+PERMUTATIONS = 9999
+
+#: Signs drawn at once.
+_AT_ONCE = 1 << 22
+
+#: Power at which the smallest difference is given that could have been shown.
+POWER = 0.8
+
+_TESTS = ("t", "wilcoxon", "permutation")
+_CORRECTIONS = ("holm", "bh", "none")
+_HOWS = ("same", "intersection")
+
+#: Users that a message names.
+_NAMED = 3
+
+
+class Scored(Protocol):
+    """What is compared: an `Evaluation`, or a saved one."""
+
+    @property
+    def names(self) -> list[str]:
+        """The metrics."""
+
+    @property
+    def users(self) -> pd.Index[Any] | None:
+        """The users' labels."""
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which users are evaluated, one entry for each."""
+
+    @property
+    def fingerprints(self) -> NDArray[np.uint64]:
+        """A number that stands for the relevant items of each user."""
+
+    @property
+    def convention(self) -> str:
+        """The name of the convention."""
+
+    @property
+    def no_relevant(self) -> str:
+        """What was done with users without relevant items."""
+
+    def __getitem__(self, name: str) -> float:
+        """Return the mean of a metric, or its one number."""
+
+    def is_per_user(self, name: str) -> bool:
+        """Say whether a metric has a value for each user."""
+
+    def higher_is_better(self, name: str) -> bool:
+        """Say which way a metric is better."""
+
+    def values(self, name: str) -> Values:
+        """Return a metric of each user, NaN for one that is left out."""
+
+    def replicates(self, name: str) -> Values:
+        """Return bootstrap replicates of a metric about all users together."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Every two of some evaluations, on the same users.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The evaluations, in the order given.
+    table : pandas.DataFrame
+        One row for each metric and pair, see `compare`.
+    n_users : int
+        Users that both of a pair are about.
+    test : {"t", "wilcoxon", "permutation"}
+        The paired test that gave `p`.
+    correction : {"holm", "bh", "none"}
+        What `p_corrected` allows for: the family-wise error rate, or the false discovery rate,
+        over all rows of the table.
+    level : float
+        Of the intervals; a row names a better one if ``p_corrected < 1 - level``.
+    """
+
+    names: tuple[str, ...]
+    table: pd.DataFrame
+    n_users: int
+    test: str
+    correction: str
+    level: float
+
+    def __repr__(self) -> str:
+        better = int((self.table["better"] != "").sum())
+        return (
+            f"<Comparison of {', '.join(self.names)}: {self.n_users} users, "
+            f"{better} of {len(self.table)} differences shown>"
+        )
+
+
+def compare(
+    evaluations: Mapping[str, Scored],
+    *,
+    test: Test = "t",
+    correction: Correction = "holm",
+    how: Literal["same", "intersection"] = "same",
+    level: float = 0.95,
+) -> Comparison:
+    """Compare evaluations of the same users and validation data, every two of them.
+
+    Parameters
+    ----------
+    evaluations : mapping of str to Evaluation
+        Two or more by name; saved ones too.
+    test : {"t", "wilcoxon", "permutation"}
+        Student's paired test of the mean difference, Wilcoxon's signed-rank test, or the mean
+        difference under random signs (all of them for few users, otherwise 9,999 seeded draws);
+        of `scipy.stats`.
+    correction : {"holm", "bh", "none"}
+        For looking at many differences at once, all rows of the table: Holm's for the chance of
+        any error, or Benjamini and Hochberg's for the share of errors among what is shown.
+    how : {"same", "intersection"}
+        What to do if not all have evaluated the same users: raise an error, or compare those
+        that all have.
+    level : float
+        Of the intervals, and 1 − the level of significance.
+
+    Returns
+    -------
+    Comparison
+        Its ``table`` has one row for each metric and pair (columns ``metric``, ``a``, ``b``):
+        ``mean_a``, ``mean_b`` over the users compared; ``difference``, a less b, and its interval
+        ``ci_low``, ``ci_high`` (``interval`` says of which kind, see `Evaluation.summary`);
+        ``p`` and ``p_corrected``; ``better``, the name of the better one, empty where no
+        difference is shown; ``wins``, ``ties`` and ``losses``, users for whom a is better,
+        equal, worse; ``effect_size``, the mean difference in standard deviations of the
+        difference (Cohen's d); ``detectable``, the smallest difference that a t-test of so many
+        users shows in 80 of 100 cases, without correction; ``n_users``. What has no value for
+        each user is compared by paired bootstrap replicates, and has no wins.
+
+    Raises
+    ------
+    InvalidDataError
+        If there are fewer than two evaluations or two users; if they are of other users (with
+        ``how="same"``), metrics, conventions or relevant items; or an option is unknown.
+    """
+    import pandas as pd
+
+    _check_options(test, correction, how)
+    level = check_level(level)
+    if not isinstance(evaluations, Mapping) or len(evaluations) < 2:
+        raise InvalidDataError('give two or more evaluations by name: {"als": ev, "bpr": other}')
+    names = tuple(str(name) for name in evaluations)
+    scored = list(evaluations.values())
+    _check_alike(names, scored)
+    rows = _common_users(names, scored, how)
+    whole = all(len(mine) == len(one.counted) for mine, one in zip(rows, scored, strict=True))
+    found = []
+    for metric in scored[0].names:
+        for i, j in combinations(range(len(scored)), 2):
+            pair = (scored[i], scored[j])
+            if scored[i].is_per_user(metric):
+                a, b = (scored[m].values(metric)[rows[m]] for m in (i, j))
+                numbers = _compare_values(a, b, test, level)
+            else:
+                numbers = _compare_replicates(pair, metric, level, whole)
+            found.append({"metric": metric, "a": names[i], "b": names[j], **numbers})
+    table = pd.DataFrame(found)
+    table.insert(10, "p_corrected", _corrected(table["p"].to_numpy(), correction))
+    shown = (table["p_corrected"] < 1 - level).to_numpy()
+    higher = np.array([scored[0].higher_is_better(name) for name in table["metric"]])
+    a_better = (table["difference"] > 0).to_numpy() == higher
+    better = np.where(a_better, table["a"], table["b"])
+    table.insert(11, "better", np.where(shown, better, ""))
+    lower = ~higher
+    table.loc[lower, ["wins", "losses"]] = table.loc[lower, ["losses", "wins"]].to_numpy()
+    return Comparison(names, table, len(rows[0]), test, correction, level)
+
+
+def _check_options(test: str, correction: str, how: str) -> None:
+    for name, value, allowed in (
+        ("test", test, _TESTS),
+        ("correction", correction, _CORRECTIONS),
+        ("how", how, _HOWS),
+    ):
+        if value not in allowed:
+            raise InvalidDataError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
+
+
+def _check_alike(names: tuple[str, ...], scored: list[Scored]) -> None:
+    """Raise `InvalidDataError` if evaluations differ in what was computed, or how."""
+    first = scored[0]
+    for name, other in zip(names[1:], scored[1:], strict=True):
+        for what in ("convention", "no_relevant"):
+            mine, theirs = getattr(first, what), getattr(other, what)
+            if mine != theirs:
+                raise InvalidDataError(
+                    f"{names[0]} was evaluated with {what} {mine!r}, {name} with {theirs!r}; "
+                    "evaluate both alike"
+                )
+        for one, left, right in ((names[0], first, other), (name, other, first)):
+            lacking = [metric for metric in left.names if metric not in right.names]
+            if lacking:
+                raise InvalidDataError(
+                    f"only {one} has {', '.join(lacking)}; evaluate the same metrics for all"
+                )
+
+
+def _common_users(
+    names: tuple[str, ...], scored: list[Scored], how: str
+) -> list[NDArray[np.int64]]:
+    """Return the rows of the users that all have evaluated, in one order."""
+    import pandas as pd
+
+    labelled = {one.users is not None for one in scored}
+    if len(labelled) > 1:
+        without = names[[one.users is None for one in scored].index(True)]
+        raise InvalidDataError(
+            f"{without} has no labels for its users and others have; evaluate all with the same "
+            "kind of input"
+        )
+    labels = []
+    for one in scored:
+        users = pd.RangeIndex(len(one.counted)) if one.users is None else one.users
+        labels.append(users[one.counted])
+    common = labels[0]
+    for name, mine in zip(names[1:], labels[1:], strict=True):
+        if how == "same":
+            only = [labels[0].difference(mine, sort=False), mine.difference(labels[0], sort=False)]
+            if any(map(len, only)):
+                told = (
+                    f"{len(users)} only in {of} (such as {_some(users)})"
+                    for users, of in zip(only, (names[0], name), strict=True)
+                    if len(users)
+                )
+                raise InvalidDataError(
+                    f"{names[0]} and {name} are about different users: {', '.join(told)}; evaluate "
+                    'the same users, or compare those that both have with how="intersection"'
+                )
+        common = common[common.isin(mine)]
+    if len(common) < 2:
+        raise InvalidDataError(
+            f"there are {len(common)} users to compare; a comparison needs two or more"
+        )
+    rows = []
+    for one, mine in zip(scored, labels, strict=True):
+        rows.append(np.flatnonzero(one.counted)[mine.get_indexer(common)])
+    prints = [one.fingerprints[mine] for one, mine in zip(scored, rows, strict=True)]
+    for name, theirs in zip(names[1:], prints[1:], strict=True):
+        different = np.flatnonzero(prints[0] != theirs)
+        if len(different):
+            raise InvalidDataError(
+                f"{names[0]} and {name} were evaluated on different validation data: "
+                f"{len(different)} of {len(common)} users have other relevant items (such as "
+                f"{_some(common[different])}); evaluate both on the same"
+            )
+    return rows
+
+
+def _some(users: pd.Index[Any]) -> str:
+    return ", ".join(map(repr, users[:_NAMED].tolist()))
+
+
+def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, Any]:
+    """Compare the values of the same users, those for whom both are defined."""
+    from scipy import stats
+
+    defined = ~(np.isnan(a) | np.isnan(b))
+    a, b = a[defined], b[defined]
+    n = len(a)
+    difference = a - b
+    mean = float(difference.mean()) if n else math.nan
+    std = float(difference.std(ddof=1)) if n > 1 else math.nan
+    interval = interval_of_mean(difference, level)
+    detectable = math.nan
+    if n > 1:
+        quantiles = stats.t.ppf([0.5 + level / 2, POWER], n - 1)
+        detectable = float(quantiles.sum()) * std / math.sqrt(n)
+    return {
+        "mean_a": float(a.mean()) if n else math.nan,
+        "mean_b": float(b.mean()) if n else math.nan,
+        "difference": mean,
+        "ci_low": interval.low,
+        "ci_high": interval.high,
+        "interval": interval.method,
+        "p": _p_value(a, b, test),
+        "wins": int((difference > 0).sum()),
+        "ties": int((difference == 0).sum()),
+        "losses": int((difference < 0).sum()),
+        "effect_size": mean / std if std else (0.0 if mean == 0 else math.nan),
+        "detectable": detectable,
+        "n_users": n,
+    }
+
+
+def _p_value(a: Values, b: Values, test: str) -> float:
+    from scipy import stats
+
+    if len(a) < 2:
+        return math.nan
+    if (a == b).all():
+        return 1.0
+    with warnings.catch_warnings():
+        # Differences that are all nearly equal, and a normal approximation for few users.
+        warnings.simplefilter("ignore")
+        if test == "t":
+            return float(stats.ttest_rel(a, b).pvalue)
+        if test == "wilcoxon":
+            return float(stats.wilcoxon(a, b).pvalue)
+        return float(
+            stats.permutation_test(
+                (a - b,),
+                np.mean,
+                permutation_type="samples",
+                n_resamples=PERMUTATIONS,
+                batch=max(_AT_ONCE // len(a), 1),
+                vectorized=True,
+                rng=np.random.default_rng(0),
+            ).pvalue
+        )
+
+
+def _compare_replicates(
+    pair: tuple[Scored, Scored], metric: str, level: float, whole: bool
+) -> dict[str, Any]:
+    """Compare a number about all users together, if all users are compared."""
+    from scipy import stats
+
+    a, b = (one[metric] for one in pair)
+    differences = np.zeros(0)
+    if whole:
+        differences = pair[0].replicates(metric) - pair[1].replicates(metric)
+    interval = interval_around(a - b, differences, level)
+    p = math.nan
+    if interval.method != "none":
+        error = float(differences.std(ddof=1))
+        p = float(2 * stats.norm.sf(abs(a - b) / error)) if error else float(a == b)
+    return {
+        "mean_a": a,
+        "mean_b": b,
+        "difference": a - b,
+        "ci_low": interval.low,
+        "ci_high": interval.high,
+        "interval": interval.method,
+        "p": p,
+        "wins": None,
+        "ties": None,
+        "losses": None,
+        "effect_size": math.nan,
+        "detectable": math.nan,
+        "n_users": int(pair[0].counted.sum()),
+    }
+
+
+def _corrected(p: Values, correction: str) -> Values:
+    """Correct the p-values that there are for their number."""
+    from scipy import stats
+
+    corrected = p.astype(float).copy()
+    known = np.flatnonzero(~np.isnan(corrected))
+    values = corrected[known]
+    if correction == "bh" and len(known):
+        corrected[known] = stats.false_discovery_control(values, method="bh")
+    elif correction == "holm":  # scipy has no Holm: steps down from the smallest
+        order = np.argsort(values, kind="stable")
+        steps = np.maximum.accumulate(values[order] * np.arange(len(order), 0, -1))
+        corrected[known[order]] = np.minimum(steps, 1.0)
+    return corrected

@@ -1,0 +1,60 @@
+"""A number that stands for the relevant items of each user, by which validation data are known."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["fingerprints"]
+
+
+def fingerprints(
+    indptr: NDArray[Any],
+    items: NDArray[Any],
+    gains: NDArray[Any],
+    labels: pd.Index[Any] | None,
+) -> NDArray[np.uint64]:
+    """Return a number for the items of each row, which does not depend on their order.
+
+    Parameters
+    ----------
+    indptr, items, gains : ndarray
+        Of a `Relevance`. Entries without gain count too: some conventions use them.
+    labels : pandas.Index, optional
+        Of the items, which then stand for themselves, whatever their column.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n_rows,)
+        Equal for equal items and gains, and for hardly any others; 0 for an empty row. The same
+        on every machine.
+    """
+    if labels is None:
+        keys = np.arange(int(items.max(initial=-1)) + 1, dtype=np.uint64)
+    else:
+        keys = np.array(
+            [
+                int.from_bytes(blake2b(str(label).encode(), digest_size=8).digest(), "little")
+                for label in labels.tolist()
+            ],
+            np.uint64,
+        )
+    bits = (gains.astype(np.float64) + 0.0).view(np.uint64)  # −0 is 0
+    mixed = _mixed(_mixed(keys[items]) ^ bits)
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
+    return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]])
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scatter numbers, as the generator splitmix64 does."""
+    with np.errstate(over="ignore"):
+        numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return numbers ^ (numbers >> np.uint64(31))
