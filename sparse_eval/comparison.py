@@ -176,7 +176,7 @@ def compare(
     scored = list(evaluations.values())
     _check_alike(names, scored)
     rows = _common_users(names, scored, how)
-    whole = all(len(mine) == len(one.counted) for mine, one in zip(rows, scored, strict=True))
+    whole = all(len(rows[0]) == one.counted.sum() for one in scored)
     found = []
     for metric in scored[0].names:
         for i, j in combinations(range(len(scored)), 2):

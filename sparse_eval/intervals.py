@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Interval", "check_level", "interval_around", "interval_of_mean", "replicate"]
 
-#: From so many users on, Student's interval covers a mean as often as it says: in simulations of
-#: skewed metrics it did from 50 on, and the bootstrap costs time.
+#: From so many users on, Student's interval covers a mean as often as it says, as simulations with
+#: skewed metrics show, and the bootstrap costs time.
 MANY = 200
 
 #: Resamples of a mean over fewer, and of a number about all users together.
