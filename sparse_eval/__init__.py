@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .models.sweep import sweep
     from .models.tune import tune
     from .retrieve import full_ranks, held_out_ranks, top_k
+    from .saved import SavedEvaluation, load_evaluation
 
 __all__ = [
     "Comparison",
@@ -29,6 +30,7 @@ __all__ = [
     "Metric",
     "Rankings",
     "Relevance",
+    "SavedEvaluation",
     "SparseEvalError",
     "compare",
     "datasets",
@@ -36,6 +38,7 @@ __all__ = [
     "evaluate_model",
     "full_ranks",
     "held_out_ranks",
+    "load_evaluation",
     "register_metric",
     "split",
     "sweep",
@@ -55,6 +58,8 @@ _LAZY = {
     "evaluate_model": "sparse_eval.models.implicit",
     "full_ranks": "sparse_eval.retrieve",
     "held_out_ranks": "sparse_eval.retrieve",
+    "SavedEvaluation": "sparse_eval.saved",
+    "load_evaluation": "sparse_eval.saved",
     "sweep": "sparse_eval.models.sweep",
     "top_k": "sparse_eval.retrieve",
     "train_als": "sparse_eval.models.implicit",

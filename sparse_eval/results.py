@@ -24,7 +24,7 @@ from .options import check_whole
 from .segments import by_activity, by_label, by_popularity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -626,8 +626,6 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the per-user values, ready for JSON. The keys are stable."""
         summary = self.summary()
-        numbers = ["mean", "std", "ci_low", "ci_high", "random", "random_se", "lift"]
-        numbers += list(self.baselines)
         return {
             "schema": SCHEMA,
             "sparse_eval": version("sparse_eval"),
@@ -638,12 +636,7 @@ class Evaluation:
             "convention": self.convention,
             "retrieval": self.retrieval and self.retrieval._asdict(),
             "metrics": {
-                name: {
-                    **{key: row[key] if math.isfinite(row[key]) else None for key in numbers},
-                    "interval": row["interval"],
-                    "n_users": int(row["n_users"]),
-                    "n_skipped": int(row["n_skipped"]),
-                }
+                name: {key: _for_json(value) for key, value in row.items()}
                 for name, row in summary.iterrows()
             },
         }
@@ -661,6 +654,59 @@ class Evaluation:
             with replacing(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         return text
+
+    def save(
+        self,
+        path: str | Path,
+        users: Literal["csv", "parquet"] = "csv",
+        about: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """Save everything but the lists, for `load_evaluation`.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends in ``.json``. The table of the users is written beside it, as
+            ``.users.csv`` or ``.users.parquet``; `sparse_eval.saved` describes both.
+        users : {"csv", "parquet"}
+            The kind of that table. Parquet is smaller and quicker, and needs pyarrow.
+        about : mapping, optional
+            What is to be remembered, such as hyperparameters, seeds and the commit: text, numbers,
+            lists and dicts.
+
+        Returns
+        -------
+        Path
+            The JSON.
+
+        Raises
+        ------
+        InvalidDataError
+            If the name or `users` is of another kind, the labels of the users are neither all
+            text nor all whole numbers, or `about` holds what JSON cannot.
+        MissingExtraError
+            If pyarrow is not installed, for "parquet".
+        OutputError
+            If a file cannot be written.
+        """
+        from .saved import save_evaluation
+
+        table = self.per_user
+        before = {
+            "evaluated": self.counted.astype(np.int64),
+            "relevant": self.n_relevant,
+            "fingerprint": self.fingerprints,
+        }
+        for place, (name, column) in enumerate(before.items()):
+            table.insert(place, name, column)
+        of_all = [name for name in self.names if not self.is_per_user(name)]
+        content = self.to_dict() | {
+            "per_user": [name for name in self.names if name not in of_all],
+            "replicates": {name: self.replicates(name).tolist() for name in of_all},
+            "higher_is_better": {name: self.higher_is_better(name) for name in self.names},
+            "about": dict(about or {}),
+        }
+        return save_evaluation(path, content, table, self.users is not None, users)
 
     def to_csv(self, path: str | Path) -> None:
         """Write `per_user` as CSV, every value in full.
@@ -794,6 +840,13 @@ class Evaluation:
             if labels is not None and item < len(labels):
                 return labels[item]
         return item
+
+
+def _for_json(value: Any) -> Any:
+    """Return a cell of a table as JSON has it, which has no NaN."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str) else int(value)
 
 
 def _std(sums: Sums, plan: Plan, row: int, users: NDArray[np.int64]) -> float:

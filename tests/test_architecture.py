@@ -39,6 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "intervals": {"errors"},
     "fingerprints": set(),
     "comparison": {"errors", "intervals"},
+    "saved": {"errors", "files", "comparison"},
     "segments": {"errors"},
     "results": {
         "errors",
@@ -52,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
         "curves",
         "fingerprints",
         "intervals",
+        "saved",
         "segments",
     },
     "evaluate": {"errors", "matrices", "metrics", "align", "context", "compute", "results"},

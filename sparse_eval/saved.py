@@ -1,0 +1,384 @@
+"""Saved evaluations: a JSON of everything but the users, and a table of the users beside it.
+
+``als.json`` holds what `Evaluation.to_dict` returns, and
+
+- ``users``: the name of the table (``als.users.csv`` or ``als.users.parquet``, in the same
+  folder), its SHA-256, its number of rows, and whether ``labels`` are "text", "integer" or None,
+  the users then being row numbers;
+- ``per_user``: the metrics that have a column; ``replicates``: of every other metric, its
+  bootstrap replicates; ``higher_is_better``: which way each metric is better;
+- ``about``: what the caller wanted to be remembered.
+
+The table has one row for each user: ``user``; ``evaluated``, 1 or 0; ``relevant``, the number of
+relevant items; ``fingerprint``, which stands for them; and a column for each metric, empty (null)
+where the user is left out. Numbers are written in full.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from .comparison import Comparison, Scored, compare
+from .errors import InvalidDataError, InvalidFileError, InvalidMetricError, MissingExtraError
+from .files import replacing
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["SCHEMA", "SavedEvaluation", "load_evaluation", "save_evaluation"]
+
+#: Version of what is written. A newer one may mean something else by the same keys.
+SCHEMA = 1
+
+#: Columns of the table before those of the metrics.
+_BEFORE = ["user", "evaluated", "relevant", "fingerprint"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedEvaluation:
+    """An evaluation that was saved, without its lists.
+
+    Attributes
+    ----------
+    path : Path
+        The JSON.
+    content : dict
+        What the JSON holds.
+    table : pandas.DataFrame
+        One row for each user, indexed by label or row number: ``evaluated``, ``relevant``,
+        ``fingerprint`` and the metrics.
+    """
+
+    path: Path
+    content: dict[str, Any]
+    table: pd.DataFrame
+
+    @property
+    def names(self) -> list[str]:
+        """The metrics, in the order they were asked for."""
+        return list(self.content["metrics"])
+
+    @property
+    def users(self) -> pd.Index[Any] | None:
+        """The users' labels, None where they are row numbers."""
+        return None if self.content["users"]["labels"] is None else self.table.index
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Say of each user whether it was evaluated."""
+        return self.table["evaluated"].to_numpy()
+
+    @property
+    def n_relevant(self) -> NDArray[np.int64]:
+        """Relevant items of each user."""
+        return self.table["relevant"].to_numpy()
+
+    @property
+    def fingerprints(self) -> NDArray[np.uint64]:
+        """A number for each user that stands for its relevant items and their gains."""
+        return self.table["fingerprint"].to_numpy()
+
+    @property
+    def convention(self) -> str:
+        """The name of the convention."""
+        return str(self.content["convention"])
+
+    @property
+    def no_relevant(self) -> str:
+        """What was done with users without relevant items."""
+        return str(self.content["no_relevant"])
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What was to be remembered."""
+        return dict(self.content["about"])
+
+    @property
+    def per_user(self) -> pd.DataFrame:
+        """One row for each user (index ``user``), one column for each metric with such values."""
+        return self.table[list(self.content["per_user"])]
+
+    def is_per_user(self, name: str) -> bool:
+        """Say whether a metric has a value for each user."""
+        self._check(name)
+        return name in self.content["per_user"]
+
+    def higher_is_better(self, name: str) -> bool:
+        """Say which way a metric is better."""
+        self._check(name)
+        return bool(self.content["higher_is_better"][name])
+
+    def values(self, name: str) -> NDArray[np.float64]:
+        """Return one metric of every user, NaN for one that is left out."""
+        if not self.is_per_user(name):
+            raise InvalidMetricError(f"{name} is one number for all users together")
+        return self.table[name].to_numpy()
+
+    def replicates(self, name: str) -> NDArray[np.float64]:
+        """Return the bootstrap replicates of a number about all users together."""
+        if self.is_per_user(name):
+            raise InvalidMetricError(f"{name} has a value for each user")
+        return np.array(self.content["replicates"][name], np.float64)
+
+    def __getitem__(self, name: str) -> float:
+        """Return the mean of a metric over the evaluated users, or its one number."""
+        self._check(name)
+        mean = self.content["metrics"][name]["mean"]
+        return float("nan") if mean is None else float(mean)
+
+    def mean(self) -> dict[str, float]:
+        """Return the mean of every metric, or its one number."""
+        return {name: self[name] for name in self.names}
+
+    def summary(self) -> pd.DataFrame:
+        """Return the table that `Evaluation.summary` made when it was saved."""
+        import pandas as pd
+
+        table = pd.DataFrame.from_dict(self.content["metrics"], orient="index")
+        numbers = table.columns.drop(["interval", "n_users", "n_skipped"])
+        table[numbers] = table[numbers].astype(np.float64)
+        return table.rename_axis("metric")
+
+    def compare(
+        self, other: Scored, *, names: tuple[str, str] = ("this", "other"), **options: Any
+    ) -> Comparison:
+        """Compare with another evaluation of the same users, as `Evaluation.compare` does."""
+        return compare(dict(zip(names, (self, other), strict=True)), **options)
+
+    def _check(self, name: str) -> None:
+        if name not in self.content["metrics"]:
+            raise InvalidMetricError(
+                f"{name!r} was not evaluated; there are {', '.join(self.names)}"
+            )
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {self[name]:.4f}" for name in self.names[:4])
+        more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
+        return f"<SavedEvaluation {self.path.name}: {self.content['n_users']} users; {shown}{more}>"
+
+
+def save_evaluation(
+    path: str | Path,
+    content: dict[str, Any],
+    table: pd.DataFrame,
+    labelled: bool,
+    users: Literal["csv", "parquet"],
+) -> Path:
+    """Write an evaluation: first its table of users, then the JSON that names it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The JSON, ``.json``.
+    content : dict
+        Ready for JSON, without ``users``.
+    table : pandas.DataFrame
+        As in `SavedEvaluation`.
+    labelled : bool
+        Whether the index holds labels, not row numbers.
+    users : {"csv", "parquet"}
+        The kind of the table's file.
+
+    Returns
+    -------
+    Path
+        The JSON.
+
+    Raises
+    ------
+    InvalidDataError
+        If the name does not end in ``.json``, `users` is no such kind, the labels are neither all
+        text nor all whole numbers, or `content` holds what JSON cannot.
+    MissingExtraError
+        If pyarrow is not installed, for "parquet".
+    OutputError
+        If a file cannot be written.
+    """
+    target = Path(path)
+    if target.suffix != ".json":
+        raise InvalidDataError(f"{target} is no name for a saved evaluation; end it in .json")
+    if users not in ("csv", "parquet"):
+        raise InvalidDataError(f"users is {users!r}; expected 'csv' or 'parquet'")
+    labels = _kind_of(table.index) if labelled else None
+    beside = target.with_suffix(f".users.{users}")
+    with replacing(beside) as temporary:
+        if users == "csv":
+            # "\n" everywhere, so that the file and its hash are the same on every system.
+            table.reset_index().to_csv(temporary, index=False, lineterminator="\n")
+        else:
+            _write_parquet(table.reset_index(), temporary)
+        digest = _digest(temporary)
+    facts = {"file": beside.name, "sha256": digest, "rows": len(table), "labels": labels}
+    try:
+        text = json.dumps(content | {"users": facts}, indent=2, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as error:
+        raise InvalidDataError(
+            f"about holds what JSON cannot ({error}); give text, numbers, lists and dicts"
+        ) from None
+    with replacing(target) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return target
+
+
+def load_evaluation(path: str | Path) -> SavedEvaluation:
+    """Read what `Evaluation.save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The JSON; the table of users is looked for beside it.
+
+    Returns
+    -------
+    SavedEvaluation
+        To be compared and reported like an `Evaluation`; the lists are not saved.
+
+    Raises
+    ------
+    InvalidFileError
+        If a file cannot be read, is something else, was written by a newer version, or the table
+        is not the one that was saved.
+    MissingExtraError
+        If the table is Parquet and pyarrow is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparse_eval as se
+    >>> from scipy.sparse import csr_matrix
+    >>> ev = se.evaluate(se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix([[1, 0], [1, 0]]),
+    ...                  "mrr@2")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saved = se.load_evaluation(ev.save(Path(folder) / "als.json", about={"seed": 1}))
+    >>> saved.mean(), saved.about
+    ({'mrr@2': 0.75}, {'seed': 1})
+    """
+    path = Path(path)
+    content = _read_json(path)
+    facts = content["users"]
+    beside = path.parent / facts["file"]
+    try:
+        digest = _digest(beside)
+    except OSError as error:
+        raise InvalidFileError(
+            f"cannot be read ({error.strerror}); it belongs to {path.name}, keep both together",
+            beside,
+        ) from None
+    if digest != facts["sha256"]:
+        raise InvalidFileError(
+            f"is not the table that {path.name} was saved with; save the evaluation again", beside
+        )
+    names = list(content["per_user"])
+    table = _read_csv(beside, names) if beside.suffix == ".csv" else _read_parquet(beside)
+    if list(table.columns) != [*_BEFORE, *names] or len(table) != facts["rows"]:
+        raise InvalidFileError(f"has other columns or rows than {path.name} says", beside)
+    table["user"] = table["user"].astype(str if facts["labels"] == "text" else np.int64)
+    table["evaluated"] = table["evaluated"].astype(bool)
+    return SavedEvaluation(path, content, table.set_index("user"))
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    except ValueError as error:
+        raise InvalidFileError(f"is no JSON ({error})", path) from None
+    needed = {
+        "schema": int,
+        "metrics": dict,
+        "users": dict,
+        "per_user": list,
+        "replicates": dict,
+        "higher_is_better": dict,
+        "about": dict,
+        "convention": str,
+        "no_relevant": str,
+        "n_users": int,
+    }
+    if not isinstance(content, dict) or not isinstance(content.get("schema"), int):
+        raise InvalidFileError("is no saved evaluation", path)
+    if content["schema"] > SCHEMA:
+        raise InvalidFileError(
+            f"was written by a newer sparse_eval (schema {content['schema']}, {SCHEMA} can be "
+            "read here); upgrade with pip install -U sparse_eval",
+            path,
+        )
+    for key, kind in needed.items():
+        if not isinstance(content.get(key), kind):
+            raise InvalidFileError(
+                f"is no saved evaluation: {key!r} is missing, or not what it should be; save "
+                "with Evaluation.save",
+                path,
+            )
+    facts = content["users"]
+    name = facts.get("file")
+    if not isinstance(name, str) or Path(name).name != name or "\\" in name:
+        raise InvalidFileError("names no file beside it as the table of users", path)
+    if facts.get("labels") not in (None, "text", "integer") or "sha256" not in facts:
+        raise InvalidFileError("does not say what its table of users is", path)
+    return content
+
+
+def _kind_of(labels: pd.Index[Any]) -> str:
+    listed = labels.tolist()
+    if all(isinstance(label, str) for label in listed):
+        return "text"
+    if all(isinstance(label, int) and not isinstance(label, bool) for label in listed):
+        return "integer"
+    raise InvalidDataError(
+        "the users' labels are neither all text nor all whole numbers; make them so, as with "
+        "map(str, labels)"
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_csv(path: Path, names: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    kinds: dict[str, Any] = {"evaluated": np.int64, "relevant": np.int64, "fingerprint": np.uint64}
+    try:
+        # As text: pandas would take a user "NA" for none, and round some numbers.
+        table = pd.read_csv(path, dtype=str, na_filter=False)
+        for name in set(table.columns).intersection([*kinds, *names]):
+            cells = [text or "nan" for text in table[name].tolist()]
+            table[name] = np.array(cells).astype(kinds.get(name, np.float64))
+    except ValueError as error:
+        raise InvalidFileError(f"is no table of users ({error})", path) from None
+    return table
+
+
+def _write_parquet(table: pd.DataFrame, path: Path) -> None:
+    _need_pyarrow()
+    table.to_parquet(path, index=False)
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    _need_pyarrow()
+    try:
+        return pd.read_parquet(path)
+    except ValueError as error:  # as pyarrow's own errors are
+        raise InvalidFileError(f"is no table of users ({error})", path) from None
+
+
+def _need_pyarrow() -> None:
+    try:
+        import pyarrow as pa  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(
+            'Parquet needs pyarrow: pip install "sparse_eval[parquet]", or save with users="csv"'
+        ) from None
