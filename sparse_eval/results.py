@@ -21,6 +21,7 @@ from .fingerprints import fingerprints
 from .intervals import Interval, check_level, interval_around, interval_of_mean, replicate
 from .metrics import Metric, Training, parse
 from .options import check_whole
+from .saved import SCHEMA, save_evaluation
 from .segments import by_activity, by_label, by_popularity
 
 if TYPE_CHECKING:
@@ -37,9 +38,6 @@ __all__ = ["Evaluation", "Retrieval"]
 
 #: A precision–recall curve has no more ranks.
 MOST_RANKS = 10_000_000
-
-#: Version of what `Evaluation.to_json` writes.
-SCHEMA = 1
 
 
 class Retrieval(NamedTuple):
@@ -689,8 +687,6 @@ class Evaluation:
         OutputError
             If a file cannot be written.
         """
-        from .saved import save_evaluation
-
         table = self.per_user
         before = {
             "evaluated": self.counted.astype(np.int64),

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA", "SavedEvaluation", "load_evaluation", "save_evaluation"]
 
-#: Version of what is written. A newer one may mean something else by the same keys.
+#: Version of what `Evaluation.to_json` and `Evaluation.save` write. A newer one may mean something
+#: else by the same keys.
 SCHEMA = 1
 
 #: Columns of the table before those of the metrics.
@@ -193,13 +194,8 @@ def save_evaluation(
 
     Raises
     ------
-    InvalidDataError
-        If the name does not end in ``.json``, `users` is no such kind, the labels are neither all
-        text nor all whole numbers, or `content` holds what JSON cannot.
-    MissingExtraError
-        If pyarrow is not installed, for "parquet".
-    OutputError
-        If a file cannot be written.
+    SparseEvalError
+        As `Evaluation.save` says.
     """
     target = Path(path)
     if target.suffix != ".json":

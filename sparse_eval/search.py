@@ -415,7 +415,6 @@ class Search:
         for first in range(0, len(centres), at_once):
             some = centres[first : first + at_once]
             projections = np.empty((len(some), n_items), np.float32)
-
             self._share(project, n_items, self.catalogue, some, projections, block=PROJECTED)
             starts = [np.zeros(0, np.int64)]
             owners = [np.zeros(0, np.int64)]

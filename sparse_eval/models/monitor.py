@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidMetricError
 from ..metrics import STANDARD, Convention, Metric, parse_metrics
-from ..metrics.registry import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,4 +28,4 @@ def monitored(
 
 def goodness(metric: Metric, value: float) -> float:
     """Return a number that is larger for the better value."""
-    return value if definition(metric.name).higher_is_better else -value
+    return value if metric.definition.higher_is_better else -value
