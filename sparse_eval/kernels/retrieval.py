@@ -55,7 +55,7 @@ _SAMPLE = 512
 _WORTH = 1.4
 
 #: To go through an item costs as much as so many products.
-_GATHERED = 4
+_PER_ITEM = 4
 
 
 class Catalogue(NamedTuple):
@@ -302,30 +302,6 @@ def _reach(norms: Array, least: float) -> int:
     return low
 
 
-@kernel
-def pick_batch(projection: Array, norms: Array, size: int, places: Array) -> None:
-    """Write to `places` where the `size` largest projections are, or nearly so."""
-    n = len(projection)
-    # A projection is no longer than its item: from a few of them follows who need not be looked at.
-    few = min(16 * size, n)
-    reach = _reach(norms, _bound_of_best(projection[:few], size))
-    bound = _bound_of_best(projection[: max(reach, few)], size)
-    found = 0
-    for lane in range(0, n, _LANE):
-        part = projection[lane : min(lane + _LANE, n)]
-        passing = np.int32(0)
-        for j in range(len(part)):
-            passing += part[j] >= bound
-        if passing == 0:
-            continue
-        for j in range(len(part)):
-            if part[j] >= bound and found < size:
-                places[found] = lane + j
-                found += 1
-        if found == size:
-            break
-
-
 @inlined
 def _key(norm: Single, projection: Single, cosine: Single, sine: Single) -> Single:
     """Bound the product of an item with any user whose angle to the centre has this cosine.
@@ -420,6 +396,19 @@ def _find_best(line: Array, bound: Single, items: Array, found: Array) -> int:
                 found[n] = items[lane + j]
                 n += 1
     return n
+
+
+@kernel
+def pick_batch(projection: Array, catalogue: Catalogue, size: int, places: Array) -> None:
+    """Write where the `size` largest projections are, or nearly so, to the front of `places`.
+
+    `places` has room for the whole catalogue.
+    """
+    # A projection is no longer than its item: from a few of them follows who need not be looked at.
+    few = min(16 * size, len(projection))
+    reach = _reach(catalogue.norms, _bound_of_best(projection[:few], size))
+    longest = projection[: max(reach, few)]
+    _find_best(longest, np.float32(_bound_of_best(longest, size)), catalogue.order, places)
 
 
 @kernel
@@ -646,9 +635,10 @@ def search_groups(
 
         # The items that are most likely in the lists of all: who has the first k of them knows
         # what an item must reach.
-        pick_batch(projection, catalogue.norms, batch, batch_places)
+        pick_batch(projection, catalogue, batch, places)
         for j in range(batch):
-            place = batch_places[j]
+            place = places[j]
+            batch_places[j] = place
             items[j] = catalogue.item_of[place]
             weights[j] = catalogue.weights[place]
             margins[j] = catalogue.margins[place]
@@ -719,8 +709,8 @@ def search_groups(
             for a in range(n_active):
                 need = needs[by_need[a]]
                 cost += need - reaches[chosen[tile + by_need[a]]]
-                if cost + _GATHERED * need <= cheapest:
-                    cheapest = cost + _GATHERED * need
+                if cost + _PER_ITEM * need <= cheapest:
+                    cheapest = cost + _PER_ITEM * need
                     n_kept = a + 1
             for a in range(n_kept):
                 i = chosen[tile + by_need[a]]
