@@ -11,6 +11,7 @@ import agreement
 import checkpoint
 import demo
 import environment
+import inference
 import lists
 import memory
 import report
@@ -23,12 +24,17 @@ SUITES = {
     "startup": startup.run,
     "memory": memory.run,
     "agreement": agreement.run,
+    "inference": inference.run,
     "demo": demo.run,
     "checkpoint": checkpoint.run,
     "retrieval": retrieval.run,
 }
 # Who has a script, where that is another one than for lists.
-CONTESTANTS = {"agreement": environment.COMPARED, "checkpoint": environment.RANKING}
+CONTESTANTS = {
+    "agreement": environment.COMPARED,
+    "checkpoint": environment.RANKING,
+    "inference": inference.COMPARED,
+}
 
 
 def main() -> int:

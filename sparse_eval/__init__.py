@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .models.implicit import evaluate_model, train_als
     from .models.sweep import sweep
     from .models.tune import tune
+    from .report import plots, write_report
     from .retrieve import full_ranks, held_out_ranks, top_k
     from .saved import SavedEvaluation, load_evaluation
 
@@ -39,6 +40,7 @@ __all__ = [
     "full_ranks",
     "held_out_ranks",
     "load_evaluation",
+    "plots",
     "register_metric",
     "split",
     "sweep",
@@ -46,6 +48,7 @@ __all__ = [
     "train_als",
     "trec",
     "tune",
+    "write_report",
 ]
 
 # What needs pandas or implicit is imported when it is first used: a job that only evaluates
@@ -60,10 +63,12 @@ _LAZY = {
     "held_out_ranks": "sparse_eval.retrieve",
     "SavedEvaluation": "sparse_eval.saved",
     "load_evaluation": "sparse_eval.saved",
+    "plots": "sparse_eval.report",
     "sweep": "sparse_eval.models.sweep",
     "top_k": "sparse_eval.retrieve",
     "train_als": "sparse_eval.models.implicit",
     "tune": "sparse_eval.models.tune",
+    "write_report": "sparse_eval.report",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -122,6 +122,7 @@ class Comparison:
 
 def compare(
     evaluations: Mapping[str, Scored],
+    metrics: str | Iterable[str] | None = None,
     *,
     test: Test = "t",
     correction: Correction = "holm",
@@ -134,6 +135,9 @@ def compare(
     ----------
     evaluations : mapping of str to Evaluation
         Two or more by name; saved ones too.
+    metrics : str or iterable of str, optional
+        Those to compare, as they are named in the evaluations; all by default. The fewer are
+        chosen, before looking at the results, the less has to be corrected for.
     test : {"t", "wilcoxon", "permutation"}
         Student's paired test of the mean difference, Wilcoxon's signed-rank test, or the mean
         difference under random signs (all of them for few users, otherwise 9,999 seeded draws);
@@ -174,11 +178,12 @@ def compare(
         raise InvalidDataError('give two or more evaluations by name: {"als": ev, "bpr": other}')
     names = tuple(str(name) for name in evaluations)
     scored = list(evaluations.values())
+    chosen = _chosen(names, scored, metrics)
     _check_alike(names, scored)
     rows = _common_users(names, scored, how)
     whole = all(len(rows[0]) == one.counted.sum() for one in scored)
     found = []
-    for metric in scored[0].names:
+    for metric in chosen:
         for i, j in combinations(range(len(scored)), 2):
             pair = (scored[i], scored[j])
             if scored[i].is_per_user(metric):
@@ -220,12 +225,26 @@ def _check_alike(names: tuple[str, ...], scored: list[Scored]) -> None:
                     f"{names[0]} was evaluated with {what} {mine!r}, {name} with {theirs!r}; "
                     "evaluate both alike"
                 )
-        for one, left, right in ((names[0], first, other), (name, other, first)):
-            lacking = [metric for metric in left.names if metric not in right.names]
-            if lacking:
-                raise InvalidDataError(
-                    f"only {one} has {', '.join(lacking)}; evaluate the same metrics for all"
-                )
+
+
+def _chosen(
+    names: tuple[str, ...], scored: list[Scored], metrics: str | Iterable[str] | None
+) -> list[str]:
+    """Return the metrics to compare, or raise `InvalidDataError` if one of them is not in all."""
+    if metrics is None:
+        asked = list(dict.fromkeys(metric for one in scored for metric in one.names))
+    else:
+        asked = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
+    if not asked:
+        raise InvalidDataError("no metrics are asked for; leave metrics out to compare all")
+    for name, one in zip(names, scored, strict=True):
+        lacking = [metric for metric in asked if metric not in one.names]
+        if lacking:
+            raise InvalidDataError(
+                f"{name} has no {', '.join(map(str, lacking))}, but {', '.join(one.names)}; "
+                "evaluate the same metrics for all, or choose those to compare"
+            )
+    return asked
 
 
 def _common_users(

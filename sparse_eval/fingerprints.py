@@ -1,8 +1,8 @@
-"""A number that stands for the relevant items of each user, by which validation data are known."""
+"""Numbers by which data are known: one for each user's relevant items, one for a whole matrix."""
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["fingerprints"]
+__all__ = ["digest", "fingerprints"]
 
 
 def fingerprints(
@@ -49,6 +49,16 @@ def fingerprints(
     mixed = _mixed(_mixed(keys[items]) ^ bits)
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
     return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]])
+
+
+def digest(shape: tuple[int, int], indptr: Any, columns: Any, values: Any = None) -> str:
+    """Return a SHA-256, in hexadecimal, of what sparse rows hold, whatever their dtypes."""
+    found = sha256()
+    arrays = ((shape, "<i8"), (indptr, "<i8"), (columns, "<i4"), (values, "<f8"))
+    for array, dtype in arrays:
+        if array is not None:
+            found.update(np.ascontiguousarray(array, dtype).data)
+    return found.hexdigest()
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

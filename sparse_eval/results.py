@@ -15,13 +15,22 @@ import numpy as np
 from .comparison import Comparison, Scored, compare
 from .compute import Plan, Setting, Sums, collect_hits, measure, value_of_lists
 from .curves import PrecisionRecall
+from .details import (
+    describe_concentration,
+    describe_curve,
+    describe_example,
+    pick_examples,
+    records,
+    versions,
+)
 from .errors import InvalidDataError, InvalidMetricError, MissingExtraError
+from .explain import explain
 from .files import replacing
-from .fingerprints import fingerprints
+from .fingerprints import digest, fingerprints
 from .intervals import Interval, check_level, interval_around, interval_of_mean, replicate
 from .metrics import Metric, Training, parse
 from .options import check_whole
-from .saved import SCHEMA, save_evaluation
+from .saved import SCHEMA, SavedEvaluation, check_about
 from .segments import by_activity, by_label, by_popularity
 
 if TYPE_CHECKING:
@@ -536,7 +545,7 @@ class Evaluation:
             raise InvalidDataError(
                 'lists with ties="average" have no certain positions; use ties="item"'
             )
-        longest = max(int(self.rankings.lengths.max(initial=0)), 1)
+        longest = self._longest()
         if k is None and longest > MOST_RANKS:
             raise InvalidDataError(
                 f"a list reaches position {longest}; give k, of at most {MOST_RANKS}"
@@ -544,6 +553,9 @@ class Evaluation:
         depth = longest if k is None else k
         hits = collect_hits(self.setting, depth)
         return PrecisionRecall.of(depth, hits, self.n_relevant, np.flatnonzero(self._counted()))
+
+    def _longest(self) -> int:
+        return max(int(self.rankings.lengths.max(initial=0)), 1)
 
     def explain(self, user: Hashable) -> pd.DataFrame:
         """Show where one user's dcg comes from.
@@ -579,47 +591,7 @@ class Evaluation:
         1     2     2   3.0      1.892789
         2  <NA>     3   1.0      0.000000
         """
-        import pandas as pd
-
-        row = self._row(user)
-        mine = slice(self.rankings.indptr[row], self.rankings.indptr[row + 1])
-        items = self.rankings.items[mine]
-        first = self.rankings.positions[mine]
-        last = first if self.rankings.last_positions is None else self.rankings.last_positions[mine]
-        theirs = slice(self.relevance.indptr[row], self.relevance.indptr[row + 1])
-        gain_of = dict(
-            zip(
-                self.relevance.items[theirs].tolist(),
-                self.setting.hit_gains[0][theirs].tolist(),
-                strict=True,
-            )
-        )
-        gains = [gain_of.get(item, 0.0) for item in items.tolist()]
-        length = int(self.rankings.lengths[row])
-        discount = self.setting.convention.discount
-        discounts = [
-            math.fsum(map(discount, range(a, min(b, length) + 1))) / (b - a + 1)
-            for a, b in zip(first.tolist(), last.tolist(), strict=True)
-        ]
-        listed = set(items.tolist())
-        missed = sorted(
-            (item for item, gain in gain_of.items() if gain > 0 and item not in listed),
-            key=lambda item: -gain_of[item],
-        )
-        contributions = np.array(gains) * np.array(discounts)
-        absent = np.full(len(missed), np.nan)
-        nothing = np.zeros(len(missed))
-        total = contributions.sum() if len(contributions) else 0.0
-        return pd.DataFrame(
-            {
-                "rank": pd.array([*first.tolist(), *[pd.NA] * len(missed)], dtype="Int64"),
-                "item": [self._item_label(item) for item in [*items.tolist(), *missed]],
-                "gain": [*gains, *(gain_of[item] for item in missed)],
-                "discount": np.concatenate((discounts, absent)),
-                "contribution": np.concatenate((contributions, nothing)),
-                "cumulative": np.concatenate((np.cumsum(contributions), nothing + total)),
-            }
-        )
+        return explain(self.setting, self._row(user))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the per-user values, ready for JSON. The keys are stable."""
@@ -653,9 +625,66 @@ class Evaluation:
                 temporary.write_text(text, encoding="utf-8")
         return text
 
+    def snapshot(self, about: Mapping[str, Any] | None = None) -> SavedEvaluation:
+        """Return the evaluation without its lists: what is compared, reported and saved.
+
+        Parameters
+        ----------
+        about : mapping, optional
+            What is to be remembered, such as hyperparameters, seeds and the commit: text, numbers,
+            lists and dicts.
+
+        Returns
+        -------
+        SavedEvaluation
+            With what a report shows beside the numbers: breakdowns by activity and popularity
+            (with `train`), precision and recall at every rank, how concentrated the
+            recommendations are, a few users in depth, versions, and digests of the inputs.
+
+        Raises
+        ------
+        InvalidDataError
+            If `about` holds what JSON cannot.
+        """
+        taken = self._snapshot
+        return replace(taken, content=taken.content | {"about": check_about(about)})
+
+    @cached_property
+    def _snapshot(self) -> SavedEvaluation:
+        of_all = [name for name in self.names if not self.is_per_user(name)]
+        table = self.per_user
+        known: dict[str, NDArray[Any]] = {
+            "evaluated": self.counted,
+            "relevant": self.n_relevant,
+            "fingerprint": self.fingerprints,
+        }
+        training = self.setting.context.training
+        if training is not None:
+            known["seen"] = training.user_counts[: len(self.n_relevant)]
+        for place, (name, column) in enumerate(known.items()):
+            table.insert(place, name, column)
+        content = self.to_dict() | {
+            "per_user": [name for name in self.names if name not in of_all],
+            "replicates": {name: self.replicates(name).tolist() for name in of_all},
+            "higher_is_better": {name: self.higher_is_better(name) for name in self.names},
+            "by": self._breakdowns(),
+            "precision_recall": self._curve(),
+            "concentration": describe_concentration(
+                self.rankings,
+                np.flatnonzero(self.counted),
+                max((metric.cutoff or 0 for metric in self.metrics), default=0) or MOST_RANKS,
+                self.setting.context.n_items,
+            ),
+            "examples": self._examples(),
+            "versions": versions(),
+            "inputs": self._inputs(),
+            "about": {},
+        }
+        return SavedEvaluation(content, table, self.users is not None)
+
     def save(
         self,
-        path: str | Path,
+        folder: str | Path,
         users: Literal["csv", "parquet"] = "csv",
         about: Mapping[str, Any] | None = None,
     ) -> Path:
@@ -663,46 +692,77 @@ class Evaluation:
 
         Parameters
         ----------
-        path : str or Path
-            A name that ends in ``.json``. The table of the users is written beside it, as
-            ``.users.csv`` or ``.users.parquet``; `sparse_eval.saved` describes both.
+        folder : str or Path
+            Made if missing. ``summary.json`` and ``per_user.csv`` or ``per_user.parquet`` are
+            written there; `sparse_eval.saved` describes them.
         users : {"csv", "parquet"}
-            The kind of that table. Parquet is smaller and quicker, and needs pyarrow.
+            The kind of the table of the users. Parquet is smaller and quicker, and needs pyarrow.
         about : mapping, optional
-            What is to be remembered, such as hyperparameters, seeds and the commit: text, numbers,
-            lists and dicts.
+            As of `snapshot`.
 
         Returns
         -------
         Path
-            The JSON.
+            The folder.
 
         Raises
         ------
         InvalidDataError
-            If the name or `users` is of another kind, the labels of the users are neither all
-            text nor all whole numbers, or `about` holds what JSON cannot.
+            If `users` is of another kind, the labels of the users are neither all text nor all
+            whole numbers, or `about` holds what JSON cannot.
         MissingExtraError
             If pyarrow is not installed, for "parquet".
         OutputError
             If a file cannot be written.
         """
-        table = self.per_user
-        before = {
-            "evaluated": self.counted.astype(np.int64),
-            "relevant": self.n_relevant,
-            "fingerprint": self.fingerprints,
+        return self.snapshot(about).save(folder, users)
+
+    def _breakdowns(self) -> dict[str, list[dict[str, Any]]]:
+        """Return means by activity and by popularity, as far as that is possible."""
+        if self.setting.context.training is None:
+            return {}
+        ways = {"activity": True, "popularity": any(p.definition.by_item for p in self.plans)}
+        return {way: records(self.by(way)) for way, possible in ways.items() if possible}
+
+    def _curve(self) -> dict[str, Any] | None:
+        if self.rankings.last_positions is not None:
+            return None
+        return describe_curve(self.precision_recall(min(self._longest(), MOST_RANKS)))
+
+    def _examples(self) -> list[dict[str, Any]]:
+        """Show a few users in depth: some that all models share, and the best of this one."""
+        rows = dict.fromkeys(
+            pick_examples(self.n_relevant, self.counted, self.fingerprints),
+            "picked by the number of relevant items",
+        )
+        for row, plan in enumerate(self.plans):
+            values = self.sums.columns[row]
+            if plan.per_user and np.isfinite(values).any():
+                sign = 1 if plan.definition.higher_is_better else -1
+                rows.setdefault(int(np.nanargmax(sign * values)), f"best by {plan.metric}")
+                break
+        labels = self.relevance.users
+        return [
+            describe_example(
+                row if labels is None else labels[row], explain(self.setting, row), why
+            )
+            for row, why in rows.items()
+        ]
+
+    def _inputs(self) -> dict[str, Any]:
+        """Return the size of each input and a digest of it, aligned as it was evaluated."""
+        lists, truth, training = self.rankings, self.relevance, self.setting.context.training
+        parts: dict[str, tuple[Any, ...]] = {
+            "rankings": (lists.shape, lists.indptr, lists.items, lists.positions),
+            "relevance": (truth.shape, truth.indptr, truth.items, truth.gains),
         }
-        for place, (name, column) in enumerate(before.items()):
-            table.insert(place, name, column)
-        of_all = [name for name in self.names if not self.is_per_user(name)]
-        content = self.to_dict() | {
-            "per_user": [name for name in self.names if name not in of_all],
-            "replicates": {name: self.replicates(name).tolist() for name in of_all},
-            "higher_is_better": {name: self.higher_is_better(name) for name in self.names},
-            "about": dict(about or {}),
+        if training is not None:
+            shape = (len(training.indptr) - 1, training.n_items)
+            parts["train"] = (shape, training.indptr, training.items)
+        return {
+            name: {"shape": list(part[0]), "entries": len(part[2]), "sha256": digest(*part)}
+            for name, part in parts.items()
         }
-        return save_evaluation(path, content, table, self.users is not None, users)
 
     def to_csv(self, path: str | Path) -> None:
         """Write `per_user` as CSV, every value in full.
@@ -828,14 +888,6 @@ class Evaluation:
                 f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}"
             )
         return int(user)
-
-    def _item_label(self, item: int) -> Any:
-        # The side with more columns has the labels of both.
-        sides = (self.relevance, self.rankings)
-        for labels in (side.items_index for side in sides):
-            if labels is not None and item < len(labels):
-                return labels[item]
-        return item
 
 
 def _for_json(value: Any) -> Any:

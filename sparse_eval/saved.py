@@ -1,17 +1,22 @@
-"""Saved evaluations: a JSON of everything but the users, and a table of the users beside it.
+"""Saved evaluations: a folder with all but the lists, readable by people and by other programs.
 
-``als.json`` holds what `Evaluation.to_dict` returns, and
+``summary.json`` holds what `Evaluation.to_dict` returns, and
 
-- ``users``: the name of the table (``als.users.csv`` or ``als.users.parquet``, in the same
-  folder), its SHA-256, its number of rows, and whether ``labels`` are "text", "integer" or None,
-  the users then being row numbers;
+- ``users``: the table's file, its SHA-256, its number of rows, its ``columns`` before those of
+  the metrics, and whether ``labels`` are "text", "integer" or null, the users then being row
+  numbers;
 - ``per_user``: the metrics that have a column; ``replicates``: of every other metric, its
   bootstrap replicates; ``higher_is_better``: which way each metric is better;
+- ``by``: means by "activity" and "popularity", where training data were given;
+  ``precision_recall``, at some ranks; ``concentration``: the Lorenz curve of how often items are
+  recommended, where whole lists are known; ``examples``: users in depth (null: not known);
+- ``versions`` of the libraries; ``inputs``: shape, entries and SHA-256 of each;
 - ``about``: what the caller wanted to be remembered.
 
-The table has one row for each user: ``user``; ``evaluated``, 1 or 0; ``relevant``, the number of
-relevant items; ``fingerprint``, which stands for them; and a column for each metric, empty (null)
-where the user is left out. Numbers are written in full.
+``per_user.csv`` or ``per_user.parquet`` has one row for each user: ``user``; ``evaluated``, 1 or
+0; ``relevant``, the number of relevant items; ``fingerprint``, which stands for them; ``seen``,
+the number of training items, where it is known; and a column for each metric, empty (null) where
+the user is left out. Numbers are written in full.
 """
 
 from __future__ import annotations
@@ -26,40 +31,55 @@ import numpy as np
 
 from .comparison import Comparison, Scored, compare
 from .errors import InvalidDataError, InvalidFileError, InvalidMetricError, MissingExtraError
-from .files import replacing
+from .files import make_folder, replacing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["SCHEMA", "SavedEvaluation", "load_evaluation", "save_evaluation"]
+__all__ = ["SCHEMA", "SavedEvaluation", "check_about", "load_evaluation"]
 
 #: Version of what `Evaluation.to_json` and `Evaluation.save` write. A newer one may mean something
 #: else by the same keys.
 SCHEMA = 1
 
-#: Columns of the table before those of the metrics.
-_BEFORE = ["user", "evaluated", "relevant", "fingerprint"]
+#: The files of a saved evaluation, the second with a suffix.
+SUMMARY, PER_USER = "summary.json", "per_user"
+
+_KINDS = ("csv", "parquet")
+
+#: Types of the columns of the table that are no metric's.
+_TYPES: dict[str, Any] = {
+    "evaluated": np.int64,
+    "relevant": np.int64,
+    "fingerprint": np.uint64,
+    "seen": np.int64,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SavedEvaluation:
-    """An evaluation that was saved, without its lists.
+    """An evaluation without its lists, as it is saved.
 
     Attributes
     ----------
-    path : Path
-        The JSON.
     content : dict
-        What the JSON holds.
+        What ``summary.json`` holds, see `sparse_eval.saved`; ``users`` once it is saved.
     table : pandas.DataFrame
         One row for each user, indexed by label or row number: ``evaluated``, ``relevant``,
-        ``fingerprint`` and the metrics.
+        ``fingerprint``, ``seen`` where it is known, and the metrics.
+    labelled : bool
+        Whether the index holds labels.
+    path : Path or None
+        Where it was loaded from.
     """
 
-    path: Path
     content: dict[str, Any]
     table: pd.DataFrame
+    labelled: bool
+    path: Path | None = None
 
     @property
     def names(self) -> list[str]:
@@ -69,7 +89,7 @@ class SavedEvaluation:
     @property
     def users(self) -> pd.Index[Any] | None:
         """The users' labels, None where they are row numbers."""
-        return None if self.content["users"]["labels"] is None else self.table.index
+        return self.table.index if self.labelled else None
 
     @property
     def counted(self) -> NDArray[np.bool_]:
@@ -153,6 +173,33 @@ class SavedEvaluation:
         """Compare with another evaluation of the same users, as `Evaluation.compare` does."""
         return compare(dict(zip(names, (self, other), strict=True)), **options)
 
+    def save(self, folder: str | Path, users: Literal["csv", "parquet"] = "csv") -> Path:
+        """Write the table of users, then the JSON that names it; see `Evaluation.save`."""
+        if users not in _KINDS:
+            raise InvalidDataError(f"users is {users!r}; expected 'csv' or 'parquet'")
+        labels = _kind_of(self.table.index) if self.labelled else None
+        folder = make_folder(folder)
+        beside = folder / f"{PER_USER}.{users}"
+        table = self.table.assign(evaluated=self.counted.astype(np.int64)).reset_index()
+        with replacing(beside) as temporary:
+            if users == "csv":
+                # "\n" everywhere, so that the file and its hash are the same on every system.
+                table.to_csv(temporary, index=False, lineterminator="\n")
+            else:
+                _need_pyarrow()
+                table.to_parquet(temporary, index=False)
+            facts = {
+                "file": beside.name,
+                "sha256": _digest(temporary),
+                "rows": len(table),
+                "columns": [name for name in self.table if name in _TYPES],
+                "labels": labels,
+            }
+        text = json.dumps(self.content | {"users": facts}, indent=2, allow_nan=False) + "\n"
+        with replacing(folder / SUMMARY) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return folder
+
     def _check(self, name: str) -> None:
         if name not in self.content["metrics"]:
             raise InvalidMetricError(
@@ -162,65 +209,18 @@ class SavedEvaluation:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self[name]:.4f}" for name in self.names[:4])
         more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
-        return f"<SavedEvaluation {self.path.name}: {self.content['n_users']} users; {shown}{more}>"
+        return f"<SavedEvaluation: {self.content['n_users']} users; {shown}{more}>"
 
 
-def save_evaluation(
-    path: str | Path,
-    content: dict[str, Any],
-    table: pd.DataFrame,
-    labelled: bool,
-    users: Literal["csv", "parquet"],
-) -> Path:
-    """Write an evaluation: first its table of users, then the JSON that names it.
-
-    Parameters
-    ----------
-    path : str or Path
-        The JSON, ``.json``.
-    content : dict
-        Ready for JSON, without ``users``.
-    table : pandas.DataFrame
-        As in `SavedEvaluation`.
-    labelled : bool
-        Whether the index holds labels, not row numbers.
-    users : {"csv", "parquet"}
-        The kind of the table's file.
-
-    Returns
-    -------
-    Path
-        The JSON.
-
-    Raises
-    ------
-    SparseEvalError
-        As `Evaluation.save` says.
-    """
-    target = Path(path)
-    if target.suffix != ".json":
-        raise InvalidDataError(f"{target} is no name for a saved evaluation; end it in .json")
-    if users not in ("csv", "parquet"):
-        raise InvalidDataError(f"users is {users!r}; expected 'csv' or 'parquet'")
-    labels = _kind_of(table.index) if labelled else None
-    beside = target.with_suffix(f".users.{users}")
-    with replacing(beside) as temporary:
-        if users == "csv":
-            # "\n" everywhere, so that the file and its hash are the same on every system.
-            table.reset_index().to_csv(temporary, index=False, lineterminator="\n")
-        else:
-            _write_parquet(table.reset_index(), temporary)
-        digest = _digest(temporary)
-    facts = {"file": beside.name, "sha256": digest, "rows": len(table), "labels": labels}
+def check_about(about: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what is to be remembered as JSON gives it back, or raise `InvalidDataError`."""
     try:
-        text = json.dumps(content | {"users": facts}, indent=2, allow_nan=False) + "\n"
+        found = json.loads(json.dumps(dict(about or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidDataError(
-            f"about holds what JSON cannot ({error}); give text, numbers, lists and dicts"
+            f"about holds what JSON cannot ({error}); give text, numbers, lists and dicts by name"
         ) from None
-    with replacing(target) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return target
+    return dict(found)
 
 
 def load_evaluation(path: str | Path) -> SavedEvaluation:
@@ -229,7 +229,7 @@ def load_evaluation(path: str | Path) -> SavedEvaluation:
     Parameters
     ----------
     path : str or Path
-        The JSON; the table of users is looked for beside it.
+        The folder, or the JSON in it.
 
     Returns
     -------
@@ -253,11 +253,12 @@ def load_evaluation(path: str | Path) -> SavedEvaluation:
     >>> ev = se.evaluate(se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix([[1, 0], [1, 0]]),
     ...                  "mrr@2")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     saved = se.load_evaluation(ev.save(Path(folder) / "als.json", about={"seed": 1}))
+    ...     saved = se.load_evaluation(ev.save(Path(folder) / "als", about={"seed": 1}))
     >>> saved.mean(), saved.about
     ({'mrr@2': 0.75}, {'seed': 1})
     """
     path = Path(path)
+    path = path / SUMMARY if path.is_dir() else path
     content = _read_json(path)
     facts = content["users"]
     beside = path.parent / facts["file"]
@@ -274,11 +275,11 @@ def load_evaluation(path: str | Path) -> SavedEvaluation:
         )
     names = list(content["per_user"])
     table = _read_csv(beside, names) if beside.suffix == ".csv" else _read_parquet(beside)
-    if list(table.columns) != [*_BEFORE, *names] or len(table) != facts["rows"]:
+    if list(table.columns) != ["user", *facts["columns"], *names] or len(table) != facts["rows"]:
         raise InvalidFileError(f"has other columns or rows than {path.name} says", beside)
     table["user"] = table["user"].astype(str if facts["labels"] == "text" else np.int64)
     table["evaluated"] = table["evaluated"].astype(bool)
-    return SavedEvaluation(path, content, table.set_index("user"))
+    return SavedEvaluation(content, table.set_index("user"), facts["labels"] is not None, path)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -299,6 +300,10 @@ def _read_json(path: Path) -> dict[str, Any]:
         "convention": str,
         "no_relevant": str,
         "n_users": int,
+        "by": dict,
+        "examples": list,
+        "versions": dict,
+        "inputs": dict,
     }
     if not isinstance(content, dict) or not isinstance(content.get("schema"), int):
         raise InvalidFileError("is no saved evaluation", path)
@@ -319,7 +324,9 @@ def _read_json(path: Path) -> dict[str, Any]:
     name = facts.get("file")
     if not isinstance(name, str) or Path(name).name != name or "\\" in name:
         raise InvalidFileError("names no file beside it as the table of users", path)
-    if facts.get("labels") not in (None, "text", "integer") or "sha256" not in facts:
+    columns = facts.get("columns")
+    known = isinstance(columns, list) and set(_TYPES) - {"seen"} <= set(map(str, columns))
+    if facts.get("labels") not in (None, "text", "integer") or "sha256" not in facts or not known:
         raise InvalidFileError("does not say what its table of users is", path)
     return content
 
@@ -344,21 +351,15 @@ def _digest(path: Path) -> str:
 def _read_csv(path: Path, names: list[str]) -> pd.DataFrame:
     import pandas as pd
 
-    kinds: dict[str, Any] = {"evaluated": np.int64, "relevant": np.int64, "fingerprint": np.uint64}
     try:
         # As text: pandas would take a user "NA" for none, and round some numbers.
         table = pd.read_csv(path, dtype=str, na_filter=False)
-        for name in set(table.columns).intersection([*kinds, *names]):
+        for name in set(table.columns).intersection([*_TYPES, *names]):
             cells = [text or "nan" for text in table[name].tolist()]
-            table[name] = np.array(cells).astype(kinds.get(name, np.float64))
+            table[name] = np.array(cells).astype(_TYPES.get(name, np.float64))
     except ValueError as error:
         raise InvalidFileError(f"is no table of users ({error})", path) from None
     return table
-
-
-def _write_parquet(table: pd.DataFrame, path: Path) -> None:
-    _need_pyarrow()
-    table.to_parquet(path, index=False)
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:

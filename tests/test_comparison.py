@@ -130,6 +130,20 @@ def test_corrections(p: Array) -> None:
     assert _corrected(np.array([math.nan, 0.04]), "holm").tolist()[1] == 0.04
 
 
+def test_only_what_was_chosen_is_corrected_for(three: dict[str, se.Evaluation]) -> None:
+    chosen = se.compare(three, ["ndcg@10", "recall@5", "ndcg@10"]).table
+    assert chosen["metric"].tolist() == ["ndcg@10"] * 3 + ["recall@5"] * 3
+    whole = se.compare(three).table
+    expected = whole[whole["metric"].isin(["ndcg@10", "recall@5"])]
+    assert chosen["p"].tolist() == expected["p"].tolist()
+    assert (chosen["p_corrected"].to_numpy() <= expected["p_corrected"].to_numpy()).all()
+    fewer = three | {"poor": make(1, names=["ndcg@10"])}
+    assert len(se.compare(fewer, "ndcg@10").table) == 3
+    for metrics, message in (([], "no metrics"), ("map@3", "poor has no map@3, but ndcg@10")):
+        with pytest.raises(InvalidDataError, match=message):
+            se.compare(three, metrics)
+
+
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "permutation"])
 def test_identical_models(test: Any) -> None:
     found = se.compare({"a": make(1), "b": make(1)}, test=test)
@@ -161,7 +175,7 @@ def test_what_differs_is_named(three: dict[str, se.Evaluation]) -> None:
     refused: list[tuple[Any, str]] = [
         ({"fair": fair}, "two or more"),
         ([fair, fair], "by name"),
-        ({"fair": fair, "b": make(2, names=["ndcg@10"])}, "only fair has recall@5"),
+        ({"fair": fair, "b": make(2, names=["ndcg@10"])}, "b has no recall@5, .*, but ndcg@10;"),
         ({"fair": fair, "b": make(2, convention="ranx")}, "convention 'standard', b with 'ranx'"),
         ({"fair": fair, "b": make(2, no_relevant="zero")}, "no_relevant 'exclude', b with 'zero'"),
     ]

@@ -50,10 +50,12 @@ LABELS = {
 def test_what_is_saved_comes_back(users: Any, labels: Any, tmp_path: Path) -> None:
     ev = make(labels)
     about = {"factors": 64, "note": "<b>"}
-    path = ev.save(tmp_path / "als.json", users, about)
-    assert path == tmp_path / "als.json"
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["als.json", f"als.users.{users}"]
-    saved = se.load_evaluation(path)
+    folder = ev.save(tmp_path / "results" / "als", users, about)
+    assert folder == tmp_path / "results" / "als"
+    assert sorted(file.name for file in folder.iterdir()) == [f"per_user.{users}", "summary.json"]
+    saved = se.load_evaluation(folder)
+    assert saved.path == folder / "summary.json"
+    assert se.load_evaluation(folder / "summary.json").content == saved.content
     assert saved.names == ev.names
     assert saved.mean() == ev.mean()
     assert saved.about == about
@@ -74,23 +76,23 @@ def test_what_is_saved_comes_back(users: Any, labels: Any, tmp_path: Path) -> No
 
 def test_nothing_to_save(tmp_path: Path) -> None:
     ev = make(None)
-    for path, options, message in (
-        ("als.csv", {}, "end it in .json"),
-        ("als.json", {"users": "xlsx"}, "expected 'csv' or 'parquet'"),
-        ("als.json", {"about": {"model": object()}}, "what JSON cannot"),
-        ("als.json", {"about": {"loss": math.nan}}, "what JSON cannot"),
+    for options, message in (
+        ({"users": "xlsx"}, "expected 'csv' or 'parquet'"),
+        ({"about": {"model": object()}}, "what JSON cannot"),
+        ({"about": {"loss": math.nan}}, "what JSON cannot"),
+        ({"about": 3}, "what JSON cannot"),
     ):
         with pytest.raises(InvalidDataError, match=message):
-            ev.save(tmp_path / path, **options)  # type: ignore[arg-type]
+            ev.save(tmp_path, **options)  # type: ignore[arg-type]
     mixed = make([*range(29), "x"])
     with pytest.raises(InvalidDataError, match="neither all text nor all whole numbers"):
-        mixed.save(tmp_path / "als.json")
-    assert not list(tmp_path.glob("*.json"))
+        mixed.save(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_not_what_was_saved(tmp_path: Path) -> None:
-    path = make(None).save(tmp_path / "als.json")
-    table = tmp_path / "als.users.csv"
+    path = make(None).save(tmp_path) / "summary.json"
+    table = tmp_path / "per_user.csv"
     whole, users = json.loads(path.read_text()), table.read_bytes()
 
     def refused(message: str, content: Any = whole) -> None:
@@ -105,11 +107,69 @@ def test_what_is_not_what_was_saved(tmp_path: Path) -> None:
     refused("is no saved evaluation", {"schema": "1"})
     refused("written by a newer sparse_eval .schema 99", whole | {"schema": 99})
     refused("'about' is missing", {key: value for key, value in whole.items() if key != "about"})
-    for name in ("../als.users.csv", "/etc/passwd", None, "a\\b"):
+    for name in ("../per_user.csv", "/etc/passwd", None, "a\\b"):
         refused("names no file beside it", whole | {"users": whole["users"] | {"file": name}})
     refused("does not say what", whole | {"users": whole["users"] | {"labels": "float"}})
+    refused("does not say what", whole | {"users": whole["users"] | {"columns": ["relevant"]}})
     refused("other columns or rows", whole | {"per_user": ["ndcg@5"]})
     table.write_bytes(users + b"1\n")
-    refused("is not the table that als.json was saved with")
+    refused("is not the table that summary.json was saved with")
     table.unlink()
     refused("keep both together")
+
+
+def test_what_is_remembered_beside_the_numbers() -> None:
+    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    truth = se.Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
+    model = se.train_als(holdout.train, factors=8)
+    asked = ["ndcg@10", "recall@{5,10}", "coverage@10"]
+    lists = se.evaluate_model(model, holdout.train, truth, asked)
+    found = lists.snapshot({"seed": 1}).content
+    curve = lists.precision_recall()
+    assert found["precision_recall"]["ranks"] == list(range(1, 11))
+    assert found["precision_recall"]["precision"] == curve.precision.tolist()
+    assert found["about"] == {"seed": 1}
+    assert set(found["versions"]) > {"python", "numpy", "implicit"}
+    assert set(found["inputs"]) == {"rankings", "relevance", "train"}
+    assert found["inputs"]["train"]["entries"] == holdout.train.nnz
+    by = lists.by("activity")
+    assert [row["mean"] for row in found["by"]["activity"]] == by["mean"].tolist()
+    assert {row["metric"] for row in found["by"]["popularity"]} == {"recall@5", "recall@10"}
+
+    # The Lorenz curve, from the lists.
+    ids, k = lists.rankings, found["concentration"]["k"]
+    counts = np.sort(np.bincount(ids.items, minlength=80))
+    assert k == 10
+    assert found["concentration"]["n_recommended"] == (counts > 0).sum()
+    shares = dict(
+        zip(found["concentration"]["items"], found["concentration"]["recommendations"], strict=True)
+    )
+    for place in (0, 20, 40, 80):
+        assert shares[place / 80] == pytest.approx(counts[:place].sum() / counts.sum())
+    assert found["concentration"]["top_percent"] == pytest.approx(counts[-1] / counts.sum())
+
+    for example in found["examples"]:
+        explained = lists.explain(example["user"])
+        listed = explained[explained["rank"].notna()]
+        assert [row["item"] for row in example["listed"]] == listed["item"].tolist()
+        assert example["n_missed"] == len(explained) - len(listed)
+    best = found["examples"][-1]
+    assert best["why"] == "best by ndcg@10"
+    values = lists.per_user["ndcg@10"]
+    assert values[best["user"]] == values.max()
+
+    # Of ranks alone, it is not known what was recommended; the users shown are the same.
+    ranks = se.evaluate_model(model, holdout.train, truth, "ndcg@10").snapshot().content
+    assert ranks["concentration"] is None
+    assert [e["user"] for e in ranks["examples"]][:4] == [e["user"] for e in found["examples"]][:4]
+    assert ranks["inputs"]["relevance"] == found["inputs"]["relevance"]
+    assert ranks["inputs"]["rankings"] != found["inputs"]["rankings"]
+
+
+def test_long_lists_are_cut_and_counted() -> None:
+    lists = se.Rankings.from_topk([np.arange(100)] * 2)
+    truth = csr_matrix(np.pad(np.ones((2, 40)), ((0, 0), (100, 0))))
+    example = se.evaluate(lists, truth, "map").snapshot().content["examples"][0]
+    assert (example["n_listed"], len(example["listed"])) == (100, 20)
+    assert (example["n_missed"], len(example["missed"])) == (40, 10)

@@ -6,6 +6,7 @@ one line and exit status 2. What is slow to import is imported inside the comman
 
 from __future__ import annotations
 
+import shlex
 import sys
 import traceback
 from importlib.metadata import version
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if debug:  # wherever it stands, as with most tools
         words = ["--debug", *(word for word in words if word != "--debug")]
     try:
-        app(args=words, prog_name="sparse-eval")
+        app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
     except (SparseEvalError, OSError, MemoryError) as error:
         if debug:
             traceback.print_exc()

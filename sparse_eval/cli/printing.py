@@ -43,11 +43,19 @@ def warnings_in_a_line() -> Iterator[None]:
         typer.echo(f"warning: {message}", err=True)
 
 
-def print_evaluation(ev: Evaluation, format: Format, out: Path | None) -> None:  # noqa: A002
-    """Print the means, the cut-offs side by side, and leave everything in a folder."""
+def print_evaluation(
+    command: typer.Context,
+    ev: Evaluation,
+    format: Format,  # noqa: A002
+    out: Path | None,
+    **about: Any,
+) -> None:
+    """Print the means, the cut-offs side by side, and leave everything in a folder.
+
+    What is said `about` it is remembered there, with the command.
+    """
     if out is not None:
-        ev.to_csv(out / "per_user.csv")
-        ev.to_json(out / "summary.json")
+        ev.save(out, about={"command": command.obj, **about})
     if format is Format.json:
         typer.echo(ev.to_json(), nl=False)
     elif format is Format.csv:

@@ -40,6 +40,7 @@ __all__ = ["check_metrics", "evaluate", "score", "score_model"]
 
 
 def score(
+    command: typer.Context,
     checkpoint: Annotated[
         list[str],
         typer.Argument(help="Models that implicit saved (.npz); a folder stands for all in it."),
@@ -109,11 +110,12 @@ def score(
     if several:
         _sweep(paths, holdout, metric, convention, monitor, watch, progress, out, format)
     else:
-        ev = score_model(paths[0], holdout, metric, progress, convention)
-        print_evaluation(ev, format, out)
+        ev = score_model(paths[0], holdout, metric, progress, convention, lists=out is not None)
+        print_evaluation(command, ev, format, out, checkpoint=str(paths[0]))
 
 
 def evaluate(
+    command: typer.Context,
     lists: Annotated[
         Path,
         typer.Argument(
@@ -169,7 +171,7 @@ def evaluate(
             typer.echo()
         elif out is None:  # one thing to parse is enough
             return
-    print_evaluation(ev, format, out)
+    print_evaluation(command, ev, format, out)
 
 
 def check_metrics(metric: list[str], convention: str | None = None) -> list[str]:
@@ -199,15 +201,24 @@ def score_model(
     metric: list[str],
     progress: bool | None,
     convention: str | None = None,
+    lists: bool = False,
 ) -> Evaluation:
-    """Recommend and score, and say so."""
+    """Recommend and score, and say so; with the whole `lists`, where ranks would be enough."""
     from ..matrices import Relevance
     from ..models.implicit import evaluate_model
+    from ..models.recommend import as_model
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     with step("recommend and score") as note, warnings_in_a_line():
+        model = as_model(model)
         ev = evaluate_model(
-            model, holdout.train, relevance, metric, convention=convention, progress=progress
+            model,
+            holdout.train,
+            relevance,
+            metric,
+            convention=convention,
+            via="top_k" if lists and hasattr(model, "item_factors") else None,
+            progress=progress,
         )
         note(f"{ev.n_users:,} users")
     return ev

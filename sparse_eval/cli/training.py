@@ -42,6 +42,7 @@ __all__ = ["demo", "run", "split", "train"]
 
 
 def demo(
+    command: typer.Context,
     users: Annotated[int, typer.Option(help="Synthetic users.")] = 50_000,
     items: Annotated[int, typer.Option(help="Synthetic items.")] = 51_277,
     factors: FactorCount = 64,
@@ -68,12 +69,14 @@ def demo(
         note(describe(holdout))
     checkpoint = out / "model.npz"
     model = _train(holdout.train, factors, 0.1, 40.0, iterations, seed, progress, checkpoint)
-    ev = score_model(model, holdout, metric, progress)
-    print_evaluation(ev, format, out)
+    ev = score_model(model, holdout, metric, progress, lists=True)
+    about = _about("synthetic", factors, 0.1, 40.0, iterations, seed)
+    print_evaluation(command, ev, format, out, **about)
     typer.echo(f"left in {out}: split/, model.npz, per_user.csv, summary.json", err=True)
 
 
 def run(
+    command: typer.Context,
     input: Annotated[Path, typer.Argument(help="Interactions; or the train part of a split.")],  # noqa: A002
     validation: Annotated[
         Path | None, typer.Argument(help="The other part of a ready-made split.")
@@ -119,7 +122,9 @@ def run(
     model = _train(
         holdout.train, factors, regularization, alpha, iterations, seed, progress, checkpoint
     )
-    print_evaluation(score_model(model, holdout, metric, progress, convention), format, out)
+    ev = score_model(model, holdout, metric, progress, convention, lists=out is not None)
+    about = _about(str(input), factors, regularization, alpha, iterations, seed)
+    print_evaluation(command, ev, format, out, **about)
 
 
 def split(
@@ -194,3 +199,16 @@ def _train(
         with replacing(out) as temporary:
             model.save(str(temporary))
     return model
+
+
+def _about(
+    data: str, factors: int, regularization: float, alpha: float, iterations: int, seed: int
+) -> dict[str, Any]:
+    """Return what the result comes from."""
+    model = {
+        "factors": factors,
+        "regularization": regularization,
+        "alpha": alpha,
+        "iterations": iterations,
+    }
+    return {"data": data, "model": {"class": "ALS", **model}, "seed": seed}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
+from ..fingerprints import digest
 from ..matrices import Relevance, train_csr
 
 __all__ = ["digest_of", "held_out_part", "train_part"]
@@ -47,8 +46,4 @@ def digest_of(part: Any) -> str:
     columns, values = (
         (part.items, part.gains) if isinstance(part, Relevance) else (part.indices, part.data)
     )
-    digest = hashlib.sha256()
-    arrays = ((part.shape, "<i8"), (part.indptr, "<i8"), (columns, "<i4"), (values, "<f8"))
-    for array, dtype in arrays:
-        digest.update(np.ascontiguousarray(array, dtype).data)
-    return digest.hexdigest()[:16]
+    return digest(part.shape, part.indptr, columns, values)[:16]

@@ -1,0 +1,38 @@
+"""ranx's p-values of pairs of models, in ranx's environment.
+
+    python -P inference_ranx.py FILE PERMUTATIONS
+
+FILE is an .npz with an array for each pair, of two rows: a model's values for each user. What is
+printed is {test: {pair: p}}, as JSON. `student` and `fisher` are what ranx has for a pair.
+
+ranx draws the signs of `fisher` from a generator that each of its threads has for itself, and
+only one of them is seeded: with a single thread, the same seed gives the same p.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+os.environ["NUMBA_NUM_THREADS"] = "1"  # read when numba is imported
+
+import numpy as np
+from ranx.statistical_tests import compute_statistical_significance
+
+
+def main(file: Path, permutations: int) -> dict[str, dict[str, float]]:
+    with np.load(file, allow_pickle=False) as pairs:
+        models = {name: {pair: pairs[pair][row] for pair in pairs} for row, name in enumerate("ab")}
+    p_values = {}
+    for test in ("student", "fisher"):
+        # As `ranx.compare` calls it, once it has each user's values.
+        found = compute_statistical_significance(
+            ["a", "b"], models, test, n_permutations=permutations
+        )
+        of_pairs = found[frozenset("ab")]
+        p_values[test] = {pair: float(entry["p_value"]) for pair, entry in of_pairs.items()}
+    return p_values
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]))))
