@@ -24,13 +24,18 @@ SHOWN = (0.04, 0.06)
 MOST_WRONG = 0.05
 NOISE = 2
 
-TOLERANCE = 1e-12
-# In standard errors: there are some twenty pairs, and none may fail by chance.
+# How far p-values may be from ours; and where random signs are drawn, in standard errors, so many
+# that none of some twenty pairs fails by chance.
+TOLERANCES = {"scipy": 0.0, "ranx": 1e-12}
 MONTE_CARLO = 5
-RANX_TESTS = {
-    "student": f"equal to {TOLERANCE:g}",
-    "fisher": "draws signs of its own: within Monte-Carlo error of our permutation test",
-    "tukey": "not compared: we have none",
+NOTES = {
+    "scipy": "called directly: equal to the last bit; a permutation test of many users, which draws "
+    "signs of its own, within Monte-Carlo error",
+    "ranx": {
+        "student": f"equal to {TOLERANCES['ranx']:g}",
+        "fisher": "draws signs of its own: within Monte-Carlo error of our permutation test",
+        "tukey": "not compared: we have none",
+    },
 }
 
 
@@ -61,46 +66,39 @@ def p_values(rivals: dict[str, Any]) -> dict[str, Any]:
         file = Path(folder, "pairs.npz")
         found = environment.run(environment.REFERENCE, PROBE, "p_values", file)
         permutations, cases = found["permutations"], found["cases"]
-        for case, tests in cases.items():
-            for test, p in tests.items():
-                check(f"{test}, {case}", p["sparse_eval"], p["scipy"], allowed=0.0)
         if takes_part:
             theirs = environment.run("ranx", RANX, file, str(permutations))
-            compare_with_ranx(cases, theirs, permutations)
+            for case, tests in cases.items():
+                tests["t"]["ranx"] = theirs["student"][case]
+                tests["permutation"]["ranx"] = theirs["fisher"][case]
+    for case, tests in cases.items():
+        for test, p in tests.items():
+            check(f"{test}, {case}", p, permutations)
     return {
-        "scipy": "called directly: equal to the last bit",
-        "ranx": RANX_TESTS if takes_part else "not compared: took no part",
+        "notes": NOTES if takes_part else NOTES | {"ranx": "not compared: took no part"},
         "permutations": permutations,
         "cases": cases,
     }
 
 
-def compare_with_ranx(cases: dict[str, Any], ranx: dict[str, Any], permutations: int) -> None:
-    """Put ranx's p-values beside ours, and how far apart they may be."""
-    for case, tests in cases.items():
-        for ours, theirs in {"t": "student", "permutation": "fisher"}.items():
-            p = tests[ours]
-            p["ranx"] = ranx[theirs][case]
-            p["allowed"] = TOLERANCE
-            if theirs == "fisher":
-                p["allowed"] = monte_carlo(max(p["sparse_eval"], p["ranx"]), permutations)
-            check(f"{ours}, {case}", p["sparse_eval"], p["ranx"], p["allowed"])
+def check(what: str, p: dict[str, Any], permutations: int) -> None:
+    """Say in `p` how far theirs may be from ours; raise `RuntimeError` if they are further."""
+    ours, p["allowed"] = p["sparse_eval"], {}
+    for name in p.keys() & TOLERANCES.keys():
+        drawn = name in p["drawn_by"]
+        allowed = monte_carlo(max(ours, p[name]), permutations) if drawn else TOLERANCES[name]
+        p["allowed"][name] = allowed
+        if not abs(p[name] - ours) <= allowed:
+            raise RuntimeError(f"p-values differ: {what}: {ours!r}, that of {name} is {p[name]!r}")
 
 
 def monte_carlo(p: float, permutations: int) -> float:
     """Return how far apart two estimates of p may be, each from random signs of its own.
 
-    ranx counts how often a difference is as large on either side, of which the variance is
-    p (1 − p) / n. Ours is twice the share on one side, of which it is p (2 − p) / n, and counts
-    the observed difference among the draws, on that side.
+    The variance of one is at most p (2 − p) / n, which is that of twice the share on one side. The
+    observed difference counts among the draws on that side, or does not.
     """
-    error = math.sqrt((p * (1 - p) + p * (2 - p)) / permutations)
-    return MONTE_CARLO * error + 2 / permutations
-
-
-def check(what: str, ours: float, theirs: float, allowed: float) -> None:
-    if not abs(ours - theirs) <= allowed:
-        raise RuntimeError(f"p-values differ: {what}: {ours!r} is ours, {theirs!r} theirs")
+    return MONTE_CARLO * math.sqrt(2 * p * (2 - p) / permutations) + 2 / permutations
 
 
 def out_of_bounds(report: dict[str, Any]) -> list[str]:

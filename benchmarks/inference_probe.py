@@ -47,20 +47,20 @@ POPULATION, SAMPLES, PAIRS, FAMILIES, VALUES = range(1, 6)
 
 #: Users: repetitions. Below 200 users the interval is another one.
 COVERAGE = {50: 1000, 200: 4000, 2000: 4000, 50_000: 1000}
-#: Test, users: metrics, repetitions. A permutation test of 2,000 users takes most of a second.
+#: Test, users: metrics, repetitions. A permutation test of 2,000 users takes a tenth of a second.
 FALSE_POSITIVES = {
     ("t", 200): (METRICS, 5000),
     ("t", 2000): (METRICS, 5000),
     ("wilcoxon", 200): (METRICS, 5000),
     ("wilcoxon", 2000): (METRICS, 5000),
-    ("permutation", 200): (METRICS[:1], 3000),
-    ("permutation", 2000): (METRICS[:1], 200),
+    ("permutation", 200): (METRICS[:1], 5000),
+    ("permutation", 2000): (METRICS[:1], 2000),
 }
 #: How many times as often as the others each of five models finds something.
 FIVE = {"all equal": (1, 1, 1, 1, 1), "one better": (2, 1, 1, 1, 1)}
 FAMILY_USERS, FAMILY_REPETITIONS = 200, 1000
-#: Users of the values whose p-values are compared; so few that Wilcoxon's test is exact, too.
-P_VALUES = (12, 50, 200, 2000)
+#: Users of the values whose p-values are compared: few enough for all permutations, and more.
+P_VALUES = (12, 50, 200, 1000)
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -150,24 +150,17 @@ def describe(everybody: se.Evaluation, n_relevant: Integers) -> dict[str, Any]:
 def false_positives() -> dict[str, Any]:
     """Count how often a test shows a difference between two models that are equally good."""
     entries = []
-    by_t: dict[int, npt.NDArray[np.bool_]] = {}
     for (test, n_users), (metrics, repetitions) in FALSE_POSITIVES.items():
         p = np.array(repeat(partial(p_of_equals, test, n_users, metrics), repetitions))
-        shown = p < SIGNIFICANCE
-        entry = {
-            "test": test,
-            "n_users": n_users,
-            "repetitions": repetitions,
-            "standard_error": standard_error(SIGNIFICANCE, repetitions),
-            "shown": by_metric(shown.T),
-        }
-        if test == "t":
-            by_t[n_users] = shown
-        elif test == "permutation":
-            # Of the same repetitions: tells more about a few than their share of false positives.
-            alike = shown[:, 0] == by_t[n_users][:repetitions, 0]
-            entry["decided_as_t"] = float(alike.mean())
-        entries.append(entry)
+        entries.append(
+            {
+                "test": test,
+                "n_users": n_users,
+                "repetitions": repetitions,
+                "standard_error": standard_error(SIGNIFICANCE, repetitions),
+                "shown": by_metric(p.T < SIGNIFICANCE),
+            }
+        )
     return {"significance": SIGNIFICANCE, "tests": entries}
 
 
@@ -236,11 +229,22 @@ def p_values(file: Path) -> dict[str, Any]:
             case = f"{metric}, {n_users} users, {'equal' if times == 1 else 'one better'}"
             pairs[case] = np.stack((a, b))
             found[case] = {
-                test: {"sparse_eval": float(ours[test][metric]), "scipy": float(call(a, b))}
+                test: {
+                    "sparse_eval": float(ours[test][metric]),
+                    "scipy": float(call(a, b)),
+                    "drawn_by": drawn_by(test, n_users),
+                }
                 for test, call in SCIPY.items()
             }
     np.savez(file, **pairs)
     return {"permutations": PERMUTATIONS, "cases": found}
+
+
+def drawn_by(test: str, n_users: int) -> list[str]:
+    """Return who draws random signs; with few users scipy goes through all, and ranx never does."""
+    if test != "permutation":
+        return []
+    return ["ranx"] if 2**n_users <= PERMUTATIONS else ["scipy", "ranx"]
 
 
 def permutation_test(a: Floats, b: Floats) -> float:
@@ -249,7 +253,7 @@ def permutation_test(a: Floats, b: Floats) -> float:
         np.mean,
         permutation_type="samples",
         n_resamples=PERMUTATIONS,
-        rng=np.random.default_rng(0),  # the seed that we promise
+        rng=np.random.default_rng(1),
     ).pvalue
 
 

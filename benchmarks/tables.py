@@ -247,6 +247,69 @@ def marks(notes: Iterable[str], footnotes: dict[str, int]) -> str:
     return f"<sup>{', '.join(map(str, numbers))}</sup>" if numbers else ""
 
 
+def inference(report: dict[str, Any]) -> str:
+    """Return a table of the intervals and one of the tests, and say what else was found."""
+    coverage, positives = report["coverage"], report["false_positives"]
+    metrics = tuple(coverage["population"]["mean"])
+    level, significance = percent(coverage["level"], 0), percent(positives["significance"], 0)
+    intervals = markdown(
+        (f"{level} intervals that hold the truth", *metrics, "samples"),
+        [
+            (f"{int(n_users):,} users, {found['interval']}", *shares(found, "held", metrics))
+            for n_users, found in coverage["sizes"].items()
+        ],
+    )
+    tests = markdown(
+        (f"differences shown at {significance} where there are none", *metrics, "pairs"),
+        [
+            (f"{found['n_users']:,} users, {found['test']}", *shares(found, "shown", metrics))
+            for found in positives["tests"]
+        ],
+    )
+    notes = (
+        f"Samples are of {coverage['population']['n_users']:,} users.",
+        of_families(report["families"]),
+        of_p_values(report["p_values"]),
+    )
+    return "\n\n".join([intervals, tests, " ".join(notes)])
+
+
+def shares(found: dict[str, Any], what: str, metrics: Row) -> Row:
+    cells = (percent(found[what][name]) if name in found[what] else "" for name in metrics)
+    return (*cells, f"{found['repetitions']:,} (± {percent(found['standard_error'])})")
+
+
+def of_families(found: dict[str, Any]) -> str:
+    holm, bh = (
+        " and ".join(
+            f"{percent(wrong[name]['share'])} ({title})"
+            for title, wrong in found["families"].items()
+        )
+        for name in ("holm, any error", "bh, share of errors")
+    )
+    return (
+        f"When five models are compared by all of these metrics, {found['n_users']:,} users, "
+        f"{found['repetitions']:,} times, Holm's correction lets anything wrong be shown in {holm} "
+        f"of the comparisons; with Benjamini and Hochberg's, {bh} of what is shown is wrong."
+    )
+
+
+def of_p_values(found: dict[str, Any]) -> str:
+    said = (
+        f"The p-values of {len(found['cases'])} pairs are those of `scipy.stats`, called directly, "
+        "to the last bit"
+    )
+    drawn = ["`permutation_test`"]
+    ranx = found["notes"]["ranx"]
+    if not isinstance(ranx, str):
+        said += f"; ranx's `student` is {ranx['student']}"
+        drawn.append("ranx's `fisher`")
+    return (
+        f"{said}. Where signs are drawn at random, by each side its own, they are within "
+        f"Monte-Carlo error: {' and '.join(drawn)}."
+    )
+
+
 def demo(report: dict[str, Any]) -> str:
     return f"```text\n{report['demo']}\n```"
 
@@ -263,6 +326,7 @@ RENDERERS = {
     "memory": ("memory", memory),
     "checkpoint": ("checkpoint", checkpoint),
     "agreement": ("agreement", agreement),
+    "inference": ("inference", inference),
     "demo": ("demo", demo),
     "metrics": ("demo", metrics),
 }
@@ -311,6 +375,10 @@ def times(ratio: float | None) -> str:
 
 def size(amount: float) -> str:
     return f"{amount / 1e9:.1f} GB" if amount >= 1e9 else f"{amount / 1e6:.0f} MB"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f} %"
 
 
 def exponent(difference: float | None) -> str:

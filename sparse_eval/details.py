@@ -99,7 +99,7 @@ def describe_concentration(
         that are recommended most. None where lists have gaps, or are empty: it is not known what
         was recommended.
     """
-    if rankings.gapped_positions is not None:
+    if (np.diff(rankings.indptr)[users] != rankings.lengths[users]).any():
         return None
     owners = np.repeat(np.arange(len(rankings.lengths)), np.diff(rankings.indptr))
     counted = np.zeros(len(rankings.lengths), bool)

@@ -23,6 +23,7 @@ from .details import (
     records,
     versions,
 )
+from .display import as_html, number
 from .errors import InvalidDataError, InvalidMetricError, MissingExtraError
 from .explain import explain
 from .files import replacing
@@ -34,7 +35,7 @@ from .saved import SCHEMA, SavedEvaluation, check_about
 from .segments import by_activity, by_label, by_popularity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -363,6 +364,7 @@ class Evaluation:
     def compare(
         self,
         other: Scored,
+        metrics: str | Iterable[str] | None = None,
         *,
         names: tuple[str, str] = ("this", "other"),
         test: Literal["t", "wilcoxon", "permutation"] = "t",
@@ -377,7 +379,7 @@ class Evaluation:
         other : Evaluation
         names : pair of str
             What to call them.
-        test, correction, how, level
+        metrics, test, correction, how, level
             As of `sparse_eval.compare`, which compares more than two.
 
         Returns
@@ -403,6 +405,7 @@ class Evaluation:
         """
         return compare(
             dict(zip(names, (self, other), strict=True)),
+            metrics,
             test=test,
             correction=correction,
             how=how,
@@ -806,6 +809,20 @@ class Evaluation:
         shown = ", ".join(f"{name} {self[name]:.4f}" for name in self.names[:4])
         more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
         return f"<Evaluation: {self.n_users} users, {self.n_skipped} left out; {shown}{more}>"
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        # Without what `summary` has of random lists, which may take longer than the evaluation.
+        rows = []
+        for row in range(len(self.plans)):
+            users, mean = self._users(row), self._value(row)
+            interval = self._interval(row, users, mean, 0.95)
+            rows.append((*map(number, (mean, interval.low, interval.high)), f"{len(users):,}"))
+        columns = ["mean", "ci_low", "ci_high", "n_users"]
+        table = pd.DataFrame(rows, index=pd.Index(self.names, name="metric"), columns=columns)
+        heading = f"Evaluation: {self.n_users:,} users, {self.n_skipped:,} left out"
+        return as_html(heading, table, index=True, where=".summary()")
 
     @cached_property
     def _at_random(self) -> list[Expectation]:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .comparison import Comparison, Scored, compare
+from .display import as_html, number
 from .errors import InvalidDataError, InvalidFileError, InvalidMetricError, MissingExtraError
 from .files import make_folder, replacing
 
@@ -211,6 +212,15 @@ class SavedEvaluation:
         more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
         return f"<SavedEvaluation: {self.content['n_users']} users; {shown}{more}>"
 
+    def _repr_html_(self) -> str:
+        heading = f"Saved evaluation: {self.content['n_users']:,} users"
+        table = self.summary()[["mean", "ci_low", "ci_high", "n_users"]]
+        return as_html(heading, table.map(_cell), index=True, where=".summary()")
+
+
+def _cell(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else number(value)
+
 
 def check_about(about: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what is to be remembered as JSON gives it back, or raise `InvalidDataError`."""
@@ -287,7 +297,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"is no JSON ({error})", path) from None
     needed = {
         "schema": int,

@@ -15,7 +15,7 @@ from scipy import stats
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.comparison import PERMUTATIONS, _corrected
+from sparse_eval.comparison import PERMUTATIONS, _corrected, _p_value
 from sparse_eval.errors import InvalidDataError
 
 Array = NDArray[Any]
@@ -66,23 +66,38 @@ def test_every_pair_of_every_metric(three: dict[str, se.Evaluation]) -> None:
     assert row(found, "mean_rank", "poor", "good")["better"] == "good"  # the lower one
 
 
-@pytest.mark.parametrize("test", ["t", "wilcoxon", "permutation"])
+@pytest.mark.parametrize("test", ["t", "wilcoxon"])
 def test_p_values_are_scipy_s(three: dict[str, se.Evaluation], test: Any) -> None:
     found = se.compare(three, test=test, correction="none")
     for name in ("ndcg@10", "recall@5"):
         a, b = (three[model].values(name) for model in ("poor", "fair"))
         a, b = a[~np.isnan(a)], b[~np.isnan(b)]
-        if test == "t":
-            expected = stats.ttest_rel(a, b).pvalue
-        elif test == "wilcoxon":
-            expected = stats.wilcoxon(a, b).pvalue
-        else:
-            expected = stats.permutation_test(
-                (a - b,), np.mean, permutation_type="samples", n_resamples=PERMUTATIONS,
-                vectorized=True, batch=(1 << 22) // len(a), rng=np.random.default_rng(0),
-            ).pvalue  # fmt: skip
+        ask = stats.ttest_rel if test == "t" else stats.wilcoxon
         one = row(found, name, "poor", "fair")
-        assert one["p"] == expected == one["p_corrected"]
+        assert one["p"] == ask(a, b).pvalue == one["p_corrected"]
+
+
+@pytest.mark.parametrize("n", [2, 5, 13])
+def test_few_users_have_every_permutation(n: int) -> None:
+    rng = np.random.default_rng(n)
+    a, b = rng.random(n), rng.random(n)
+    expected = stats.permutation_test((a - b,), np.mean, permutation_type="samples").pvalue
+    assert _p_value(a, b, "permutation") == expected
+
+
+@pytest.mark.parametrize(("n", "shift"), [(14, 0.1), (100, 0.05), (101, 0.0), (3000, 0.01)])
+def test_many_users_have_random_ones(n: int, shift: float) -> None:
+    rng = np.random.default_rng(n)
+    a = rng.random(n) + shift
+    b = np.where(rng.random(n) < 0.3, a, rng.random(n))  # with ties
+    expected = stats.permutation_test(
+        (a - b,), np.mean, permutation_type="samples", n_resamples=PERMUTATIONS,
+        vectorized=True, batch=100, rng=np.random.default_rng(1),
+    ).pvalue  # fmt: skip
+    found = _p_value(a, b, "permutation")
+    assert found == _p_value(a, b, "permutation")
+    error = math.sqrt(max(expected * (1 - expected), 1e-4) / PERMUTATIONS)
+    assert found == pytest.approx(expected, abs=8 * error)  # both are drawn, and two-sided
 
 
 def test_the_facts_about_a_difference(three: dict[str, se.Evaluation]) -> None:

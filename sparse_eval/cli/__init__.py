@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import SparseEvalError
+from .comparing import compare, report
 from .listing import metrics
 from .scoring import evaluate, score
 from .training import demo, run, split, train
@@ -32,7 +33,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, run, split, train, tune, score, evaluate, metrics):
+for _command in (demo, run, split, train, tune, score, evaluate, compare, report, metrics):
     app.command()(_command)
 
 

@@ -27,6 +27,29 @@ class Method(StrEnum):
     temporal = "temporal"
 
 
+class Test(StrEnum):
+    """Paired tests."""
+
+    t = "t"
+    wilcoxon = "wilcoxon"
+    permutation = "permutation"
+
+
+class Correction(StrEnum):
+    """Corrections for many tests."""
+
+    holm = "holm"
+    bh = "bh"
+    none = "none"
+
+
+class Users(StrEnum):
+    """Whom evaluations are compared by."""
+
+    same = "same"
+    intersection = "intersection"
+
+
 METRICS = (
     "ndcg@{5,10,20},precision@{5,10,20},recall@{5,10,20},hit_rate@{5,10,20},map@{5,10,20},mrr@20"
 )

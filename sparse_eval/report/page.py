@@ -139,6 +139,7 @@ def write_report(
         main=chosen[0],
         rows=_rows(shown, chosen),
         ranked=_ranked(shown, chosen[0]),
+        higher=next(iter(shown.values())).higher_is_better(chosen[0]),
         comparison=comparison,
         pairs=[] if comparison is None else _pairs(comparison, _ranked(shown, chosen[0])),
         charts=_charts(shown, chosen, comparison, curves or {}),

@@ -1,0 +1,182 @@
+"""Charts: what is drawn is what was computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+import reporting
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy import stats
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval import plots
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, se.Evaluation]:
+    return reporting.three()
+
+
+@pytest.fixture
+def ax() -> Axes:
+    return Figure().subplots()
+
+
+def points(container: Any) -> np.ndarray:
+    """Where the markers of error bars are, and their ends."""
+    line, _, bars = container
+    ends = np.concatenate([segment for bar in bars for segment in bar.get_segments()])
+    return np.concatenate([np.column_stack(line.get_data()), ends])
+
+
+def test_means(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    assert plots.means(models, "ndcg@10", ax=ax) is ax
+    for place, (container, ev) in enumerate(zip(ax.containers, models.values(), strict=True)):
+        row = ev.summary().loc["ndcg@10"]
+        expected = [[row["mean"], place], [row["ci_low"], place], [row["ci_high"], place]]
+        assert points(container) == pytest.approx(np.array(expected))
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(models)
+    with pytest.raises(InvalidMetricError, match="was not evaluated"):
+        plots.means(models, "map@3")
+    for nothing in ({}, [models["good"]]):
+        with pytest.raises(InvalidDataError, match="by name"):
+            plots.means(nothing, "ndcg@10", ax=ax)  # type: ignore[arg-type]
+
+
+def test_differences(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    compared = se.compare(models, "ndcg@10")
+    plots.differences(compared, "ndcg@10", ax=ax)
+    for container, row in zip(ax.containers, compared.table.to_dict("records"), strict=True):
+        found = points(container)[:, 0]
+        assert found == pytest.approx([row["difference"], row["ci_low"], row["ci_high"]])
+        filled = container[0].get_markerfacecolor() != "none"
+        assert filled == (row["better"] != "")
+    with pytest.raises(InvalidDataError, match="was not compared"):
+        plots.differences(compared, "recall@5", ax=ax)
+
+
+def test_by_cutoff(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    plots.by_cutoff(models, "ndcg", ax=ax)
+    for line, band, ev in zip(ax.lines, ax.collections, models.values(), strict=True):
+        assert line.get_xdata() == pytest.approx([5, 10])
+        assert line.get_ydata() == pytest.approx([ev["ndcg@5"], ev["ndcg@10"]])
+        rows = ev.summary().loc[["ndcg@5", "ndcg@10"]]
+        reached = {tuple(corner) for corner in band.get_paths()[0].vertices.round(9)}
+        for k, low, high in zip((5, 10), rows["ci_low"], rows["ci_high"], strict=True):
+            assert {(k, round(low, 9)), (k, round(high, 9))} <= reached
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == list(models)
+    with pytest.raises(InvalidDataError, match="no 'map' with a cut-off"):
+        plots.by_cutoff(models, "map", ax=ax)
+
+
+def test_distribution(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    plots.distribution({"good": models["good"]}, "ndcg@10", ax=ax)
+    values = models["good"].values("ndcg@10")
+    values = values[~np.isnan(values)]
+    (line,) = ax.lines
+    for x, share in zip(*line.get_data(), strict=True):
+        assert share == pytest.approx((values >= x).mean())
+    assert ax.get_legend() is None
+    # However many users there are, a few hundred points.
+    many = se.evaluate(
+        se.Rankings.from_topk(np.tile([[0, 1]], (5000, 1))),
+        csr_matrix(np.random.default_rng(0).integers(0, 9, (5000, 2))),
+        "dcg@2",
+    )
+    plots.distribution({"many": many}, "dcg@2", ax=ax)
+    assert len(ax.lines[-1].get_xdata()) <= 300
+    with pytest.raises(InvalidMetricError, match="one number"):
+        plots.distribution(models, "coverage@10", ax=ax)
+
+
+def test_precision_recall(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    plots.precision_recall(models, ax=ax)
+    for line, ev in zip(ax.lines, models.values(), strict=True):
+        curve = ev.precision_recall()
+        assert line.get_xdata() == pytest.approx(curve.recall)
+        assert line.get_ydata() == pytest.approx(curve.precision)
+    tied = se.Rankings.from_scores([[0.5, 0.5]], ties="average")
+    uncertain = se.evaluate(tied, csr_matrix([[1, 0]]), "ndcg@1")
+    with pytest.raises(InvalidDataError, match="no certain positions"):
+        plots.precision_recall({"tied": uncertain}, ax=ax)
+
+
+@pytest.mark.parametrize(
+    ("groups", "metric"), [("activity", "ndcg@10"), ("popularity", "recall@5")]
+)
+def test_by_group(models: dict[str, se.Evaluation], ax: Axes, groups: Any, metric: str) -> None:
+    plots.by_group(models, groups, metric, ax=ax)
+    for container, ev in zip(ax.containers, models.values(), strict=True):
+        table = ev.by(groups).xs(metric, level="metric")
+        half = stats.t.ppf(0.975, table["n_users"] - 1) * table["std"] / np.sqrt(table["n_users"])
+        found = points(container)
+        n = len(table)
+        assert found[:n, 1] == pytest.approx(table["mean"])
+        assert sorted(found[n:, 1]) == pytest.approx(
+            sorted([*(table["mean"] - half), *(table["mean"] + half)])
+        )
+    with pytest.raises(InvalidDataError, match=r"good has no mrr@10 by popularity"):
+        plots.by_group(models, "popularity", "mrr@10", ax=ax)
+
+
+def test_concentration(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    plots.concentration({"good": models["good"]}, ax=ax)
+    lists = models["good"].rankings.to_positions()[models["good"].counted]
+    counts = np.sort((lists > 0).sum(axis=0).A1)[::-1]
+    items, places = ax.lines[0].get_data()
+    for x, y in zip(items, places, strict=True):
+        assert y == pytest.approx(counts[: round(x * 60)].sum() / counts.sum())
+    ranks = reporting.evaluate(1, 0.3, whole=False)
+    with pytest.raises(InvalidDataError, match='ranks only; evaluate it with via="top_k"'):
+        plots.concentration({"ranks": ranks}, ax=ax)
+
+
+def test_lift(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    plots.lift(models, ax=ax)
+    for line, ev in zip(ax.lines, models.values(), strict=False):
+        assert line.get_xdata() == pytest.approx(ev.summary()["lift"])
+    nothing = se.evaluate(se.Rankings.from_topk([[1]]), csr_matrix([[1, 0]]), "mrr@1")
+    with pytest.raises(InvalidDataError, match="no metric has a lift"):
+        plots.lift({"nothing": nothing}, ax=ax)
+
+
+def test_learning_curve(ax: Axes) -> None:
+    history = pd.DataFrame({"ndcg@5": [0.1, 0.2]}, index=pd.Index([1, 2], name="iteration"))
+    plots.learning_curve(history, "ndcg@5", ax=ax)
+    assert np.column_stack(ax.lines[0].get_data()).tolist() == [[1, 0.1], [2, 0.2]]
+    assert ax.get_xlabel() == "iteration"
+    sweep = pd.DataFrame({"file": ["a", "b"], "ndcg@5": [0.1, 0.3], "mrr@5": [0.2, 0.2]})
+    plots.learning_curve(sweep, ["ndcg@5", "mrr@5"], ax=ax)
+    assert ax.lines[-1].get_ydata().tolist() == [0.2, 0.2]
+    assert "checkpoint" in ax.get_xlabel()
+    with pytest.raises(InvalidDataError, match="no map@5, but"):
+        plots.learning_curve(sweep, "map@5", ax=ax)
+
+
+def test_saved_evaluations_are_drawn_alike(
+    models: dict[str, se.Evaluation], ax: Axes, tmp_path: Any
+) -> None:
+    saved = {name: se.load_evaluation(ev.save(tmp_path / name)) for name, ev in models.items()}
+    plots.by_cutoff(models, "recall", ax=ax)
+    plots.by_cutoff(saved, "recall", ax=ax)
+    for mine, theirs in zip(ax.lines[:3], ax.lines[3:], strict=True):
+        assert mine.get_ydata().tolist() == theirs.get_ydata().tolist()
+
+
+def test_a_figure_of_its_own(models: dict[str, se.Evaluation]) -> None:
+    import matplotlib.pyplot as plt
+
+    before = dict(mpl.rcParams)
+    drawn = plots.means(models, "ndcg@10")
+    assert drawn.figure in [plt.figure(n) for n in plt.get_fignums()]
+    assert dict(mpl.rcParams) == before
+    plt.close("all")

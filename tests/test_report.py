@@ -1,0 +1,293 @@
+"""The report: what the page says, of good and of odd input."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+import reporting
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError, OutputError
+from sparse_eval.report.contrasts import contrasts
+from sparse_eval.report.page import number, share
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+BLOCKS = {"td", "th", "tr", "li", "p", "div", "dt", "dd", "h2", "h3", "h4", "text", "figcaption"}
+
+
+class Reader(HTMLParser):
+    """Reads a page: its text, its elements, whether what is opened is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag in BLOCKS:
+            self.text += " "
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+
+def read(path: Path) -> Reader:
+    reader = Reader(path.read_text(encoding="utf-8"))
+    assert reader.open == []
+    reader.text = " ".join(reader.text.split())
+    return reader
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, se.Evaluation]:
+    return reporting.three()
+
+
+def test_the_question_is_answered_at_the_top(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    path = se.write_report(models, tmp_path / "r.html", ["ndcg@10", "recall@10"])
+    assert path == tmp_path / "r.html"
+    assert [file.name for file in tmp_path.iterdir()] == ["r.html"]
+    text = read(path).text
+    row = se.compare(models, ["ndcg@10", "recall@10"]).table.iloc[0]
+    assert "good has the best ndcg@10 of 3 models" in text
+    assert "is better than every other one." in text
+    assert (
+        f"good is better than fair: ndcg@10 {row['mean_a']:.4f} against {row['mean_b']:.4f}, a "
+        f"difference of {row['difference']:.4f} (95 % interval {row['ci_low']:.4f} to "
+        f"{row['ci_high']:.4f}, p < 0.001)."
+    ) in text
+    shares = [f"{100 * row[name] / row['n_users']:.0f} %" for name in ("wins", "ties", "losses")]
+    assert "better for {} of 231 users, equal for {}, worse for {}.".format(*shares) in text
+    assert "mrr@10" not in text  # was not asked for
+
+
+def test_no_difference_is_said_with_what_could_have_been_shown(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    two = {name: models[name] for name in ("poor", "fair")}
+    text = read(se.write_report(two, tmp_path / "r.html")).text
+    assert "No difference is shown between poor and fair" in text
+    detectable = se.compare(two).table["detectable"][0]
+    assert f"a difference of {detectable:.4f} would most likely have been shown" in text
+    same = {"a": models["good"], "b": models["good"]}
+    assert "No difference is shown" in read(se.write_report(same, tmp_path / "r.html")).text
+
+
+def test_one_model(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    reader = read(se.write_report({"good": models["good"]}, tmp_path / "r.html", title="<One>"))
+    row = models["good"].summary().loc["ndcg@5"]
+    assert f"good reaches a ndcg@5 of {row['mean']:.4f} (95 % interval" in reader.text
+    assert f"{row['lift']:,.3g} times what random lists reach" in reader.text
+    assert reader.text.startswith("<One>")
+    assert "Comparison" not in reader.text
+
+
+def test_every_part_is_there(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    history = pd.DataFrame({"ndcg@5": [0.1, 0.2]}, index=pd.Index([1, 2], name="iteration"))
+    reader = read(
+        se.write_report(
+            models, tmp_path / "r.html", curves={"run": history}, left_out={"x": "is <broken>"}
+        )
+    )
+    charts = [
+        "ndcg@5 of each model", "Differences of ndcg@5", "ndcg by cut-off", "recall by cut-off",
+        "ndcg@5 of single users", "Precision and recall", "ndcg@5 by user activity",
+        "recall@5 by item popularity", "Concentration of the recommendations",
+        "Lift over random lists", "Learning curve: run",
+    ]  # fmt: skip
+    headings = [
+        "All metrics", "Charts", "Comparison", "Who wins, who loses", "Single users",
+        "How it was counted", "How to get it again", "Left out",
+    ]  # fmt: skip
+    for expected in [*charts, *headings]:
+        assert expected in reader.text
+    assert "x: is <broken>" in reader.text
+    assert sum(tag == "svg" for tag, _ in reader.elements) == len(charts)
+    # Each number of the table, as it is.
+    for name in models["good"].names:
+        for ev in models.values():
+            assert f"{ev[name]:.4f}" in reader.text
+    # A user in depth.
+    example = models["good"].snapshot().content["examples"][0]
+    for row in example["listed"]:
+        if row["gain"]:
+            assert f"{row['item']} relevant {row['contribution']:.4f}" in reader.text
+    # How to get it again.
+    content = models["good"].snapshot().content
+    for expected in (content["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}"):
+        assert expected in reader.text
+
+
+@pytest.mark.parametrize("by", ["seen", "relevant"])
+def test_who_wins_and_who_loses(models: dict[str, se.Evaluation], tmp_path: Path, by: Any) -> None:
+    good, fair = (models[name].snapshot() for name in ("good", "fair"))
+    text = read(se.write_report({"good": good, "fair": fair}, tmp_path / "r.html")).text
+    both = good.table.assign(difference=good.table["ndcg@5"] - fair.table["ndcg@5"]).dropna()
+    found = contrasts(good, fair, "ndcg@5", by)
+    assert sum(row.n_users for row in found) == len(both)
+    for row in found:
+        low, _, high = row.group.removesuffix(" items").partition("–")
+        mine = both[both[by].between(int(low), int(high or low))]["difference"]
+        assert row.difference == pytest.approx(mine.mean())
+        assert row.n_users == len(mine)
+        assert (row.wins, row.losses) == ((mine > 0).sum(), (mine < 0).sum())
+        told = (
+            f"{row.group} {row.n_users} {number(row.difference)}"
+            f"{number(row.interval.low)} to {number(row.interval.high)} "
+            f"{share(row.wins, row.n_users)} {share(row.ties, row.n_users)}"
+        )
+        assert told in text
+
+
+def test_for_whom_the_best_is_worse(tmp_path: Path) -> None:
+    # Lists that are better for all but the users with most training items.
+    seen = np.arange(400) // 100 + 1
+    train = csr_matrix(np.arange(100) < seen[:, None], dtype=float)
+    held_out = csr_matrix(np.tile(np.arange(101) == 100, (400, 1)), dtype=float)
+    many = seen == 4
+    first, third = np.array([100, 98, 99]), np.array([98, 99, 100])
+    noise = np.random.default_rng(0).random(400) < 0.1
+    lists = [np.where((one != noise)[:, None], first, third) for one in (~many, many)]
+    a, b = (
+        se.evaluate(se.Rankings.from_topk(ids), held_out, "mrr@3", train=train) for ids in lists
+    )
+    text = read(se.write_report({"a": a, "b": b}, tmp_path / "r.html")).text
+    assert "a is better than b" in text
+    assert "But a is worse than b for users with 4 training items." in text
+
+
+def test_the_page_stands_by_itself(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    path = se.write_report(reporting.three(odd=True), tmp_path / "r.html")
+    page, reader = path.read_text(encoding="utf-8"), read(path)
+    tags = {tag for tag, _ in reader.elements}
+    assert not tags & {"script", "img", "iframe", "object", "embed", "link", "base", "form"}
+    ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for _, attributes in reader.elements:
+        assert not any(name.startswith("on") for name in attributes)
+        for name in ("href", "xlink:href", "src"):
+            target = attributes.get(name) or "#main"
+            assert target[0] == "#"
+            assert target[1:] in ids
+        for name in ("aria-labelledby", "aria-describedby"):
+            assert (attributes.get(name) or ids[0]) in ids
+    assert not re.findall(r"url\((?!#)", page)
+    assert "@import" not in page
+    assert path.stat().st_size < 2_000_000
+    # Again, whatever the process has set for its charts.
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "red"}):
+        again = se.write_report(reporting.three(odd=True), tmp_path / "again.html")
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_odd_labels_are_text(tmp_path: Path) -> None:
+    path = se.write_report(reporting.three(odd=True), tmp_path / "r.html")
+    text = read(path).text
+    assert "<script>alert(1)</script> is better than" in text
+    assert "\"quoted\" & 'single'" in text
+    assert "two lines" in text
+    assert "49" not in re.findall(r"User (\S+)", text)  # no template was run
+    assert "\N{REPLACEMENT CHARACTER}" not in text
+
+
+def test_ranks_alone_have_fewer_charts(tmp_path: Path) -> None:
+    ranks = reporting.evaluate(1, 0.5, whole=False)
+    text = read(se.write_report({"ranks": ranks}, tmp_path / "r.html")).text
+    assert "Concentration" not in text
+    assert "Only the ranks of relevant items were computed" in text
+
+
+def test_without_training_data_there_are_no_bands(tmp_path: Path) -> None:
+    def evaluate(seed: int) -> se.Evaluation:
+        ids = np.random.default_rng(seed).permuted(np.tile(np.arange(30), (40, 1)), axis=1)
+        held_out = csr_matrix(np.random.default_rng(0).random((40, 30)) < 0.1, dtype=float)
+        return se.evaluate(se.Rankings.from_topk(ids), held_out, "mrr")
+
+    text = read(se.write_report({"a": evaluate(1), "b": evaluate(2)}, tmp_path / "r.html")).text
+    assert "by relevant items of the user" in text
+    assert "training items of the user" not in text
+    assert "user activity" not in text
+
+
+def test_saved_evaluations_make_the_same_page(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    saved = {name: se.load_evaluation(ev.save(tmp_path / name)) for name, ev in models.items()}
+    pages = [
+        se.write_report(evaluations, tmp_path / "r.html").read_text(encoding="utf-8")
+        for evaluations in (models, saved)
+    ]
+    assert pages[0] == pages[1]
+
+
+def test_what_cannot_be_reported(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    out = tmp_path / "r.html"
+    one = se.evaluate(se.Rankings.from_topk([[1]]), csr_matrix([[0, 1]]), "ndcg@5")
+    refused: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+        ({}, {}, InvalidDataError, "by name"),
+        (models, {"metrics": []}, InvalidDataError, "no metrics"),
+        (models, {"metrics": "map@3"}, InvalidMetricError, "'map@3' was not evaluated"),
+        (models | {"other": one}, {"metrics": "ndcg@5"}, InvalidDataError, "different users"),
+        ({"a": one, "b": one}, {}, InvalidDataError, "1 users to compare"),
+    ]
+    for evaluations, options, error, message in refused:
+        with pytest.raises(error, match=message):
+            se.write_report(evaluations, out, **options)
+    with pytest.raises(OutputError, match="cannot be written"):
+        se.write_report({"one": one}, tmp_path / "none" / "r.html")
+    assert not list(tmp_path.iterdir())
+    assert "defined for" not in read(se.write_report({"one": one}, out)).text
+
+
+def test_a_metric_that_is_defined_for_nobody(tmp_path: Path) -> None:
+    lists = se.Rankings.from_topk([[0], [1]])
+    ev = se.evaluate(lists, csr_matrix([[1, 0], [0, 1]]), "auc", train=csr_matrix([[0, 1], [1, 0]]))
+    assert np.isnan(ev["auc"])
+    for evaluations in ({"a": ev}, {"a": ev, "b": ev}):
+        text = read(se.write_report(evaluations, tmp_path / "r.html")).text
+        assert "auc is defined for no user." in text
+
+
+def test_notebooks(models: dict[str, se.Evaluation]) -> None:
+    ev = models["good"]
+    row = ev.summary().loc["ndcg@5"]
+    for shown in (ev, ev.snapshot()):
+        found = Reader(shown._repr_html_())
+        assert found.open == []
+        for expected in (f"{row['mean']:.4f}", f"{row['ci_low']:.4f}", "231 users", "coverage@10"):
+            assert expected in found.text
+    compared = se.compare(reporting.three(odd=True))
+    found = Reader(compared._repr_html_())
+    assert "<script>alert(1)</script>" in found.text
+    assert "script" not in {tag for tag, _ in found.elements}
+    assert "Holm's correction over 21 differences" in found.text
+    short = se.compare(models, "ndcg@5")
+    assert repr(short).splitlines()[0].startswith("<Comparison of good, fair, poor: 231 users")
+    assert "not shown" in repr(short)
+    assert len(repr(short).splitlines()) == 5
+    many = {f"model {number}": ev for number in range(5)}
+    assert "… and 40 more rows" in repr(se.compare(many))
+    assert "… and 40 more rows" in se.compare(many)._repr_html_()
