@@ -10,11 +10,16 @@ from ..intervals import Interval, interval_of_mean
 from ..segments import by_activity
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..saved import SavedEvaluation
 
-__all__ = ["Contrast", "contrasts"]
+__all__ = ["FEWEST", "Contrast", "contrasts"]
 
 _BANDS = 4
+
+#: Of fewer users than this there is no interval: whatever it is, it would tell nothing.
+FEWEST = 10
 
 
 class Contrast(NamedTuple):
@@ -46,8 +51,8 @@ def contrasts(
     Returns
     -------
     list of Contrast
-        The difference is a less b, with its 95 % interval; a wins where it is better. Empty if it
-        is not known what users had seen.
+        The difference is a less b, with its 95 % interval, none for fewer than 10 users; a wins
+        where it is better. Empty if it is not known what users had seen.
     """
     if by not in a.table:
         return []
@@ -67,10 +72,14 @@ def contrasts(
                     name,
                     int(rows.sum()),
                     float(difference[rows].mean()),
-                    interval_of_mean(difference[rows], 0.95),
+                    _interval(difference[rows]),
                     int((better[rows] > 0).sum()),
                     int((better[rows] == 0).sum()),
                     int((better[rows] < 0).sum()),
                 )
             )
     return found
+
+
+def _interval(differences: NDArray[np.float64]) -> Interval:
+    return interval_of_mean(differences if len(differences) >= FEWEST else differences[:0], 0.95)

@@ -201,10 +201,16 @@ def _rows(shown: Mapping[str, SavedEvaluation], chosen: list[str]) -> list[dict[
                 "metric": metric,
                 "meaning": "" if entry is None else f"{entry.text}: {entry.description}",
                 "cells": cells,
-                "best": next(iter(_ranked(shown, metric)), None) if len(shown) > 1 else None,
+                "best": _best(shown, metric) if len(shown) > 1 else set(),
             }
         )
     return rows
+
+
+def _best(shown: Mapping[str, SavedEvaluation], metric: str) -> set[str]:
+    """Return the evaluations whose value of a metric is the best."""
+    order = _ranked(shown, metric)
+    return {name for name in order if shown[name][metric] == shown[order[0]][metric]}
 
 
 def _ranked(shown: Mapping[str, SavedEvaluation], metric: str) -> list[str]:
@@ -340,9 +346,9 @@ def _charts(
 
 _GROUP_CAPTIONS = {
     "activity": "Bands of about as many users each, by their number of training items. Lines are "
-    "95 % intervals.",
+    "95 % intervals, of 10 users or more.",
     "popularity": "Bands of items with about as many training interactions each, by the number of "
-    "their training users. Lines are 95 % intervals.",
+    "their training users. Lines are 95 % intervals, of 10 users or more.",
 }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import InvalidDataError, MissingExtraError
 from ..results import Evaluation
+from .contrasts import FEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +87,7 @@ def means(evaluations: Evaluations, metric: str, ax: Axes | None = None) -> Axes
         ends = [[row["mean"] - low], [high - row["mean"]]]
         ax.errorbar([row["mean"]], [place], xerr=ends, capsize=3, **style | {"label": None})
     _name_rows(ax, list(evaluations))
-    ax.set_xlabel(f"{metric}, mean and 95 % interval")
+    ax.set_xlabel(metric)
     return ax
 
 
@@ -133,7 +134,7 @@ def differences(comparison: Comparison, metric: str, ax: Axes | None = None) -> 
     pairs = zip(rows["a"], rows["b"], strict=True)
     _name_rows(ax, [f"{shorten(a, 14)} − {shorten(b, 14)}" for a, b in pairs])
     ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.set_xlabel(f"difference of {metric}, {comparison.level * 100:g} % interval")
+    ax.set_xlabel(f"difference of {metric}")
     return ax
 
 
@@ -260,6 +261,8 @@ def by_group(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a metric by user activity or by item popularity, with 95 % intervals.
+
+    Groups of fewer than 10 users have none.
 
     Parameters
     ----------
@@ -448,7 +451,7 @@ def groups_of(ev: SavedEvaluation, groups: str, metric: str) -> list[dict[str, A
         if row["metric"] != metric:
             continue
         half = math.nan
-        if row["std"] is not None and row["n_users"] > 1:
+        if row["std"] is not None and row["n_users"] >= FEWEST:
             error = row["std"] / math.sqrt(row["n_users"])
             half = float(stats.t.ppf(0.975, row["n_users"] - 1)) * error
         rows.append(row | {"ci_low": row["mean"] - half, "ci_high": row["mean"] + half})

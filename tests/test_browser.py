@@ -1,0 +1,164 @@
+"""The report in a real browser: opened, read, driven by keyboard, photographed and printed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import reporting
+from PIL import Image
+
+import sparse_eval as se
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"there is none of {', '.join(NAMES)}")
+
+DESKTOP = {"viewport": {"width": 1280, "height": 900}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True}
+SCREENS = {"desktop": DESKTOP, "phone": PHONE, "dark": DESKTOP | {"color_scheme": "dark"}}
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    return se.write_report(reporting.three(odd=True), folder / "report.html")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    # The sandbox of the browser needs a user other than root.
+    as_root = os.geteuid() == 0
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox"] if as_root else []
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=SCREENS)
+def page(request: pytest.FixtureRequest, browser: Any, page_file: Path) -> Iterator[Any]:
+    """Open the page; it asks for nothing, says nothing and complains of nothing."""
+    context = browser.new_context(**SCREENS[request.param])
+    page = context.new_page()
+    heard: list[str] = []
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (heard.append(dialog.message), dialog.dismiss()))
+    page.on("console", lambda message: heard.append(message.text))
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.on("request", lambda sent: asked.append(sent.url))
+    page.goto(page_file.as_uri())
+    yield page
+    assert heard == []
+    assert asked == [page_file.as_uri()]
+    context.close()
+
+
+def test_labels_are_text(page: Any) -> None:
+    assert page.locator("script").count() == 0
+    assert "<script>alert(1)</script>" in page.locator(".answer").inner_text()
+    for label in ("<script>alert(1)</script>", "\"quoted\" & 'single'", "two\nlines"):
+        heading = page.locator("#metrics + .scroll th[scope=col]").filter(has_text=label).first
+        assert heading.inner_text() == label
+    # A name in Hebrew runs from right to left and leaves what is around it alone.
+    page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+    hebrew = page.locator("bdi", has_text="שלום עולם").first
+    assert hebrew.evaluate("e => getComputedStyle(e).unicodeBidi") == "isolate"
+    # One of 10,000 characters is there as a whole, and pushes nothing aside.
+    long = page.locator("details.long bdi").filter(has_text=reporting.ODD[4].strip()).first
+    assert len(long.text_content()) == 10_000
+
+
+def test_nothing_is_wider_than_the_screen(page: Any) -> None:
+    page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+    width, screen = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert width <= screen
+    smallest = page.locator("svg.chart text").evaluate_all(
+        "all => Math.min(...all.map(e => e.getBoundingClientRect().height))"
+    )
+    assert smallest >= 9  # pixels: a line of text in a chart can be read
+
+
+#: Contrast by WCAG 2: of each text, its colour against the first background that is not clear.
+CONTRASTS = """
+() => {
+  const parse = text => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
+    .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = element => {
+    for (let e = element; e; e = e.parentElement) {
+      const found = parse(getComputedStyle(e).backgroundColor);
+      if (found.length < 4 || found[3] === 1) return found;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll('p, td, th, li, a, summary, dd, dt, figcaption, svg text')]
+    .filter(e => e.textContent.trim() && e.getClientRects().length)
+    .map(e => {
+      const style = getComputedStyle(e);
+      const ink = e.closest('svg') ? style.fill : style.color;
+      const [a, b] = [light(parse(ink)), light(ground(e))].sort((x, y) => y - x);
+      return [(a + 0.05) / (b + 0.05), e.tagName + ': ' + e.textContent.slice(0, 40)];
+    });
+}
+"""
+
+
+def test_text_can_be_read_on_its_background(page: Any) -> None:
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 200
+    assert [found for found in contrasts if found[0] < 4.5] == []
+
+
+def test_it_is_driven_by_keyboard_and_read_aloud(page: Any) -> None:
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#main")
+    folded = page.locator("summary").filter(has_text="What the metrics mean")
+    folded.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("details[open] > summary", has_text="What the metrics mean").count() == 1
+    # What scrolls can be reached and has a name; so has every chart; headings skip no level.
+    for region in page.locator(".scroll").all():
+        assert region.get_attribute("tabindex") == "0"
+        assert region.get_attribute("role") == "region"
+    charts = page.get_by_role("img")
+    assert charts.count() == page.locator("svg").count() > 8
+    assert page.get_by_role("img", name="ndcg@5 of single users", exact=True).count() == 1
+    levels = page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(e => +e.tagName[1])")
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert page.locator("th:not([scope])").count() == 0
+    assert page.locator("html").get_attribute("lang") == "en"
+
+
+def test_it_is_photographed(page: Any, tmp_path: Path) -> None:
+    page.screenshot(path=tmp_path / "page.png", full_page=True)
+    with Image.open(tmp_path / "page.png") as picture:
+        pixels = np.asarray(picture.convert("RGB"))
+    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    assert (np.median(pixels) < 64) == dark
+    # The colours of the first three models are all there.
+    for colour in se.plots.COLOURS[:3]:
+        wanted = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+        assert (np.abs(pixels.astype(int) - wanted).max(axis=-1) < 8).sum() > 50
+
+
+def test_it_is_printed(page: Any, tmp_path: Path) -> None:
+    page.emulate_media(media="print")
+    assert page.locator("nav").is_hidden()
+    assert page.locator("body").evaluate("e => getComputedStyle(e).color") == "rgb(0, 0, 0)"
+    printed = page.pdf(path=tmp_path / "page.pdf", format="A4")
+    assert printed.startswith(b"%PDF")

@@ -1,0 +1,197 @@
+"""The commands compare and report: what they find, print, leave out and refuse."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reporting
+
+import sparse_eval as se
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    for name, ev in reporting.three().items():
+        ev.save(folder / name)
+    return folder
+
+
+@pytest.fixture
+def results(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(saved, tmp_path / "results"))
+
+
+def test_two_are_compared(command: Command, results: Path) -> None:
+    words = ("compare", results / "good", results / "poor", "-m", "ndcg@{5,10}")
+    status, printed, said = command(*words)
+    assert status == 0
+    assert "read: 2 results" in said
+    models = reporting.three()
+    expected = models["good"].compare(models["poor"], ["ndcg@5", "ndcg@10"], names=("good", "poor"))
+    row = expected.table.iloc[0]
+    cells = next(line for line in printed.splitlines() if line.startswith("ndcg@5")).split()
+    assert cells[:4] == ["ndcg@5", "good", "poor", f"{row['difference']:+.4f}"]
+    assert cells[-3:] == [
+        "good", f"{row['wins']:.0f}/{row['ties']:.0f}/{row['losses']:.0f}",
+        f"{row['detectable']:.4f}",
+    ]  # fmt: skip
+    assert printed.endswith(
+        "231 users, paired t-test, Holm's correction over 2 differences, 95 % intervals\n"
+    )
+    assert json.loads(command(*words, "--format", "json")[1]) == json.loads(
+        json.dumps(expected.to_dict())
+    )
+    rows = list(csv.DictReader(command(*words, "--format", "csv")[1].splitlines()))
+    assert [float(row["p"]) for row in rows] == expected.table["p"].tolist()
+    assert command(*words, "--format", "markdown")[1].startswith("| metric")
+
+
+def test_a_folder_stands_for_all_in_it(command: Command, results: Path, tmp_path: Path) -> None:
+    _, printed, _ = command("compare", results, "-m", "mrr@10", "--format", "json")
+    assert json.loads(printed)["names"] == ["fair", "good", "poor"]
+    words = ("compare", f"a={results / 'good'}", results / "poor" / "summary.json")
+    _, printed, _ = command(
+        *words, "--test", "wilcoxon", "--correction", "bh", "--level", "0.9", "--format", "json"
+    )
+    found = json.loads(printed)
+    assert [found[key] for key in ("names", "test", "correction", "level")] == [
+        ["a", "poor"], "wilcoxon", "bh", 0.9,
+    ]  # fmt: skip
+    (tmp_path / "x=y").mkdir()
+    (results / "good").rename(tmp_path / "x=y" / "a=b")
+    _, printed, _ = command("compare", tmp_path / "x=y" / "a=b", results / "poor")
+    assert "a=b" in printed
+
+
+def test_other_users(command: Command, results: Path) -> None:
+    half = reporting.three()["good"]
+    lists = half.rankings
+    keep = se.Relevance.from_csr(_without(half, range(100)))
+    se.evaluate(lists, keep, half.names, train=None).save(results / "half")
+    words = ("compare", results / "poor", results / "half", "-m", "ndcg@5")
+    status, _, said = command(*words)
+    assert status == 2
+    assert "poor and half are about different users" in said
+    status, printed, _ = command(*words, "--users", "intersection", "--format", "json")
+    assert status == 0
+    assert json.loads(printed)["n_users"] == int((half.counted & (np.arange(240) >= 100)).sum())
+
+
+def _without(ev: se.Evaluation, users: range) -> object:
+    from scipy.sparse import csr_matrix
+
+    truth = ev.relevance
+    matrix = csr_matrix((truth.gains, truth.items, truth.indptr), shape=truth.shape).tolil()
+    matrix[list(users)] = 0
+    return matrix.tocsr()
+
+
+def test_what_is_broken_is_told_and_the_rest_shown(
+    command: Command, results: Path, tmp_path: Path
+) -> None:
+    (results / "bad").mkdir()
+    (results / "bad" / "summary.json").write_text("{")
+    (results / "fair" / "per_user.csv").unlink()
+    status, printed, said = command("compare", results, "-m", "ndcg@5")
+    assert status == 1
+    assert printed.count("\nndcg@5") == 1
+    assert "left out: " in said
+    assert "bad/summary.json: is no JSON" in said
+    assert "keep both together" in said
+    assert "2 of 4 results could not be read" in said
+    status, printed, said = command("report", results, "-o", tmp_path / "r.html")
+    assert (status, printed) == (1, f"{tmp_path / 'r.html'}\n")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Left out" in page
+    assert "is no JSON" in page
+    # Named by itself it is an error, and nothing is written.
+    status, _, said = command(
+        "report", results / "bad", results / "good", "-o", tmp_path / "s.html"
+    )
+    assert status == 2
+    assert "bad/summary.json: is no JSON" in said
+    assert not (tmp_path / "s.html").exists()
+    for folder in ("good", "poor"):
+        shutil.rmtree(results / folder)
+    status, _, said = command("compare", results)
+    assert status == 2
+    assert "none of the results could be read" in said
+
+
+def test_the_report_has_the_learning_curve_of_a_sweep(
+    command: Command, results: Path, tmp_path: Path
+) -> None:
+    clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    for factors in (2, 4):
+        se.train_als(holdout.train, factors=factors).save(str(tmp_path / f"als{factors}.npz"))
+    files = sorted(tmp_path.glob("als*.npz"))
+    se.sweep(files, holdout.train, holdout.validation, "ndcg@5", out=results / "sweep.csv")
+    words = ("report", results, "-o", tmp_path / "r.html", "--title", "<My> report", "-m", "ndcg@5")
+    status, _, said = command(*words)
+    assert status == 0, said
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Learning curve: results" in page
+    assert "&lt;My&gt; report" in page
+    assert "recall@5 by" not in page
+    (results / "sweep.csv").write_text("nonsense")
+    status, _, said = command(*words)
+    assert status == 2
+    assert "sweep.csv: is no table of a sweep" in said
+
+
+def test_results_that_are_none(command: Command, results: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "more").mkdir()
+    shutil.copytree(results / "good", tmp_path / "more" / "good")
+    refused = [
+        ([tmp_path / "none"], "none: cannot be read"),
+        ([tmp_path / "empty"], "empty: holds no results"),
+        ([""], "names no folder"),
+        (["a="], "names no folder"),
+        ([f"all={results}"], "names 3 results at once"),
+        ([results, tmp_path / "more"], "two results are called 'good'"),
+        ([results / "good"], "two or more"),
+        ([results, "-m", "map@3"], "has no map@3"),
+        ([results, "-m", "nonsense"], "nonsense"),
+        ([results, "--level", "2"], "level is 2.0"),
+        ([results, "--test", "z"], "'z' is not one of"),
+    ]
+    for words, message in refused:
+        status, printed, said = command("compare", *words)
+        assert (status, printed) == (2, ""), said
+        assert message in " ".join(said.split()).replace("│ ", "")
+
+
+def test_what_a_command_left_says_where_it_comes_from(command: Command, tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    words = ("demo", "--users", 100, "--items", 80, "--factors", 4, "--seed", 3, "--out", out)
+    assert command(*words)[0] == 0
+    saved = se.load_evaluation(out)
+    assert saved.about == {
+        "command": f"sparse-eval demo --users 100 --items 80 --factors 4 --seed 3 --out {out}",
+        "data": "synthetic",
+        "model": {
+            "class": "ALS", "factors": 4, "regularization": 0.1, "alpha": 40.0, "iterations": 15,
+        },
+        "seed": 3,
+    }  # fmt: skip
+    assert saved.content["retrieval"]["via"] == "top_k"
+    assert saved.content["concentration"] is not None
+    again = tmp_path / "again"
+    status, _, said = command("score", out / "model.npz", "--split", out / "split", "--out", again)
+    assert status == 0, said
+    assert se.load_evaluation(again).about["checkpoint"] == str(out / "model.npz")
+    assert se.load_evaluation(again).mean() == saved.mean()
+    status, printed, _ = command("compare", out, again, "-m", "ndcg@10")
+    assert status == 0
+    assert "not shown" in printed
