@@ -29,8 +29,8 @@ NOISE = 2
 TOLERANCES = {"scipy": 0.0, "ranx": 1e-12}
 MONTE_CARLO = 5
 NOTES = {
-    "scipy": "called directly: equal to the last bit; a permutation test of many users, which draws "
-    "signs of its own, within Monte-Carlo error",
+    "scipy": "called directly: equal to the last bit; a permutation test of many users, which "
+    "draws signs of its own, within Monte-Carlo error",
     "ranx": {
         "student": f"equal to {TOLERANCES['ranx']:g}",
         "fisher": "draws signs of its own: within Monte-Carlo error of our permutation test",

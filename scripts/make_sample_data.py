@@ -25,6 +25,9 @@ README = """\
 impression id, user, time, history and impressions, separated by tabs. It is synthetic: written by
 `scripts/make_sample_data.py` from `sparse_eval.datasets.synthetic`, with fixed seeds, and holds
 nothing of MIND itself. Run the script again to get the same bytes.
+
+`report.png` is the picture of the front page: `scripts/make_report_picture.py` evaluates models of
+synthetic clicks, writes their report and has a browser show it.
 """
 
 

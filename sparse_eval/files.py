@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .errors import OutputError
+from .errors import InvalidDataError, MissingExtraError, OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["make_folder", "replacing"]
+    import pandas as pd
+
+__all__ = ["make_folder", "need_pyarrow", "replacing", "write_parquet"]
 
 
 @contextmanager
@@ -61,6 +63,37 @@ def make_folder(path: str | Path) -> Path:
             f"{folder}: cannot be used as an output folder: {error.strerror or error}"
         ) from error
     return folder
+
+
+def need_pyarrow() -> None:
+    """Raise `MissingExtraError` if pyarrow is not installed."""
+    try:
+        import pyarrow as pa  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(
+            'Parquet needs pyarrow: pip install "sparse_eval[parquet]"; CSV needs nothing'
+        ) from None
+
+
+def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
+    """Write a table of users as Parquet, with its index or without.
+
+    Raises
+    ------
+    MissingExtraError
+        If pyarrow is not installed.
+    InvalidDataError
+        If the users' labels are of types that Parquet has no common one for.
+    """
+    need_pyarrow()
+    from pyarrow import ArrowException
+
+    try:
+        table.to_parquet(path, index=index)
+    except ArrowException as error:
+        raise InvalidDataError(
+            f"the labels of the users do not fit into one Parquet column ({error}); write CSV"
+        ) from error
 
 
 def _umask() -> int:

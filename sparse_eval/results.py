@@ -24,9 +24,9 @@ from .details import (
     versions,
 )
 from .display import as_html, number
-from .errors import InvalidDataError, InvalidMetricError, MissingExtraError
+from .errors import InvalidDataError, InvalidMetricError
 from .explain import explain
-from .files import replacing
+from .files import replacing, write_parquet
 from .fingerprints import digest, fingerprints
 from .intervals import Interval, check_level, interval_around, interval_of_mean, replicate
 from .metrics import Metric, Training, parse
@@ -790,20 +790,8 @@ class Evaluation:
         OutputError
             If the file cannot be written.
         """
-        try:
-            from pyarrow import ArrowException
-        except ImportError:
-            raise MissingExtraError(
-                'Parquet needs pyarrow: pip install "sparse_eval[parquet]", or use to_csv'
-            ) from None
         with replacing(path) as temporary:
-            try:
-                self.per_user.to_parquet(temporary)
-            except ArrowException as error:
-                raise InvalidDataError(
-                    f"the labels of the users do not fit into one Parquet column ({error}); use "
-                    "to_csv"
-                ) from error
+            write_parquet(self.per_user, temporary, index=True)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self[name]:.4f}" for name in self.names[:4])

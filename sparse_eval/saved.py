@@ -31,8 +31,8 @@ import numpy as np
 
 from .comparison import Comparison, Scored, compare
 from .display import as_html, number
-from .errors import InvalidDataError, InvalidFileError, InvalidMetricError, MissingExtraError
-from .files import make_folder, replacing
+from .errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from .files import make_folder, need_pyarrow, replacing, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -187,8 +187,7 @@ class SavedEvaluation:
                 # "\n" everywhere, so that the file and its hash are the same on every system.
                 table.to_csv(temporary, index=False, lineterminator="\n")
             else:
-                _need_pyarrow()
-                table.to_parquet(temporary, index=False)
+                write_parquet(table, temporary, index=False)
             facts = {
                 "file": beside.name,
                 "sha256": _digest(temporary),
@@ -375,17 +374,8 @@ def _read_csv(path: Path, names: list[str]) -> pd.DataFrame:
 def _read_parquet(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    _need_pyarrow()
+    need_pyarrow()
     try:
         return pd.read_parquet(path)
     except ValueError as error:  # as pyarrow's own errors are
         raise InvalidFileError(f"is no table of users ({error})", path) from None
-
-
-def _need_pyarrow() -> None:
-    try:
-        import pyarrow as pa  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(
-            'Parquet needs pyarrow: pip install "sparse_eval[parquet]", or save with users="csv"'
-        ) from None

@@ -251,7 +251,7 @@ def test_only_regular_files_are_replaced(ev: se.Evaluation, tmp_path: Path) -> N
 def test_labels_without_a_common_type_fit_no_parquet(tmp_path: Path) -> None:
     relevance = se.Relevance.from_csr(GAINS, users=["a", 1, 2.5, ("b",)])
     ev = se.evaluate(LISTS, relevance, "mrr@1")
-    with pytest.raises(InvalidDataError, match="use to_csv"):
+    with pytest.raises(InvalidDataError, match="write CSV"):
         ev.to_parquet(tmp_path / "x.parquet")
     ev.to_csv(tmp_path / "x.csv")
 

@@ -10,7 +10,7 @@ import typer
 
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from .options import Correction, Format, Printed, Test, Users
-from .printing import print_table, step
+from .printing import counted, print_table, step
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +114,7 @@ def report(
             curves=found.sweeps,
             left_out=found.left_out,
         )
-        note(_count(len(found.evaluations), "result"))
+        note(counted(len(found.evaluations), "result"))
     typer.echo(str(page))
     _fail_if_left_out(found)
 
@@ -165,7 +165,7 @@ def _find(words: list[str]) -> Found:
                     typer.echo(f"left out: {error}", err=True)
             if (path / "sweep.csv").exists():
                 found.sweeps[path.resolve().name] = _read_sweep(path / "sweep.csv")
-        note(_count(len(found.evaluations), "result"))
+        note(counted(len(found.evaluations), "result"))
     if not found.evaluations:
         raise SparseEvalError("none of the results could be read; see above")
     return found
@@ -190,10 +190,6 @@ def _read_sweep(path: Path) -> pd.DataFrame:
         return table[table["status"] == "ok"]
     except (ValueError, KeyError) as error:
         raise InvalidFileError(f"is no table of a sweep ({error})", path) from None
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
 
 
 def _print_comparison(compared: Comparison, format: Format) -> None:  # noqa: A002

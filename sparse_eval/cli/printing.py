@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
     from ..results import Evaluation
 
-__all__ = ["print_evaluation", "print_table", "records", "step", "warnings_in_a_line"]
+__all__ = ["counted", "print_evaluation", "print_table", "records", "step", "warnings_in_a_line"]
+
+
+def counted(n: int, what: str) -> str:
+    """Return so many of something: "1 result", "2 results"."""
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
 
 
 @contextmanager

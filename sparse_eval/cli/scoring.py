@@ -26,7 +26,7 @@ from .options import (
     User,
     Value,
 )
-from .printing import print_evaluation, print_table, step, warnings_in_a_line
+from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,7 +220,7 @@ def score_model(
             via="top_k" if lists and hasattr(model, "item_factors") else None,
             progress=progress,
         )
-        note(f"{ev.n_users:,} users")
+        note(counted(ev.n_users, "user"))
     return ev
 
 
@@ -250,12 +250,13 @@ def _sweep(
             watch=watch,
             progress=progress,
         )
-        note(f"{len(table):,} checkpoints")
+        note(counted(len(table), "checkpoint"))
     shown = _narrow(table) if format in (Format.table, Format.markdown) else table
     print_table(shown.astype(object).where(shown.notna(), None), format)
     failed = table[table["status"] == "failed"]
     if len(failed):
-        typer.echo(f"{len(failed):,} of {len(table):,} checkpoints could not be scored", err=True)
+        of_all = counted(len(table), "checkpoint")
+        typer.echo(f"{len(failed):,} of {of_all} could not be scored", err=True)
         raise typer.Exit(1)
 
 

@@ -28,7 +28,7 @@ from .options import (
     User,
     Value,
 )
-from .printing import print_table, records, step, warnings_in_a_line
+from .printing import counted, print_table, records, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,11 +130,11 @@ def tune(
     truth = Relevance.from_csr(whole.validation, users=whole.users, items=whole.items)
     with step("tune") as note, warnings_in_a_line():
         found = search.run(part.train, part.validation, test=truth, out=out, progress=progress)
-        note(f"{len(found.trials):,} trials")
+        note(counted(len(found.trials), "trial"))
     _print_tuning(found, format)
     failed = int((found.trials["status"] == "failed").sum())
     if failed:
-        typer.echo(f"{failed:,} of {len(found.trials):,} trials failed", err=True)
+        typer.echo(f"{failed:,} of {counted(len(found.trials), 'trial')} failed", err=True)
     if found.best is None:
         raise typer.Exit(1)
 
