@@ -1,7 +1,7 @@
-"""Rewrite the README's benchmark tables from results/SUITE.json, between their markers.
+"""Rewrite the tables of README.md and RESULTS.md from results/SUITE.json, between their markers.
 
     python benchmarks/tables.py            rewrites
-    python benchmarks/tables.py --check    exit code 1 when the README says something else
+    python benchmarks/tables.py --check    exit code 1 when a page says something else
 
 The markers of a table are `<!-- benchmark:NAME -->` and `<!-- /benchmark:NAME -->`.
 """
@@ -11,11 +11,12 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 BENCHMARKS = Path(__file__).resolve().parent
+RESULTS = BENCHMARKS / "results"
 
 Row = tuple[str, ...]
 
@@ -23,32 +24,36 @@ Row = tuple[str, ...]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing, only compare")
-    parser.add_argument("--readme", type=Path, default=BENCHMARKS.parent / "README.md")
     arguments = parser.parse_args()
 
-    current = arguments.readme.read_text(encoding="utf-8")
-    wanted = current
-    for name, (suite, render) in RENDERERS.items():
-        result = BENCHMARKS / "results" / f"{suite}.json"
-        try:
-            report = json.loads(result.read_text(encoding="utf-8"))
-            wanted = replace(wanted, name, render(report))
-        except FileNotFoundError:
-            print(
-                f"error: no {result.name}; run benchmarks/run.py --suite {suite}", file=sys.stderr
-            )
-            return 1
-        except ValueError as error:
-            print(f"error: {arguments.readme.name}: {error}", file=sys.stderr)
-            return 1
+    status = 0
+    for page, renderers in RENDERERS.items():
+        current = page.read_text(encoding="utf-8")
+        wanted = current
+        for name, (suites, render) in renderers.items():
+            try:
+                wanted = replace(wanted, name, render(*map(read, suites)))
+            except FileNotFoundError as error:
+                suite = Path(error.filename).stem
+                print(
+                    f"error: no {suite}.json; run benchmarks/run.py --suite {suite}",
+                    file=sys.stderr,
+                )
+                return 1
+            except ValueError as error:
+                print(f"error: {page.name}: {error}", file=sys.stderr)
+                return 1
+        if wanted != current and arguments.check:
+            print(f"error: {page.name} is not what the results say", file=sys.stderr)
+            status = 1
+        elif wanted != current:
+            page.write_text(wanted, encoding="utf-8")
+    return status
 
-    if wanted == current:
-        return 0
-    if arguments.check:
-        print(f"error: {arguments.readme.name} is not what the results say", file=sys.stderr)
-        return 1
-    arguments.readme.write_text(wanted, encoding="utf-8")
-    return 0
+
+def read(suite: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / f"{suite}.json").read_text(encoding="utf-8"))
+    return found
 
 
 def replace(text: str, name: str, table: str) -> str:
@@ -59,6 +64,55 @@ def replace(text: str, name: str, table: str) -> str:
     if not found or not ended:
         raise ValueError(f"no {opening} ... {closing}")
     return f"{before}{opening}\n{table}\n{closing}{after}"
+
+
+def summary(
+    of_lists: dict[str, Any],
+    of_checkpoints: dict[str, Any],
+    of_starts: dict[str, Any],
+    of_memory: dict[str, Any],
+) -> str:
+    """Return a row for each kind of work: our time, and how many times that others take."""
+    rows = []
+    for name, what in SHOWN.items():
+        case = of_lists["cases"][name]
+        inputs = of_lists["inputs"][case["inputs"]]
+        title = f"{what} of {inputs['n_lists']:,} lists of {inputs['list_length']}"
+        rows.append(summed(of_lists, title, case))
+    for name in CHECKPOINTS:
+        case = of_checkpoints["cases"][name]
+        title = f"everybody's best {case['k']} items: {case['title']}"
+        rows.append(summed(of_checkpoints, title, case))
+    rows.append(summed(of_starts, "import", of_starts["cases"]["import"]))
+    dense = size(of_memory["dense_scores"]["bytes"])
+    peak = next(iter(next(iter(of_memory["cases"].values()))["contestants"].values()))
+    inputs = of_memory["inputs"]
+    what = f"memory for {inputs['n_users']:,} users × {inputs['n_items']:,} items"
+    rows.append((what, amount(peak), f"a dense matrix of scores: {dense}"))
+    table = markdown(("", "sparse_eval", "times that others take"), rows)
+    return f"{table}\n\n{conditions(of_lists)}"
+
+
+#: What the front page shows of the lists, and of the checkpoints.
+SHOWN = {
+    "ndcg@10, objects in hand": "ndcg@10",
+    "several metrics": "several metrics",
+    "diversity@10": "diversity@10",
+}
+CHECKPOINTS = ("gowalla-als64-k20", "gowalla-bpr64-k20", "synthetic-als64-k10")
+
+
+def summed(report: dict[str, Any], title: str, case: dict[str, Any]) -> Row:
+    """Return our median in a case, and everybody else's as a multiple of it."""
+    entries = list(case["contestants"].items())
+    columns = [name for name, _ in entries]
+    others = sorted(
+        (entry["ratio"], heading(report, name, columns))
+        for name, entry in entries[1:]
+        if entry.get("ratio") and not name.startswith("sparse_eval")
+    )
+    told = ", ".join(f"{name} {times(ratio)}×" for ratio, name in others)
+    return (title, duration(entries[0][1]["median_seconds"]), told)
 
 
 def lists(report: dict[str, Any]) -> str:
@@ -319,16 +373,21 @@ def metrics(report: dict[str, Any]) -> str:
     return printed
 
 
-#: Name of the markers: the suite whose results are read, and what is made of them.
-RENDERERS = {
-    "lists": ("lists", lists),
-    "startup": ("startup", startup),
-    "memory": ("memory", memory),
-    "checkpoint": ("checkpoint", checkpoint),
-    "agreement": ("agreement", agreement),
-    "inference": ("inference", inference),
-    "demo": ("demo", demo),
-    "metrics": ("demo", metrics),
+#: The pages; for each name of markers the suites whose results are read, and what is made of them.
+RENDERERS: dict[Path, dict[str, tuple[tuple[str, ...], Callable[..., str]]]] = {
+    BENCHMARKS.parent / "README.md": {
+        "demo": (("demo",), demo),
+        "summary": (("lists", "checkpoint", "startup", "memory"), summary),
+        "metrics": (("demo",), metrics),
+    },
+    BENCHMARKS / "RESULTS.md": {
+        "lists": (("lists",), lists),
+        "checkpoint": (("checkpoint",), checkpoint),
+        "startup": (("startup",), startup),
+        "memory": (("memory",), memory),
+        "inference": (("inference",), inference),
+        "agreement": (("agreement",), agreement),
+    },
 }
 
 
