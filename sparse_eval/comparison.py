@@ -335,6 +335,8 @@ def _common_users(
         labels.append(users[one.counted])
     common = labels[0]
     for name, mine in zip(names[1:], labels[1:], strict=True):
+        if mine.equals(labels[0]):
+            continue
         if how == "same":
             only = [labels[0].difference(mine, sort=False), mine.difference(labels[0], sort=False)]
             if any(map(len, only)):
@@ -354,7 +356,8 @@ def _common_users(
         )
     rows = []
     for one, mine in zip(scored, labels, strict=True):
-        rows.append(np.flatnonzero(one.counted)[mine.get_indexer(common)])
+        places = np.arange(len(mine)) if mine.equals(common) else mine.get_indexer(common)
+        rows.append(np.flatnonzero(one.counted)[places])
     prints = [one.fingerprints[mine] for one, mine in zip(scored, rows, strict=True)]
     for name, theirs in zip(names[1:], prints[1:], strict=True):
         different = np.flatnonzero(prints[0] != theirs)

@@ -40,6 +40,7 @@ __all__ = [
     "mean_of",
     "measure",
     "value_of_lists",
+    "values_of_lists",
 ]
 
 #: Discounts of so many ranks are kept, unless a user has more relevant items.
@@ -446,13 +447,25 @@ def collect_hits(setting: Setting, k: int) -> Hits:
 
 def value_of_lists(setting: Setting, plan: Plan, users: Integers) -> float:
     """Return a metric that has one number for all `users` together; NaN if it is not defined."""
-    lists = make_lists(setting, plan.metric.k, users)
-    value = plan.definition.formula(lists, **plan.arguments)
-    if not _fits(value, ()):
-        raise InvalidMetricError(
-            f"the formula of metric {plan.metric} returned {_described(value)}; expected one number"
-        )
-    return float(value)
+    return values_of_lists(setting, [plan], users)[0]
+
+
+def values_of_lists(setting: Setting, plans: Iterable[Plan], users: Integers) -> list[float]:
+    """Return several such metrics, which share what they need of the lists."""
+    lists: dict[int, Lists] = {}
+    values = []
+    for plan in plans:
+        k = plan.metric.k
+        if k not in lists:
+            lists[k] = make_lists(setting, k, users)
+        value = plan.definition.formula(lists[k], **plan.arguments)
+        if not _fits(value, ()):
+            raise InvalidMetricError(
+                f"the formula of metric {plan.metric} returned {_described(value)}; expected one "
+                "number"
+            )
+        values.append(float(value))
+    return values
 
 
 def make_lists(setting: Setting, k: int, users: Integers) -> Lists:
@@ -464,13 +477,12 @@ def make_lists(setting: Setting, k: int, users: Integers) -> Lists:
         If a list has positions whose item is not known.
     """
     rankings, relevance, context = setting.rankings, setting.relevance, setting.context
-    indptr, items = rows_of(rankings.indptr, users, rankings.items, limit=k)
-    wanted = np.minimum(rankings.lengths[users], k)
-    incomplete = np.diff(indptr) != wanted
+    counts = np.minimum(np.diff(rankings.indptr)[users], k)
+    incomplete = counts != np.minimum(rankings.lengths[users], k)
     if rankings.gapped_positions is not None and not incomplete.any():
-        ranks = np.arange(1, len(items) + 1) - np.repeat(indptr[:-1], np.diff(indptr))
-        _, positions = rows_of(rankings.indptr, users, rankings.gapped_positions, limit=k)
-        owners = np.repeat(np.arange(len(users)), np.diff(indptr))
+        bounds, positions = rows_of(rankings.indptr, users, rankings.gapped_positions, limit=k)
+        ranks = np.arange(1, len(positions) + 1) - np.repeat(bounds[:-1], counts)
+        owners = np.repeat(np.arange(len(users)), counts)
         incomplete[owners[positions != ranks]] = True
     if incomplete.any():
         user = users[np.flatnonzero(incomplete)[0]]
@@ -481,8 +493,7 @@ def make_lists(setting: Setting, k: int, users: Integers) -> Lists:
     return Lists(
         k,
         users,
-        indptr,
-        items,
+        (rankings.indptr, rankings.items),
         context.n_items,
         (relevance.indptr, relevance.items, relevance.gains),
         context.training,

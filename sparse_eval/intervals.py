@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .errors import InvalidDataError
+from .parallel import for_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Values = NDArray[np.float64]
 
@@ -101,8 +102,8 @@ def interval_of_mean(values: Values, level: float) -> Interval:
     return Interval(float(low), float(high), method)
 
 
-def replicate(statistic: Callable[[NDArray[np.int64]], float], n_users: int) -> Values:
-    """Compute a number about all users together for samples of them, drawn with replacement.
+def replicate(statistic: Callable[[NDArray[np.int64]], ArrayLike], n_users: int) -> Values:
+    """Compute numbers about all users together for samples of them, drawn with replacement.
 
     Two numbers about the same users, in the same order, are computed for the same samples, so
     that their replicates can be paired.
@@ -110,16 +111,23 @@ def replicate(statistic: Callable[[NDArray[np.int64]], float], n_users: int) -> 
     Parameters
     ----------
     statistic : callable
-        Of the places of the users in a sample.
+        One number or several, of the places of the users in a sample.
     n_users : int
         At least 1.
 
     Returns
     -------
-    ndarray of float64, shape (REPLICATES,)
+    ndarray of float64, shape (REPLICATES,) or (REPLICATES, numbers)
     """
-    rng = np.random.default_rng(0)
-    return np.array([statistic(rng.integers(n_users, size=n_users)) for _ in range(REPLICATES)])
+    found: list[ArrayLike] = [0.0] * REPLICATES
+
+    def work(first: int, last: int) -> None:
+        for number in range(first, last):
+            rng = np.random.default_rng([0, number])  # whichever thread draws it
+            found[number] = statistic(rng.integers(n_users, size=n_users))
+
+    for_blocks(work, REPLICATES, block=1)
+    return np.array(found, np.float64)
 
 
 def interval_around(value: float, replicates: Values, level: float) -> Interval:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from .comparison import Comparison, Scored, compare
-from .compute import Plan, Setting, Sums, collect_hits, measure, value_of_lists
+from .compute import Plan, Setting, Sums, collect_hits, measure, value_of_lists, values_of_lists
 from .curves import PrecisionRecall
 from .details import (
     describe_concentration,
@@ -35,7 +35,7 @@ from .saved import SCHEMA, SavedEvaluation, check_about
 from .segments import by_activity, by_label, by_popularity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -295,7 +295,7 @@ class Evaluation:
                 f"{self.plans[row].metric} has a value for each user; see ev.values"
             )
         if row not in self._replicates:
-            self._replicates[row] = replicate(self._statistic(row), len(self._users(row)))
+            self._replicate_like(row)
         return self._replicates[row]
 
     def summary(self, level: float = 0.95) -> pd.DataFrame:
@@ -345,15 +345,27 @@ class Evaluation:
             columns=[*columns, *self.baselines, "n_users", "n_skipped"],
         )
 
-    def _statistic(self, row: int) -> Callable[[NDArray[np.int64]], float]:
-        """Return a number about all users together as a function of their places."""
+    def _replicate_like(self, row: int) -> None:
+        """Compute the replicates of a number about all users, and of all that can share samples."""
         users = self._users(row)
-        if row not in self.sums.denominators:
-            return lambda sample: value_of_lists(self.setting, self.plans[row], users[sample])
-        numerators, denominators = (
-            values[users] for values in (self.sums.columns[row], self.sums.denominators[row])
+        if row in self.sums.denominators:
+            parts = (self.sums.columns[row], self.sums.denominators[row])
+            above, below = (values[users] for values in parts)
+            self._replicates[row] = replicate(
+                lambda sample: above[sample].sum() / (below[sample].sum() or 1.0), len(users)
+            )
+            return
+        alike = self._counts_apart(self.plans[row])
+        rows = [
+            other
+            for other, plan in enumerate(self.plans)
+            if not plan.definition.per_user and self._counts_apart(plan) == alike
+        ]
+        plans = [self.plans[other] for other in rows]
+        found = replicate(
+            lambda sample: values_of_lists(self.setting, plans, users[sample]), len(users)
         )
-        return lambda sample: float(numerators[sample].sum() / (denominators[sample].sum() or 1.0))
+        self._replicates.update(zip(rows, found.T, strict=True))
 
     def _interval(self, row: int, users: NDArray[np.int64], mean: float, level: float) -> Interval:
         if self.plans[row].per_user:

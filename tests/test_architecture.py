@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "compute": {"errors", "kernels", "matrices", "metrics", "parallel", "context"},
     "baselines": {"kernels", "matrices", "metrics", "parallel", "compute"},
     "curves": {"metrics"},
-    "intervals": {"errors"},
+    "intervals": {"errors", "parallel"},
     "fingerprints": set(),
     "display": set(),
     "comparison": {"display", "errors", "intervals", "progress"},

@@ -91,9 +91,8 @@ def test_replicates_are_those_of_the_users_drawn() -> None:
     held_out = csr_matrix((rng.random((30, 40)) < 0.1).astype(float))
     names = ["coverage@3", "gini@3", "personalization@3", "recall(average=micro)@3"]
     ev = se.evaluate(se.Rankings.from_topk(lists), held_out, names, no_relevant="zero")
-    draws = np.random.default_rng(0)
     for place in range(3):
-        sample = draws.integers(30, size=30)
+        sample = np.random.default_rng([0, place]).integers(30, size=30)
         drawn = se.evaluate(
             se.Rankings.from_topk(lists[sample]), held_out[sample], names, no_relevant="zero"
         )

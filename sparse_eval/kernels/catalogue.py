@@ -182,6 +182,15 @@ def sum_cosines(
 
 
 @kernel
+def count_listed(indptr: Array, items: Array, k: int, users: Array, counts: Array) -> None:
+    """Add to `counts` how often each item is among the first `k` of the lists of `users`."""
+    for user in users:
+        start = indptr[user]
+        for entry in range(start, min(start + k, indptr[user + 1])):
+            counts[items[entry]] += 1
+
+
+@kernel
 def popular_unseen(order: Array, seen_indptr: Array, seen_items: Array, out: Array) -> None:
     """Write the most popular items that each user has not seen, -1 where there are fewer.
 

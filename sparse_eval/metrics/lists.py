@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_cosines
+from ..kernels.catalogue import (
+    count_listed,
+    count_unexpected,
+    pack_bits,
+    popular_unseen,
+    sum_cosines,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -176,10 +182,8 @@ class Lists:
         The cut-off; `FULL_LIST` for whole lists.
     users : ndarray of int64, shape (n_users,)
         Row numbers of the users.
-    indptr : ndarray of int64, shape (n_users + 1,)
-        Where each user's items start and end.
-    items : ndarray of int32
-        Item ids, best first.
+    rankings : tuple of ndarray
+        (indptr, items) of every user there is, best first; see `indptr` and `items`.
     n_items : int
         N, items of the catalogue.
     relevance : tuple of ndarray
@@ -194,8 +198,7 @@ class Lists:
 
     k: int
     users: Integers
-    indptr: Integers
-    items: NDArray[np.int32]
+    rankings: tuple[Integers, NDArray[np.int32]]
     n_items: int
     relevance: tuple[Integers, NDArray[np.int32], Values]
     training: Training | None = None
@@ -208,10 +211,22 @@ class Lists:
         assert self.training is not None  # noqa: S101 - `make_plans` refuses a metric without it
         return self.training
 
-    @property
+    @cached_property
     def lengths(self) -> Integers:
         """Number of items of each user."""
-        return np.diff(self.indptr)
+        return np.minimum(np.diff(self.rankings[0])[self.users], self.k)
+
+    @cached_property
+    def indptr(self) -> Integers:
+        """Where each user's items start and end, shape (n_users + 1,)."""
+        return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.lengths)))
+
+    @cached_property
+    def items(self) -> NDArray[np.int32]:
+        """Item ids, user by user, best first."""
+        indptr, items = self.rankings
+        found: NDArray[np.int32] = rows_of(indptr, self.users, items, limit=self.k)[1]
+        return found
 
     @cached_property
     def relevant(self) -> tuple[Integers, NDArray[np.int32], Values]:
@@ -246,7 +261,9 @@ class Lists:
     @cached_property
     def item_counts(self) -> Integers:
         """How often each item of the catalogue is in a list."""
-        return np.bincount(self.items, minlength=self.n_items)
+        counts = np.zeros(self.n_items, np.int64)
+        count_listed(*self.rankings, self.k, self.users, counts)  # a bootstrap asks often
+        return counts
 
     @cached_property
     def picks(self) -> sparse.csr_matrix:

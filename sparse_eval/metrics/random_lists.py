@@ -130,6 +130,14 @@ def serendipity(random: RandomLists, form: str) -> Values | None:
     indptr, items, gains = lists.relevant
     owners = np.repeat(np.arange(len(lists.users)), np.diff(indptr))
     relevant = (owners * lists.n_items + items)[gains > 0]
-    unexpected = relevant[~np.isin(relevant, expected) & ~np.isin(relevant, seen)]
+    unexpected = relevant[~(_occurring(relevant, expected) | _occurring(relevant, seen))]
     counts = np.bincount(unexpected // lists.n_items, minlength=len(lists.users))
     return counts * random.share / lists.k
+
+
+def _occurring(ascending: Integers, others: Integers) -> NDArray[np.bool_]:
+    """Say which of some ascending keys occur among others; `np.isin` took five times as long."""
+    found = np.zeros(len(ascending) + 1, bool)
+    places = np.searchsorted(ascending, others)
+    found[places[np.append(ascending, -1)[places] == others]] = True
+    return found[:-1]
