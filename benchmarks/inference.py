@@ -84,7 +84,7 @@ def p_values(rivals: dict[str, Any]) -> dict[str, Any]:
 def check(what: str, p: dict[str, Any], permutations: int) -> None:
     """Say in `p` how far theirs may be from ours; raise `RuntimeError` if they are further."""
     ours, p["allowed"] = p["sparse_eval"], {}
-    for name in p.keys() & TOLERANCES.keys():
+    for name in [name for name in TOLERANCES if name in p]:
         drawn = name in p["drawn_by"]
         allowed = monte_carlo(max(ours, p[name]), permutations) if drawn else TOLERANCES[name]
         p["allowed"][name] = allowed

@@ -117,7 +117,7 @@ def coverage() -> dict[str, Any]:
             "interval": "/".join(sorted({kind for kind, _ in found})),
             "repetitions": repetitions,
             "standard_error": standard_error(LEVEL, repetitions),
-            "held": by_metric(~(above | below)),
+            "held": by_metric((low <= truth[:, None]) & (truth[:, None] <= high)),
             "truth_above": by_metric(above),
             "truth_below": by_metric(below),
         }

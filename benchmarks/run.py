@@ -9,6 +9,7 @@ import sys
 
 import agreement
 import checkpoint
+import comparison
 import demo
 import environment
 import inference
@@ -25,6 +26,7 @@ SUITES = {
     "memory": memory.run,
     "agreement": agreement.run,
     "inference": inference.run,
+    "comparison": comparison.run,
     "demo": demo.run,
     "checkpoint": checkpoint.run,
     "retrieval": retrieval.run,

@@ -364,6 +364,25 @@ def of_p_values(found: dict[str, Any]) -> str:
     )
 
 
+def comparison(report: dict[str, Any]) -> str:
+    """Return our times with all metrics, and the ratio to ranx with the metrics that it has."""
+    inputs = report["inputs"]
+    models = f"{inputs['n_models']} models, {inputs['n_users']:,} users"
+    table = markdown(
+        (f"{models}, {report['n_metrics']} metrics", "median"),
+        [(what, duration(time)) for what, time in report["seconds"].items()],
+    )
+    theirs = markdown(
+        (f"{models}, {report['n_several']} metrics evaluated, Student's test", "median", "× ours"),
+        [(label(report, name), *timed(entry)) for name, entry in report["several"].items()],
+    )
+    note = (
+        f"{report['n_differences']:,} differences with intervals and corrected p-values; the page "
+        f"has {report['page_bytes'] / 1e6:.2f} MB."
+    )
+    return "\n\n".join([table, theirs, f"{note} {conditions(report)}"])
+
+
 def demo(report: dict[str, Any]) -> str:
     return f"```text\n{report['demo']}\n```"
 
@@ -385,6 +404,7 @@ RENDERERS: dict[Path, dict[str, tuple[tuple[str, ...], Callable[..., str]]]] = {
         "checkpoint": (("checkpoint",), checkpoint),
         "startup": (("startup",), startup),
         "memory": (("memory",), memory),
+        "comparison": (("comparison",), comparison),
         "inference": (("inference",), inference),
         "agreement": (("agreement",), agreement),
     },

@@ -1,0 +1,61 @@
+"""Suite `comparison`: five models compared and reported, and compared by ranx.
+
+Each round starts a new process for each side, in turn.
+"""
+
+from statistics import median
+from typing import Any
+
+import environment
+from progress import say
+
+FOLDER = environment.BENCHMARKS / "inputs" / "comparison"
+PROBE = environment.BENCHMARKS / "comparison_probe.py"
+RANX = environment.BENCHMARKS / "comparison_ranx.py"
+
+#: How far means may be apart.
+TOLERANCE = 1e-9
+
+
+def run(rivals: list[str], rounds: int) -> dict[str, Any]:
+    """Measure; return the report. Raises `RuntimeError` when ranx's means are not ours."""
+    taking_part = [environment.REFERENCE, *(name for name in rivals if name == "ranx")]
+    report: dict[str, Any] = {"rivals": {name: environment.describe(name) for name in taking_part}}
+    say("making the lists of five models")
+    report["inputs"] = environment.run(environment.REFERENCE, PROBE, "make", FOLDER)
+    ours: list[dict[str, Any]] = []
+    several: dict[str, list[dict[str, Any]]] = {name: [] for name in taking_part}
+    for number in range(rounds):
+        say(f"round {number + 1} of {rounds}")
+        ours.append(environment.run(environment.REFERENCE, PROBE, "all", FOLDER))
+        for name in taking_part:
+            job = (RANX, FOLDER) if name == "ranx" else (PROBE, "several", FOLDER)
+            several[name].append(environment.run(name, *job))
+    check(several)
+    report |= {key: ours[0][key] for key in ("n_metrics", "n_differences", "page_bytes")}
+    report["seconds"] = {
+        what: median(found["seconds"][what] for found in ours) for what in ours[0]["seconds"]
+    }
+    medians = {name: median(one["seconds"] for one in found) for name, found in several.items()}
+    report["n_several"] = len(next(iter(several[environment.REFERENCE][0]["means"].values())))
+    report["several"] = {
+        name: {
+            "seconds": [one["seconds"] for one in several[name]],
+            "median_seconds": seconds,
+            "ratio": seconds / medians[environment.REFERENCE],
+        }
+        for name, seconds in medians.items()
+    }
+    return report
+
+
+def check(several: dict[str, list[dict[str, Any]]]) -> None:
+    """Raise `RuntimeError` unless all have the same means."""
+    ours = several[environment.REFERENCE][0]["means"]
+    for name, found in several.items():
+        for model, means in found[0]["means"].items():
+            for metric, mean in means.items():
+                if not abs(mean - ours[model][metric]) <= TOLERANCE:
+                    raise RuntimeError(
+                        f"{metric} of {model}: {ours[model][metric]!r}, that of {name} is {mean!r}"
+                    )
