@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from .display import MOST_ROWS, as_html
+from .display import MOST_ROWS, as_html, records
 from .errors import InvalidDataError
 from .intervals import check_level, interval_around, interval_of_mean
 from .progress import is_shown
@@ -146,8 +146,8 @@ class Comparison:
                 "p": _p_text(row["p_corrected"]),
                 "better": row["better"] or "not shown",
                 "wins/ties/losses": ""
-                if math.isnan(row["wins"])
-                else f"{row['wins']:.0f}/{row['ties']:.0f}/{row['losses']:.0f}",
+                if pd.isna(row["wins"])
+                else f"{row['wins']}/{row['ties']}/{row['losses']}",
                 "detectable": "" if math.isnan(row["detectable"]) else f"{row['detectable']:.4f}",
             }
             for row in self.table.to_dict("records")
@@ -162,10 +162,7 @@ class Comparison:
             "test": self.test,
             "correction": self.correction,
             "level": self.level,
-            "differences": [
-                {str(key): None if value != value else value for key, value in row.items()}
-                for row in self.table.to_dict("records")
-            ],
+            "differences": records(self.table),
         }
 
     def __repr__(self) -> str:
@@ -270,6 +267,8 @@ def compare(
     table.insert(11, "better", np.where(shown, better, ""))
     lower = ~higher
     table.loc[lower, ["wins", "losses"]] = table.loc[lower, ["losses", "wins"]].to_numpy()
+    counts = ["wins", "ties", "losses"]
+    table[counts] = table[counts].astype("Int64")  # there are none where no users have values
     return Comparison(names, table, len(rows[0]), test, correction, level)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from importlib.metadata import version
 from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .display import plain, records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,6 @@ __all__ = [
     "describe_curve",
     "describe_example",
     "pick_examples",
-    "records",
     "versions",
 ]
 
@@ -43,23 +43,6 @@ _POINTS = 60
 def versions() -> dict[str, str]:
     """Return the versions of Python and of what computes."""
     return {"python": python_version()} | {name: version(name) for name in _LIBRARIES}
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows for JSON, the index among the columns: no NaN, no numbers of NumPy."""
-    rows = table.reset_index().to_dict(orient="records")
-    return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
-
-
-def _plain(value: Any) -> Any:
-    """Return a label or a number as JSON has it."""
-    import pandas as pd
-
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    return value if isinstance(value, str | bool | int | float) else str(value)
 
 
 def describe_curve(curve: PrecisionRecall) -> dict[str, Any]:
@@ -146,11 +129,11 @@ def describe_example(user: Any, explained: pd.DataFrame, why: str) -> dict[str, 
     listed, missed = explained[~absent], explained[absent]
     columns = ["rank", "item", "gain", "discount", "contribution", "cumulative"]
     return {
-        "user": _plain(user),
+        "user": plain(user),
         "why": why,
         "whole": listed["rank"].tolist() == list(range(1, len(listed) + 1)),
         "n_listed": len(listed),
-        "listed": records(listed[columns].head(_LISTED).set_index("rank")),
+        "listed": records(listed[columns].head(_LISTED)),
         "n_missed": len(missed),
-        "missed": records(missed[["item", "gain"]].head(_MISSED).set_index("item")),
+        "missed": records(missed[["item", "gain"]].head(_MISSED)),
     }

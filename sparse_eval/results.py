@@ -20,10 +20,9 @@ from .details import (
     describe_curve,
     describe_example,
     pick_examples,
-    records,
     versions,
 )
-from .display import as_html, number
+from .display import as_html, number, plain, records
 from .errors import InvalidDataError, InvalidMetricError
 from .explain import explain
 from .files import replacing, write_parquet
@@ -621,7 +620,7 @@ class Evaluation:
             "convention": self.convention,
             "retrieval": self.retrieval and self.retrieval._asdict(),
             "metrics": {
-                name: {key: _for_json(value) for key, value in row.items()}
+                name: {key: plain(value) for key, value in row.items()}
                 for name, row in summary.iterrows()
             },
         }
@@ -737,7 +736,9 @@ class Evaluation:
         if self.setting.context.training is None:
             return {}
         ways = {"activity": True, "popularity": any(p.definition.by_item for p in self.plans)}
-        return {way: records(self.by(way)) for way, possible in ways.items() if possible}
+        return {
+            way: records(self.by(way).reset_index()) for way, possible in ways.items() if possible
+        }
 
     def _curve(self) -> dict[str, Any] | None:
         if self.rankings.last_positions is not None:
@@ -905,13 +906,6 @@ class Evaluation:
                 f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}"
             )
         return int(user)
-
-
-def _for_json(value: Any) -> Any:
-    """Return a cell of a table as JSON has it, which has no NaN."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, str) else int(value)
 
 
 def _std(sums: Sums, plan: Plan, row: int, users: NDArray[np.int64]) -> float:

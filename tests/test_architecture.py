@@ -42,9 +42,10 @@ ALLOWED: dict[str, set[str]] = {
     "comparison": {"display", "errors", "intervals", "progress"},
     "saved": {"display", "errors", "files", "comparison"},
     "segments": {"errors"},
-    "details": {"matrices", "curves"},
+    "details": {"display", "matrices", "curves"},
     "explain": {"compute"},
     "report": {
+        "display",
         "errors",
         "files",
         "metrics",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..display import records
 from .options import Format
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..results import Evaluation
 
-__all__ = ["counted", "print_evaluation", "print_table", "records", "step", "warnings_in_a_line"]
+__all__ = ["counted", "print_evaluation", "print_table", "step", "warnings_in_a_line"]
 
 
 def counted(n: int, what: str) -> str:
@@ -92,18 +93,10 @@ def _by_cutoff(ev: Evaluation) -> pd.DataFrame:
     )
 
 
-def records(table: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Return the rows for JSON, which has no NaN."""
-    return [
-        {name: None if value != value else value for name, value in row.items()}
-        for row in table.to_dict(orient="records")
-    ]
-
-
 def print_table(table: pd.DataFrame, format: Format) -> None:  # noqa: A002
     """Print a table in any format."""
     if format is Format.json:
-        typer.echo(json.dumps(records(table), indent=2, ensure_ascii=False, default=str))
+        typer.echo(json.dumps(records(table), indent=2, ensure_ascii=False))
     elif format is Format.csv:
         typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
     else:

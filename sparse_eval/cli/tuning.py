@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..display import records
 from ..files import make_folder
 from .data import holdout_of, is_split, load, load_parts, loader_options, split_by
 from .options import (
@@ -28,7 +29,7 @@ from .options import (
     User,
     Value,
 )
-from .printing import counted, print_table, records, step, warnings_in_a_line
+from .printing import counted, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..comparison import Comparison, compare
+from ..display import records
 from ..errors import InvalidDataError, MissingExtraError
 from ..files import replacing
 from ..metrics import REGISTRY, convention_named
@@ -162,9 +163,9 @@ def number(value: float | None) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def p_value(p: float) -> str:
+def p_value(p: float | None) -> str:
     """Return a p-value as it stands behind "p"."""
-    if p != p:
+    if p is None:
         return "unknown"
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
@@ -224,22 +225,26 @@ def _pairs(comparison: Comparison, ranked: list[str]) -> list[dict[str, Any]]:
     """Return the rows of a comparison, of each pair the model that is better by rank being a."""
     place = {name: number for number, name in enumerate(ranked)}
     rows = []
-    for row in comparison.table.to_dict("records"):
+    for row in records(comparison.table):
         if place.get(row["a"], 0) > place.get(row["b"], 0):
             row |= {
                 "a": row["b"],
                 "b": row["a"],
                 "mean_a": row["mean_b"],
                 "mean_b": row["mean_a"],
-                "difference": -row["difference"],
-                "ci_low": -row["ci_high"],
-                "ci_high": -row["ci_low"],
+                "difference": _negative(row["difference"]),
+                "ci_low": _negative(row["ci_high"]),
+                "ci_high": _negative(row["ci_low"]),
                 "wins": row["losses"],
                 "losses": row["wins"],
-                "effect_size": -row["effect_size"],
+                "effect_size": _negative(row["effect_size"]),
             }
-        rows.append({str(key): value for key, value in row.items()})
+        rows.append(row)
     return sorted(rows, key=lambda row: (place.get(row["a"], 0), place.get(row["b"], 0)))
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value
 
 
 def _charts(
