@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Test = Literal["t", "wilcoxon", "permutation"]
     Correction = Literal["holm", "bh", "none"]
 
-__all__ = ["Comparison", "Scored", "compare"]
+__all__ = ["Comparison", "Scored", "common_metrics", "compare"]
 
 #: Sign flips of a permutation test, beyond which it does not go through all of them.
 PERMUTATIONS = 9999
@@ -127,7 +127,8 @@ class Comparison:
         corrected = "" if self.correction == "none" else f", {_TOLD[self.correction]} correction"
         return (
             f"{self.n_users:,} users, {_TOLD[self.test]}{corrected} over {len(self.table):,} "
-            f"differences, {self.level * 100:g} % intervals"
+            f"difference{'' if len(self.table) == 1 else 's'}, {self.level * 100:g} % intervals "
+            "(not corrected)"
         )
 
     def shown(self) -> pd.DataFrame:
@@ -143,7 +144,7 @@ class Comparison:
                 "interval": "none"
                 if row["interval"] == "none"
                 else f"{row['ci_low']:+.4f} to {row['ci_high']:+.4f}",
-                "p": _p_text(row["p_corrected"]),
+                "p, corrected": _p_text(row["p_corrected"]),
                 "better": row["better"] or "not shown",
                 "wins/ties/losses": ""
                 if pd.isna(row["wins"])
@@ -218,7 +219,8 @@ def compare(
         ``mean_a``, ``mean_b`` over the users compared; ``difference``, a less b, and its interval
         ``ci_low``, ``ci_high`` (``interval`` says of which kind, see `Evaluation.summary`);
         ``p`` and ``p_corrected``; ``better``, the name of the better one, empty where no
-        difference is shown; ``wins``, ``ties`` and ``losses``, users for whom a is better,
+        difference is shown (or where Wilcoxon's ranks and the means speak for different ones);
+        ``wins``, ``ties`` and ``losses``, users for whom a is better,
         equal, worse; ``effect_size``, the mean difference in standard deviations of the
         difference (Cohen's d); ``detectable``, the smallest difference that a t-test of so many
         users shows in 80 of 100 cases, without correction; ``n_users``. What has no value for
@@ -239,7 +241,7 @@ def compare(
         raise InvalidDataError('give two or more evaluations by name: {"als": ev, "bpr": other}')
     names = tuple(str(name) for name in evaluations)
     scored = list(evaluations.values())
-    chosen = _chosen(names, scored, metrics)
+    chosen = common_metrics(evaluations, metrics)
     _check_alike(names, scored)
     rows = _common_users(names, scored, how)
     whole = all(len(rows[0]) == one.counted.sum() for one in scored)
@@ -259,8 +261,9 @@ def compare(
                 numbers = _compare_replicates(pair, metric, level, whole)
             found.append({"metric": metric, "a": names[i], "b": names[j], **numbers})
     table = pd.DataFrame(found)
+    agree = table.pop("favours").to_numpy() == np.sign(table["difference"].to_numpy())
     table.insert(10, "p_corrected", _corrected(table["p"].to_numpy(), correction))
-    shown = (table["p_corrected"] < 1 - level).to_numpy()
+    shown = agree & (table["p_corrected"] < 1 - level).to_numpy()
     higher = np.array([scored[0].higher_is_better(name) for name in table["metric"]])
     a_better = (table["difference"] > 0).to_numpy() == higher
     better = np.where(a_better, table["a"], table["b"])
@@ -295,17 +298,17 @@ def _check_alike(names: tuple[str, ...], scored: list[Scored]) -> None:
                 )
 
 
-def _chosen(
-    names: tuple[str, ...], scored: list[Scored], metrics: str | Iterable[str] | None
+def common_metrics(
+    evaluations: Mapping[str, Scored], metrics: str | Iterable[str] | None
 ) -> list[str]:
     """Return the metrics to compare, or raise `InvalidDataError` if one of them is not in all."""
     if metrics is None:
-        asked = list(dict.fromkeys(metric for one in scored for metric in one.names))
+        asked = list(dict.fromkeys(metric for one in evaluations.values() for metric in one.names))
     else:
         asked = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if not asked:
-        raise InvalidDataError("no metrics are asked for; leave metrics out to compare all")
-    for name, one in zip(names, scored, strict=True):
+        raise InvalidDataError("no metrics are asked for; leave metrics out to take all")
+    for name, one in evaluations.items():
         lacking = [metric for metric in asked if metric not in one.names]
         if lacking:
             raise InvalidDataError(
@@ -325,8 +328,8 @@ def _common_users(
     if len(labelled) > 1:
         without = names[[one.users is None for one in scored].index(True)]
         raise InvalidDataError(
-            f"{without} has no labels for its users and others have; evaluate all with the same "
-            "kind of input"
+            f"{without} has no labels for its users and others have; label all of them, as "
+            "Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items) does"
         )
     labels = []
     for one in scored:
@@ -384,6 +387,7 @@ def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, 
     mean = float(difference.mean()) if n else math.nan
     std = float(difference.std(ddof=1)) if n > 1 else math.nan
     interval = interval_of_mean(difference, level)
+    p, favours = _p_value(a, b, test, level)
     detectable = math.nan
     if n > 1:
         quantiles = stats.t.ppf([0.5 + level / 2, POWER], n - 1)
@@ -395,7 +399,8 @@ def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, 
         "ci_low": interval.low,
         "ci_high": interval.high,
         "interval": interval.method,
-        "p": _p_value(a, b, test),
+        "p": p,
+        "favours": favours,
         "wins": int((difference > 0).sum()),
         "ties": int((difference == 0).sum()),
         "losses": int((difference < 0).sum()),
@@ -405,40 +410,54 @@ def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, 
     }
 
 
-def _p_value(a: Values, b: Values, test: str) -> float:
+def _p_value(a: Values, b: Values, test: str, level: float) -> tuple[float, int]:
+    """Return the p-value, and whether the test speaks for a (1), for b (-1) or for neither."""
     from scipy import stats
 
     if len(a) < 2:
-        return math.nan
+        return math.nan, 0
     if (a == b).all():
-        return 1.0
-    with warnings.catch_warnings():
+        return 1.0, 0
+    with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
         # Differences that are all nearly equal, and a normal approximation for few users.
         warnings.simplefilter("ignore")
+        favours = int(np.sign((a - b).mean()))
         if test == "t":
-            return float(stats.ttest_rel(a, b).pvalue)
+            return float(stats.ttest_rel(a, b).pvalue), favours
         if test == "wilcoxon":
-            return float(stats.wilcoxon(a, b).pvalue)
-        if 2 ** len(a) <= PERMUTATIONS + 1:
-            return float(
-                stats.permutation_test(
-                    (a - b,),
-                    np.mean,
-                    permutation_type="samples",
-                    n_resamples=PERMUTATIONS,
-                    vectorized=True,
-                ).pvalue
-            )
+            p = float(stats.wilcoxon(a, b).pvalue)
+            if p < 1 - level:  # otherwise nobody asks, and it takes as long again
+                differences = (a - b)[a != b]
+                ranks = stats.rankdata(np.abs(differences))
+                favours = int(np.sign((np.sign(differences) * ranks).sum()))
+            return p, favours
+        return _permuted(a - b), favours
+
+
+def _permuted(differences: Values) -> float:
+    """Return the p-value of a mean difference under random signs: all of them, or many drawn."""
+    from scipy import stats
+
+    if 2 ** len(differences) <= PERMUTATIONS + 1:
         return float(
-            stats.monte_carlo_test(
-                a - b,
-                _Flipped(a - b),
+            stats.permutation_test(
+                (differences,),
                 np.mean,
+                permutation_type="samples",
                 n_resamples=PERMUTATIONS,
-                batch=max(_AT_ONCE // len(a), 1),
                 vectorized=True,
             ).pvalue
         )
+    return float(
+        stats.monte_carlo_test(
+            differences,
+            _Flipped(differences),
+            np.mean,
+            n_resamples=PERMUTATIONS,
+            batch=max(_AT_ONCE // len(differences), 1),
+            vectorized=True,
+        ).pvalue
+    )
 
 
 class _Flipped:
@@ -480,6 +499,7 @@ def _compare_replicates(
         "ci_high": interval.high,
         "interval": interval.method,
         "p": p,
+        "favours": int(np.sign(a - b)) if a == a and b == b else 0,
         "wins": math.nan,
         "ties": math.nan,
         "losses": math.nan,

@@ -35,7 +35,7 @@ from .errors import InvalidDataError, InvalidFileError, InvalidMetricError
 from .files import make_folder, need_pyarrow, replacing, write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -169,10 +169,15 @@ class SavedEvaluation:
         return table.rename_axis("metric")
 
     def compare(
-        self, other: Scored, *, names: tuple[str, str] = ("this", "other"), **options: Any
+        self,
+        other: Scored,
+        metrics: str | Iterable[str] | None = None,
+        *,
+        names: tuple[str, str] = ("this", "other"),
+        **options: Any,
     ) -> Comparison:
         """Compare with another evaluation of the same users, as `Evaluation.compare` does."""
-        return compare(dict(zip(names, (self, other), strict=True)), **options)
+        return compare(dict(zip(names, (self, other), strict=True)), metrics, **options)
 
     def save(self, folder: str | Path, users: Literal["csv", "parquet"] = "csv") -> Path:
         """Write the table of users, then the JSON that names it; see `Evaluation.save`."""
@@ -296,6 +301,11 @@ def _read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    except UnicodeDecodeError:
+        raise InvalidFileError(
+            "is no saved evaluation; a model is scored first: sparse-eval score MODEL --out FOLDER",
+            path,
+        ) from None
     except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"is no JSON ({error})", path) from None
     needed = {

@@ -45,7 +45,7 @@ def test_two_are_compared(command: Command, results: Path) -> None:
         f"{row['detectable']:.4f}",
     ]  # fmt: skip
     assert printed.endswith(
-        "231 users, paired t-test, Holm's correction over 2 differences, 95 % intervals\n"
+        "231 users, paired t-test, Holm's correction over 2 differences, 95 % intervals (not corrected)\n"
     )
     assert json.loads(command(*words, "--format", "json")[1]) == json.loads(
         json.dumps(expected.to_dict())

@@ -82,7 +82,7 @@ def test_few_users_have_every_permutation(n: int) -> None:
     rng = np.random.default_rng(n)
     a, b = rng.random(n), rng.random(n)
     expected = stats.permutation_test((a - b,), np.mean, permutation_type="samples").pvalue
-    assert _p_value(a, b, "permutation") == expected
+    assert _p_value(a, b, "permutation", 0.95)[0] == expected
 
 
 @pytest.mark.parametrize(("n", "shift"), [(14, 0.1), (100, 0.05), (101, 0.0), (3000, 0.01)])
@@ -94,10 +94,27 @@ def test_many_users_have_random_ones(n: int, shift: float) -> None:
         (a - b,), np.mean, permutation_type="samples", n_resamples=PERMUTATIONS,
         vectorized=True, batch=100, rng=np.random.default_rng(1),
     ).pvalue  # fmt: skip
-    found = _p_value(a, b, "permutation")
-    assert found == _p_value(a, b, "permutation")
+    found = _p_value(a, b, "permutation", 0.95)[0]
+    assert found == _p_value(a, b, "permutation", 0.95)[0]
     error = math.sqrt(max(expected * (1 - expected), 1e-4) / PERMUTATIONS)
     assert found == pytest.approx(expected, abs=8 * error)  # both are drawn, and two-sided
+
+
+def test_ranks_and_means_that_speak_for_different_models_name_none() -> None:
+    # For 800 users b is a little better, for 200 users a is much better.
+    held_out = csr_matrix(np.tile(np.arange(12) == 0, (1000, 1)).astype(float))
+    places = np.where(np.arange(1000) < 800, 10, 1), np.where(np.arange(1000) < 800, 9, 10)
+    models = {}
+    for name, ranks in zip("ab", places, strict=True):
+        ids = np.tile(np.arange(1, 12), (1000, 1))
+        ids[np.arange(1000), ranks - 1] = 0
+        models[name] = se.evaluate(se.Rankings.from_topk(ids), held_out, "mrr@11")
+    for test, better in (("t", "a"), ("permutation", "a"), ("wilcoxon", "")):
+        found = se.compare(models, test=test).table.iloc[0]
+        assert found["p"] < 0.001
+        assert found["difference"] > 0
+        assert (found["wins"], found["losses"]) == (200, 800)
+        assert found["better"] == better
 
 
 def test_the_facts_about_a_difference(three: dict[str, se.Evaluation]) -> None:
