@@ -31,7 +31,7 @@ __all__ = [
 _LIBRARIES = ("sparse_eval", "numpy", "scipy", "numba", "pandas", "implicit")
 
 #: Users that are picked by their number of relevant items, at these shares of all.
-_PICKED_AT = (0.25, 0.5, 0.75, 0.95)
+_PICKED_AT = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.98)
 
 #: Of a user's list, and of what is missing from it, so much is kept.
 _LISTED, _MISSED = 20, 10
@@ -120,10 +120,10 @@ def pick_examples(
     return [int(order[place]) for place in dict.fromkeys(places)]
 
 
-def describe_example(user: Any, explained: pd.DataFrame, why: str) -> dict[str, Any]:
+def describe_example(user: Any, explained: pd.DataFrame, whole: bool, why: str) -> dict[str, Any]:
     """Return one user's list and what it lacks, from what `Evaluation.explain` says.
 
-    ``whole`` is false where the list has gaps: only the ranks of relevant items are known.
+    `whole` is false where the list has gaps: only the ranks of relevant items are known.
     """
     absent = explained["rank"].isna()
     listed, missed = explained[~absent], explained[absent]
@@ -131,7 +131,7 @@ def describe_example(user: Any, explained: pd.DataFrame, why: str) -> dict[str, 
     return {
         "user": plain(user),
         "why": why,
-        "whole": listed["rank"].tolist() == list(range(1, len(listed) + 1)),
+        "whole": whole,
         "n_listed": len(listed),
         "listed": records(listed[columns].head(_LISTED)),
         "n_missed": len(missed),

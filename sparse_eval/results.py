@@ -747,20 +747,21 @@ class Evaluation:
 
     def _examples(self) -> list[dict[str, Any]]:
         """Show a few users in depth: some that all models share, and the best of this one."""
-        rows = dict.fromkeys(
-            pick_examples(self.n_relevant, self.counted, self.fingerprints),
-            "picked by the number of relevant items",
-        )
+        rows = dict.fromkeys(pick_examples(self.n_relevant, self.counted, self.fingerprints), "")
         for row, plan in enumerate(self.plans):
             values = self.sums.columns[row]
             if plan.per_user and np.isfinite(values).any():
                 sign = 1 if plan.definition.higher_is_better else -1
                 rows.setdefault(int(np.nanargmax(sign * values)), f"best by {plan.metric}")
                 break
-        labels = self.relevance.users
+        labels, lists = self.relevance.users, self.rankings
+        whole = np.diff(lists.indptr) == lists.lengths
         return [
             describe_example(
-                row if labels is None else labels[row], explain(self.setting, row), why
+                row if labels is None else labels[row],
+                explain(self.setting, row),
+                bool(whole[row]),
+                why,
             )
             for row, why in rows.items()
         ]

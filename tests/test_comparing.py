@@ -45,7 +45,8 @@ def test_two_are_compared(command: Command, results: Path) -> None:
         f"{row['detectable']:.4f}",
     ]  # fmt: skip
     assert printed.endswith(
-        "231 users, paired t-test, Holm's correction over 2 differences, 95 % intervals (not corrected)\n"
+        "231 users, paired t-test, Holm's correction over 2 differences, 95 % intervals (not "
+        "corrected)\n"
     )
     assert json.loads(command(*words, "--format", "json")[1]) == json.loads(
         json.dumps(expected.to_dict())
@@ -151,6 +152,7 @@ def test_the_report_has_the_learning_curve_of_a_sweep(
 
 def test_results_that_are_none(command: Command, results: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
+    np.savez(tmp_path / "model.npz", user_factors=np.ones((2, 2)))
     (tmp_path / "more").mkdir()
     shutil.copytree(results / "good", tmp_path / "more" / "good")
     refused = [
@@ -160,7 +162,8 @@ def test_results_that_are_none(command: Command, results: Path, tmp_path: Path) 
         (["a="], "names no folder"),
         ([f"all={results}"], "names 3 results at once"),
         ([results, tmp_path / "more"], "two results are called 'good'"),
-        ([results / "good"], "two or more"),
+        ([results / "good"], "there is one result; name two or more"),
+        ([results / "good", tmp_path / "model.npz"], "a model is scored first"),
         ([results, "-m", "map@3"], "has no map@3"),
         ([results, "-m", "nonsense"], "nonsense"),
         ([results, "--level", "2"], "level is 2.0"),
@@ -190,7 +193,11 @@ def test_what_a_command_left_says_where_it_comes_from(command: Command, tmp_path
     again = tmp_path / "again"
     status, _, said = command("score", out / "model.npz", "--split", out / "split", "--out", again)
     assert status == 0, said
-    assert se.load_evaluation(again).about["checkpoint"] == str(out / "model.npz")
+    about = se.load_evaluation(again).about["checkpoint"]
+    assert about["file"] == str(out / "model.npz")
+    assert len(about["sha256"]) == 64
+    assert about["factors"] == 4
+    assert "popularity" in se.load_evaluation(again).summary()
     assert se.load_evaluation(again).mean() == saved.mean()
     status, printed, _ = command("compare", out, again, "-m", "ndcg@10")
     assert status == 0

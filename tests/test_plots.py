@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval import plots
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.report.plots import shorten
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,9 @@ def test_by_cutoff(models: dict[str, se.Evaluation], ax: Axes) -> None:
     legend = ax.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == list(models)
-    with pytest.raises(InvalidDataError, match="no 'map' with a cut-off"):
+    with pytest.raises(
+        InvalidDataError, match="no 'map' with a cut-off; name the metric alone, one of ndcg"
+    ):
         plots.by_cutoff(models, "map", ax=ax)
 
 
@@ -125,8 +128,27 @@ def test_by_group(models: dict[str, se.Evaluation], ax: Axes, groups: Any, metri
         assert found[:n, 1] == pytest.approx(table["mean"])
         ends = np.array([*(table["mean"] - half), *(table["mean"] + half)])
         assert np.sort(found[n:, 1]) == pytest.approx(np.sort(ends[~np.isnan(ends)]))
-    with pytest.raises(InvalidDataError, match=r"good has no mrr@10 by popularity"):
+    with pytest.raises(
+        InvalidDataError, match="good has no mrr@10 by popularity, but recall@5, recall@10"
+    ):
         plots.by_group(models, "popularity", "mrr@10", ax=ax)
+
+
+def test_groups_that_there_are_not(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    with pytest.raises(InvalidDataError, match="'age'; expected 'activity' or 'popularity'"):
+        plots.by_group(models, "age", "ndcg@10", ax=ax)  # type: ignore[arg-type]
+    lists = se.Rankings.from_topk([[0, 1]])
+    without = se.evaluate(lists, csr_matrix([[1, 0]]), "recall@2")
+    with pytest.raises(InvalidDataError, match="evaluated without train="):
+        plots.by_group({"a": without}, "activity", "recall@2", ax=ax)
+    with pytest.raises(InvalidDataError, match="differences are of a Comparison"):
+        plots.differences(models, "ndcg@10", ax=ax)  # type: ignore[arg-type]
+
+
+def test_names_keep_what_differs() -> None:
+    assert shorten("als-factors8-alpha1-reg0.1-seed0", 20) == "als-fa…-reg0.1-seed0"
+    assert shorten("two\nlines\x00 ") == "two lines\N{REPLACEMENT CHARACTER}"
+    assert shorten(" ") == "(no name)"
 
 
 def test_concentration(models: dict[str, se.Evaluation], ax: Axes) -> None:

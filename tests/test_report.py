@@ -15,11 +15,11 @@ import reporting
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError, InvalidMetricError, OutputError
+from sparse_eval.errors import InvalidDataError, OutputError
 from sparse_eval.report.contrasts import contrasts
 from sparse_eval.report.page import number, share
 
-VOID = {"meta", "br", "link", "img", "input", "hr"}
+VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
 BLOCKS = {"td", "th", "tr", "li", "p", "div", "dt", "dd", "h2", "h3", "h4", "text", "figcaption"}
 
 
@@ -71,9 +71,9 @@ def test_the_question_is_answered_at_the_top(
     assert path == tmp_path / "r.html"
     assert [file.name for file in tmp_path.iterdir()] == ["r.html"]
     text = read(path).text
-    row = se.compare(models, ["ndcg@10", "recall@10"]).table.iloc[0]
+    row = se.compare(models, "ndcg@10").table.iloc[0]
     assert "good has the best ndcg@10 of 3 models" in text
-    assert "is better than every other one." in text
+    assert "is better than every other one by it." in text
     assert (
         f"good is better than fair: ndcg@10 {row['mean_a']:.4f} against {row['mean_b']:.4f}, a "
         f"difference of {row['difference']:.4f} (95 % interval {row['ci_low']:.4f} to "
@@ -91,15 +91,16 @@ def test_no_difference_is_said_with_what_could_have_been_shown(
     text = read(se.write_report(two, tmp_path / "r.html")).text
     assert "No difference is shown between poor and fair" in text
     detectable = se.compare(two).table["detectable"][0]
-    assert f"a difference of {detectable:.4f} would most likely have been shown" in text
+    assert f"So many users (231) show a difference of {detectable:.4f} in 80 of 100" in text
     same = {"a": models["good"], "b": models["good"]}
-    assert "No difference is shown" in read(se.write_report(same, tmp_path / "r.html")).text
+    text = read(se.write_report(same, tmp_path / "r.html")).text
+    assert "a and b are equal: ndcg@5 0.8084, the same for each of 231 users." in text
 
 
 def test_one_model(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     reader = read(se.write_report({"good": models["good"]}, tmp_path / "r.html", title="<One>"))
     row = models["good"].summary().loc["ndcg@5"]
-    assert f"good reaches a ndcg@5 of {row['mean']:.4f} (95 % interval" in reader.text
+    assert f"good reaches ndcg@5 {row['mean']:.4f} (95 % interval" in reader.text
     assert f"{row['lift']:,.3g} times what random lists reach" in reader.text
     assert reader.text.startswith("<One>")
     assert "Comparison" not in reader.text
@@ -130,15 +131,68 @@ def test_every_part_is_there(models: dict[str, se.Evaluation], tmp_path: Path) -
     for name in models["good"].names:
         for ev in models.values():
             assert f"{ev[name]:.4f}" in reader.text
-    # A user in depth.
+    # A user in depth, as far as the metric looks.
     example = models["good"].snapshot().content["examples"][0]
     for row in example["listed"]:
-        if row["gain"]:
+        if row["gain"] and row["rank"] <= 5:
             assert f"{row['item']} relevant {row['contribution']:.4f}" in reader.text
     # How to get it again.
     content = models["good"].snapshot().content
     for expected in (content["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}"):
         assert expected in reader.text
+
+
+def test_the_first_metric_is_corrected_for_by_itself(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    two = {name: models[name] for name in ("good", "fair")}
+    answers = []
+    for metrics in ("ndcg@10", ["ndcg@10", "mrr@10", "recall@5"]):
+        page = se.write_report(two, tmp_path / "r.html", metrics)
+        _, _, answer = read(page).text.partition("good is better than fair")
+        answers.append(answer.partition(" But ")[0].partition(" All metrics")[0])
+    assert answers[0] == answers[1]
+    assert answers[0].startswith(": ndcg@10")
+
+
+def test_by_what_another_model_is_better(tmp_path: Path) -> None:
+    # a: fewer users, at the first place; b: more users, at the last one.
+    held_out = csr_matrix(np.tile(np.arange(6) == 5, (400, 1)).astype(float))
+    ids = np.tile(np.arange(5), (400, 1))
+    a, b = ids.copy(), ids.copy()
+    a[:200, 0], b[:, 4] = 5, 5
+    metrics = ["mrr@5", "hit_rate@5", "hit_rate@1"]
+    models = {
+        name: se.evaluate(se.Rankings.from_topk(lists), held_out, metrics)
+        for name, lists in (("a", a), ("b", b))
+    }
+    reader = read(se.write_report(models, tmp_path / "r.html"))
+    assert "a is better than b: mrr@5" in reader.text
+    assert "By hit_rate@5 b is better than a." in reader.text
+    # A star only where nothing else could be as good.
+    assert reader.text.count("best:") == 3
+    rows = [models, {"a": models["a"], "again": models["a"]}]
+    text = read(se.write_report(rows[1], tmp_path / "r.html")).text
+    assert text.count("best:") == 6
+    assert "are equal" in text
+
+
+def test_simple_rankings_are_shown_beside_the_models(tmp_path: Path) -> None:
+    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    model = se.train_als(holdout.train, factors=1, iterations=1, alpha=0.01)
+    ev = se.evaluate_model(model, *parts(holdout), "ndcg@10", baselines=True)
+    reader = read(se.write_report({"als": ev}, tmp_path / "r.html"))
+    popular = ev.summary()["popularity"].iloc[0]
+    assert popular > ev["ndcg@10"]
+    assert (
+        f"The simple ranking “popularity” reaches ndcg@10 {popular:.4f}: als is not better than "
+        "that."
+    ) in reader.text
+
+
+def parts(holdout: Any) -> tuple[Any, Any]:
+    return holdout.train, holdout.validation
 
 
 @pytest.mark.parametrize("by", ["seen", "relevant"])
@@ -219,7 +273,8 @@ def test_ranks_alone_have_fewer_charts(tmp_path: Path) -> None:
     ranks = reporting.evaluate(1, 0.5, whole=False)
     text = read(se.write_report({"ranks": ranks}, tmp_path / "r.html")).text
     assert "Concentration" not in text
-    assert "Only the ranks of relevant items were computed" in text
+    shown = [e for e in ranks.snapshot().content["examples"] if not e["whole"]]
+    assert text.count("Only the ranks of relevant items were computed") == len(shown) > 0
 
 
 def test_without_training_data_there_are_no_bands(tmp_path: Path) -> None:
@@ -251,16 +306,19 @@ def test_what_cannot_be_reported(models: dict[str, se.Evaluation], tmp_path: Pat
     refused: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
         ({}, {}, InvalidDataError, "by name"),
         (models, {"metrics": []}, InvalidDataError, "no metrics"),
-        (models, {"metrics": "map@3"}, InvalidMetricError, "'map@3' was not evaluated"),
+        (models, {"metrics": "map@3"}, InvalidDataError, "good has no map@3, but ndcg@5"),
         (models | {"other": one}, {"metrics": "ndcg@5"}, InvalidDataError, "different users"),
+        (models | {"other": one}, {}, InvalidDataError, "other has no ndcg@10, .*, but ndcg@5"),
         ({"a": one, "b": one}, {}, InvalidDataError, "1 users to compare"),
     ]
     for evaluations, options, error, message in refused:
         with pytest.raises(error, match=message):
             se.write_report(evaluations, out, **options)
-    with pytest.raises(OutputError, match="cannot be written"):
-        se.write_report({"one": one}, tmp_path / "none" / "r.html")
     assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be used as an output folder"):
+        se.write_report({"one": one}, tmp_path / "file" / "r.html")
+    assert se.write_report({"one": one}, tmp_path / "new" / "folder" / "r.html").exists()
     assert "defined for" not in read(se.write_report({"one": one}, out)).text
 
 

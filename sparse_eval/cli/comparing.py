@@ -64,6 +64,8 @@ def compare(
     from ..comparison import compare as compare_evaluations
 
     found = _find(results)
+    if len(found.evaluations) < 2:
+        raise InvalidDataError("there is one result; name two or more to compare")
     compared = compare_evaluations(
         found.evaluations,
         _metrics(metric),
@@ -149,8 +151,8 @@ def _find(words: list[str]) -> Found:
             inside = sorted(path.glob(f"*/{SUMMARY}"))
             if not inside:
                 raise InvalidFileError(
-                    f"holds no results: neither {SUMMARY} nor folders with one; expected what "
-                    "--out or Evaluation.save wrote",
+                    f"holds no results: neither {SUMMARY} nor folders with one; score each model "
+                    "with an --out of its own, or save it with Evaluation.save",
                     path,
                 )
             if name:
@@ -200,6 +202,10 @@ def _print_comparison(compared: Comparison, format: Format) -> None:  # noqa: A0
     else:
         print_table(compared.shown(), format)
         typer.echo(f"\n{compared.how_found()}")
+        typer.echo(
+            "wins: users for whom a is better; detectable: the difference that so many users show "
+            "in 80 of 100 cases, if it is the only one that is looked at"
+        )
 
 
 def _fail_if_left_out(found: Found) -> None:

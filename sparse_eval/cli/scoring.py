@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..display import plain
 from ..errors import InvalidDataError
 from ..files import make_folder
 from .data import is_matrix, load_split, loader_options, read_matrix
@@ -111,7 +113,7 @@ def score(
         _sweep(paths, holdout, metric, convention, monitor, watch, progress, out, format)
     else:
         ev = score_model(paths[0], holdout, metric, progress, convention, lists=out is not None)
-        print_evaluation(command, ev, format, out, checkpoint=str(paths[0]))
+        print_evaluation(command, ev, format, out, checkpoint=_about(paths[0]))
 
 
 def evaluate(
@@ -203,7 +205,10 @@ def score_model(
     convention: str | None = None,
     lists: bool = False,
 ) -> Evaluation:
-    """Recommend and score, and say so; with the whole `lists`, where ranks would be enough."""
+    """Recommend and score, and say so.
+
+    To be saved, with the whole `lists`, where ranks would be enough, and the popularity ranking.
+    """
     from ..matrices import Relevance
     from ..models.implicit import evaluate_model
     from ..models.recommend import as_model
@@ -217,11 +222,23 @@ def score_model(
             relevance,
             metric,
             convention=convention,
+            baselines=lists,
             via="top_k" if lists and hasattr(model, "item_factors") else None,
             progress=progress,
         )
         note(counted(ev.n_users, "user"))
     return ev
+
+
+def _about(checkpoint: Path) -> dict[str, Any]:
+    """Say which checkpoint it is: its file, a digest, its hyperparameters."""
+    from ..models.factors import read_checkpoint
+
+    with checkpoint.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    parameters = read_checkpoint(checkpoint).parameters
+    known = {name: plain(value) for name, value in parameters.items()}
+    return known | {"file": str(checkpoint), "sha256": digest}
 
 
 def _sweep(

@@ -9,10 +9,10 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..comparison import Comparison, compare
+from ..comparison import Comparison, common_metrics, compare
 from ..display import records
 from ..errors import InvalidDataError, MissingExtraError
-from ..files import replacing
+from ..files import make_folder, replacing
 from ..metrics import REGISTRY, convention_named
 from ..results import Evaluation
 from . import plots
@@ -66,10 +66,11 @@ def write_report(
     evaluations : mapping of str to Evaluation
         By name, in the order in which they are shown; saved ones too.
     path : str or Path
-        The page (.html). It needs no network and no script.
+        The page (.html), in a folder that is made if missing. It needs no network and no script.
     metrics : str or iterable of str, optional
         Those to show; all by default. The first one is what the page is about: its headline, its
-        charts and its users.
+        charts and its users. Its p-values are corrected for its pairs of models alone, those of
+        all others for each other.
     title : str
         Of the page.
     test, correction, how
@@ -120,10 +121,18 @@ def write_report(
         str(name): ev.snapshot() if isinstance(ev, Evaluation) else ev
         for name, ev in evaluations.items()
     }
-    chosen = _chosen(shown, metrics)
-    comparison = None
+    chosen = common_metrics(shown, metrics)
+    main, others = chosen[0], chosen[1:]
+    # In the order of the main metric, so that in each pair the first one is ahead.
+    ranked = _ranked(shown, main)
+    ordered = {name: shown[name] for name in [*ranked, *shown.keys() - ranked]}
+    comparison, secondary = None, []
     if len(shown) > 1:
-        comparison = compare(shown, chosen, test=test, correction=correction, how=how)
+        comparison = compare(ordered, main, test=test, correction=correction, how=how)
+        if others:
+            table = compare(ordered, others, test=test, correction=correction, how=how).table
+            secondary = records(table)
+    pairs = [] if comparison is None else records(comparison.table)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -137,19 +146,23 @@ def write_report(
         style=Path(__file__).with_name("style.css").read_text(encoding="utf-8"),
         evaluations=shown,
         metrics=chosen,
-        main=chosen[0],
-        rows=_rows(shown, chosen),
-        ranked=_ranked(shown, chosen[0]),
-        higher=next(iter(shown.values())).higher_is_better(chosen[0]),
+        main=main,
+        rows=_rows(shown, chosen, [*pairs, *secondary]),
+        ranked=ranked,
+        higher=next(iter(shown.values())).higher_is_better(main),
         comparison=comparison,
-        pairs=[] if comparison is None else _pairs(comparison, _ranked(shown, chosen[0])),
+        pairs=pairs,
+        secondary=secondary,
+        elsewhere=_better_elsewhere(ranked, secondary),
+        baselines=_baselines(shown),
         charts=_charts(shown, chosen, comparison, curves or {}),
-        contrasts=_contrasts(shown, chosen[0]),
-        examples=_examples(shown),
+        contrasts=_contrasts(shown, main),
+        examples=_examples(shown, main),
         convention=_convention(next(iter(shown.values()))),
         provenance={name: _provenance(ev) for name, ev in shown.items()},
         left_out=left_out or {},
     )
+    make_folder(Path(path).parent)
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
     return Path(path)
@@ -178,40 +191,59 @@ def share(part: float, whole: float) -> str:
     return f"{percent:.0f} %" if percent >= 1 or percent == 0 else f"{percent:.1g} %"
 
 
-def _chosen(shown: Mapping[str, SavedEvaluation], metrics: str | Iterable[str] | None) -> list[str]:
-    if metrics is None:
-        return next(iter(shown.values())).names
-    chosen = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
-    if not chosen:
-        raise InvalidDataError("no metrics are asked for; leave metrics out to show all")
-    for ev in shown.values():
-        for name in chosen:
-            ev.is_per_user(name)  # or it raises what there is instead
-    return chosen
-
-
-def _rows(shown: Mapping[str, SavedEvaluation], chosen: list[str]) -> list[dict[str, Any]]:
+def _rows(
+    shown: Mapping[str, SavedEvaluation], chosen: list[str], pairs: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Return a row for each metric: what it is, each evaluation's numbers, and the best."""
     tables = {name: ev.content["metrics"] for name, ev in shown.items()}
     rows = []
     for metric in chosen:
         entry = REGISTRY.get(metric.partition("@")[0].partition("(")[0])
-        cells = {name: table[metric] for name, table in tables.items()}
         rows.append(
             {
                 "metric": metric,
                 "meaning": "" if entry is None else f"{entry.text}: {entry.description}",
-                "cells": cells,
-                "best": _best(shown, metric) if len(shown) > 1 else set(),
+                "cells": {name: table[metric] for name, table in tables.items()},
+                "best": _best(shown, metric, pairs),
             }
         )
     return rows
 
 
-def _best(shown: Mapping[str, SavedEvaluation], metric: str) -> set[str]:
-    """Return the evaluations whose value of a metric is the best."""
-    order = _ranked(shown, metric)
-    return {name for name in order if shown[name][metric] == shown[order[0]][metric]}
+def _best(
+    shown: Mapping[str, SavedEvaluation], metric: str, pairs: list[dict[str, Any]]
+) -> set[str]:
+    """Return the evaluation with the best mean, and those that are not shown to be worse."""
+    ranked = _ranked(shown, metric)
+    best = ranked[:1] if len(shown) > 1 else []
+    worse = {
+        name
+        for row in pairs
+        for name in (row["a"], row["b"])
+        if row["metric"] == metric and [row["better"]] == best and name not in best
+    }
+    return set(ranked) - worse if best else set()
+
+
+def _better_elsewhere(ranked: list[str], pairs: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Return the metrics by which another model is shown to be better than the best one."""
+    found: dict[str, list[str]] = {}
+    for row in pairs:
+        if ranked and ranked[0] in (row["a"], row["b"]) and row["better"] not in ("", ranked[0]):
+            found.setdefault(row["better"], []).append(row["metric"])
+    return found
+
+
+def _baselines(shown: Mapping[str, SavedEvaluation]) -> dict[str, dict[str, float | None]]:
+    """Return the means of the simple rankings that were evaluated beside the models."""
+    usual = {"mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift",
+             "n_users", "n_skipped"}  # fmt: skip
+    found: dict[str, dict[str, float | None]] = {}
+    for ev in shown.values():
+        for metric, row in ev.content["metrics"].items():
+            for name in row.keys() - usual:
+                found.setdefault(name, {}).setdefault(metric, row[name])
+    return found
 
 
 def _ranked(shown: Mapping[str, SavedEvaluation], metric: str) -> list[str]:
@@ -221,32 +253,6 @@ def _ranked(shown: Mapping[str, SavedEvaluation], metric: str) -> list[str]:
     return sorted(defined, key=lambda name: shown[name][metric] * (-1 if higher else 1))
 
 
-def _pairs(comparison: Comparison, ranked: list[str]) -> list[dict[str, Any]]:
-    """Return the rows of a comparison, of each pair the model that is better by rank being a."""
-    place = {name: number for number, name in enumerate(ranked)}
-    rows = []
-    for row in records(comparison.table):
-        if place.get(row["a"], 0) > place.get(row["b"], 0):
-            row |= {
-                "a": row["b"],
-                "b": row["a"],
-                "mean_a": row["mean_b"],
-                "mean_b": row["mean_a"],
-                "difference": _negative(row["difference"]),
-                "ci_low": _negative(row["ci_high"]),
-                "ci_high": _negative(row["ci_low"]),
-                "wins": row["losses"],
-                "losses": row["wins"],
-                "effect_size": _negative(row["effect_size"]),
-            }
-        rows.append(row)
-    return sorted(rows, key=lambda row: (place.get(row["a"], 0), place.get(row["b"], 0)))
-
-
-def _negative(value: float | None) -> float | None:
-    return None if value is None else -value
-
-
 def _charts(
     shown: Mapping[str, SavedEvaluation],
     chosen: list[str],
@@ -254,9 +260,10 @@ def _charts(
     curves: Mapping[str, pd.DataFrame],
 ) -> list[Chart]:
     """Draw what there is to be drawn."""
-    from .svg import draw
+    from .svg import HEIGHT, draw
 
     main = chosen[0]
+    legend_rows = -(-len(shown) // plots.legend_columns(list(shown))) if len(shown) > 1 else 0
     numbers = count(1)
     charts: list[Chart] = []
 
@@ -267,8 +274,8 @@ def _charts(
         n_rows: int | None = None,
         table: list[list[str]] | None = None,
     ) -> None:
-        options = {} if n_rows is None else {"height": 0.9 + 0.26 * n_rows}
-        svg = draw(plot, f"chart{next(numbers)}", title, **options)
+        height = HEIGHT if n_rows is None else 0.8 + 0.26 * n_rows
+        svg = draw(plot, f"chart{next(numbers)}", title, height + 0.19 * legend_rows)
         charts.append(Chart(title, svg, caption, table or []))
 
     every = shown.values()
@@ -286,12 +293,12 @@ def _charts(
             "An interval without 0 speaks for a difference; a filled point is one that is shown "
             "after correction.",
             lambda ax: plots.differences(comparison, main, ax=ax),
-            len(shown) * (len(shown) - 1) // 2 + 1,
+            len(shown) * (len(shown) - 1) * 3 // 4 + 1,
         )
     for base in dict.fromkeys(metric.partition("@")[0] for metric in chosen):
         if base not in (main.partition("@")[0], "recall"):
             continue
-        if all(len(plots.cutoffs_of(ev.names, base)) > 1 for ev in every):
+        if len(plots.cutoffs_of(chosen, base)) > 1:
             add(
                 f"{base} by cut-off",
                 "Bands are 95 % intervals.",
@@ -329,7 +336,7 @@ def _charts(
             table=_concentrated(shown),
         )
     lifts = plots.metrics_with_lift({name: ev.summary()["lift"] for name, ev in shown.items()})
-    lifts = [metric for metric in chosen if metric in lifts][:_MOST_ROWS]
+    lifts = [metric for metric in chosen if metric in lifts and _is_of_hits(metric)][:_MOST_ROWS]
     if lifts:
         add(
             "Lift over random lists",
@@ -382,6 +389,12 @@ def _learning_curve(table: pd.DataFrame, drawn: list[str], ax: Axes) -> None:
     plots.learning_curve(table, drawn, ax=ax)
 
 
+def _is_of_hits(metric: str) -> bool:
+    """Say whether a metric counts hits: of others, random lists may have the best values."""
+    entry = REGISTRY.get(metric.partition("@")[0].partition("(")[0])
+    return entry is None or entry.over == "statistics"
+
+
 def _concentrated(shown: Mapping[str, SavedEvaluation]) -> list[list[str]]:
     """Return what the curve shows, as a table with its head."""
     rows = [["model", "items recommended", "of the catalogue", "places of the top 1 % of items"]]
@@ -409,15 +422,30 @@ def _contrasts(
     return found
 
 
-def _examples(shown: Mapping[str, SavedEvaluation]) -> list[dict[str, Any]]:
-    """Gather the users that are shown in depth, each with the list of every model that has it."""
+def _examples(shown: Mapping[str, SavedEvaluation], main: str) -> list[dict[str, Any]]:
+    """Gather the users that are shown in depth, each with the list of every model that has it.
+
+    First those whose values of the main metric differ most between the models.
+    """
+    cutoff = main.partition("@")[2]
     users: dict[Any, dict[str, Any]] = {}
     for name, ev in shown.items():
         for example in ev.content["examples"]:
             user = example["user"]
-            entry = users.setdefault(user, {"user": user, "why": example["why"], "lists": {}})
-            entry["lists"][name] = example | {"of": _values_of(ev, user)}
-    return list(users.values())
+            entry = users.setdefault(user, {"user": user, "why": "", "n_relevant": None})
+            values = _values_of(ev, user)
+            listed = [r for r in example["listed"] if not cutoff or r["rank"] <= int(cutoff)]
+            lists = entry.setdefault("lists", {})
+            lists[name] = example | {"value": values.get(main), "listed": listed}
+            entry["why"] = entry["why"] or example["why"]
+            entry["n_relevant"] = values.get("relevant")
+    return sorted(users.values(), key=lambda entry: (bool(entry["why"]), -_spread(entry["lists"])))
+
+
+def _spread(lists: dict[str, dict[str, Any]]) -> float:
+    values = [own["value"] for own in lists.values() if own["value"] == own["value"]]
+    values = [value for value in values if value is not None]
+    return max(values) - min(values) if values else 0.0
 
 
 def _values_of(ev: SavedEvaluation, user: Any) -> dict[str, Any]:

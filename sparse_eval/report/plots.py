@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import cycle
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..comparison import Comparison
 from ..errors import InvalidDataError, MissingExtraError
 from ..results import Evaluation
 from .contrasts import FEWEST
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from ..comparison import Comparison
     from ..saved import SavedEvaluation
 
     Evaluations = Mapping[str, Evaluation | SavedEvaluation]
@@ -41,12 +42,15 @@ __all__ = [
 
 #: Colours that can be told apart on white and on black, and by most who are colour-blind; markers
 #: and lines differ too.
-COLOURS = ("#3a7ebf", "#d9661f", "#2a9d6f", "#b5589c", "#a8871c", "#6b7fd7", "#c44e52", "#4f9da6")
+COLOURS = ("#3a7ebf", "#d9661f", "#2a9d6f", "#b5589c", "#a8871c", "#7d8794", "#d0475a", "#3fa7b5")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
 
-#: Of a name, a chart shows no more characters.
-_LONGEST = 24
+#: Of a name, a legend and the rows of a chart show no more characters.
+_LONGEST, _LONGEST_ROW = 40, 24
+
+#: So many checkpoints are named below a learning curve, more are counted.
+_FILES = 12
 
 #: Points of a distribution, however many users there are.
 _POINTS = 300
@@ -109,13 +113,15 @@ def differences(comparison: Comparison, metric: str, ax: Axes | None = None) -> 
     Raises
     ------
     InvalidDataError
-        If the metric was not compared.
+        If it is no comparison, or the metric was not compared.
     MissingExtraError
         If matplotlib is not installed.
     """
     from matplotlib.ticker import MaxNLocator
 
     ax = _axes(ax)
+    if not isinstance(comparison, Comparison):
+        raise InvalidDataError("differences are of a Comparison, as se.compare returns it")
     rows = comparison.table[comparison.table["metric"] == metric]
     if rows.empty:
         raise InvalidDataError(f"{metric!r} was not compared")
@@ -132,7 +138,9 @@ def differences(comparison: Comparison, metric: str, ax: Axes | None = None) -> 
         )
     ax.axvline(0, color=_ink(), linewidth=0.8)
     pairs = zip(rows["a"], rows["b"], strict=True)
-    _name_rows(ax, [f"{shorten(a, 14)} − {shorten(b, 14)}" for a, b in pairs])
+    names = ([shorten(name, _LONGEST_ROW) for name in pair] for pair in pairs)
+    ax.set_yticks(range(len(rows)), [_plain_text(f"{a}\n− {b}") for a, b in names])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.set_xlabel(f"difference of {metric}")
     return ax
@@ -166,7 +174,10 @@ def by_cutoff(evaluations: Evaluations, name: str, ax: Axes | None = None) -> Ax
     for title, ev, style in _styled(evaluations):
         cutoffs = cutoffs_of(ev.names, name)
         if not cutoffs:
-            raise InvalidDataError(f"{title} has no {name!r} with a cut-off, such as {name}@10")
+            raise InvalidDataError(
+                f"{title} has no {name!r} with a cut-off; name the metric alone, one of "
+                f"{', '.join(dict.fromkeys(n.partition('@')[0] for n in ev.names if '@' in n))}"
+            )
         rows = ev.summary().loc[[f"{name}@{k}" for k in cutoffs]]
         ax.plot(cutoffs, rows["mean"], **style)
         ax.fill_between(
@@ -286,11 +297,15 @@ def by_group(
     MissingExtraError
         If matplotlib is not installed.
     """
+    if groups not in ("activity", "popularity"):
+        raise InvalidDataError(f"groups is {groups!r}; expected 'activity' or 'popularity'")
     ax = _axes(ax)
     tables = {title: groups_of(ev, groups, metric) for title, ev, _ in _styled(evaluations)}
-    for title, rows in tables.items():
-        if not rows:
-            raise InvalidDataError(f"{title} has no {metric} by {groups}; evaluate it with train=")
+    for title, ev, _ in _styled(evaluations):
+        if not tables[title]:
+            there = dict.fromkeys(row["metric"] for row in ev.content["by"].get(groups, []))
+            told = f"but {', '.join(there)}" if there else "as it was evaluated without train="
+            raise InvalidDataError(f"{title} has no {metric} by {groups}, {told}")
     names = list(dict.fromkeys(row["group"] for rows in tables.values() for row in rows))
     shift = np.linspace(-0.2, 0.2, len(tables)) if len(tables) > 1 else np.zeros(1)
     for (title, _, style), offset in zip(_styled(evaluations), shift, strict=True):
@@ -429,7 +444,11 @@ def learning_curve(table: pd.DataFrame, metrics: str | list[str], ax: Axes | Non
     for name, style in zip(asked, _styles(), strict=False):
         ax.plot(places, table[name].astype(float), label=name, **style)
     ax.set_xlabel("checkpoint, in the order of the table" if files else "iteration")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if files and len(table) <= _FILES:
+        names = [_plain_text(shorten(Path(str(file)).stem, 16)) for file in table["file"]]
+        ax.set_xticks(places, names, rotation=45, ha="right")
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if len(asked) > 1:
         ax.legend()
     else:
@@ -469,9 +488,18 @@ def metrics_with_lift(lifts: Mapping[str, pd.Series[Any]]) -> list[str]:
 
 
 def shorten(name: str, longest: int = _LONGEST) -> str:
-    """Return a name as a chart can show it: in one line, and not too long."""
+    """Return a name as a chart can show it: in one line, and without its middle if it is long.
+
+    Names of models mostly differ at their end.
+    """
     line = " ".join(str(name).split()) or "(no name)"
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+    line = "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line
+    )
+    if len(line) <= longest:
+        return line
+    head = longest // 3
+    return f"{line[:head]}…{line[len(line) - (longest - head - 1) :]}"
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -483,12 +511,11 @@ def _axes(ax: Axes | None) -> Axes:
         raise MissingExtraError(
             'charts need matplotlib: pip install "sparse_eval[report]"'
         ) from None
-    return plt.subplots()[1]
+    return plt.subplots(layout="constrained")[1]
 
 
 def _styles() -> Iterator[dict[str, Any]]:
-    lines = (line for line in cycle(LINES) for _ in COLOURS)
-    for colour, marker, line in zip(cycle(COLOURS), cycle(MARKERS), lines, strict=False):
+    for colour, marker, line in zip(cycle(COLOURS), cycle(MARKERS), cycle(LINES), strict=False):
         yield {"color": colour, "marker": marker, "linestyle": line, "markersize": 4}
 
 
@@ -513,16 +540,25 @@ def _row(ev: SavedEvaluation, metric: str) -> dict[str, Any]:
 
 
 def _name_rows(ax: Axes, names: list[str]) -> None:
-    ax.set_yticks(range(len(names)), [_plain_text(shorten(name, 32)) for name in names])
+    ax.set_yticks(range(len(names)), [_plain_text(shorten(name, _LONGEST_ROW)) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 
 def _legend(ax: Axes, evaluations: Evaluations) -> None:
     """Name the evaluations above the chart, where they hide nothing of it."""
     if len(evaluations) > 1:
-        longest = max(len(shorten(str(name))) for name in evaluations)
-        columns = min(len(evaluations), max(40 // (longest + 4), 1))
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2)
+        ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=legend_columns(list(map(str, evaluations))),
+            borderaxespad=0.2,
+        )
+
+
+def legend_columns(names: list[str]) -> int:
+    """Return how many names fit beside each other."""
+    longest = max(len(shorten(name)) for name in names)
+    return min(len(names), max(40 // (longest + 4), 1))
 
 
 def _ink() -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["draw"]
+__all__ = ["HEIGHT", "draw"]
 
 #: Drawn in these and replaced by the page's own colours, which are others in the dark.
 _INK, _GRID = "#010203", "#040506"
@@ -41,10 +41,10 @@ _STYLE: dict[Any, Any] = {
 }
 
 #: In inches. So wide that its text is as large as the page's on a telephone.
-_WIDTH, _HEIGHT = 4.4, 3.1
+_WIDTH, HEIGHT = 4.4, 2.9
 
 
-def draw(plot: Callable[[Axes], object], name: str, title: str, height: float = _HEIGHT) -> str:
+def draw(plot: Callable[[Axes], object], name: str, title: str, height: float = HEIGHT) -> str:
     """Draw a chart.
 
     Parameters
