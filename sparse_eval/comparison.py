@@ -29,8 +29,8 @@ __all__ = ["Comparison", "Scored", "common_metrics", "compare"]
 #: Sign flips of a permutation test, beyond which it does not go through all of them.
 PERMUTATIONS = 9999
 
-#: Signs drawn at once.
-_AT_ONCE = 1 << 22
+#: Signs drawn at once: few enough for a cache.
+_AT_ONCE = 1 << 18
 
 #: Power at which the smallest difference is given that could have been shown.
 POWER = 0.8
@@ -140,7 +140,7 @@ class Comparison:
                 "metric": row["metric"],
                 "a": row["a"],
                 "b": row["b"],
-                "difference": f"{row['difference']:+.4f}",
+                "difference": "" if math.isnan(row["difference"]) else f"{row['difference']:+.4f}",
                 "interval": "none"
                 if row["interval"] == "none"
                 else f"{row['ci_low']:+.4f} to {row['ci_high']:+.4f}",
@@ -224,7 +224,9 @@ def compare(
         equal, worse; ``effect_size``, the mean difference in standard deviations of the
         difference (Cohen's d); ``detectable``, the smallest difference that a t-test of so many
         users shows in 80 of 100 cases, without correction; ``n_users``. What has no value for
-        each user is compared by paired bootstrap replicates, and has no wins.
+        each user is compared by paired bootstrap replicates, and has no wins; with
+        ``how="intersection"`` it is not known for the users that all have (NaN), and with users
+        in another order it has no interval.
 
     Raises
     ------
@@ -245,6 +247,7 @@ def compare(
     _check_alike(names, scored)
     rows = _common_users(names, scored, how)
     whole = all(len(rows[0]) == one.counted.sum() for one in scored)
+    paired = all((row == np.sort(row)).all() for row in rows)  # samples are drawn by row
     found = []
     pairs = list(combinations(range(len(scored)), 2))
     bar = tqdm(
@@ -258,12 +261,12 @@ def compare(
                 a, b = (scored[m].values(metric)[rows[m]] for m in (i, j))
                 numbers = _compare_values(a, b, test, level)
             else:
-                numbers = _compare_replicates(pair, metric, level, whole)
+                numbers = _compare_replicates(pair, metric, level, len(rows[0]), whole, paired)
             found.append({"metric": metric, "a": names[i], "b": names[j], **numbers})
     table = pd.DataFrame(found)
     agree = table.pop("favours").to_numpy() == np.sign(table["difference"].to_numpy())
     table.insert(10, "p_corrected", _corrected(table["p"].to_numpy(), correction))
-    shown = agree & (table["p_corrected"] < 1 - level).to_numpy()
+    shown = agree & (table["p_corrected"] < significance(level)).to_numpy()
     higher = np.array([scored[0].higher_is_better(name) for name in table["metric"]])
     a_better = (table["difference"] > 0).to_numpy() == higher
     better = np.where(a_better, table["a"], table["b"])
@@ -273,6 +276,11 @@ def compare(
     counts = ["wins", "ties", "losses"]
     table[counts] = table[counts].astype("Int64")  # there are none where no users have values
     return Comparison(names, table, len(rows[0]), test, correction, level)
+
+
+def significance(level: float) -> float:
+    """Return 1 − level as it is meant: 0.05, not 0.05 and a rounding error."""
+    return round(1 - level, 12)
 
 
 def _check_options(test: str, correction: str, how: str) -> None:
@@ -426,7 +434,7 @@ def _p_value(a: Values, b: Values, test: str, level: float) -> tuple[float, int]
             return float(stats.ttest_rel(a, b).pvalue), favours
         if test == "wilcoxon":
             p = float(stats.wilcoxon(a, b).pvalue)
-            if p < 1 - level:  # otherwise nobody asks, and it takes as long again
+            if p < significance(level):  # otherwise nobody asks, and it takes as long again
                 differences = (a - b)[a != b]
                 ranks = stats.rankdata(np.abs(differences))
                 favours = int(np.sign((np.sign(differences) * ranks).sum()))
@@ -477,20 +485,24 @@ class _Flipped:
 
 
 def _compare_replicates(
-    pair: tuple[Scored, Scored], metric: str, level: float, whole: bool
+    pair: tuple[Scored, Scored], metric: str, level: float, n_users: int, whole: bool, paired: bool
 ) -> dict[str, Any]:
-    """Compare a number about all users together, if all users are compared."""
+    """Compare a number about all users together, if all users are compared.
+
+    Without an interval if their order differs, since samples of them are then not the same.
+    """
     from scipy import stats
 
-    a, b = (one[metric] for one in pair)
+    a, b = (one[metric] if whole else math.nan for one in pair)
     differences = np.zeros(0)
-    if whole:
+    if whole and paired:
         differences = pair[0].replicates(metric) - pair[1].replicates(metric)
     interval = interval_around(a - b, differences, level)
     p = math.nan
     if interval.method != "none":
         error = float(differences.std(ddof=1))
-        p = float(2 * stats.norm.sf(abs(a - b) / error)) if error else float(a == b)
+        freedom = len(differences) - 1
+        p = float(2 * stats.t.sf(abs(a - b) / error, freedom)) if error else float(a == b)
     return {
         "mean_a": a,
         "mean_b": b,
@@ -505,7 +517,7 @@ def _compare_replicates(
         "losses": math.nan,
         "effect_size": math.nan,
         "detectable": math.nan,
-        "n_users": int(pair[0].counted.sum()),
+        "n_users": n_users,
     }
 
 

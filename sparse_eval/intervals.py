@@ -40,7 +40,7 @@ class Interval(NamedTuple):
     low, high : float
         NaN where there is none.
     method : {"t", "bca", "bootstrap", "none"}
-        Student's; bias-corrected and accelerated bootstrap; normal, with the standard error of
+        Student's; bias-corrected and accelerated bootstrap; Student's with the standard error of
         bootstrap replicates; or none, with fewer than two users or numbers out of range.
     """
 
@@ -131,7 +131,7 @@ def replicate(statistic: Callable[[NDArray[np.int64]], ArrayLike], n_users: int)
 
 
 def interval_around(value: float, replicates: Values, level: float) -> Interval:
-    """Return the normal interval around a number with the standard error of its replicates.
+    """Return the interval around a number with the standard error of its replicates.
 
     Not their percentiles: a sample drawn with replacement has fewer distinct users, and so
     recommends fewer distinct items, than the users have.
@@ -140,5 +140,8 @@ def interval_around(value: float, replicates: Values, level: float) -> Interval:
 
     if len(replicates) < 2 or not np.isfinite(replicates).all():
         return NOWHERE
-    low, high = stats.norm.interval(level, value, float(replicates.std(ddof=1)) or 1e-300)
+    error = float(replicates.std(ddof=1))
+    if error == 0:
+        return Interval(value, value, "bootstrap")
+    low, high = stats.t.interval(level, len(replicates) - 1, value, error)
     return Interval(float(low), float(high), "bootstrap")

@@ -44,10 +44,10 @@ def test_two_are_compared(command: Command, results: Path) -> None:
         "good", f"{row['wins']:.0f}/{row['ties']:.0f}/{row['losses']:.0f}",
         f"{row['detectable']:.4f}",
     ]  # fmt: skip
-    assert printed.endswith(
-        "231 users, paired t-test, Holm's correction over 2 differences, 95 % intervals (not "
+    assert (
+        "\n231 users, paired t-test, Holm's correction over 2 differences, 95 % intervals (not "
         "corrected)\n"
-    )
+    ) in printed
     assert json.loads(command(*words, "--format", "json")[1]) == json.loads(
         json.dumps(expected.to_dict())
     )

@@ -80,7 +80,7 @@ def test_what_is_about_all_users_is_replicated(evaluation: se.Evaluation) -> Non
         low, high = summary.loc[name, ["ci_low", "ci_high"]]
         assert summary.loc[name, "interval"] == "bootstrap"
         assert (low + high) / 2 == pytest.approx(evaluation[name])
-        assert (high - low) / 2 == pytest.approx(stats.norm.ppf(0.975) * replicates.std(ddof=1))
+        assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 99) * replicates.std(ddof=1))
     with pytest.raises(InvalidMetricError, match="has a value for each user"):
         evaluation.replicates("ndcg@10")
 

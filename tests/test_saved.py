@@ -162,7 +162,8 @@ def test_what_is_remembered_beside_the_numbers() -> None:
     # Of ranks alone, it is not known what was recommended; the users shown are the same.
     ranks = se.evaluate_model(model, holdout.train, truth, "ndcg@10").snapshot().content
     assert ranks["concentration"] is None
-    assert not any(example["whole"] for example in ranks["examples"])
+    for example in ranks["examples"]:
+        assert example["whole"] == (len(example["listed"]) == 10)
     assert all(example["whole"] for example in found["examples"])
     assert [e["user"] for e in ranks["examples"]][:8] == [e["user"] for e in found["examples"]][:8]
     assert ranks["inputs"]["relevance"] == found["inputs"]["relevance"]
