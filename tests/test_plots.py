@@ -44,7 +44,7 @@ def test_means(models: dict[str, se.Evaluation], ax: Axes) -> None:
         row = ev.summary().loc["ndcg@10"]
         expected = [[row["mean"], place], [row["ci_low"], place], [row["ci_high"], place]]
         assert points(container) == pytest.approx(np.array(expected))
-    assert [label.get_text() for label in ax.get_yticklabels()] == list(models)
+    assert [text.get_text() for text in ax.texts] == list(models)
     with pytest.raises(InvalidMetricError, match="was not evaluated"):
         plots.means(models, "map@3")
     for nothing in ({}, [models["good"]]):
@@ -60,6 +60,7 @@ def test_differences(models: dict[str, se.Evaluation], ax: Axes) -> None:
         assert found == pytest.approx([row["difference"], row["ci_low"], row["ci_high"]])
         filled = container[0].get_markerfacecolor() != "none"
         assert filled == (row["better"] != "")
+    assert [text.get_text() for text in ax.texts] == ["good − fair", "good − poor", "fair − poor"]
     with pytest.raises(InvalidDataError, match="was not compared"):
         plots.differences(compared, "recall@5", ax=ax)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -275,7 +276,8 @@ def _charts(
         table: list[list[str]] | None = None,
     ) -> None:
         height = HEIGHT if n_rows is None else 0.8 + 0.26 * n_rows
-        svg = draw(plot, f"chart{next(numbers)}", title, height + 0.19 * legend_rows)
+        rows = 0 if n_rows is not None and n_rows == 2 * len(shown) else legend_rows
+        svg = draw(plot, f"chart{next(numbers)}", title, height + 0.19 * rows)
         charts.append(Chart(title, svg, caption, table or []))
 
     every = shown.values()
@@ -285,15 +287,15 @@ def _charts(
             "Points are means over users, lines their 95 % intervals. Intervals of two models may "
             "overlap though their difference is shown: the same users are compared in pairs.",
             lambda ax: plots.means(shown, main, ax=ax),
-            len(shown) + 1,
+            len(shown) * 2,
         )
     if comparison is not None:
         add(
-            f"Differences of {main}",
-            "An interval without 0 speaks for a difference; a filled point is one that is shown "
+            f"The best by {main} against the others",
+            "Differences and their 95 % intervals; a filled point is a difference that is shown, "
             "after correction.",
-            lambda ax: plots.differences(comparison, main, ax=ax),
-            len(shown) * (len(shown) - 1) * 3 // 4 + 1,
+            lambda ax: plots.differences(_of_the_best(comparison), main, ax=ax),
+            len(shown) * 2,
         )
     for base in dict.fromkeys(metric.partition("@")[0] for metric in chosen):
         if base not in (main.partition("@")[0], "recall"):
@@ -372,6 +374,12 @@ def _by_group(
     shown: plots.Evaluations, way: Literal["activity", "popularity"], metric: str, ax: Axes
 ) -> None:
     plots.by_group(shown, way, metric, ax=ax)
+
+
+def _of_the_best(comparison: Comparison) -> Comparison:
+    """Keep the pairs of the first model, which is the best."""
+    table = comparison.table
+    return replace(comparison, table=table[table["a"] == comparison.names[0]])
 
 
 def _numbers_of(shown: Mapping[str, SavedEvaluation], way: str, metric: str) -> list[list[str]]:

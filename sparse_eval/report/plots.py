@@ -90,7 +90,7 @@ def means(evaluations: Evaluations, metric: str, ax: Axes | None = None) -> Axes
         style = style | {"linestyle": "none"}
         ends = [[row["mean"] - low], [high - row["mean"]]]
         ax.errorbar([row["mean"]], [place], xerr=ends, capsize=3, **style | {"label": None})
-    _name_rows(ax, list(evaluations))
+    _name_above(ax, [shorten(str(name)) for name in evaluations])
     ax.set_xlabel(metric)
     return ax
 
@@ -137,12 +137,16 @@ def differences(comparison: Comparison, metric: str, ax: Axes | None = None) -> 
             markerfacecolor=COLOURS[0] if shown else "none",
         )
     ax.axvline(0, color=_ink(), linewidth=0.8)
-    pairs = zip(rows["a"], rows["b"], strict=True)
-    names = ([shorten(name, _LONGEST_ROW) for name in pair] for pair in pairs)
-    ax.set_yticks(range(len(rows)), [_plain_text(f"{a}\n− {b}") for a, b in names])
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    first = rows["a"].iloc[0]
+    if len(rows) > 1 and (rows["a"] == first).all():
+        names = [f"− {shorten(b)}" for b in rows["b"]]
+        ax.set_xlabel(f"{metric}: {shorten(first, _LONGEST_ROW)} less the others")
+    else:
+        pairs = zip(rows["a"], rows["b"], strict=True)
+        names = [f"{shorten(a, _LONGEST_ROW)} − {shorten(b, _LONGEST_ROW)}" for a, b in pairs]
+        ax.set_xlabel(f"difference of {metric}")
+    _name_above(ax, names)
     ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.set_xlabel(f"difference of {metric}")
     return ax
 
 
@@ -542,6 +546,16 @@ def _row(ev: SavedEvaluation, metric: str) -> dict[str, Any]:
 def _name_rows(ax: Axes, names: list[str]) -> None:
     ax.set_yticks(range(len(names)), [_plain_text(shorten(name, _LONGEST_ROW)) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
+
+
+def _name_above(ax: Axes, names: list[str]) -> None:
+    """Write the name of each row into the chart, above it: beside it, long ones have no room."""
+    ax.set_yticks(range(len(names)), [])
+    ax.set_ylim(len(names) - 0.5, -0.7)
+    for place, name in enumerate(names):
+        ax.text(
+            0.01, place - 0.2, _plain_text(name), transform=ax.get_yaxis_transform(), va="bottom"
+        )
 
 
 def _legend(ax: Axes, evaluations: Evaluations) -> None:
