@@ -70,7 +70,7 @@ def test_labels_are_text(page: Any) -> None:
     assert page.locator("script").count() == 0
     assert "<script>alert(1)</script>" in page.locator(".answer").inner_text()
     for label in ("<script>alert(1)</script>", "\"quoted\" & 'single'", "two\nlines"):
-        heading = page.locator("#metrics + .scroll th[scope=col]").filter(has_text=label).first
+        heading = page.locator("#metrics ~ .scroll th[scope=col]").filter(has_text=label).first
         assert heading.inner_text() == label
     # A name in Hebrew runs from right to left and leaves what is around it alone.
     page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")

@@ -114,7 +114,8 @@ def test_every_part_is_there(models: dict[str, se.Evaluation], tmp_path: Path) -
         )
     )
     charts = [
-        "ndcg@5 of each model", "The best by ndcg@5 against the others", "ndcg by cut-off", "recall by cut-off",
+        "ndcg@5 of each model", "The best by ndcg@5 against the others", "ndcg by cut-off",
+        "recall by cut-off",
         "ndcg@5 of single users", "Precision and recall", "ndcg@5 by user activity",
         "recall@5 by item popularity", "Concentration of the recommendations",
         "Lift over random lists", "Learning curve: run",
