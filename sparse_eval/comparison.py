@@ -242,6 +242,8 @@ def compare(
     if not isinstance(evaluations, Mapping) or len(evaluations) < 2:
         raise InvalidDataError('give two or more evaluations by name: {"als": ev, "bpr": other}')
     names = tuple(str(name) for name in evaluations)
+    if len(set(names)) < len(names):
+        raise InvalidDataError(f"two evaluations are called the same: {', '.join(names)}")
     scored = list(evaluations.values())
     chosen = common_metrics(evaluations, metrics)
     _check_alike(names, scored)

@@ -33,6 +33,7 @@ from .comparison import Comparison, Scored, compare
 from .display import as_html, number
 from .errors import InvalidDataError, InvalidFileError, InvalidMetricError
 from .files import make_folder, need_pyarrow, replacing, write_parquet
+from .shapes import Each, misfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,6 +58,58 @@ _TYPES: dict[str, Any] = {
     "relevant": np.int64,
     "fingerprint": np.uint64,
     "seen": np.int64,
+}
+
+
+_NUMBER = (float, type(None))
+_SHARES = Each(list, float)
+
+#: What has to be in ``summary.json``.
+_SHAPE: dict[str, Any] = {
+    "metrics": Each(
+        dict,
+        dict.fromkeys(("mean", "std", "ci_low", "ci_high", "random", "lift"), _NUMBER)
+        | {"interval": str, "n_users": int, "n_skipped": int},
+    ),
+    "n_users": int,
+    "n_skipped": int,
+    "convention": str,
+    "no_relevant": str,
+    "retrieval": (dict, type(None)),
+    "users": {"file": str, "sha256": str, "rows": int, "columns": Each(list, str)},
+    "per_user": Each(list, str),
+    "replicates": Each(dict, _SHARES),
+    "higher_is_better": Each(dict, bool),
+    "by": Each(dict, Each(list, {"group": str, "metric": str, "mean": _NUMBER, "n_users": int})),
+    "precision_recall": (dict, type(None)),
+    "concentration": (dict, type(None)),
+    "examples": Each(
+        list,
+        {
+            "user": (str, int),
+            "why": str,
+            "whole": bool,
+            "n_listed": int,
+            "n_missed": int,
+            "listed": Each(
+                list, {"rank": int, "item": (str, int), "gain": float, "contribution": float}
+            ),
+            "missed": Each(list, {"item": (str, int), "gain": float}),
+        },
+    ),
+    "versions": Each(dict, str),
+    "inputs": Each(dict, {"shape": Each(list, int), "entries": int, "sha256": str}),
+    "about": dict,
+}
+
+#: And in two of its parts, where they are known.
+_CURVE = {"recall": _SHARES, "precision": _SHARES}
+_CONCENTRATION = {
+    "items": _SHARES,
+    "recommendations": _SHARES,
+    "n_items": int,
+    "n_recommended": int,
+    "top_percent": float,
 }
 
 
@@ -308,23 +361,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         ) from None
     except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"is no JSON ({error})", path) from None
-    needed = {
-        "schema": int,
-        "metrics": dict,
-        "users": dict,
-        "per_user": list,
-        "replicates": dict,
-        "higher_is_better": dict,
-        "about": dict,
-        "convention": str,
-        "no_relevant": str,
-        "n_users": int,
-        "by": dict,
-        "examples": list,
-        "versions": dict,
-        "inputs": dict,
-    }
-    if not isinstance(content, dict) or not isinstance(content.get("schema"), int):
+    if not isinstance(content, dict) or misfit(content.get("schema"), int) is not None:
         raise InvalidFileError("is no saved evaluation", path)
     if content["schema"] > SCHEMA:
         raise InvalidFileError(
@@ -332,20 +369,26 @@ def _read_json(path: Path) -> dict[str, Any]:
             "read here); upgrade with pip install -U sparse_eval",
             path,
         )
-    for key, kind in needed.items():
-        if not isinstance(content.get(key), kind):
-            raise InvalidFileError(
-                f"is no saved evaluation: {key!r} is missing, or not what it should be; save "
-                "with Evaluation.save",
-                path,
-            )
+    wrong = misfit(content, _SHAPE)
+    for name, shape in (("precision_recall", _CURVE), ("concentration", _CONCENTRATION)):
+        if wrong is None and content[name] is not None:
+            wrong = misfit(content[name], shape, name)
+    if wrong is None and set(content["metrics"]) != {*content["per_user"], *content["replicates"]}:
+        wrong = "per_user"
+    if wrong is not None:
+        raise InvalidFileError(
+            f"is no saved evaluation: {wrong} is missing, or not what it should be; save with "
+            "Evaluation.save",
+            path,
+        )
     facts = content["users"]
     name = facts.get("file")
-    if not isinstance(name, str) or Path(name).name != name or "\\" in name:
+    if not name or Path(name).name != name or "\\" in name:
         raise InvalidFileError("names no file beside it as the table of users", path)
-    columns = facts.get("columns")
-    known = isinstance(columns, list) and set(_TYPES) - {"seen"} <= set(map(str, columns))
-    if facts.get("labels") not in (None, "text", "integer") or "sha256" not in facts or not known:
+    columns = facts["columns"]
+    known = [name for name in _TYPES if name in columns]
+    complete = columns == known and set(_TYPES) - {"seen"} <= set(known)
+    if facts.get("labels") not in (None, "text", "integer") or not complete:
         raise InvalidFileError("does not say what its table of users is", path)
     return content
 

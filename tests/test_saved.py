@@ -106,12 +106,20 @@ def test_what_is_not_what_was_saved(tmp_path: Path) -> None:
     refused("is no saved evaluation", [1])
     refused("is no saved evaluation", {"schema": "1"})
     refused("written by a newer sparse_eval .schema 99", whole | {"schema": 99})
-    refused("'about' is missing", {key: value for key, value in whole.items() if key != "about"})
-    for name in ("../per_user.csv", "/etc/passwd", None, "a\\b"):
+    refused("about is missing", {key: value for key, value in whole.items() if key != "about"})
+    refused("is no saved evaluation", whole | {"schema": True})
+    row = {"ndcg@5": whole["metrics"]["ndcg@5"] | {"mean": "0.5"}}
+    refused("metrics / ndcg@5 / mean is missing", whole | {"metrics": whole["metrics"] | row})
+    refused("per_user is missing", whole | {"per_user": ["ndcg@5"]})
+    refused("concentration / items is missing", whole | {"concentration": {}})
+    refused("examples / 0 / why is missing", whole | {"examples": [{"user": "a"}]})
+    refused("higher_is_better / a is missing", whole | {"higher_is_better": {"a": 1}})
+    for name in ("../per_user.csv", "/etc/passwd", "", "a\\b"):
         refused("names no file beside it", whole | {"users": whole["users"] | {"file": name}})
     refused("does not say what", whole | {"users": whole["users"] | {"labels": "float"}})
     refused("does not say what", whole | {"users": whole["users"] | {"columns": ["relevant"]}})
-    refused("other columns or rows", whole | {"per_user": ["ndcg@5"]})
+    refused("users / columns / 0 is missing", whole | {"users": whole["users"] | {"columns": [1]}})
+    refused("other columns or rows", whole | {"users": whole["users"] | {"rows": 3}})
     table.write_bytes(users + b"1\n")
     refused("is not the table that summary.json was saved with")
     table.unlink()

@@ -471,7 +471,7 @@ def groups_of(ev: SavedEvaluation, groups: str, metric: str) -> list[dict[str, A
 
     rows = []
     for row in ev.content["by"].get(groups, []):
-        if row["metric"] != metric:
+        if row["metric"] != metric or row["mean"] is None:
             continue
         half = math.nan
         if row["std"] is not None and row["n_users"] >= FEWEST:
