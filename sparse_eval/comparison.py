@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -386,10 +387,16 @@ def _some(users: pd.Index[Any]) -> str:
     return ", ".join(map(repr, users[:_NAMED].tolist()))
 
 
-def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, Any]:
-    """Compare the values of the same users, those for whom both are defined."""
+@lru_cache(maxsize=64)
+def _standard_errors(level: float, freedom: int) -> float:
+    """Return how many standard errors a difference has that is shown with the wanted power."""
     from scipy import stats
 
+    return float(stats.t.ppf([0.5 + level / 2, POWER], freedom).sum())
+
+
+def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, Any]:
+    """Compare the values of the same users, those for whom both are defined."""
     defined = ~(np.isnan(a) | np.isnan(b))
     a, b = a[defined], b[defined]
     n = len(a)
@@ -400,8 +407,7 @@ def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, 
     p, favours = _p_value(a, b, test, level)
     detectable = math.nan
     if n > 1:
-        quantiles = stats.t.ppf([0.5 + level / 2, POWER], n - 1)
-        detectable = float(quantiles.sum()) * std / math.sqrt(n)
+        detectable = _standard_errors(level, n - 1) * std / math.sqrt(n)
     return {
         "mean_a": float(a.mean()) if n else math.nan,
         "mean_b": float(b.mean()) if n else math.nan,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -59,6 +60,16 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+@lru_cache(maxsize=64)
+def student(level: float, freedom: int) -> Values:
+    """Return both ends of Student's interval around 0; comparisons ask for the same ones again."""
+    from scipy import stats
+
+    ends: Values = np.array(stats.t.interval(level, freedom))
+    ends.flags.writeable = False
+    return ends
+
+
 def interval_of_mean(values: Values, level: float) -> Interval:
     """Return the interval of a mean: Student's for many values, a BCa bootstrap for few.
 
@@ -86,7 +97,7 @@ def interval_of_mean(values: Values, level: float) -> Interval:
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)
         if method == "t":
             error = values.std(ddof=1) / math.sqrt(len(values))
-            low, high = stats.t.interval(level, len(values) - 1, values.mean(), error)
+            low, high = student(level, len(values) - 1) * error + values.mean()
         else:
             low, high = stats.bootstrap(
                 (values,),
@@ -111,7 +122,7 @@ def replicate(statistic: Callable[[NDArray[np.int64]], ArrayLike], n_users: int)
     Parameters
     ----------
     statistic : callable
-        One number or several, of the places of the users in a sample.
+        One number or several, of how many times each user was drawn.
     n_users : int
         At least 1.
 
@@ -124,7 +135,8 @@ def replicate(statistic: Callable[[NDArray[np.int64]], ArrayLike], n_users: int)
     def work(first: int, last: int) -> None:
         for number in range(first, last):
             rng = np.random.default_rng([0, number])  # whichever thread draws it
-            found[number] = statistic(rng.integers(n_users, size=n_users))
+            drawn = rng.integers(n_users, size=n_users)
+            found[number] = statistic(np.bincount(drawn, minlength=n_users))
 
     for_blocks(work, REPLICATES, block=1)
     return np.array(found, np.float64)

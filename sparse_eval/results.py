@@ -353,7 +353,7 @@ class Evaluation:
             parts = (self.sums.columns[row], self.sums.denominators[row])
             above, below = (values[users] for values in parts)
             self._replicates[row] = replicate(
-                lambda sample: above[sample].sum() / (below[sample].sum() or 1.0), len(users)
+                lambda times: (times * above).sum() / ((times * below).sum() or 1.0), len(users)
             )
             return
         alike = self._counts_apart(self.plans[row])
@@ -364,7 +364,9 @@ class Evaluation:
         ]
         plans = [self.plans[other] for other in rows]
         found = replicate(
-            lambda sample: values_of_lists(self.setting, plans, users[sample]), len(users)
+            # In the order of the users: their lists are read in order, five times as fast.
+            lambda times: values_of_lists(self.setting, plans, np.repeat(users, times)),
+            len(users),
         )
         self._replicates.update(zip(rows, found.T, strict=True))
 

@@ -417,8 +417,11 @@ def _read_csv(path: Path, names: list[str]) -> pd.DataFrame:
         # As text: pandas would take a user "NA" for none, and round some numbers.
         table = pd.read_csv(path, dtype=str, na_filter=False)
         for name in set(table.columns).intersection([*_TYPES, *names]):
-            cells = [text or "nan" for text in table[name].tolist()]
-            table[name] = np.array(cells).astype(_TYPES.get(name, np.float64))
+            cells = table[name].tolist()
+            if name in _TYPES:
+                table[name] = np.array([int(text) for text in cells], _TYPES[name])
+            else:
+                table[name] = np.array([float(text or "nan") for text in cells])
     except ValueError as error:
         raise InvalidFileError(f"is no table of users ({error})", path) from None
     return table

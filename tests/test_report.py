@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
 from sparse_eval.report.contrasts import contrasts
-from sparse_eval.report.page import number, share
+from sparse_eval.report.words import number, share
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
 BLOCKS = {"td", "th", "tr", "li", "p", "div", "dt", "dd", "h2", "h3", "h4", "text", "figcaption"}

@@ -27,11 +27,11 @@ _MIXES = 2_000_000
 
 
 def coverage(lists: Lists) -> float:
-    return np.count_nonzero(lists.item_counts) / lists.n_items
+    return np.count_nonzero(lists.item_counts > 0) / lists.n_items
 
 
 def user_coverage(lists: Lists) -> float:
-    return np.count_nonzero(lists.lengths) / len(lists.users)
+    return np.count_nonzero(lists.lengths > 0) / len(lists.users)
 
 
 def gini(lists: Lists) -> float:
@@ -51,7 +51,7 @@ def entropy(lists: Lists, unit: str) -> float:
 
 
 def personalization(lists: Lists) -> float:
-    users = int(np.count_nonzero(lists.lengths))
+    users = int(np.count_nonzero(lists.lengths > 0))
     pairs = users * (users - 1) // 2
     if pairs == 0:
         return math.nan
