@@ -11,7 +11,8 @@
   ``precision_recall``, at some ranks; ``concentration``: the Lorenz curve of how often items are
   recommended, where whole lists are known; ``examples``: users in depth (null: not known);
 - ``versions`` of the libraries; ``inputs``: shape, entries and SHA-256 of each;
-- ``about``: what the caller wanted to be remembered.
+- ``about``: what the caller wanted to be remembered;
+- ``digest``: SHA-256 of all that, as JSON with sorted keys in one line.
 
 ``per_user.csv`` or ``per_user.parquet`` has one row for each user: ``user``; ``evaluated``, 1 or
 0; ``relevant``, the number of relevant items; ``fingerprint``, which stands for them; ``seen``,
@@ -33,7 +34,6 @@ from .comparison import Comparison, Scored, compare
 from .display import as_html, number
 from .errors import InvalidDataError, InvalidFileError, InvalidMetricError
 from .files import make_folder, need_pyarrow, replacing, write_parquet
-from .shapes import Each, misfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -58,58 +58,6 @@ _TYPES: dict[str, Any] = {
     "relevant": np.int64,
     "fingerprint": np.uint64,
     "seen": np.int64,
-}
-
-
-_NUMBER = (float, type(None))
-_SHARES = Each(list, float)
-
-#: What has to be in ``summary.json``.
-_SHAPE: dict[str, Any] = {
-    "metrics": Each(
-        dict,
-        dict.fromkeys(("mean", "std", "ci_low", "ci_high", "random", "lift"), _NUMBER)
-        | {"interval": str, "n_users": int, "n_skipped": int},
-    ),
-    "n_users": int,
-    "n_skipped": int,
-    "convention": str,
-    "no_relevant": str,
-    "retrieval": (dict, type(None)),
-    "users": {"file": str, "sha256": str, "rows": int, "columns": Each(list, str)},
-    "per_user": Each(list, str),
-    "replicates": Each(dict, _SHARES),
-    "higher_is_better": Each(dict, bool),
-    "by": Each(dict, Each(list, {"group": str, "metric": str, "mean": _NUMBER, "n_users": int})),
-    "precision_recall": (dict, type(None)),
-    "concentration": (dict, type(None)),
-    "examples": Each(
-        list,
-        {
-            "user": (str, int),
-            "why": str,
-            "whole": bool,
-            "n_listed": int,
-            "n_missed": int,
-            "listed": Each(
-                list, {"rank": int, "item": (str, int), "gain": float, "contribution": float}
-            ),
-            "missed": Each(list, {"item": (str, int), "gain": float}),
-        },
-    ),
-    "versions": Each(dict, str),
-    "inputs": Each(dict, {"shape": Each(list, int), "entries": int, "sha256": str}),
-    "about": dict,
-}
-
-#: And in two of its parts, where they are known.
-_CURVE = {"recall": _SHARES, "precision": _SHARES}
-_CONCENTRATION = {
-    "items": _SHARES,
-    "recommendations": _SHARES,
-    "n_items": int,
-    "n_recommended": int,
-    "top_percent": float,
 }
 
 
@@ -253,7 +201,8 @@ class SavedEvaluation:
                 "columns": [name for name in self.table if name in _TYPES],
                 "labels": labels,
             }
-        text = json.dumps(self.content | {"users": facts}, indent=2, allow_nan=False) + "\n"
+        content = _signed(self.content | {"users": facts})
+        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
         with replacing(folder / SUMMARY) as temporary:
             temporary.write_text(text, encoding="utf-8")
         return folder
@@ -361,36 +310,34 @@ def _read_json(path: Path) -> dict[str, Any]:
         ) from None
     except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"is no JSON ({error})", path) from None
-    if not isinstance(content, dict) or misfit(content.get("schema"), int) is not None:
+    if not isinstance(content, dict):
         raise InvalidFileError("is no saved evaluation", path)
-    if content["schema"] > SCHEMA:
+    schema = content.get("schema")
+    if not isinstance(schema, int) or isinstance(schema, bool):
+        raise InvalidFileError("is no saved evaluation", path)
+    if schema > SCHEMA:
         raise InvalidFileError(
-            f"was written by a newer sparse_eval (schema {content['schema']}, {SCHEMA} can be "
-            "read here); upgrade with pip install -U sparse_eval",
+            f"was written by a newer sparse_eval (schema {schema}, {SCHEMA} can be read here); "
+            "upgrade with pip install -U sparse_eval",
             path,
         )
-    wrong = misfit(content, _SHAPE)
-    for name, shape in (("precision_recall", _CURVE), ("concentration", _CONCENTRATION)):
-        if wrong is None and content[name] is not None:
-            wrong = misfit(content[name], shape, name)
-    if wrong is None and set(content["metrics"]) != {*content["per_user"], *content["replicates"]}:
-        wrong = "per_user"
-    if wrong is not None:
+    if "digest" not in content:
         raise InvalidFileError(
-            f"is no saved evaluation: {wrong} is missing, or not what it should be; save with "
-            "Evaluation.save",
-            path,
+            "is no saved evaluation, though it looks like one; save with Evaluation.save", path
         )
-    facts = content["users"]
-    name = facts.get("file")
-    if not name or Path(name).name != name or "\\" in name:
+    if content["digest"] != _signed(content)["digest"]:
+        raise InvalidFileError("was changed after it was saved; save the evaluation again", path)
+    name = content["users"]["file"]
+    if Path(name).name != name or "\\" in name or not name.isprintable():
         raise InvalidFileError("names no file beside it as the table of users", path)
-    columns = facts["columns"]
-    known = [name for name in _TYPES if name in columns]
-    complete = columns == known and set(_TYPES) - {"seen"} <= set(known)
-    if facts.get("labels") not in (None, "text", "integer") or not complete:
-        raise InvalidFileError("does not say what its table of users is", path)
     return content
+
+
+def _signed(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what is written with a digest of it, so that what is read is what was written."""
+    rest = {key: value for key, value in content.items() if key != "digest"}
+    text = json.dumps(rest, sort_keys=True)
+    return rest | {"digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _kind_of(labels: pd.Index[Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from sparse_eval.saved import _signed
 
 NAMES = ["ndcg@5", "mean_rank", "coverage@5", "recall(average=micro)@5"]
 ODD = [
@@ -104,22 +106,25 @@ def test_what_is_not_what_was_saved(tmp_path: Path) -> None:
         se.load_evaluation(tmp_path / "none.json")
     refused("is no JSON", "{")
     refused("is no saved evaluation", [1])
-    refused("is no saved evaluation", {"schema": "1"})
+    for schema in ("1", True, None):
+        refused("is no saved evaluation", whole | {"schema": schema})
     refused("written by a newer sparse_eval .schema 99", whole | {"schema": 99})
-    refused("about is missing", {key: value for key, value in whole.items() if key != "about"})
-    refused("is no saved evaluation", whole | {"schema": True})
-    row = {"ndcg@5": whole["metrics"]["ndcg@5"] | {"mean": "0.5"}}
-    refused("metrics / ndcg@5 / mean is missing", whole | {"metrics": whole["metrics"] | row})
-    refused("per_user is missing", whole | {"per_user": ["ndcg@5"]})
-    refused("concentration / items is missing", whole | {"concentration": {}})
-    refused("examples / 0 / why is missing", whole | {"examples": [{"user": "a"}]})
-    refused("higher_is_better / a is missing", whole | {"higher_is_better": {"a": 1}})
-    for name in ("../per_user.csv", "/etc/passwd", "", "a\\b"):
-        refused("names no file beside it", whole | {"users": whole["users"] | {"file": name}})
-    refused("does not say what", whole | {"users": whole["users"] | {"labels": "float"}})
-    refused("does not say what", whole | {"users": whole["users"] | {"columns": ["relevant"]}})
-    refused("users / columns / 0 is missing", whole | {"users": whole["users"] | {"columns": [1]}})
-    refused("other columns or rows", whole | {"users": whole["users"] | {"rows": 3}})
+    refused("save with Evaluation.save", {k: v for k, v in whole.items() if k != "digest"})
+    # Whatever is changed, deep inside too, and whatever is missing.
+    for key in whole:
+        if key not in ("schema", "digest"):
+            refused("was changed after it was saved", {k: v for k, v in whole.items() if k != key})
+    row = {"ndcg@5": whole["metrics"]["ndcg@5"] | {"mean": 0.5}}
+    refused("was changed after it was saved", whole | {"metrics": whole["metrics"] | row})
+    refused("was changed after it was saved", whole | {"digest": None})
+    text = json.dumps(whole)
+    refused("was changed after it was saved", re.sub(r'"mean": [\d.]+', '"mean": 1e999', text))
+    for name in ("../per_user.csv", "/etc/passwd", "", "a\\b", "a\0b", "\ud800"):
+        files = _signed(whole | {"users": whole["users"] | {"file": name}})
+        refused("names no file beside it", files)
+    refused("other columns or rows", _signed(whole | {"per_user": ["ndcg@5"]}))
+    path.write_text(json.dumps(whole, indent=4))  # another layout is no change
+    assert se.load_evaluation(path).names == NAMES
     table.write_bytes(users + b"1\n")
     refused("is not the table that summary.json was saved with")
     table.unlink()

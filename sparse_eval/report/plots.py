@@ -320,7 +320,7 @@ def by_group(
             places, [row["mean"] for row in rows], yerr=half, capsize=3,
             **style | {"linestyle": "none"},
         )  # fmt: skip
-    ax.set_xticks(range(len(names)), [name.replace(" ", "\n", 1) for name in names])
+    ax.set_xticks(range(len(names)), [shorten(name).replace(" ", "\n", 1) for name in names])
     ax.set_ylabel(metric)
     of_what = "training items of the user" if groups == "activity" else "training users of the item"
     ax.set_xlabel(of_what)
