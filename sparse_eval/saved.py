@@ -328,7 +328,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     if content["digest"] != _signed(content)["digest"]:
         raise InvalidFileError("was changed after it was saved; save the evaluation again", path)
     name = content["users"]["file"]
-    if Path(name).name != name or "\\" in name or not name.isprintable():
+    if not name or Path(name).name != name or "\\" in name or not name.isprintable():
         raise InvalidFileError("names no file beside it as the table of users", path)
     return content
 
