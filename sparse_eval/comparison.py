@@ -275,7 +275,8 @@ def compare(
     better = np.where(a_better, table["a"], table["b"])
     table.insert(11, "better", np.where(shown, better, ""))
     lower = ~higher
-    table.loc[lower, ["wins", "losses"]] = table.loc[lower, ["losses", "wins"]].to_numpy()
+    swapped = table.loc[lower, ["losses", "wins"]].to_numpy().copy()
+    table.loc[lower, ["wins", "losses"]] = swapped
     counts = ["wins", "ties", "losses"]
     table[counts] = table[counts].astype("Int64")  # there are none where no users have values
     return Comparison(names, table, len(rows[0]), test, correction, level)
@@ -420,7 +421,8 @@ def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, 
         "wins": int((difference > 0).sum()),
         "ties": int((difference == 0).sum()),
         "losses": int((difference < 0).sum()),
-        "effect_size": mean / std if std else (0.0 if mean == 0 else math.nan),
+        # Differences that are equal but for rounding have no standard deviation.
+        "effect_size": mean / std if std > 1e-12 * abs(mean) else (0.0 if mean == 0 else math.nan),
         "detectable": detectable,
         "n_users": n,
     }

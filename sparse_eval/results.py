@@ -679,11 +679,17 @@ class Evaluation:
         training = self.setting.context.training
         if training is not None:
             known["seen"] = training.user_counts[: len(self.n_relevant)]
+        taken = {"user", "seen", *known}.intersection(self.names)
+        if taken:
+            raise InvalidDataError(
+                f"a metric is called {min(taken)!r}, as a column of what is saved; register it "
+                "under another name"
+            )
         for place, (name, column) in enumerate(known.items()):
             table.insert(place, name, column)
         content = self.to_dict() | {
             "per_user": [name for name in self.names if name not in of_all],
-            "replicates": {name: self.replicates(name).tolist() for name in of_all},
+            "replicates": {name: list(map(plain, self.replicates(name))) for name in of_all},
             "higher_is_better": {name: self.higher_is_better(name) for name in self.names},
             "by": self._breakdowns(),
             "precision_recall": self._curve(),

@@ -22,6 +22,7 @@ the user is left out. Numbers are written in full.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from dataclasses import dataclass
@@ -185,13 +186,17 @@ class SavedEvaluation:
         if users not in _KINDS:
             raise InvalidDataError(f"users is {users!r}; expected 'csv' or 'parquet'")
         labels = _kind_of(self.table.index) if self.labelled else None
+        json.dumps(self.content, allow_nan=False)  # before anything that is there is replaced
         folder = make_folder(folder)
         beside = folder / f"{PER_USER}.{users}"
         table = self.table.assign(evaluated=self.counted.astype(np.int64)).reset_index()
         with replacing(beside) as temporary:
             if users == "csv":
-                # "\n" everywhere, so that the file and its hash are the same on every system.
-                table.to_csv(temporary, index=False, lineterminator="\n")
+                # "\n" everywhere, so that the file and its hash are the same on every system; text
+                # in quotes, or a carriage return in a label would end the line.
+                table.to_csv(
+                    temporary, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+                )
             else:
                 write_parquet(table, temporary, index=False)
             facts = {
@@ -345,6 +350,11 @@ def _kind_of(labels: pd.Index[Any]) -> str:
     if all(isinstance(label, str) for label in listed):
         return "text"
     if all(isinstance(label, int) and not isinstance(label, bool) for label in listed):
+        if max(listed) >= 2**63 or min(listed) < -(2**63):
+            raise InvalidDataError(
+                "the users' labels do not fit into 64 bits with a sign; make them text, as with "
+                "map(str, labels)"
+            )
         return "integer"
     raise InvalidDataError(
         "the users' labels are neither all text nor all whole numbers; make them so, as with "

@@ -73,6 +73,20 @@ def test_a_folder_stands_for_all_in_it(command: Command, results: Path, tmp_path
     assert "a=b" in printed
 
 
+def test_a_metric_is_asked_for_by_the_name_that_it_has(command: Command, tmp_path: Path) -> None:
+    # Another convention has other defaults, so that the same words mean another metric.
+    names = ["recall(denominator=relevant)@5", "recall@5"]
+    for seed, name in ((1, "a"), (2, "b")):
+        ev = reporting.evaluate(seed, 0.3)
+        lists, truth = ev.rankings, ev.relevance
+        se.evaluate(lists, truth, names, convention="lenskit").save(tmp_path / "r" / name)
+    for name in names:
+        words = ("compare", tmp_path / "r", "-m", name, "--format", "json")
+        status, printed, said = command(*words)
+        assert status == 0, said
+        assert [row["metric"] for row in json.loads(printed)["differences"]] == [name]
+
+
 def test_other_users(command: Command, results: Path) -> None:
     half = reporting.three()["good"]
     lists = half.rankings

@@ -192,6 +192,55 @@ def test_simple_rankings_are_shown_beside_the_models(tmp_path: Path) -> None:
     ) in reader.text
 
 
+def test_models_are_ranked_by_the_users_that_are_compared(tmp_path: Path) -> None:
+    # a: on users for whom everything is easy only; b is better for these, and poor for others.
+    n, easy = 300, np.arange(300) < 100
+    held_out = np.tile(np.arange(6) == 5, (n, 1))
+    ids = np.tile(np.arange(5), (n, 1))
+    first, second = ids.copy(), ids.copy()
+    first[easy, 0] = 5
+    second[easy, 1] = 5
+    one = csr_matrix((held_out & easy[:, None]).astype(float))
+    both = csr_matrix(held_out.astype(float))
+    models = {
+        "a": se.evaluate(se.Rankings.from_topk(second), one, "mrr@5"),
+        "b": se.evaluate(se.Rankings.from_topk(first), both, "mrr@5"),
+    }
+    assert models["a"]["mrr@5"] > models["b"]["mrr@5"]
+    text = read(se.write_report(models, tmp_path / "r.html", how="intersection")).text
+    assert "b is better than a: mrr@5 1.0000 against 0.5000" in text
+    assert text.count("best:") == 1
+
+
+def test_numbers_that_only_rounding_tells_apart(tmp_path: Path) -> None:
+    # precision is 0.1 for all, and a mean of that may be another number in its last digit.
+    held_out = csr_matrix(np.tile(np.arange(20) == 3, (3, 1)).astype(float))
+    hit = se.evaluate(se.Rankings.from_topk([np.arange(10)] * 3), held_out, "precision@10")
+    none = se.evaluate(se.Rankings.from_topk([np.arange(10, 20)] * 3), held_out, "precision@10")
+    assert "0.1000" in read(se.write_report({"a": hit, "b": none}, tmp_path / "r.html")).text
+    effect = se.compare({"a": hit, "b": none}).table["effect_size"][0]
+    assert np.isnan(effect)
+
+
+def test_two_of_the_same_name(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    for ask in (lambda m: se.write_report(m, tmp_path / "r.html"), se.compare):
+        with pytest.raises(InvalidDataError, match="called the same: 1, 1"):
+            ask({1: models["good"], "1": models["fair"]})
+
+
+def test_lower_is_better(tmp_path: Path) -> None:
+    held_out = csr_matrix(np.tile(np.arange(6) == 5, (40, 1)).astype(float))
+    low, high = np.tile([5, 0, 1], (40, 1)), np.tile([0, 1, 5], (40, 1))
+    models = {
+        name: se.evaluate(se.Rankings.from_topk(ids), held_out, "mean_rank")
+        for name, ids in (("high", high), ("low", low))
+    }
+    text = read(se.write_report(models, tmp_path / "r.html")).text
+    assert "low is better than high" in text
+    assert "better for 100 % of 40 users" in text
+    assert "the lower a curve, the better" in text
+
+
 def parts(holdout: Any) -> tuple[Any, Any]:
     return holdout.train, holdout.validation
 

@@ -24,6 +24,7 @@ ODD = [
     "nan",
     'quo"te',
     "new\nline",
+    "carriage\rreturn",
     "a,b",
     "<script>alert(1)</script>",
     "שלום",
@@ -43,7 +44,7 @@ def make(labels: list[Any] | None, seed: int = 0) -> se.Evaluation:
 LABELS = {
     "row numbers": None,
     "numbers": list(range(100, 130)),
-    "text": [*ODD, *(f"u{number}" for number in range(21))],
+    "text": [*ODD, *(f"u{number}" for number in range(20))],
 }
 
 
@@ -90,6 +91,27 @@ def test_nothing_to_save(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataError, match="neither all text nor all whole numbers"):
         mixed.save(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_saved_leaves_what_was(tmp_path: Path) -> None:
+    ev = make(None)
+    folder = ev.save(tmp_path / "als")
+    large = se.Relevance.from_csr(ev_matrix(), users=np.array([2**63, 2**63 + 1], np.uint64))
+    lists = se.Rankings.from_topk([[0], [1]])
+    with pytest.raises(InvalidDataError, match="do not fit into 64 bits"):
+        se.evaluate(lists, large, "mrr@1").save(folder)
+    assert se.load_evaluation(folder).names == NAMES
+    # Samples without any list have no gini: null, and NaN again.
+    few = se.Rankings.from_topk([[0, 1], [1, 0]], users=[0, 1], shape=(6, 2))
+    truth = csr_matrix(np.ones((6, 1)))
+    undefined = se.evaluate(few, truth, ["gini@2", "mrr@2"])
+    assert np.isnan(undefined.replicates("gini@2")).any()
+    found = se.load_evaluation(undefined.save(tmp_path / "few")).replicates("gini@2")
+    np.testing.assert_array_equal(found, undefined.replicates("gini@2"))
+
+
+def ev_matrix() -> Any:
+    return csr_matrix([[1.0, 0.0], [0.0, 1.0]])
 
 
 def test_what_is_not_what_was_saved(tmp_path: Path) -> None:

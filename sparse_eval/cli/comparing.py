@@ -68,7 +68,7 @@ def compare(
         raise InvalidDataError("there is one result; name two or more to compare")
     compared = compare_evaluations(
         found.evaluations,
-        _metrics(metric),
+        _metrics(metric, found),
         test=test.value,
         correction=correction.value,
         how=users.value,
@@ -108,7 +108,7 @@ def report(
         page = write_report(
             found.evaluations,
             out,
-            _metrics(metric),
+            _metrics(metric, found),
             title=title,
             test=test.value,
             correction=correction.value,
@@ -121,11 +121,19 @@ def report(
     _fail_if_left_out(found)
 
 
-def _metrics(words: list[str]) -> list[str] | None:
-    """Return canonical names; None for all."""
-    from ..metrics import parse_metrics
+def _metrics(words: list[str], found: Found) -> list[str] | None:
+    """Return the names that metrics have in the results; None for all."""
+    from ..metrics import convention_named, parse_metrics
 
-    return [str(metric) for metric in parse_metrics(words)] if words else None
+    first = next(iter(found.evaluations.values()))
+    rules = convention_named(None if first.convention == "standard" else first.convention)
+    names: list[str] = []
+    for word in words:
+        if word in first.names:  # of a metric, too, that is not registered here
+            names.append(word)
+        else:
+            names += map(str, parse_metrics(word, rules.options))
+    return names or None
 
 
 def _find(words: list[str]) -> Found:
@@ -163,7 +171,7 @@ def _find(words: list[str]) -> Found:
                 try:
                     add(summary.parent.name, load_evaluation(summary))
                 except InvalidFileError as error:
-                    found.left_out[summary.parent.name] = str(error)
+                    found.left_out[str(summary.parent)] = str(error)
                     typer.echo(f"left out: {error}", err=True)
             if (path / "sweep.csv").exists():
                 found.sweeps[path.resolve().name] = _read_sweep(path / "sweep.csv")

@@ -89,7 +89,9 @@ def draw_charts(
     if all(ev.is_per_user(main) for ev in every):
         add(
             f"{main} of single users",
-            "For each value, the share of users who reach it: the higher a curve, the better.",
+            "For each value, the share of users who reach it: the "
+            f"{'higher' if next(iter(every)).higher_is_better(main) else 'lower'} a curve, the "
+            "better.",
             lambda ax: plots.distribution(shown, main, ax=ax),
         )
     if all(ev.content["precision_recall"] for ev in every):

@@ -101,6 +101,10 @@ def write_report(
         ) from None
     if not isinstance(evaluations, Mapping) or not evaluations:
         raise InvalidDataError('give one or more evaluations by name: {"als": ev}')
+    if len(set(map(str, evaluations))) < len(evaluations):
+        raise InvalidDataError(
+            f"two evaluations are called the same: {', '.join(map(str, evaluations))}"
+        )
     shown = {
         str(name): ev.snapshot() if isinstance(ev, Evaluation) else ev
         for name, ev in evaluations.items()
@@ -109,6 +113,11 @@ def write_report(
     main, others = chosen[0], chosen[1:]
     # In the order of the main metric, so that in each pair the first one is ahead.
     ranked = _ranked(shown, main)
+    if len(shown) > 1 and how == "intersection":  # by what is compared, not by everybody's users
+        means = _means_of(records(compare(shown, main, how=how).table))
+        if None not in means.values():
+            up = next(iter(shown.values())).higher_is_better(main)
+            ranked.sort(key=lambda name: means[name], reverse=up)
     ordered = {name: shown[name] for name in dict.fromkeys([*ranked, *shown])}
     comparison, secondary = None, []
     if len(shown) > 1:
@@ -176,14 +185,15 @@ def _best(
 ) -> set[str]:
     """Return the evaluation with the best mean, and those that are not shown to be worse."""
     ranked = _ranked(shown, metric)
-    best = ranked[:1] if len(shown) > 1 else []
-    worse = {
+    if len(shown) < 2:
+        return set()
+    beaten = {
         name
         for row in pairs
         for name in (row["a"], row["b"])
-        if row["metric"] == metric and [row["better"]] == best and name not in best
+        if row["metric"] == metric and row["better"] not in ("", name)
     }
-    return set(ranked) - worse if best else set()
+    return {name for name in ranked if name not in beaten} or set(ranked[:1])
 
 
 def _better_elsewhere(ranked: list[str], pairs: list[dict[str, Any]]) -> dict[str, list[str]]:
@@ -202,9 +212,14 @@ def _baselines(shown: Mapping[str, SavedEvaluation]) -> dict[str, dict[str, floa
     found: dict[str, dict[str, float | None]] = {}
     for ev in shown.values():
         for metric, row in ev.content["metrics"].items():
-            for name in row.keys() - usual:
+            for name in (key for key in row if key not in usual):
                 found.setdefault(name, {}).setdefault(metric, row[name])
     return found
+
+
+def _means_of(pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the mean of each evaluation in the pairs of a metric."""
+    return {row[one]: row[f"mean_{one}"] for row in pairs for one in ("a", "b")}
 
 
 def _ranked(shown: Mapping[str, SavedEvaluation], metric: str) -> list[str]:

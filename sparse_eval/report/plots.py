@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from itertools import cycle
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -84,11 +84,8 @@ def means(evaluations: Evaluations, metric: str, ax: Axes | None = None) -> Axes
     ax = _axes(ax)
     for place, (_, ev, style) in enumerate(_styled(evaluations)):
         row = _row(ev, metric)
-        low, high = (
-            (row["ci_low"], row["ci_high"]) if row["interval"] != "none" else (math.nan,) * 2
-        )
         style = style | {"linestyle": "none"}
-        ends = [[row["mean"] - low], [high - row["mean"]]]
+        ends = _ends(row["mean"], row)
         ax.errorbar([row["mean"]], [place], xerr=ends, capsize=3, **style | {"label": None})
     _name_above(ax, [shorten(str(name)) for name in evaluations])
     ax.set_xlabel(metric)
@@ -130,7 +127,7 @@ def differences(comparison: Comparison, metric: str, ax: Axes | None = None) -> 
         ax.errorbar(
             [row["difference"]],
             [place],
-            xerr=[[row["difference"] - row["ci_low"]], [row["ci_high"] - row["difference"]]],
+            xerr=_ends(row["difference"], row),
             fmt="o",
             capsize=3,
             color=COLOURS[0],
@@ -519,8 +516,14 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _styles() -> Iterator[dict[str, Any]]:
-    for colour, marker, line in zip(cycle(COLOURS), cycle(MARKERS), cycle(LINES), strict=False):
-        yield {"color": colour, "marker": marker, "linestyle": line, "markersize": 4}
+    for number in count():
+        shift = number + number // len(COLOURS)  # so that the ninth is not like the first
+        yield {
+            "color": COLOURS[number % len(COLOURS)],
+            "marker": MARKERS[shift % len(MARKERS)],
+            "linestyle": LINES[shift % len(LINES)],
+            "markersize": 4,
+        }
 
 
 def _styled(evaluations: Evaluations) -> Iterator[tuple[str, SavedEvaluation, dict[str, Any]]]:
@@ -536,6 +539,11 @@ def _plain_text(text: str) -> str:
     """Keep matplotlib from reading dollars as mathematics, and from hiding names with a "_"."""
     text = text.replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text
+
+
+def _ends(value: float, row: Mapping[Any, Any]) -> list[list[float]]:
+    """Return how far an interval reaches to both sides; a value may be beside it by rounding."""
+    return [[max(value - row["ci_low"], 0.0)], [max(row["ci_high"] - value, 0.0)]]
 
 
 def _row(ev: SavedEvaluation, metric: str) -> dict[str, Any]:
@@ -572,7 +580,8 @@ def _legend(ax: Axes, evaluations: Evaluations) -> None:
 def legend_columns(names: list[str]) -> int:
     """Return how many names fit beside each other."""
     longest = max(len(shorten(name)) for name in names)
-    return min(len(names), max(40 // (longest + 4), 1))
+    # In points: of a chart, a character, and what stands between two names.
+    return min(len(names), max(int(260 // (5.2 * longest + 48)), 1))
 
 
 def _ink() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -40,6 +41,8 @@ _STYLE: dict[Any, Any] = {
     "ytick.color": _INK,
 }
 
+_DRAWING = Lock()
+
 #: In inches. So wide that its text is as large as the page's on a telephone.
 _WIDTH, HEIGHT = 4.4, 2.9
 
@@ -63,8 +66,9 @@ def draw(plot: Callable[[Axes], object], name: str, title: str, height: float = 
     str
         An ``<svg>`` element.
     """
-    # "default" first, so that a matplotlibrc of the user's makes no other page.
-    with mpl.rc_context(), warnings.catch_warnings():
+    # "default" first, so that a matplotlibrc of the user's makes no other page; one chart at a
+    # time, since the settings are the whole process's while it is drawn.
+    with _DRAWING, mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE | {"svg.hashsalt": name})
         # A character that matplotlib's fonts lack is still shown by the browser's.
