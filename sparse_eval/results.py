@@ -315,12 +315,11 @@ class Evaluation:
             for fewer (which holds the mean less often than it says with fewer than 30 users whose
             values are skewed: with 10 in 80 of 100 cases); "bootstrap", the standard error of
             bootstrap samples of the users, for metrics without values for each user; "none" for a
-            single user; ``random``, the
-            expectation under a random ranking of each user's candidates (the catalogue less what
-            `train` says is seen), and ``random_se``, its standard error: 0 where the expectation
-            is exact, otherwise that of ten seeded draws (0 too, should all ten agree); ``lift``,
-            mean / random; the mean of each of `baselines`; ``n_users`` that count and
-            ``n_skipped`` that are left out.
+            single user; ``random``, the expectation under a random ranking of each user's
+            candidates (the catalogue less what `train` says is seen), and ``random_se``, its
+            standard error: 0 where the expectation is exact, otherwise that of ten seeded draws
+            (0 too, should all ten agree); ``lift``, mean / random; the mean of each of
+            `baselines`; ``n_users`` that count and ``n_skipped`` that are left out.
 
         Raises
         ------

@@ -209,6 +209,7 @@ def test_models_are_ranked_by_the_users_that_are_compared(tmp_path: Path) -> Non
     assert models["a"]["mrr@5"] > models["b"]["mrr@5"]
     text = read(se.write_report(models, tmp_path / "r.html", how="intersection")).text
     assert "b is better than a: mrr@5 1.0000 against 0.5000" in text
+    assert "b against a, by relevant items of the user" in text
     assert text.count("best:") == 1
 
 

@@ -84,7 +84,7 @@ def draw_charts(
             add(
                 f"{base} by cut-off",
                 "Bands are 95 % intervals.",
-                partial(_by_cutoff, shown, base),
+                partial(plots.by_cutoff, shown, base),
             )
     if all(ev.is_per_user(main) for ev in every):
         add(
@@ -108,7 +108,7 @@ def draw_charts(
             add(
                 f"{metric} by {of}",
                 _GROUP_CAPTIONS[way],
-                partial(_by_group, shown, way, metric),
+                partial(plots.by_group, shown, way, metric),
                 table=_numbers_of(shown, way, metric),
             )
     if all(ev.content["concentration"] for ev in every):
@@ -135,7 +135,7 @@ def draw_charts(
             add(
                 f"Learning curve: {plots.shorten(name, 60)}",
                 "Metrics over the iterations, or over checkpoints in the order of their table.",
-                partial(_learning_curve, table, drawn),
+                partial(plots.learning_curve, table, drawn),
             )
     return charts
 
@@ -146,16 +146,6 @@ _GROUP_CAPTIONS = {
     "popularity": "Bands of items with about as many training interactions each, by the number of "
     "their training users. Lines are 95 % intervals, of 10 users or more.",
 }
-
-
-def _by_cutoff(shown: plots.Evaluations, base: str, ax: Axes) -> None:
-    plots.by_cutoff(shown, base, ax=ax)
-
-
-def _by_group(
-    shown: plots.Evaluations, way: Literal["activity", "popularity"], metric: str, ax: Axes
-) -> None:
-    plots.by_group(shown, way, metric, ax=ax)
 
 
 def _of_the_best(comparison: Comparison) -> Comparison:
@@ -173,10 +163,6 @@ def _numbers_of(shown: Mapping[str, SavedEvaluation], way: str, metric: str) -> 
             groups.setdefault(row["group"], {})[name] = cell
     body = [[group, *(cells.get(name, "–") for name in shown)] for group, cells in groups.items()]
     return [["group", *shown], *body]
-
-
-def _learning_curve(table: pd.DataFrame, drawn: list[str], ax: Axes) -> None:
-    plots.learning_curve(table, drawn, ax=ax)
 
 
 def _is_of_hits(metric: str) -> bool:

@@ -149,7 +149,7 @@ def write_report(
         elsewhere=_better_elsewhere(ranked, secondary),
         baselines=_baselines(shown),
         charts=draw_charts(shown, chosen, comparison, curves or {}),
-        contrasts=_contrasts(shown, main),
+        contrasts=_contrasts(shown, main, ranked),
         examples=_examples(shown, main),
         convention=_convention(next(iter(shown.values()))),
         provenance={name: _provenance(ev) for name, ev in shown.items()},
@@ -230,15 +230,14 @@ def _ranked(shown: Mapping[str, SavedEvaluation], metric: str) -> list[str]:
 
 
 def _contrasts(
-    shown: Mapping[str, SavedEvaluation], main: str
+    shown: Mapping[str, SavedEvaluation], main: str, ranked: list[str]
 ) -> list[tuple[str, str, list[tuple[str, list[Contrast]]]]]:
     """Compare the best model with each other one, the next best first, group by group."""
-    order = _ranked(shown, main)
-    if len(order) < 2 or not shown[order[0]].is_per_user(main):
+    if len(ranked) < 2 or not shown[ranked[0]].is_per_user(main):
         return []
-    best = order[0]
+    best, *others = ranked
     found = []
-    for other in order[1:]:
+    for other in others:
         tables = [
             (title, contrasts(shown[best], shown[other], main, by)) for by, title in _GROUPS.items()
         ]
