@@ -14,7 +14,6 @@ from .compute import (
     Sums,
     discount_tables,
     make_lists,
-    mean_of,
     measure,
     value_of_lists,
 )
@@ -25,6 +24,7 @@ from .metrics import FULL_LIST
 from .metrics.conventions import MOST_SLOTS
 from .metrics.expectation import Chances, ExpectedStatistics
 from .metrics.random_lists import RandomLists
+from .moments import Moments
 from .parallel import BLOCK
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _expected_lists(setting: Setting, plan: Plan, users: Integers) -> float | No
         value = expected(random, **plan.arguments)
     if value is None or np.ndim(value) == 0:
         return None if value is None else float(value)
-    return mean_of(value[~np.isnan(value)])
+    return Moments.of(value[~np.isnan(value)], squares=False).mean
 
 
 def _no_lists(setting: Setting) -> Rankings:

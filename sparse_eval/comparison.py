@@ -507,7 +507,9 @@ def _compare_replicates(
     a, b = (one[metric] if whole else math.nan for one in pair)
     differences = np.zeros(0)
     if whole and paired:
-        differences = pair[0].replicates(metric) - pair[1].replicates(metric)
+        ours, theirs = (one.replicates(metric) for one in pair)
+        if len(ours) == len(theirs):  # what was merged from blocks has others
+            differences = ours - theirs
     interval = interval_around(a - b, differences, level)
     p = math.nan
     if interval.method != "none":

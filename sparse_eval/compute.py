@@ -15,6 +15,7 @@ from .kernels.statistics import NAMES, sum_ideal, sweep, sweep_tied
 from .metrics import Convention, Definition, Hits, Lists, Metric, Statistics
 from .metrics.conventions import MOST_SLOTS, discount
 from .metrics.lists import rows_of
+from .moments import Moments
 from .parallel import for_blocks
 
 if TYPE_CHECKING:
@@ -34,11 +35,14 @@ __all__ = [
     "Sums",
     "collect_hits",
     "count_candidates",
+    "counts_apart",
     "discount_tables",
     "make_lists",
     "make_plans",
-    "mean_of",
     "measure",
+    "needs_catalogue",
+    "needs_largest_gain",
+    "ratio_of",
     "value_of_lists",
     "values_of_lists",
 ]
@@ -100,6 +104,12 @@ class Setting:
         """Rows of both sides."""
         return len(self.relevance.indptr) - 1
 
+    @property
+    def largest_gain(self) -> float:
+        """Of the whole validation data."""
+        known = self.context.largest_gain
+        return float(self.relevance.gains.max(initial=0.0)) if known is None else known
+
     @cached_property
     def hit_gains(self) -> tuple[Values, bool]:
         """What a hit of each relevant entry is worth in a list, and whether that is 1 for all."""
@@ -125,6 +135,24 @@ def make_plans(
             way = "--train on the command line" if name == "train" else "in Python only"
             raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}= ({way})")
     return plans
+
+
+def counts_apart(convention: Convention, plan: Plan) -> tuple[bool, bool]:
+    """Say whether the convention lets a plan count every list, or users without a list."""
+    of_lists = plan.definition.over == "lists" and plan.metric.name != "user_coverage"
+    return convention.lists_of_all and of_lists, plan.metric.name in convention.without_list_zero
+
+
+def needs_catalogue(plans: Iterable[Plan]) -> bool:
+    """Say whether anything depends on how many items there are."""
+    return any(
+        plan.definition.over == "lists" or "candidates" in plan.definition.uses for plan in plans
+    )
+
+
+def needs_largest_gain(plans: Iterable[Plan]) -> bool:
+    """Say whether anything depends on the largest gain of all."""
+    return any(plan.definition.of_largest(plan.arguments) for plan in plans)
 
 
 class Sums(NamedTuple):
@@ -172,17 +200,16 @@ class Sums(NamedTuple):
     def mean(self, row: int, users: Any = slice(None)) -> float:
         """Return the mean of a plan over some users, or the ratio of sums of a micro average.
 
-        Each sum is rounded once (`math.fsum`), so that it does not depend on their order. NaN
-        for nobody.
+        Each sum is rounded once, so that it does not depend on their order. NaN for nobody.
         """
-        values = self.columns[row, users]
-        if row in self.denominators and len(values):
-            denominators = self.denominators[row][users]
-            try:
-                return math.fsum(values) / (math.fsum(denominators) or 1.0)
-            except OverflowError:  # of numbers near the largest float
-                return mean_of(values) / (mean_of(denominators) or 1.0)
-        return mean_of(values)
+        above = self.moments(row, users)
+        if row in self.denominators and above.n:
+            return ratio_of(above, Moments.of(self.denominators[row][users], squares=False))
+        return above.mean
+
+    def moments(self, row: int, users: Any = slice(None), *, squares: bool = False) -> Moments:
+        """Add up a plan's values of some users, or the numerators of a micro average."""
+        return Moments.of(self.columns[row, users], squares=squares)
 
 
 def _fits(value: Any, shape: tuple[int, ...]) -> bool:
@@ -199,14 +226,11 @@ def _described(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def mean_of(values: Values) -> float:
-    """Return the mean, each sum rounded once; NaN of nothing."""
-    if len(values) == 0:
-        return math.nan
-    try:
-        return math.fsum(values) / len(values)
-    except OverflowError:  # of numbers near the largest float
-        return math.fsum(values / len(values))
+def ratio_of(above: Moments, below: Moments) -> float:
+    """Return the ratio of two sums, each rounded once; nothing out of nothing is 0."""
+    if math.isinf(above.sum) or math.isinf(below.sum):  # of numbers near the largest float
+        return above.mean / (below.mean or 1.0)
+    return above.sum / (below.sum or 1.0)
 
 
 def measure(
@@ -356,8 +380,7 @@ class _Facts:
         self.setting = setting
         self.uses = uses
         self.deepest = deepest  # the last cut-off, down to which hits are known
-        gains = setting.relevance.gains
-        self.largest_gain = float(gains.max(initial=0.0)) if "hits" in uses else 0.0
+        self.largest_gain = setting.largest_gain if "hits" in uses else 0.0
 
     def of_block(self, first: int, last: int, n_relevant: Integers, hits: Hits) -> dict[str, Any]:
         """Return the optional attributes of `Statistics` for a block of users."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from .errors import InvalidDataError
 from .matrices import Rankings, Relevance, canonical_csr, place, train_csr
-from .metrics.lists import Training
+from .metrics.lists import Training, TrainingOfBlock
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,35 +34,36 @@ class Context:
         Each row sums to 1.
     vectors : ndarray of float64, shape (n_items, width), or None
         Each of length 1, or all zeros.
+    largest_gain : float, optional
+        Of all users, where a block of them is evaluated.
     """
 
     n_items: int
     training: Training | None = None
     groups: Any = None
     vectors: NDArray[np.float64] | None = None
+    largest_gain: float | None = None
 
     @classmethod
     def of(
         cls,
-        rankings: Rankings,
-        relevance: Relevance,
+        shape: tuple[int, int],
+        users: pd.Index[Any] | None,
+        labels: pd.Index[Any] | None,
         train: Any = None,
         item_groups: Any = None,
         item_vectors: Any = None,
     ) -> Context:
-        """Check and number the inputs of an evaluation whose sides are aligned."""
-        n_items = max(rankings.shape[1], relevance.shape[1])
+        """Check and number the inputs of an evaluation.
+
+        `shape` is that of all users and items of both sides, `users` and `labels` are theirs.
+        """
+        n_items = shape[1]
         if train is None and item_groups is None and item_vectors is None:
             return cls(n_items)
-        sides = (relevance, rankings)
-        labels = max(
-            (side.items_index for side in sides if side.items_index is not None),
-            key=len,
-            default=None,
-        )
         matrix = None
         if train is not None:
-            matrix, labels = _train_matrix(train, relevance.users, labels, n_items)
+            matrix, labels = _train_matrix(train, users, labels, n_items)
             n_items = max(n_items, matrix.shape[1])
         groups = vectors = None
         if item_groups is not None:
@@ -73,8 +75,39 @@ class Context:
         for name, given in (("item_groups", groups), ("item_vectors", vectors)):
             if given is not None and given.shape[0] < n_items:
                 raise _not_covered(name, given.shape[0], n_items)
-        training = None if matrix is None else _training(matrix, relevance.shape[0], n_items)
+        training = None if matrix is None else _training(matrix, shape[0], n_items)
         return cls(n_items, training, groups, vectors)
+
+    @classmethod
+    def between(cls, rankings: Rankings, relevance: Relevance, **inputs: Any) -> Context:
+        """Check and number the inputs of an evaluation whose sides are aligned."""
+        sides = (relevance, rankings)
+        labels = max(
+            (side.items_index for side in sides if side.items_index is not None),
+            key=len,
+            default=None,
+        )
+        shape = (relevance.shape[0], max(rankings.shape[1], relevance.shape[1]))
+        return cls.of(shape, relevance.users, labels, **inputs)
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that tell what is known of the items."""
+        found = sha256()
+        if self.training is not None:
+            found.update(self.training.item_counts.data)
+        if self.groups is not None:
+            for part in (self.groups.indptr, self.groups.indices, self.groups.data):
+                found.update(np.ascontiguousarray(part).data)
+        if self.vectors is not None:
+            found.update(np.ascontiguousarray(self.vectors).data)
+        return found.hexdigest()[:16]
+
+    def of_users(self, first: int, last: int) -> Context:
+        """Return what there is for some of the users."""
+        if self.training is None:
+            return self
+        return replace(self, training=TrainingOfBlock(self.training, first, last))
 
 
 def _training(matrix: Any, n_users: int, n_items: int) -> Training:

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .align import align
-from .compute import Setting, make_plans, measure
+from .blocks import (
+    blocks_of_matrices,
+    check_memory,
+    csr_on_disk,
+    evaluate_blocks,
+    is_blocks,
+    is_matrix_folder,
+    open_matrix,
+    paired,
+    rows_within,
+)
 from .context import Context
-from .errors import InvalidDataError, InvalidMetricError
+from .errors import InvalidDataError
 from .matrices import Rankings, Relevance
-from .metrics import Metric, convention_named, parse_metrics
-from .results import Evaluation
+from .once import Question, Terms, evaluate_once, terms_of
+from .results import Evaluation, MergedEvaluation, reduce_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from .metrics import Metric
 
 __all__ = ["evaluate"]
 
@@ -29,17 +43,22 @@ def evaluate(
     item_vectors: Any = None,
     no_relevant: Literal["exclude", "zero", "judged"] | None = None,
     num_threads: int | None = None,
+    per_user: bool = True,
+    memory: int | None = None,
+    progress: bool | None = None,
 ) -> Evaluation:
     """Evaluate ranked lists against the items that turned out to be relevant.
 
     Parameters
     ----------
     predictions : Rankings, or scipy sparse matrix or array, shape (n_users, n_items)
-        A matrix holds 1-based positions (`Rankings.from_positions`).
+        A matrix holds 1-based positions (`Rankings.from_positions`). Or an iterable of these,
+        blocks of users one after the other; or a path, see Notes.
     validation : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
         A matrix holds gains, at least 0 (`Relevance.from_csr`). Where both sides carry labels
         they are matched by label; otherwise row and column numbers are compared, and the smaller
         matrix is padded: an item outside of the other is not relevant but keeps its position.
+        With blocks of predictions, blocks of the same users, or all users at once.
     metrics : str, Metric or iterable of them
         For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``.
     convention : str, optional
@@ -63,10 +82,20 @@ def evaluate(
         relevant items and no list counts 0, unless the convention leaves it out.
     num_threads : int, optional
         Threads to use, one for each core by default. The result does not depend on it.
+    per_user : bool
+        Whether to keep the values of each user. Without them what is kept does not grow with the
+        number of users.
+    memory : int, optional
+        Bytes that the evaluation may take, beside its inputs and the interpreter; at least 16 MiB.
+        Users are then evaluated in blocks of as many as fit.
+    progress : bool, optional
+        Show a progress bar where there are blocks; by default on a terminal only.
 
     Returns
     -------
     Evaluation
+        A `MergedEvaluation`, which has no lists, of users in blocks and with ``per_user=False``.
+        Its numbers have the same bits, however users are cut into blocks.
 
     Raises
     ------
@@ -76,7 +105,18 @@ def evaluate(
     InvalidDataError
         If a matrix is refused by `Rankings.from_positions` or `Relevance.from_csr`, groups or
         vectors do not cover the items, no user has a relevant item, gains are too large for a sum
-        of them to be finite, or a metric of what is recommended meets a list with unknown items.
+        of them to be finite, or a metric of what is recommended meets a list with unknown items;
+        or if blocks are of different users, or the values of the users do not fit into `memory`.
+    InvalidFileError
+        If a file cannot be read.
+
+    Notes
+    -----
+    A path is a folder with a CSR matrix in four files, ``data.npy``, ``indices.npy``,
+    ``indptr.npy`` and ``shape.npy``, which stay on disk; or a Parquet file, or a folder of them,
+    with a row for each recommended item: columns ``user``, ``item`` and ``rank`` (or ``score``),
+    and for validation ``user``, ``item`` and, optionally, ``gain``. Parquet is read a range of
+    users after the other, whatever the order of its rows, and takes the extra ``parquet``.
 
     Examples
     --------
@@ -92,43 +132,94 @@ def evaluate(
     >>> se.evaluate(rankings, relevant, "ndcg@3", convention="rectools")["ndcg@3"]
     0.7039180890341347
     """
-    rules = convention_named(convention)
-    asked = parse_metrics(metrics, rules.options)
     inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
-    given = frozenset(name for name, value in inputs.items() if value is not None)
-    plans = make_plans(asked, rules, given)
-    missing = rules.no_relevant if no_relevant is None else no_relevant
-    if not isinstance(missing, str) or missing not in ("exclude", "zero", "judged"):
-        raise InvalidDataError(
-            f"no_relevant is {no_relevant!r}; expected 'exclude', 'zero' or 'judged'"
+    given = (name for name, value in inputs.items() if value is not None)
+    question = Question.of(metrics, convention, no_relevant, given)
+    terms = terms_of(question)
+    memory = check_memory(memory)
+    options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
+    if is_blocks(predictions) or is_blocks(validation):
+        return _in_blocks(terms, predictions, validation, inputs, per_user, options)
+    if isinstance(predictions, str | Path) and not is_matrix_folder(predictions):
+        from .tables import evaluate_tables
+
+        return evaluate_tables(
+            question, predictions, validation, inputs, memory, per_user, **options
         )
+    predictions, validation = (
+        open_matrix(side) if isinstance(side, str | Path) else side
+        for side in (predictions, validation)
+    )
+    if memory is not None:
+        return _within(memory, terms, predictions, validation, inputs, per_user, options)
     rankings = (
         predictions if isinstance(predictions, Rankings) else Rankings.from_positions(predictions)
     )
     relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
     rankings, relevance = align(rankings, relevance)
-    if rankings.last_positions is not None:
-        for metric in asked:
-            if not metric.definition.averages_ties:
-                raise InvalidMetricError(
-                    f'{metric} has no expectation over tied items; make the lists with ties="item"'
-                )
-    context = Context.of(rankings, relevance, **inputs)
-    setting = Setting(rankings, relevance, context, rules)
-    sums, n_relevant = measure(setting, plans, num_threads)
-    if not n_relevant.any():
+    context = Context.between(rankings, relevance, **inputs)
+    found = evaluate_once(terms, rankings, relevance, context, num_threads)
+    return found if per_user else reduce_block(found, per_user=False)
+
+
+def _in_blocks(
+    terms: Terms,
+    predictions: Any,
+    validation: Any,
+    inputs: dict[str, Any],
+    per_user: bool,
+    options: dict[str, Any],
+) -> MergedEvaluation:
+    """Evaluate an iterable of blocks."""
+    if not is_blocks(predictions):
         raise InvalidDataError(
-            f"none of the {len(n_relevant)} users has a relevant item (a stored value above 0); "
-            "there is nothing to evaluate"
+            f"validation is an iterable of blocks, and predictions a {type(predictions).__name__}; "
+            "give blocks of both"
         )
-    if missing != "exclude":
-        for row, plan in enumerate(plans):
-            if plan.definition.over == "statistics":
-                sums.columns[row, n_relevant == 0] = 0.0
-    evaluation = Evaluation.of(setting, tuple(plans), sums, n_relevant, missing)
-    if evaluation.n_users == 0:
-        raise InvalidDataError(
-            f"nobody counts with convention={rules.name!r}: no user has both a relevant item and "
-            "a list"
+    if is_blocks(validation):
+        blocks = paired(predictions, validation)
+        return evaluate_blocks(terms, blocks, inputs, per_user=per_user, **options)
+    if isinstance(validation, str | Path):
+        validation = open_matrix(validation)
+    relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
+    context = Context.of(relevance.shape, relevance.users, relevance.items_index, **inputs)
+    context = replace(context, largest_gain=float(relevance.gains.max(initial=0.0)))
+    blocks = paired(predictions, relevance)
+    return evaluate_blocks(
+        terms, blocks, inputs, context, n_users=relevance.shape[0], per_user=per_user, **options
+    )
+
+
+def _within(
+    memory: int,
+    terms: Terms,
+    predictions: Any,
+    validation: Any,
+    inputs: dict[str, Any],
+    per_user: bool,
+    options: dict[str, Any],
+) -> MergedEvaluation:
+    """Evaluate matrices in blocks that need no more than `memory` bytes."""
+    if isinstance(predictions, Rankings) and isinstance(validation, Relevance):
+        predictions, validation = align(predictions, validation)
+    sides: list[Any] = [
+        side if isinstance(side, Rankings | Relevance) else csr_on_disk(side, name)
+        for side, name in (
+            (predictions, "the position matrix"),
+            (validation, "the validation matrix"),
         )
-    return evaluation
+    ]
+    labels = next((side.users for side in sides if getattr(side, "users", None) is not None), None)
+    items = next(
+        (side.items_index for side in sides if getattr(side, "items_index", None) is not None), None
+    )
+    shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))
+    context = Context.of(shape, labels, items, **inputs)
+    gains = sides[1].gains if isinstance(sides[1], Relevance) else sides[1].data
+    context = replace(context, largest_gain=float(gains.max(initial=0)))
+    n_entries = sum(int(side.indptr[-1]) for side in sides)
+    n_rows = rows_within(memory, n_entries, shape[0], len(terms.plans), per_user)
+    blocks = blocks_of_matrices(sides[0], sides[1], shape[0], n_rows)
+    return evaluate_blocks(
+        terms, blocks, inputs, context, n_users=shape[0], per_user=per_user, **options
+    )

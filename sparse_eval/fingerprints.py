@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["digest", "fingerprints"]
+__all__ = ["digest", "fingerprints", "scattered"]
 
 
 def fingerprints(
@@ -46,7 +46,7 @@ def fingerprints(
             np.uint64,
         )
     bits = (gains.astype(np.float64) + 0.0).view(np.uint64)  # −0 is 0
-    mixed = _mixed(_mixed(keys[items]) ^ bits)
+    mixed = scattered(scattered(keys[items]) ^ bits)
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
     return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]])
 
@@ -61,7 +61,7 @@ def digest(shape: tuple[int, int], indptr: Any, columns: Any, values: Any = None
     return found.hexdigest()
 
 
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Scatter numbers, as the generator splitmix64 does."""
     with np.errstate(over="ignore"):
         numbers = numbers + np.uint64(0x9E3779B97F4A7C15)

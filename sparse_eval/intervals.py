@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .errors import InvalidDataError
+from .moments import Moments
 from .parallel import for_blocks
 
 if TYPE_CHECKING:
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.float64]
 
-__all__ = ["Interval", "check_level", "interval_around", "interval_of_mean", "replicate"]
+__all__ = [
+    "MANY",
+    "Interval",
+    "check_level",
+    "interval_around",
+    "interval_of_mean",
+    "interval_of_moments",
+    "replicate",
+]
 
 #: From so many users on, Student's interval covers a mean as often as it says, as simulations with
 #: skewed metrics show, and the bootstrap costs time.
@@ -89,25 +98,37 @@ def interval_of_mean(values: Values, level: float) -> Interval:
 
     if len(values) < 2:
         return NOWHERE
-    method = "t" if len(values) >= MANY else "bca"
+    if len(values) >= MANY:
+        return interval_of_moments(Moments.of(values), level)
     if values.min() == values.max():
-        return Interval(float(values[0]), float(values[0]), method)
+        mean = Moments.of(values, squares=False).mean
+        return Interval(mean, mean, "bca")
     with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
         # Of numbers near the largest float, or nearly all equal: there is no interval then.
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        if method == "t":
-            error = values.std(ddof=1) / math.sqrt(len(values))
-            low, high = student(level, len(values) - 1) * error + values.mean()
-        else:
-            low, high = stats.bootstrap(
-                (values,),
-                np.mean,
-                n_resamples=RESAMPLES,
-                batch=max(_AT_ONCE // len(values), 1),
-                confidence_level=level,
-                method="BCa",
-                rng=np.random.default_rng(0),
-            ).confidence_interval
+        low, high = stats.bootstrap(
+            (np.sort(values),),  # so that the order of the users is no matter
+            np.mean,
+            n_resamples=RESAMPLES,
+            batch=max(_AT_ONCE // len(values), 1),
+            confidence_level=level,
+            method="BCa",
+            rng=np.random.default_rng(0),
+        ).confidence_interval
+    return _sound(low, high, "bca")
+
+
+def interval_of_moments(moments: Moments, level: float) -> Interval:
+    """Return Student's interval of a mean, for which sums are enough."""
+    if moments.n < 2:
+        return NOWHERE
+    error = moments.std / math.sqrt(moments.n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = student(level, moments.n - 1) * error + moments.mean
+    return _sound(low, high, "t")
+
+
+def _sound(low: float, high: float, method: str) -> Interval:
     if not np.isfinite([low, high]).all():
         return NOWHERE
     return Interval(float(low), float(high), method)

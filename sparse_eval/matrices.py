@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 
     from .datasets import Interactions
 
-__all__ = ["Rankings", "Relevance", "Ties", "canonical_csr", "check_ties", "place", "train_csr"]
+__all__ = [
+    "Rankings",
+    "Relevance",
+    "Ties",
+    "canonical_csr",
+    "check_parts",
+    "check_ties",
+    "place",
+    "train_csr",
+]
 
 Ties = Literal["item", "item_descending", "average"]
 _MAX_ITEMS = np.iinfo(np.int32).max
@@ -699,7 +708,7 @@ def canonical_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
     if sum_duplicates and csr.format != "csr":
         csr = csr.astype(np.float64)  # bool and int8 would overflow in the sum
     csr = csr.tocsr()
-    _check_parts(csr, name)
+    check_parts(csr, name)
     kind, row, entry = _check_rows(csr) or (0, 0, 0)
     if kind == 3:
         raise InvalidDataError(f"{name} is not a CSR: the bounds of row {row} are out of order")
@@ -738,7 +747,7 @@ def train_csr(train: Any) -> Any:
     return matrix
 
 
-def _check_parts(csr: Any, name: str) -> None:
+def check_parts(csr: Any, name: str) -> None:
     """Refuse a CSR whose parts no kernel could read."""
     widths = (np.dtype(np.int32), np.dtype(np.int64))
     parts = (csr.data, csr.indices, csr.indptr)

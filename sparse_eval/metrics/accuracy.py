@@ -315,6 +315,7 @@ _define(
     options=(Number("max", "largest", 0, np.inf, "top of the scale of gains"),),
     uses=("hits",),
     closed_form=lambda options: False,
+    of_largest=lambda options: isinstance(options["max"], str),
     source="Chapelle, Metzler, Zhang and Grinspan, 2009, CIKM",
 )
 _define(
@@ -327,6 +328,7 @@ _define(
         Choice("gain", ("binary", "linear"), "1 for every relevant item, or g / the largest gain"),
     ),
     uses=("hits",),
+    of_largest=lambda options: options["gain"] == "linear",
     source="Moffat and Zobel, 2008, ACM TOIS 27(1)",
 )
 _define(

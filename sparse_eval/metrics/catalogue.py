@@ -31,7 +31,7 @@ def coverage(lists: Lists) -> float:
 
 
 def user_coverage(lists: Lists) -> float:
-    return np.count_nonzero(lists.lengths > 0) / len(lists.users)
+    return lists.n_listed / lists.n_users
 
 
 def gini(lists: Lists) -> float:
@@ -51,7 +51,7 @@ def entropy(lists: Lists, unit: str) -> float:
 
 
 def personalization(lists: Lists) -> float:
-    users = int(np.count_nonzero(lists.lengths > 0))
+    users = lists.n_listed
     pairs = users * (users - 1) // 2
     if pairs == 0:
         return math.nan

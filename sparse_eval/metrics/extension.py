@@ -146,6 +146,7 @@ def register_metric(
                 needs=needs,
                 uses=uses,
                 closed_form=lambda options: linear,
+                of_largest=lambda options: "hits" in uses,  # it may read it
                 source=source,
             )
         )

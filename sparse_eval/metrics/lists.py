@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-__all__ = ["Lists", "Training", "rows_of"]
+__all__ = ["Lists", "Training", "TrainingOfBlock", "rows_of"]
 
 #: Pairs of items whose common users a thread remembers: 16 bytes each.
 CACHED_PAIRS = 1 << 17
@@ -172,6 +172,32 @@ class Training:
         return pack_bits(*self.item_users, len(self.indptr) - 1)
 
 
+def _of_all_users(name: str) -> Any:
+    return property(lambda block: getattr(block._whole, name), doc="What all users say of items.")
+
+
+class TrainingOfBlock(Training):
+    """The users of a block among those of the training data; of items it says what all users do."""
+
+    def __init__(self, whole: Training, first: int, last: int) -> None:
+        n_users = len(whole.indptr) - 1
+        indptr = whole.indptr[min(first, n_users) : last + 1]
+        missing = last - first + 1 - len(indptr)
+        if missing:  # users who are in no training data
+            indptr = np.concatenate((indptr, np.full(missing, whole.indptr[-1])))
+        super().__init__(indptr, whole.items, whole._interacted, whole.n_items)
+        self._whole = whole
+        self._caches = whole._caches
+
+    item_users = _of_all_users("item_users")
+    item_counts = _of_all_users("item_counts")
+    item_novelty = _of_all_users("item_novelty")
+    popularity_levels = _of_all_users("popularity_levels")
+    by_popularity = _of_all_users("by_popularity")
+    _popularity_ranks = _of_all_users("_popularity_ranks")
+    _bitmaps = _of_all_users("_bitmaps")
+
+
 @dataclass(frozen=True)
 class Lists:
     """The first k items of some users' lists, and what is known of items.
@@ -210,6 +236,16 @@ class Lists:
         """`training`, for a metric that needs "train"."""
         assert self.training is not None  # noqa: S101 - `make_plans` refuses a metric without it
         return self.training
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return len(self.users)
+
+    @cached_property
+    def n_listed(self) -> int:
+        """Number of users with a list that is not empty."""
+        return int(np.count_nonzero(self.lengths))
 
     @cached_property
     def lengths(self) -> Integers:

@@ -154,6 +154,8 @@ class Definition:
         is not linear. It is given `ExpectedStatistics` or `RandomLists`, and returns what the
         formula returns, or None where it is not known after all. Without any of these the
         expectation is estimated.
+    of_largest : callable
+        ``of_largest(options)``: whether the values depend on the largest gain of all users.
     by_item : bool
         Whether it can be asked for some of the relevant items only, as recall can.
     source : str
@@ -177,6 +179,7 @@ class Definition:
     uses: tuple[str, ...] = ()
     closed_form: Callable[[Mapping[str, Any]], bool] = lambda options: False
     expected: Callable[..., Any] | None = None
+    of_largest: Callable[[Mapping[str, Any]], bool] = lambda options: False
     by_item: bool = False
     source: str = ""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InvalidMetricError, UnsupportedModelError
 from ..matrices import Rankings
-from ..results import Retrieval
+from ..parts import Retrieval
 from ..retrieve import count_seen, find_lists, find_ranks
 from .recommend import recommend_lists
 

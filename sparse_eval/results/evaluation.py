@@ -8,30 +8,39 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .comparison import Comparison, Scored, compare
-from .compute import Plan, Setting, Sums, collect_hits, measure, value_of_lists, values_of_lists
-from .curves import PrecisionRecall
-from .details import (
+from ..comparison import Comparison, Scored, compare
+from ..compute import (
+    Plan,
+    Setting,
+    Sums,
+    collect_hits,
+    counts_apart,
+    measure,
+    value_of_lists,
+    values_of_lists,
+)
+from ..curves import PrecisionRecall
+from ..details import (
     describe_concentration,
     describe_curve,
     describe_example,
     pick_examples,
     versions,
 )
-from .display import as_html, number, plain, records
-from .errors import InvalidDataError, InvalidMetricError
-from .explain import explain
-from .files import replacing, write_parquet
-from .fingerprints import digest, fingerprints
-from .intervals import Interval, check_level, interval_around, interval_of_mean, replicate
-from .metrics import Metric, Training, parse
-from .options import check_whole
-from .saved import SCHEMA, SavedEvaluation, check_about
-from .segments import by_activity, by_label, by_popularity
+from ..display import as_html, number, plain, records
+from ..errors import InvalidDataError, InvalidMetricError
+from ..explain import explain
+from ..files import replacing, write_parquet
+from ..fingerprints import digest, fingerprints
+from ..intervals import Interval, check_level, interval_around, interval_of_mean, replicate
+from ..metrics import Metric, Training, parse
+from ..options import check_whole
+from ..saved import SCHEMA, SavedEvaluation, check_about
+from ..segments import by_activity, by_label, by_popularity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,36 +49,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from .baselines import Expectation
-    from .matrices import Rankings, Relevance
+    from ..baselines import Expectation
+    from ..matrices import Rankings, Relevance
+    from ..parts import Retrieval
+    from .merged import MergedEvaluation
 
-__all__ = ["Evaluation", "Retrieval"]
+__all__ = ["Evaluation"]
 
 #: A precision–recall curve has no more ranks.
 MOST_RANKS = 10_000_000
-
-
-class Retrieval(NamedTuple):
-    """How the rankings of a model came about.
-
-    Attributes
-    ----------
-    via : {"held_out_ranks", "top_k", "recommend"}
-        The way, see `evaluate_model`.
-    n_seen : int
-        Relevant items that their users had seen already, which no list can hold.
-    n_tied : int or None
-        Relevant items in the lists whose score another candidate has too, so that the rule for
-        ties decided about the rank. None where the model's own order was taken.
-    n_cold_users, n_cold_items : int or None
-        Users with relevant items, and items, whose factors are all zero.
-    """
-
-    via: str
-    n_seen: int
-    n_tied: int | None = None
-    n_cold_users: int | None = None
-    n_cold_items: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,12 +101,17 @@ class Evaluation:
         sums: Sums,
         n_relevant: NDArray[np.int64],
         no_relevant: Literal["exclude", "zero", "judged"],
+        *,
+        alone: bool = True,
     ) -> Evaluation:
-        """Leave out who does not count, and compute what is about all the others together."""
+        """Leave out who does not count, and compute what is about all the others together.
+
+        Unless they are not `alone`, but a block of users.
+        """
         evaluation = cls(plans, sums, {}, setting, n_relevant, no_relevant)
         alike: dict[tuple[bool, bool], list[int]] = {}
         for row, plan in enumerate(plans):
-            alike.setdefault(evaluation._counts_apart(plan), []).append(row)
+            alike.setdefault(counts_apart(setting.convention, plan), []).append(row)
         for rows in alike.values():
             counted = evaluation._counted(plans[rows[0]])
             users, left_out = np.flatnonzero(counted), np.flatnonzero(~counted)
@@ -126,7 +119,7 @@ class Evaluation:
             for row in rows:
                 swept = plans[row].definition.over == "statistics" and no_relevant == "exclude"
                 sums.columns[row, not_yet if swept else left_out] = np.nan
-                if not plans[row].definition.per_user:
+                if alone and not plans[row].definition.per_user:
                     value = value_of_lists(setting, plans[row], users)
                     evaluation.overall[plans[row].metric] = value
         return evaluation
@@ -175,7 +168,7 @@ class Evaluation:
     @property
     def n_users_of(self) -> dict[str, int]:
         """Number of users in the mean of each metric: fewer where it is not defined for some."""
-        return {name: len(self._users(row)) for row, name in enumerate(self.names)}
+        return {name: self._count(row) for row, name in enumerate(self.names)}
 
     @property
     def n_without_list(self) -> int:
@@ -249,7 +242,7 @@ class Evaluation:
         Returns
         -------
         dict of str to float
-            By canonical name, in the order asked for. Each sum is rounded once (`math.fsum`), so
+            By canonical name, in the order asked for. Each sum is rounded once, so
             that it does not depend on the order of the users. NaN for a metric that is defined
             for none of them.
         """
@@ -333,7 +326,7 @@ class Evaluation:
         for row, expectation in enumerate(self._at_random):
             users = self._users(row)
             mean, std = self._value(row), _std(self.sums, self.plans[row], row, users)
-            interval = self._interval(row, users, mean, level)
+            interval = self._interval(row, mean, level)
             lift = mean / expectation.mean if expectation.mean else math.nan
             others = [baseline._value(row) for baseline in self.baselines.values()]
             counts = (len(users), len(self.n_relevant) - len(users))
@@ -355,11 +348,11 @@ class Evaluation:
                 lambda times: (times * above).sum() / ((times * below).sum() or 1.0), len(users)
             )
             return
-        alike = self._counts_apart(self.plans[row])
+        alike = counts_apart(self.setting.convention, self.plans[row])
         rows = [
             other
             for other, plan in enumerate(self.plans)
-            if not plan.definition.per_user and self._counts_apart(plan) == alike
+            if not plan.definition.per_user and counts_apart(self.setting.convention, plan) == alike
         ]
         plans = [self.plans[other] for other in rows]
         found = replicate(
@@ -369,7 +362,8 @@ class Evaluation:
         )
         self._replicates.update(zip(rows, found.T, strict=True))
 
-    def _interval(self, row: int, users: NDArray[np.int64], mean: float, level: float) -> Interval:
+    def _interval(self, row: int, mean: float, level: float) -> Interval:
+        users = self._users(row)
         if self.plans[row].per_user:
             return interval_of_mean(self.sums.columns[row, users], level)
         replicates = self.replicates(self.plans[row].metric) if len(users) > 1 else np.zeros(0)
@@ -425,6 +419,49 @@ class Evaluation:
             how=how,
             level=level,
         )
+
+    def merge(self, *others: Evaluation) -> MergedEvaluation:
+        """Return the evaluation of the users of several evaluations.
+
+        Parameters
+        ----------
+        *others : Evaluation
+            Of other users, for the same metrics. In any order, and merged or not: what is merged
+            in another order, or from users who were cut into other blocks, has the same bits. A
+            block that is there twice counts once.
+
+        Returns
+        -------
+        MergedEvaluation
+            Without the lists; with the values of each user if all have them.
+
+        Raises
+        ------
+        InvalidDataError
+            If metrics, conventions or versions differ, a user is in two blocks, or may be where
+            its values were not kept, or users of one have text as labels and those of another
+            numbers.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> held_out = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+        >>> lists = [[0, 1], [1, 0], [0, 1]]
+        >>> blocks = [
+        ...     se.evaluate(
+        ...         se.Rankings.from_topk(lists[a:b], shape=(b - a, 3)),
+        ...         se.Relevance.from_csr(held_out[a:b], users=range(a, b)),
+        ...         "mrr@2",
+        ...     )
+        ...     for a, b in ((0, 1), (1, 3))
+        ... ]
+        >>> blocks[1].merge(blocks[0])
+        <MergedEvaluation: 3 users, 0 left out; mrr@2 0.6667>
+        """
+        from .merged import merge
+
+        return merge((self, *others))
 
     def by(self, groups: Any, bands: int = 4) -> pd.DataFrame:
         """Break every metric down by groups of users, or by how popular the items are.
@@ -827,9 +864,10 @@ class Evaluation:
         # Without what `summary` has of random lists, which may take longer than the evaluation.
         rows = []
         for row in range(len(self.plans)):
-            users, mean = self._users(row), self._value(row)
-            interval = self._interval(row, users, mean, 0.95)
-            rows.append((*map(number, (mean, interval.low, interval.high)), f"{len(users):,}"))
+            mean = self._value(row)
+            interval = self._interval(row, mean, 0.95)
+            counted = f"{self._count(row):,}"
+            rows.append((*map(number, (mean, interval.low, interval.high)), counted))
         columns = ["mean", "ci_low", "ci_high", "n_users"]
         table = pd.DataFrame(rows, index=pd.Index(self.names, name="metric"), columns=columns)
         heading = f"Evaluation: {self.n_users:,} users, {self.n_skipped:,} left out"
@@ -837,20 +875,15 @@ class Evaluation:
 
     @cached_property
     def _at_random(self) -> list[Expectation]:
-        from .baselines import expect_at_random  # of no use to those who only read the means
+        from ..baselines import expect_at_random  # of no use to those who only read the means
 
         users = [self._users(row) for row in range(len(self.plans))]
         return expect_at_random(self.setting, list(self.plans), users)
 
-    def _counts_apart(self, plan: Plan) -> tuple[bool, bool]:
-        """Say whether the convention lets a plan count every list, or users without a list."""
-        rules = self.setting.convention
-        of_lists = plan.definition.over == "lists" and plan.metric.name != "user_coverage"
-        return rules.lists_of_all and of_lists, plan.metric.name in rules.without_list_zero
-
     def _counted(self, plan: Plan | None = None) -> NDArray[np.bool_]:
         """Say of each user whether it counts for a plan, or in general."""
-        every_list, every_user = (False, False) if plan is None else self._counts_apart(plan)
+        rules = self.setting.convention
+        every_list, every_user = (False, False) if plan is None else counts_apart(rules, plan)
         has_list = self.rankings.lengths > 0
         if every_list:
             return has_list
@@ -860,9 +893,12 @@ class Evaluation:
             counted = np.diff(self.relevance.indptr) > 0
         else:
             counted = self.n_relevant > 0
-        if self.setting.convention.without_list == "exclude" and not every_user:
+        if rules.without_list == "exclude" and not every_user:
             counted &= has_list
         return counted
+
+    def _count(self, row: int) -> int:
+        return len(self._users(row))
 
     def _users(self, row: int) -> NDArray[np.int64]:
         """Return the users that count for a plan, its value being defined for them."""
@@ -920,10 +956,7 @@ class Evaluation:
 
 def _std(sums: Sums, plan: Plan, row: int, users: NDArray[np.int64]) -> float:
     """Return the standard deviation of a plan's values, with n − 1; NaN where there is none."""
-    if not plan.per_user or len(users) < 2:
-        return math.nan
-    with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow
-        return float(sums.columns[row, users].std(ddof=1))
+    return sums.moments(row, users, squares=True).std if plan.per_user else math.nan
 
 
 def _by_group(rows: dict[tuple[Any, str], tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:

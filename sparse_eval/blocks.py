@@ -1,0 +1,304 @@
+"""Users in blocks: matrices that are cut by rows, iterables of blocks, and their sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from tqdm.auto import tqdm
+
+from .align import align
+from .compute import needs_catalogue, needs_largest_gain
+from .context import Context
+from .errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from .matrices import Rankings, Relevance, canonical_csr, check_parts
+from .once import Terms, evaluate_once
+from .options import check_whole
+from .parts import add_in_order
+from .progress import is_shown
+from .results import MergedEvaluation, part_of
+
+if TYPE_CHECKING:
+    from .parts import Part
+
+__all__ = [
+    "LEAST_MEMORY",
+    "Block",
+    "blocks_of_matrices",
+    "check_memory",
+    "csr_on_disk",
+    "evaluate_block",
+    "evaluate_blocks",
+    "is_blocks",
+    "is_matrix_folder",
+    "load_array",
+    "open_matrix",
+    "paired",
+    "rows_of",
+    "rows_within",
+]
+
+#: Bytes that evaluating a block holds at its peak for each entry of its matrices and for each of
+#: its users, and that a value of a user takes for good: measured, see benchmarks/SCALE.md.
+PER_ENTRY, PER_USER, PER_VALUE = 64, 400, 8
+
+#: Users of a block, where nothing says how much memory there is.
+ROWS = 1 << 18
+
+#: A budget below this has no room for a block worth evaluating.
+LEAST_MEMORY = 1 << 24
+
+
+class Block(NamedTuple):
+    """Some users: the row number of the first of them, their lists, and what is relevant."""
+
+    first: int
+    rankings: Rankings
+    relevance: Relevance
+
+
+def is_blocks(value: Any) -> bool:
+    """Say whether it is an iterable of blocks, rather than a matrix of some kind."""
+    return isinstance(value, Iterable) and not (
+        isinstance(value, str | bytes | Path | np.ndarray | Rankings | Relevance)
+        or sparse.issparse(value)
+        or hasattr(value, "columns")  # a frame
+    )
+
+
+def check_memory(memory: int | None) -> int | None:
+    """Return a budget in bytes, or raise `InvalidDataError` where it is none."""
+    return None if memory is None else check_whole("memory", memory, LEAST_MEMORY)
+
+
+def open_matrix(path: str | Path) -> Any:
+    """Return a CSR matrix whose parts stay on disk: a folder of ``data.npy``, ``indices.npy``,
+    ``indptr.npy`` and ``shape.npy``.
+    """  # noqa: D205
+    path = Path(path)
+    parts = {name: load_array(path / f"{name}.npy") for name in ("data", "indices", "indptr")}
+    shape = tuple(load_array(path / "shape.npy").tolist())
+    try:
+        return sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+    except (ValueError, TypeError) as error:
+        raise InvalidFileError(f"holds no CSR matrix: {error}", path) from None
+
+
+def is_matrix_folder(path: str | Path) -> bool:
+    """Say whether a path is a folder of the parts of a CSR matrix."""
+    return (Path(path) / "indptr.npy").exists()
+
+
+def csr_on_disk(matrix: Any, name: str) -> Any:
+    """Return a CSR whose rows can be cut, without reading it; other formats are converted."""
+    if not sparse.issparse(matrix):
+        raise InvalidDataError(
+            f"{name} is a {type(matrix).__name__}; expected a scipy sparse matrix, such as "
+            "scipy.sparse.csr_matrix(x) of a dense array"
+        )
+    if matrix.format != "csr":
+        return canonical_csr(matrix, name, sum_duplicates=True)
+    check_parts(matrix, name)
+    return matrix
+
+
+def load_array(path: Path) -> np.ndarray[Any, Any]:
+    """Return an array of a ``.npy`` file that stays on disk, or raise `InvalidFileError`."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise InvalidFileError(
+            "does not exist; expected an array that numpy.save wrote", path
+        ) from None
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidFileError(f"is no array that numpy.save wrote: {error}", path) from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise InvalidFileError("holds several arrays; expected one, from numpy.save", path)
+    return array
+
+
+def rows_of(matrix: Any, first: int, last: int) -> Any:
+    """Return rows of a CSR, of a Rankings or of a Relevance; empty ones beyond its end."""
+    indptr = matrix.indptr[min(first, matrix.shape[0]) : last + 1]
+    bounds = slice(int(indptr[0]), int(indptr[-1]))
+    indptr = np.concatenate(
+        (
+            (indptr - indptr[0]).astype(np.int64, copy=False),
+            np.full(last - first + 1 - len(indptr), bounds.stop - bounds.start, np.int64),
+        )
+    )
+    shape = (last - first, matrix.shape[1])
+    if sparse.issparse(matrix):
+        return sparse.csr_matrix((matrix.data[bounds], matrix.indices[bounds], indptr), shape=shape)
+    users = None if matrix.users is None else matrix.users[first:last]
+    common = {"shape": shape, "indptr": indptr, "items": matrix.items[bounds], "users": users}
+    if isinstance(matrix, Relevance):
+        return replace(matrix, gains=matrix.gains[bounds], **common)
+    lengths = matrix.lengths[first:last]
+    lengths = np.concatenate((lengths, np.zeros(last - first - len(lengths), np.int64)))
+    positions = {
+        name: None if known is None else known[bounds]
+        for name in ("gapped_positions", "last_positions")
+        for known in [getattr(matrix, name)]
+    }
+    return replace(matrix, lengths=lengths, **positions, **common)
+
+
+def blocks_of_matrices(rankings: Any, relevance: Any, n_users: int, n_rows: int) -> Iterator[Block]:
+    """Cut two matrices, checked as far as their shapes, into blocks of `n_rows` users."""
+    for first in range(0, n_users, n_rows):
+        last = min(first + n_rows, n_users)
+        yield _block(first, rows_of(rankings, first, last), rows_of(relevance, first, last))
+
+
+def paired(rankings: Iterable[Any], relevance: Any) -> Iterator[Block]:
+    """Pair blocks of lists with what is relevant: blocks of it, or the rows of a whole matrix."""
+    first = 0
+    others = iter(relevance) if is_blocks(relevance) else None
+    for number, lists in enumerate(rankings):
+        if not (isinstance(lists, Rankings) or sparse.issparse(lists)):
+            raise InvalidDataError(
+                f"block {number} of the predictions is a {type(lists).__name__}; expected a "
+                "Rankings or a sparse matrix of positions"
+            )
+        n_users = int(lists.shape[0])
+        if others is None:
+            if first + n_users > relevance.shape[0]:
+                raise InvalidDataError(
+                    f"the predictions have a row {first + n_users - 1} (in block {number}), but "
+                    f"validation has {relevance.shape[0]} rows; give both the same users"
+                )
+            held: Any = rows_of(relevance, first, first + n_users)
+        else:
+            held = next(others, None)
+            if held is None or held.shape[0] != n_users:
+                found = "there is none" if held is None else f"it has {held.shape[0]}"
+                raise InvalidDataError(
+                    f"block {number} of the predictions has {n_users} users, and of validation "
+                    f"{found}; give both in blocks of the same users"
+                )
+        yield _block(first, lists, held)
+        first += n_users
+    if others is not None and next(others, None) is not None:
+        raise InvalidDataError(
+            "validation has more blocks than the predictions; give both in blocks of the same users"
+        )
+    if others is None and first < relevance.shape[0]:
+        raise InvalidDataError(
+            f"the predictions end after {first} users, validation has {relevance.shape[0]}; give "
+            "the others too, an empty row for a user without a list"
+        )
+
+
+def _block(first: int, rankings: Any, relevance: Any) -> Block:
+    """Check both sides of a block, whose errors count rows from the first of the block."""
+    try:
+        return Block(
+            first,
+            rankings if isinstance(rankings, Rankings) else Rankings.from_positions(rankings),
+            relevance if isinstance(relevance, Relevance) else Relevance.from_csr(relevance),
+        )
+    except InvalidDataError as error:
+        if first == 0:
+            raise
+        raise InvalidDataError(f"in the block that begins at row {first}: {error}") from None
+
+
+def evaluate_blocks(
+    terms: Terms,
+    blocks: Iterable[Block],
+    inputs: dict[str, Any],
+    shared: Context | None = None,
+    *,
+    n_users: int | None = None,
+    per_user: bool,
+    num_threads: int | None,
+    progress: bool | None,
+) -> MergedEvaluation:
+    """Evaluate blocks of users one after the other, and add them up.
+
+    Parameters
+    ----------
+    terms : Terms
+    blocks : iterable of Block
+        Whose row numbers go up.
+    inputs : dict
+        `train`, `item_groups` and `item_vectors` of all users.
+    shared : Context, optional
+        What is known of all of them. Otherwise it is made of `inputs` and the first block.
+    n_users : int, optional
+        Of all blocks, for the progress bar.
+    per_user, num_threads, progress
+        As in `evaluate`.
+    """
+
+    def evaluated() -> Iterator[Part]:
+        context = shared
+        with tqdm(
+            total=n_users, desc="evaluate", unit=" users", disable=not is_shown(progress)
+        ) as bar:
+            for block in blocks:
+                if context is None:
+                    _check_first(terms, block, inputs)
+                    context = Context.between(block.rankings, block.relevance, **inputs)
+                part = evaluate_block(terms, block, context, per_user, num_threads)
+                bar.update(part.span.n)
+                yield part
+
+    return MergedEvaluation(add_in_order(evaluated()), terms.plans, terms.rules)
+
+
+def _check_first(terms: Terms, block: Block, inputs: dict[str, Any]) -> None:
+    """Refuse what cannot be known from the first block."""
+    if needs_largest_gain(terms.plans) and not block.relevance.binary:
+        metric = next(plan.metric for plan in terms.plans if needs_largest_gain([plan]))
+        raise InvalidMetricError(
+            f"{metric} needs the largest of all gains, which is not known before the last "
+            "block; give validation as a whole matrix"
+        )
+    labelled = block.rankings.users is not None or block.relevance.users is not None
+    if labelled and inputs.get("train") is not None:
+        raise InvalidDataError(
+            "train has a row for each user by number, and the blocks' users have labels; give "
+            "blocks without labels, in the order of the rows of train"
+        )
+
+
+def evaluate_block(
+    terms: Terms, block: Block, context: Context, per_user: bool, num_threads: int | None
+) -> Part:
+    """Evaluate one block of users, `context` being that of all of them."""
+    rankings, relevance = align(block.rankings, block.relevance)
+    n_items = max(rankings.shape[1], relevance.shape[1])
+    if n_items > context.n_items and needs_catalogue(terms.plans):
+        raise InvalidDataError(
+            f"the block that begins at user {block.first} has {n_items} items, and the catalogue "
+            f"{context.n_items}, on which some of the metrics depend; give every block as many "
+            "columns as there are items"
+        )
+    mine = context.of_users(block.first, block.first + relevance.shape[0])
+    found = evaluate_once(terms, rankings, relevance, mine, num_threads, alone=False)
+    return part_of(found, first_row=block.first, per_user=per_user)
+
+
+def rows_within(memory: int, n_entries: int, n_users: int, n_values: int, per_user: bool) -> int:
+    """Return how many users a block may have, for the evaluation to stay within a budget.
+
+    Raises
+    ------
+    InvalidDataError
+        If the values of all users, which are kept if `per_user`, do not fit into it.
+    """
+    kept = n_users * (PER_VALUE * n_values + 33) * 2 if per_user else 0  # joined, so there twice
+    if kept > memory // 2:
+        raise InvalidDataError(
+            f"the values of {n_users:,} users take {kept:,} bytes, more than half of memory="
+            f"{memory:,}; keep none of them with per_user=False, or give more memory"
+        )
+    each = PER_ENTRY * n_entries / max(n_users, 1) + PER_USER + 3 * PER_VALUE * n_values
+    return max(int((memory - kept) / each), 1)
