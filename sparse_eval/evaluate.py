@@ -141,11 +141,7 @@ def evaluate(
     if is_blocks(predictions) or is_blocks(validation):
         return _in_blocks(terms, predictions, validation, inputs, per_user, options)
     if isinstance(predictions, str | Path) and not is_matrix_folder(predictions):
-        from .tables import evaluate_tables
-
-        return evaluate_tables(
-            question, predictions, validation, inputs, memory, per_user, **options
-        )
+        return _tables(question, predictions, validation, memory, per_user, options)
     predictions, validation = (
         open_matrix(side) if isinstance(side, str | Path) else side
         for side in (predictions, validation)
@@ -160,6 +156,34 @@ def evaluate(
     context = Context.between(rankings, relevance, **inputs)
     found = evaluate_once(terms, rankings, relevance, context, num_threads)
     return found if per_user else reduce_block(found, per_user=False)
+
+
+def _tables(
+    question: Question,
+    predictions: str | Path,
+    validation: Any,
+    memory: int | None,
+    per_user: bool,
+    options: dict[str, Any],
+) -> MergedEvaluation:
+    """Evaluate Parquet files."""
+    from .parquet import evaluate_parquet
+    from .tables import Columns
+
+    if not isinstance(validation, str | Path):
+        raise InvalidDataError(
+            f"predictions are the table {predictions}, and validation is a "
+            f"{type(validation).__name__}; give the path of a table too"
+        )
+    if question.given:
+        raise InvalidDataError(
+            f"{', '.join(sorted(question.given))} cannot be given beside tables, whose users and "
+            "items have other numbers; evaluate matrices"
+        )
+    columns = Columns("user", "item", None, None, None)
+    return evaluate_parquet(
+        question, predictions, validation, columns, memory=memory, per_user=per_user, **options
+    )
 
 
 def _in_blocks(

@@ -17,7 +17,13 @@ from scipy import sparse
 from .errors import InvalidDataError
 from .formats import sound
 from .kernels.catalogue import popular_unseen
-from .kernels.lists import check_rows, find_repeat, order_by_position, rank_scores
+from .kernels.lists import (
+    check_rows,
+    find_repeat,
+    find_repeat_in_rows,
+    order_by_position,
+    rank_scores,
+)
 from .options import check_number, check_whole
 from .parallel import for_blocks
 
@@ -36,7 +42,10 @@ __all__ = [
     "canonical_csr",
     "check_parts",
     "check_ties",
+    "last_positions",
+    "order_rows",
     "place",
+    "repeated_item",
     "train_csr",
 ]
 
@@ -172,7 +181,7 @@ class Rankings:
         counts[rows] = held.reshape(table.shape).sum(axis=1)
         indptr = _indptr(counts)
         positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
-        lengths = _last(indptr, positions)
+        lengths = last_positions(indptr, positions)
         return cls((n_users, n_items), indptr, items[held], positions, lengths)
 
     @classmethod
@@ -220,23 +229,16 @@ class Rankings:
             raise InvalidDataError(
                 f"the position in row {row}, column {column} is {data[entry]}; {hint}"
             )
-        values = data.astype(np.int32)
         indptr = matrix.indptr.astype(np.int64)
         columns = _int32(matrix.indices)
-        items = np.empty(len(values), np.int32)
-        ordered = np.empty(len(values), np.int32)
-
-        def order(first: int, last: int, fault: NDArray[np.int64]) -> None:
-            order_by_position(first, last, indptr, columns, values, items, ordered, fault)
-
-        fault = _run_checked(order, matrix.shape[0])
+        items, ordered, fault = order_rows(indptr, columns, data.astype(np.int32))
         if fault is not None:
-            _, row, entry = fault
+            row, entry = fault
             raise InvalidDataError(
                 f"row {row} has position {ordered[entry]} twice (columns {items[entry - 1]} and "
                 f"{items[entry]}); each position of a list can be taken once"
             )
-        return cls(matrix.shape, indptr, items, ordered, _last(indptr, ordered))
+        return cls(matrix.shape, indptr, items, ordered, last_positions(indptr, ordered))
 
     @classmethod
     def from_scores(
@@ -677,6 +679,41 @@ class Relevance:
         )
 
 
+def order_rows(
+    indptr: NDArray[np.int64], columns: NDArray[np.int32], positions: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[int, int] | None]:
+    """Put the entries of each row in the order of their positions.
+
+    Returns the columns, the positions, and the row and entry of one whose position is not the
+    first of its kind in the row, or None.
+    """
+    items, ordered = np.empty((2, len(positions)), np.int32)
+
+    def order(first: int, last: int, fault: NDArray[np.int64]) -> None:
+        order_by_position(first, last, indptr, columns, positions, items, ordered, fault)
+
+    fault = _run_checked(order, len(indptr) - 1)
+    return items, ordered, None if fault is None else fault[1:]
+
+
+def repeated_item(indptr: NDArray[np.int64], items: NDArray[np.int32]) -> tuple[int, int] | None:
+    """Return the row and entry of an item that is in its row twice, or None."""
+
+    def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
+        find_repeat_in_rows(first, last, indptr, items, fault)
+
+    fault = _run_checked(check, len(indptr) - 1)
+    return None if fault is None else fault[1:]
+
+
+def last_positions(indptr: NDArray[np.int64], positions: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return each row's last position, 0 for an empty row."""
+    lengths = np.zeros(len(indptr) - 1, np.int64)
+    filled = indptr[1:] > indptr[:-1]
+    lengths[filled] = positions[indptr[1:][filled] - 1]
+    return lengths
+
+
 def check_ties(ties: str) -> Ties:
     """Return `ties`, or raise `InvalidDataError` where it is no way to order equal scores."""
     if ties not in get_args(Ties):
@@ -828,14 +865,6 @@ def _indptr(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     indptr = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
     return indptr
-
-
-def _last(indptr: NDArray[np.int64], positions: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Each row's last position, 0 for an empty row."""
-    lengths = np.zeros(len(indptr) - 1, np.int64)
-    filled = indptr[1:] > indptr[:-1]
-    lengths[filled] = positions[indptr[1:][filled] - 1]
-    return lengths
 
 
 def _int32(indices: NDArray[Any]) -> NDArray[np.int32]:

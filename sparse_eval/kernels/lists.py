@@ -100,6 +100,18 @@ def find_repeat(first: int, last: int, ids: Array, fault: Array) -> None:
 
 
 @kernel
+def find_repeat_in_rows(first: int, last: int, indptr: Array, ids: Array, fault: Array) -> None:
+    """Do what `find_repeat` does, for the rows of a CSR."""
+    for i in range(first, last):
+        repeat = first_repeat(ids[indptr[i] : indptr[i + 1]])
+        if repeat >= 0:
+            fault[0] = 1
+            fault[1] = i
+            fault[2] = indptr[i] + repeat
+            return
+
+
+@kernel
 def order_by_position(
     first: int,
     last: int,

@@ -1,0 +1,385 @@
+"""Users' rows of tables, as columns of Arrow: recommendations and what is relevant, evaluated.
+
+What is known of a table is its columns; where the rows come from, and which users they are about,
+is the business of those who read them: `parquet` here, and the engines of `scale`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from .blocks import Block, evaluate_block
+from .compute import needs_catalogue, needs_largest_gain
+from .context import Context
+from .errors import InvalidDataError
+from .matrices import (
+    Rankings,
+    Relevance,
+    last_positions,
+    order_rows,
+    repeated_item,
+)
+from .once import Question, terms_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .parts import Part
+
+    Integers = NDArray[np.int64]
+
+__all__ = [
+    "Columns",
+    "Known",
+    "check_types",
+    "evaluate_rows",
+    "integers_of",
+    "kind_of",
+    "whole_column",
+]
+
+_MAX_ITEM = np.iinfo(np.int32).max - 1
+
+
+class Columns(NamedTuple):
+    """The names of the columns of both tables.
+
+    Attributes
+    ----------
+    user, item : str
+        Of both.
+    rank, score : str or None
+        Of the recommendations; one of them.
+    gain : str or None
+        Of what is relevant; without it every row counts 1.
+    """
+
+    user: str
+    item: str
+    rank: str | None
+    score: str | None
+    gain: str | None
+
+    @property
+    def of_recs(self) -> list[str]:
+        """What is read of the recommendations."""
+        return [self.user, self.item, self.order]
+
+    @property
+    def of_truth(self) -> list[str]:
+        """What is read of what is relevant."""
+        return [self.user, self.item] + ([] if self.gain is None else [self.gain])
+
+    @property
+    def order(self) -> str:
+        """The column that recommendations are ordered by."""
+        name = self.score if self.rank is None else self.rank
+        assert name is not None  # noqa: S101 - `settled` makes it so
+        return name
+
+    def settled(self, recs: list[str], truth: list[str]) -> Columns:
+        """Choose what was left open by the columns there are, or raise `InvalidDataError`."""
+        if self.rank is not None and self.score is not None:
+            raise InvalidDataError("give one of rank= and score=, the column to order by")
+        found = self
+        if self.rank is None and self.score is None:
+            given = [name for name in ("rank", "score") if name in recs]
+            if len(given) != 1:
+                raise InvalidDataError(
+                    f"the recommendations have {'both' if given else 'none of'} the columns 'rank' "
+                    f"and 'score', among {', '.join(recs)}; say rank= or score="
+                )
+            found = found._replace(**{given[0]: given[0]})
+        if self.gain is None and "gain" in truth:
+            found = found._replace(gain="gain")
+        for name, wanted, there in (
+            ("the recommendations", found.of_recs, recs),
+            ("what is relevant", found.of_truth, truth),
+        ):
+            for column in wanted:
+                if column not in there:
+                    raise InvalidDataError(
+                        f"{name}: there is no column {column!r}; there are {', '.join(there)}"
+                    )
+        return found
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of all users before a block of them is evaluated.
+
+    Attributes
+    ----------
+    catalogue : ndarray or None
+        Every item of both tables, sorted, where metrics depend on it.
+    largest_gain : float or None
+        Where metrics depend on it.
+    """
+
+    catalogue: NDArray[Any] | None = None
+    largest_gain: float | None = None
+
+    @staticmethod
+    def needed(question: Question) -> tuple[bool, bool]:
+        """Say whether the catalogue and the largest gain have to be known."""
+        plans = terms_of(question).plans
+        return needs_catalogue(plans), needs_largest_gain(plans)
+
+
+def kind_of(column: Any, name: str, where: str) -> str:
+    """Return "integer" or "text", what the ids of an Arrow column are, or raise."""
+    import pyarrow as pa
+
+    dtype = column.type if hasattr(column, "type") else column
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if pa.types.is_integer(dtype):
+        return "integer"
+    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
+        return "text"
+    if hasattr(pa.types, "is_string_view") and pa.types.is_string_view(dtype):
+        return "text"
+    raise InvalidDataError(
+        f"{where}: column {name!r} holds {dtype}; expected ids that are whole numbers or text, so "
+        "cast it"
+    )
+
+
+def check_types(recs: Any, truth: Any, columns: Columns) -> dict[str, str]:
+    """Return what users and items are in two Arrow schemas, or raise where they differ."""
+    kinds = {}
+    for name in (columns.user, columns.item):
+        found = [
+            kind_of(schema.field(name).type, name, where)
+            for schema, where in ((recs, "the recommendations"), (truth, "what is relevant"))
+        ]
+        if found[0] != found[1]:
+            raise InvalidDataError(
+                f"column {name!r} holds {recs.field(name).type} in the recommendations and "
+                f"{truth.field(name).type} in what is relevant, so that none would be found in the "
+                "other; cast one of them"
+            )
+        kinds[name] = found[0]
+    return kinds
+
+
+def evaluate_rows(
+    question: Question,
+    columns: Columns,
+    recs: Any,
+    truth: Any,
+    known: Known,
+    per_user: bool,
+    num_threads: int | None = None,
+) -> Part:
+    """Evaluate all users who have rows in two Arrow tables.
+
+    Parameters
+    ----------
+    question : Question
+    columns : Columns
+        Settled.
+    recs, truth : pyarrow.Table
+        All rows of these users, in any order.
+    known : Known
+    per_user : bool
+    num_threads : int, optional
+
+    Raises
+    ------
+    InvalidDataError
+        If a row cannot be used: user and item are named.
+    """
+    kinds = check_types(recs.schema, truth.schema, columns)
+    users, listed, held = _encoded(recs, truth, columns.user, kinds[columns.user], None)
+    items, list_items, held_items = _encoded(
+        recs, truth, columns.item, kinds[columns.item], known.catalogue
+    )
+    labels, list_rows, held_rows = _numbered(listed, held)
+    named = _Named(columns, labels if users is None else users[labels], items)
+    n_items = 1 + max(int(list_items.max(initial=-1)), int(held_items.max(initial=-1)))
+    if known.catalogue is not None:
+        n_items = len(known.catalogue)
+    shape = (len(labels), n_items)
+    rankings = _rankings(recs, columns, shape, list_rows, list_items, named)
+    relevance = _relevance(truth, columns, shape, held_rows, held_items, named)
+    context = Context(n_items, largest_gain=known.largest_gain)
+    return evaluate_block(
+        terms_of(question), Block(0, rankings, relevance), context, per_user, num_threads
+    )
+
+
+class _Named(NamedTuple):
+    """What rows and columns are called in the tables."""
+
+    columns: Columns
+    users: NDArray[Any]
+    items: NDArray[Any] | None
+
+    def pair(self, row: int, item: int) -> str:
+        label = item if self.items is None else self.items[item]
+        user = np.asarray(self.users[row]).item()
+        return f"user {user!r}, item {np.asarray(label).item()!r}"
+
+
+def _encoded(
+    recs: Any, truth: Any, name: str, kind: str, catalogue: NDArray[Any] | None
+) -> tuple[NDArray[Any] | None, Integers, Integers]:
+    """Return ids of both tables as whole numbers, and what these stand for: None, themselves."""
+    sides = [whole_column(table, name) for table in (recs, truth)]
+    if kind == "text":
+        import pyarrow as pa
+
+        both = pa.concat_arrays([side.cast(pa.string()) for side in sides]).dictionary_encode()
+        distinct = np.array(both.dictionary.to_pylist(), object)
+        labels = distinct[np.argsort(distinct)] if catalogue is None else catalogue
+        codes = np.searchsorted(labels, distinct)[both.indices.to_numpy()]
+    else:
+        codes = np.concatenate([integers_of(side, name) for side in sides])
+        labels = None
+        if catalogue is not None:
+            labels, codes = catalogue, np.searchsorted(catalogue, codes)
+        elif len(codes) and not (codes.min() >= 0 and codes.max() <= _MAX_ITEM):
+            labels, codes = np.unique(codes, return_inverse=True)
+    return labels, codes[: len(sides[0])], codes[len(sides[0]) :]
+
+
+def whole_column(table: Any, name: str) -> Any:
+    """Return a column in one piece, which has an id in every row."""
+    import pyarrow as pa
+
+    column = table.column(name)
+    if column.null_count:
+        raise InvalidDataError(
+            f"column {name!r} is empty (null) in {column.null_count} of {len(column)} rows; expected "
+            "an id, a rank or a number in each"
+        )
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
+
+
+def integers_of(column: Any, name: str) -> Integers:
+    """Return a column of whole numbers as int64, or raise where one does not fit."""
+    numbers = column.to_numpy(zero_copy_only=False)
+    if numbers.dtype == np.uint64 and len(numbers) and numbers.max() >= 2**63:
+        raise InvalidDataError(
+            f"column {name!r} holds {numbers.max()}; expected whole numbers below 2^63"
+        )
+    return np.asarray(numbers, np.int64)
+
+
+def _numbered(listed: Integers, held: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return who there is on either side, sorted, and the place of each row's user among them."""
+    sides = [_runs(side) for side in (listed, held)]
+    labels = np.union1d(sides[0][0], sides[1][0])
+    rows = [np.repeat(np.searchsorted(labels, ids), lengths) for ids, lengths in sides]
+    return labels, rows[0], rows[1]
+
+
+def _runs(ids: Integers) -> tuple[Integers, Integers]:
+    """Return ids, each of a stretch of rows once, and how long the stretches are.
+
+    The rows of a user are mostly beside each other.
+    """
+    starts = np.flatnonzero(np.concatenate((np.ones(min(len(ids), 1), bool), ids[1:] != ids[:-1])))
+    return ids[starts], np.diff(np.append(starts, len(ids)))
+
+
+def _by_user(rows: Integers, n_users: int) -> tuple[Integers, Any]:
+    """Return the bounds of each user's rows, and an order that brings them together."""
+    indptr = np.zeros(n_users + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=n_users), out=indptr[1:])
+    if (rows[1:] >= rows[:-1]).all():
+        return indptr, slice(None)
+    return indptr, np.argsort(rows, kind="stable")
+
+
+def _rankings(
+    recs: Any,
+    columns: Columns,
+    shape: tuple[int, int],
+    rows: Integers,
+    items: Integers,
+    named: _Named,
+) -> Rankings:
+    values = _numbers(recs, columns.order)
+    indptr, order = _by_user(rows, shape[0])
+    listed, values = items[order].astype(np.int32), values[order]
+    if columns.rank is None:
+        bad = ~np.isfinite(values)
+        expected = "a finite number"
+    else:
+        bad = ~((values >= 1) & (values <= _MAX_ITEM) & (values == np.floor(values)))
+        expected = "a whole number of at least 1"
+    if bad.any():
+        entry = int(bad.argmax())
+        row = int(np.searchsorted(indptr, entry, side="right")) - 1
+        raise InvalidDataError(
+            f"column {columns.order!r} of the recommendations ({named.pair(row, listed[entry])}): "
+            f"expected {expected}, found {values[entry]:g}"
+        )
+    if columns.rank is None:
+        owners = np.repeat(np.arange(shape[0]), np.diff(indptr))
+        listed = listed[np.lexsort((listed, -values, owners))]
+        positions = None
+    else:
+        listed, positions, fault = order_rows(indptr, listed, values.astype(np.int32))
+        if fault is not None:
+            row, entry = fault
+            raise InvalidDataError(
+                f"rank {positions[entry]} is given twice ({named.pair(row, listed[entry])}, and "
+                f"item {named.pair(row, listed[entry - 1]).partition('item ')[2]}); a rank can be "
+                "taken once"
+            )
+    fault = repeated_item(indptr, listed)
+    if fault is not None:
+        row, entry = fault
+        raise InvalidDataError(
+            f"{named.pair(row, listed[entry])} is twice in the recommendations; remove the "
+            "repetition, because a repeated hit would be counted twice"
+        )
+    lengths = np.diff(indptr)
+    if positions is not None:
+        lengths = last_positions(indptr, positions)
+        if (lengths == np.diff(indptr)).all():  # distinct, and as many as the last one
+            positions = None
+    return Rankings(shape, indptr, listed, positions, lengths)
+
+
+def _relevance(
+    truth: Any,
+    columns: Columns,
+    shape: tuple[int, int],
+    rows: Integers,
+    items: Integers,
+    named: _Named,
+) -> Relevance:
+    import pandas as pd
+
+    indptr, order = _by_user(rows, shape[0])
+    held = items[order].astype(np.int32)
+    gains = np.ones(len(items)) if columns.gain is None else _numbers(truth, columns.gain)[order]
+    bad = ~(np.isfinite(gains) & (gains >= 0))
+    if bad.any():
+        entry = int(bad.argmax())
+        row = int(np.searchsorted(indptr, entry, side="right")) - 1
+        raise InvalidDataError(
+            f"column {columns.gain!r} of what is relevant ({named.pair(row, held[entry])}): "
+            f"expected a finite number of at least 0, found {gains[entry]:g}"
+        )
+    matrix = sparse.csr_matrix((gains, held, indptr), shape=shape)
+    return Relevance.from_csr(matrix, users=pd.Index(named.users))
+
+
+def _numbers(table: Any, name: str) -> NDArray[np.float64]:
+    """Return a column of ranks, scores or gains."""
+    column = whole_column(table, name)
+    values = column.to_numpy(zero_copy_only=False)
+    if values.dtype.kind not in "biuf":
+        raise InvalidDataError(f"column {name!r} holds {column.type}; expected numbers")
+    return np.asarray(values, np.float64)
