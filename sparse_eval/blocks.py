@@ -18,7 +18,7 @@ from .errors import InvalidDataError, InvalidFileError, InvalidMetricError
 from .matrices import Rankings, Relevance, canonical_csr, check_parts
 from .once import Terms, evaluate_once
 from .options import check_whole
-from .parts import add_in_order
+from .parts import add_in_order, add_parts
 from .progress import is_shown
 from .results import MergedEvaluation, part_of
 
@@ -246,11 +246,15 @@ def evaluate_blocks(
                 if context is None:
                     _check_first(terms, block, inputs)
                     context = Context.between(block.rankings, block.relevance, **inputs)
-                part = evaluate_block(terms, block, context, per_user, num_threads)
+                last = block.first + block.relevance.shape[0]
+                mine = context.of_users(block.first, last)
+                part = evaluate_block(terms, block, mine, per_user, num_threads)
                 bar.update(part.span.n)
                 yield part
 
-    return MergedEvaluation(add_in_order(evaluated()), terms.plans, terms.rules)
+    # The rows of whole matrices are other users each, whatever their labels.
+    parts = add_in_order(evaluated()) if shared is None else [add_parts(evaluated())]
+    return MergedEvaluation(parts, terms.plans, terms.rules)
 
 
 def _check_first(terms: Terms, block: Block, inputs: dict[str, Any]) -> None:
@@ -272,7 +276,7 @@ def _check_first(terms: Terms, block: Block, inputs: dict[str, Any]) -> None:
 def evaluate_block(
     terms: Terms, block: Block, context: Context, per_user: bool, num_threads: int | None
 ) -> Part:
-    """Evaluate one block of users, `context` being that of all of them."""
+    """Evaluate one block of users, `context` being what is known of them, and of all items."""
     rankings, relevance = align(block.rankings, block.relevance)
     n_items = max(rankings.shape[1], relevance.shape[1])
     if n_items > context.n_items and needs_catalogue(terms.plans):
@@ -281,8 +285,7 @@ def evaluate_block(
             f"{context.n_items}, on which some of the metrics depend; give every block as many "
             "columns as there are items"
         )
-    mine = context.of_users(block.first, block.first + relevance.shape[0])
-    found = evaluate_once(terms, rankings, relevance, mine, num_threads, alone=False)
+    found = evaluate_once(terms, rankings, relevance, context, num_threads, alone=False)
     return part_of(found, first_row=block.first, per_user=per_user)
 
 

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -424,9 +425,7 @@ def _deal(table: Table, names: list[str], paths: list[Path], n_rows: int, bar: A
             order = np.argsort(heap_of, kind="stable")
             ends = np.searchsorted(heap_of[order], np.arange(len(paths) + 1))
             dealt = part.take(pa.array(order))
-            for heap, (start, end) in zip(
-                heaps, zip(ends[:-1], ends[1:], strict=True), strict=True
-            ):
+            for heap, (start, end) in zip(heaps, pairwise(ends.tolist()), strict=True):
                 if end > start:
                     heap.write_table(dealt.slice(start, end - start))
             bar.update(len(part))

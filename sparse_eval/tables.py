@@ -255,8 +255,8 @@ def whole_column(table: Any, name: str) -> Any:
     column = table.column(name)
     if column.null_count:
         raise InvalidDataError(
-            f"column {name!r} is empty (null) in {column.null_count} of {len(column)} rows; expected "
-            "an id, a rank or a number in each"
+            f"column {name!r} is empty (null) in {column.null_count} of {len(column)} rows; "
+            "expected an id, a rank or a number in each"
         )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

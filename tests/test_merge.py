@@ -30,10 +30,11 @@ def every_metric(**inputs: Any) -> list[str]:
         "ndcg(gain=exp)@5",
         "coverage@2",
     ]
-    for definition in REGISTRY.values():
-        if set(definition.needs) <= set(inputs) and (inputs or definition.name != "diversity"):
-            names.append(definition.name + ("" if definition.cutoff == "none" else "@3"))
-    return names
+    return names + [
+        one.name + ("" if one.cutoff == "none" else "@3")
+        for one in REGISTRY.values()
+        if set(one.needs) <= set(inputs) and (inputs or one.name != "diversity")
+    ]
 
 
 @st.composite

@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,20 @@ from ..matrices import canonical_csr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Checkpoint", "check_similarity", "read_checkpoint"]
+__all__ = ["Checkpoint", "Factors", "check_similarity", "read_checkpoint"]
+
+
+class Factors(NamedTuple):
+    """A model that is nothing but its factors.
+
+    Attributes
+    ----------
+    user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f)
+        They may stay on disk.
+    """
+
+    user_factors: NDArray[Any]
+    item_factors: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
 
-from ..compute import make_plans
+from ..blocks import ROWS, check_memory, is_blocks, open_matrix
 from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
 from ..evaluate import evaluate
 from ..factors import check_factors
 from ..matrices import Rankings
 from ..metrics import STANDARD, Convention, Metric, convention_named, parse_metrics
+from ..once import Question, terms_of
 from ..options import check_number, check_whole
+from ..parts import Total
 from ..progress import is_shown
+from ..results import MergedEvaluation, reduce_block
+from .blocks import (
+    check_shape,
+    evaluate_users,
+    make_task,
+    open_model,
+    rows_for,
+    told_of_seen,
+    user_blocks,
+    users_of,
+)
+from .factors import Factors
 from .inputs import held_out_part, train_part
-from .recommend import as_model, catalogue
+from .recommend import as_model
 from .retrieval import choose_way, rank
 
 if TYPE_CHECKING:
@@ -142,6 +158,8 @@ def evaluate_model(
     baselines: bool = False,
     via: Via | None = None,
     num_threads: int | None = None,
+    per_user: bool = True,
+    memory: int | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
     """Rank the unseen items of every user with relevant ones, and evaluate the rankings.
@@ -150,12 +168,14 @@ def evaluate_model(
     ----------
     model : fitted model of implicit, str or Path
         ALS, BPR, LMF or an item-item neighbour model, on the CPU or movable there; or the path of
-        a checkpoint that one of them saved.
+        a checkpoint that one of them saved. Or factors alone: a pair of arrays (of users, of
+        items) or of ``.npy`` files, or a folder with ``user_factors.npy`` and
+        ``item_factors.npy``; files stay on disk. The first of a pair may be an iterable of blocks.
     train : scipy sparse matrix or array, shape (n_users, n_items)
         What the model was trained on: every stored entry, an explicit zero too, is seen and not
-        recommended again.
+        recommended again. Or an iterable of blocks of its rows, or a folder as in `evaluate`.
     validation : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
-        The held-out gains. A smaller matrix is padded.
+        The held-out gains. A smaller matrix is padded. Or an iterable or folder, as `train`.
     metrics : str, Metric or iterable of them
         Each with a cut-off.
     convention, item_groups, item_vectors, no_relevant
@@ -171,6 +191,8 @@ def evaluate_model(
         higher id first). By default the cheapest way that the metrics allow.
     num_threads : int, optional
         One for each core by default. The result does not depend on it.
+    per_user, memory
+        As in `evaluate`; `memory` is beside the factors, too.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
@@ -214,36 +236,82 @@ def evaluate_model(
     """
     rules = convention_named(convention)
     asked = parse_cut_metrics(metrics, rules)
-    inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
-    given = {name for name, value in inputs.items() if value is not None}
+    inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
+    given = {"train", *(name for name, value in inputs.items() if value is not None)}
     # What is missing is said before the lists are made, not after.
-    plans = make_plans(asked, rules, frozenset(given))
+    question = Question.of(asked, convention, no_relevant, given)
+    memory = check_memory(memory)
+    train, validation = (
+        open_matrix(side) if isinstance(side, str | Path) else side for side in (train, validation)
+    )
+    model = open_model(model)
+    in_blocks = [side for side in (*_sides(model), train, validation) if is_blocks(side)]
+    if memory is not None or in_blocks:
+        if baselines:
+            raise InvalidDataError(
+                "baselines need the lists of all users at once; leave out baselines= or memory="
+            )
+        return _in_blocks(
+            question, model, train, validation, inputs, via, memory, per_user, num_threads, progress
+        )
     model = as_model(model)
-    way = choose_way(model, plans, via)
+    way = choose_way(model, terms_of(question).plans, via)
     matrix = train_part(train)
-    _check_shape(model, matrix.shape)
+    check_shape(model, matrix.shape)
     relevance = held_out_part(validation, matrix.shape)
     k = min(max(metric.cutoff or 0 for metric in asked), matrix.shape[1])
     rankings, retrieval = rank(model, matrix, relevance, k, way, num_threads, progress)
     if retrieval.n_seen:
-        warnings.warn(
-            f"{retrieval.n_seen} of {relevance.n_relevant.sum()} held-out items were seen by their "
-            "users; they can be in no list and count as missed",
-            stacklevel=2,
-        )
+        warnings.warn(told_of_seen(retrieval.n_seen, int(relevance.n_relevant.sum())), stacklevel=2)
     options: dict[str, Any] = {
         "convention": convention,
         "train": matrix,
-        "item_groups": item_groups,
-        "item_vectors": item_vectors,
         "no_relevant": no_relevant,
         "num_threads": num_threads,
-    }
+    } | inputs
     ev = replace(evaluate(rankings, relevance, asked, **options), retrieval=retrieval)
-    if not baselines:
-        return ev
-    popular = Rankings.from_popularity(matrix, k, users=np.flatnonzero(relevance.n_relevant))
-    return replace(ev, baselines={"popularity": evaluate(popular, relevance, asked, **options)})
+    if baselines:
+        popular = Rankings.from_popularity(matrix, k, users=np.flatnonzero(relevance.n_relevant))
+        ev = replace(ev, baselines={"popularity": evaluate(popular, relevance, asked, **options)})
+    return ev if per_user else reduce_block(ev, per_user=False)
+
+
+def _sides(model: Any) -> tuple[Any, ...]:
+    return (model.user_factors,) if isinstance(model, Factors) else ()
+
+
+def _in_blocks(
+    question: Question,
+    model: Any,
+    train: Any,
+    validation: Any,
+    inputs: dict[str, Any],
+    via: Via | None,
+    memory: int | None,
+    per_user: bool,
+    num_threads: int | None,
+    progress: bool | None,
+) -> MergedEvaluation:
+    """Evaluate a model block by block."""
+    if not (isinstance(model, Factors) and is_blocks(model.user_factors)):
+        model = as_model(model)
+    users = users_of(model, train, validation)
+    task = make_task(question, model, users, inputs, via, per_user)
+    width = model.item_factors.shape[1]
+    n_rows = ROWS if memory is None else rows_for(users, task, width, memory)
+    total = Total()
+    with tqdm(
+        total=users.n_users, desc="evaluate", unit=" users", disable=not is_shown(progress)
+    ) as bar:
+        for block in user_blocks(users, len(model.item_factors), n_rows):
+            part = evaluate_users(task, block, num_threads)
+            total.add(part)
+            bar.update(part.span.n)
+    terms = terms_of(question)
+    found = MergedEvaluation([total.whole()], terms.plans, terms.rules)
+    if found.retrieval is not None and found.retrieval.n_seen:
+        warnings.warn(told_of_seen(found.retrieval.n_seen), stacklevel=3)
+    return found
 
 
 def parse_cut_metrics(
@@ -266,17 +334,3 @@ def parse_cut_metrics(
             f"{asked[0]}, such as 'ndcg@10'"
         )
     return asked
-
-
-def _check_shape(model: Any, shape: tuple[int, int]) -> None:
-    n_users, n_items = catalogue(model)
-    if n_users is not None and shape[0] != n_users:
-        raise InvalidDataError(
-            f"train has {shape[0]} users, the model {n_users}; give the matrix that the model was "
-            "trained on"
-        )
-    if shape[1] != n_items:
-        raise InvalidDataError(
-            f"train has {shape[1]} items, the model {n_items}; give the matrix that the model was "
-            "trained on"
-        )

@@ -14,7 +14,7 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..factors import check_factors
 from ..kernels.lists import keep_unseen
 from ..progress import is_shown
-from .factors import Checkpoint, check_similarity, read_checkpoint
+from .factors import Checkpoint, Factors, check_similarity, read_checkpoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +45,9 @@ def as_model(model: Any) -> Any:
         model = read_checkpoint(model)
     if isinstance(model, Checkpoint):
         return _from_checkpoint(model)
+    if isinstance(model, Factors):
+        check_factors(model.user_factors, model.item_factors)
+        return model
     if hasattr(model, "to_cpu"):
         model = model.to_cpu()
     if not callable(getattr(model, "recommend", None)):

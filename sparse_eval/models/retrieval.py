@@ -10,6 +10,7 @@ from ..errors import InvalidMetricError, UnsupportedModelError
 from ..matrices import Rankings
 from ..parts import Retrieval
 from ..retrieve import count_seen, find_lists, find_ranks
+from .factors import Factors
 from .recommend import recommend_lists
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def choose_way(model: Any, plans: Sequence[Plan], via: Via | None) -> Via:
                 f"via={via!r} needs factors, which a {type(model).__name__} has not; leave it out"
             )
         return "recommend"
+    if via == "recommend" and isinstance(model, Factors):
+        raise UnsupportedModelError('factors alone cannot recommend; leave via="recommend" out')
     of_lists = [str(plan.metric) for plan in plans if plan.definition.over == "lists"]
     if via is None:
         return "top_k" if of_lists else "held_out_ranks"

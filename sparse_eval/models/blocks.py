@@ -1,0 +1,387 @@
+"""A model's users in blocks: the factors, history and held-out items of some of them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..blocks import (
+    Block,
+    csr_on_disk,
+    evaluate_block,
+    is_blocks,
+    load_array,
+    rows_of,
+    rows_within,
+)
+from ..compute import needs_largest_gain
+from ..context import Context
+from ..errors import InvalidCheckpointError, InvalidDataError, UnsupportedModelError
+from ..matrices import Relevance
+from ..once import Question, terms_of
+from .factors import Factors
+from .inputs import train_part
+from .recommend import as_model, catalogue
+from .retrieval import choose_way, rank
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from ..parts import Part
+    from .retrieval import Via
+
+__all__ = [
+    "Saved",
+    "Task",
+    "UserBlock",
+    "Users",
+    "check_shape",
+    "evaluate_users",
+    "make_task",
+    "open_model",
+    "rows_for",
+    "told_of_seen",
+    "user_blocks",
+    "users_of",
+]
+
+#: Bytes that retrieval holds for each number of an item's factors, beside these, and for all else.
+PER_ITEM_FACTOR, PER_SEARCH = 4, 80_000_000
+
+
+class Saved(NamedTuple):
+    """A model on disk: a checkpoint, or a folder of two arrays; and a digest of what is there."""
+
+    path: Path
+    digest: str
+
+    @classmethod
+    def of(cls, path: str | Path) -> Saved:
+        """Read the file once, to know it again."""
+        path = Path(path).absolute()
+        return cls(path, _digest(path))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is the same for all blocks of users.
+
+    Attributes
+    ----------
+    question : Question
+    via : {"held_out_ranks", "top_k"}
+    k : int
+        List length.
+    item_factors : ndarray or Saved
+        Those of a saved model are read by whoever evaluates a block, once.
+    shared : Context
+        What is known of all users; `training` only if metrics need that of all users.
+    per_user : bool
+    version : str
+        Of this package.
+    """
+
+    question: Question
+    via: Via
+    k: int
+    item_factors: NDArray[Any] | Saved
+    shared: Context
+    per_user: bool
+    version: str
+
+
+class UserBlock(NamedTuple):
+    """Some users.
+
+    Attributes
+    ----------
+    first : int
+        Row number of the first.
+    user_factors : ndarray or None
+        None where the model is saved, and they are read from there.
+    train : csr_matrix
+    relevance : Relevance
+    """
+
+    first: int
+    user_factors: NDArray[Any] | None
+    train: Any
+    relevance: Relevance
+
+
+def evaluate_users(task: Task, block: UserBlock, num_threads: int | None = 1) -> Part:
+    """Rank the unseen items of some users, evaluate the rankings, and keep their sums.
+
+    Raises
+    ------
+    InvalidDataError
+        If another version of the package made the task; or as `evaluate_model` does.
+    InvalidCheckpointError
+        If a saved model is not there, or another one.
+    """
+    if task.version != version("sparse_eval"):
+        raise InvalidDataError(
+            f"this worker has sparse_eval {version('sparse_eval')}, and who gave it the task "
+            f"{task.version}; install the same version everywhere"
+        )
+    n_users = block.relevance.shape[0]
+    last = block.first + n_users
+    if isinstance(task.item_factors, Saved):
+        saved = _loaded(task.item_factors)
+        factors = Factors(saved.user_factors[block.first : last], saved.item_factors)
+    else:
+        assert block.user_factors is not None  # noqa: S101 - they are where the items' are
+        factors = Factors(block.user_factors, task.item_factors)
+    shared = task.shared.of_users(block.first, last)
+    try:
+        train = train_part(block.train)
+        if shared.training is None:  # the users' own rows are enough
+            mine = Context.of(train.shape, None, None, train=train)
+            shared = replace(shared, training=mine.training)
+        rankings, retrieval = rank(
+            factors, train, block.relevance, task.k, task.via, num_threads, progress=False
+        )
+    except InvalidDataError as error:
+        if block.first == 0:
+            raise
+        raise InvalidDataError(f"in the block that begins at user {block.first}: {error}") from None
+    lists = Block(block.first, rankings, block.relevance)
+    part = evaluate_block(terms_of(task.question), lists, shared, task.per_user, num_threads)
+    return replace(part, retrieval=retrieval)
+
+
+def open_model(model: Any) -> Any:
+    """Return a model, or the factors of one that stay on disk.
+
+    A pair of arrays or of ``.npy`` files, or a folder with ``user_factors.npy`` and
+    ``item_factors.npy``, stands for a model that has these factors.
+    """
+    if isinstance(model, str | Path) and Path(model).is_dir():
+        folder = Path(model)
+        model = folder / "user_factors.npy", folder / "item_factors.npy"
+    if isinstance(model, tuple) and len(model) == 2:
+        users, items = (
+            load_array(Path(side)) if isinstance(side, str | Path) else side for side in model
+        )
+        return Factors(users, items)
+    return model
+
+
+@lru_cache(maxsize=2)
+def _loaded(saved: Saved) -> Any:
+    if not saved.path.exists():
+        raise InvalidCheckpointError("does not exist where this worker runs", saved.path)
+    if _digest(saved.path) != saved.digest:
+        raise InvalidCheckpointError(
+            "is another file where this worker runs; give all workers the same", saved.path
+        )
+    return as_model(open_model(saved.path))
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    for file in sorted(path.glob("*_factors.npy")) if path.is_dir() else [path]:
+        try:
+            with file.open("rb") as stream:
+                found.update(hashlib.file_digest(stream, "sha256").digest())
+        except OSError as error:
+            raise InvalidCheckpointError(f"cannot be read: {error.strerror}", file) from None
+    return found.hexdigest()
+
+
+class Users(NamedTuple):
+    """The users' side of an evaluation: whole matrices, or iterables of blocks of them.
+
+    Attributes
+    ----------
+    factors : ndarray, iterable of ndarray, or None
+        None where the model is saved, and read by whoever evaluates a block.
+    train, validation : CSR, Relevance, or iterable of them
+    """
+
+    factors: Any
+    train: Any
+    validation: Any
+
+    @property
+    def iterables(self) -> dict[str, Any]:
+        """The sides that come in blocks."""
+        return {name: side for name, side in self._asdict().items() if is_blocks(side)}
+
+    @property
+    def n_users(self) -> int | None:
+        """How many there are, where that is known before the last block."""
+        wholes = [side for side in self[:2] if side is not None and not is_blocks(side)]
+        return None if not wholes else wholes[0].shape[0]
+
+
+def user_blocks(users: Users, n_items: int, n_rows: int) -> Iterator[UserBlock]:
+    """Cut the users into blocks of `n_rows`, or as the iterables among them are cut."""
+    iterators = {name: iter(side) for name, side in users.iterables.items()}
+    n_users = users.n_users
+    first = 0
+    while True:
+        blocks = {name: next(iterator, None) for name, iterator in iterators.items()}
+        last = first + n_rows if n_users is None else min(first + n_rows, n_users)
+        if iterators:
+            sizes = {name: 0 if one is None else one.shape[0] for name, one in blocks.items()}
+            size = next(iter(sizes.values()))
+            last = first + size
+            if len(set(sizes.values())) > 1 or (n_users is not None and last > n_users):
+                told = ", ".join(f"{name} {size}" for name, size in sizes.items())
+                raise InvalidDataError(
+                    f"the blocks behind user {first} are not of the same users ({told}; there are "
+                    f"{n_users if n_users is not None else 'any number'} in all); cut every side "
+                    "alike"
+                )
+            if not size and n_users is not None and first < n_users:
+                raise InvalidDataError(
+                    f"the blocks of {' and '.join(blocks)} end after {first} of {n_users} users; "
+                    "give blocks of all of them"
+                )
+        if first >= last:
+            return
+        yield _user_block(users, blocks, first, last, n_items)
+        first = last
+
+
+def _user_block(
+    users: Users, blocks: dict[str, Any], first: int, last: int, n_items: int
+) -> UserBlock:
+    factors = blocks.get("factors", users.factors)
+    if factors is users.factors and factors is not None:
+        factors = factors[first:last]
+    train, held = (
+        blocks[name] if name in blocks else rows_of(side, first, last)
+        for name, side in (("train", users.train), ("validation", users.validation))
+    )
+    try:
+        relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
+    except InvalidDataError as error:
+        raise InvalidDataError(f"in the block that begins at user {first}: {error}") from None
+    for name, side in (("train", train), ("validation", relevance)):
+        if side.shape[1] > n_items or (name == "train" and side.shape[1] != n_items):
+            raise InvalidDataError(
+                f"{name} has {side.shape[1]} items in the block that begins at user {first}, the "
+                f"model {n_items}; give the matrices that the model was trained on"
+            )
+    return UserBlock(first, factors, train, relevance)
+
+
+def make_task(
+    question: Question,
+    model: Any,
+    users: Users,
+    inputs: dict[str, Any],
+    via: Via | None,
+    per_user: bool,
+) -> Task:
+    """Settle what is the same for all blocks, or raise as `evaluate_model` does.
+
+    Parameters
+    ----------
+    question : Question
+    model : fitted model of implicit, or Factors
+    users : Users
+    inputs : dict
+        `item_groups` and `item_vectors`.
+    via, per_user
+        As in `evaluate_model`.
+    """
+    plans = terms_of(question).plans
+    way = choose_way(model, plans, via)
+    if way == "recommend":
+        raise UnsupportedModelError(
+            "users in blocks need a model with factors, whose rankings are exact: recommend() "
+            "rounds scores by whom it is asked for together"
+        )
+    n_items = len(model.item_factors)
+    train = None
+    if any("train" in plan.needs for plan in plans):
+        if is_blocks(users.train):
+            raise InvalidDataError(
+                "train is an iterable of blocks, and metrics of what all users have seen need the "
+                "whole of it; give it as a matrix, which may be memory-mapped"
+            )
+        train = train_part(users.train)
+    labels = getattr(users.validation, "users", None)
+    items = getattr(users.validation, "items_index", None)
+    n_users = users.n_users or 0
+    shared = Context.of((n_users, n_items), labels, items, train=train, **inputs)
+    if needs_largest_gain(plans):
+        if is_blocks(users.validation):
+            raise InvalidDataError(
+                "validation is an iterable of blocks, and some of the metrics depend on the "
+                "largest gain of all; give it as a matrix, which may be memory-mapped"
+            )
+        held = users.validation
+        gains = held.gains if isinstance(held, Relevance) else held.data
+        shared = replace(shared, largest_gain=float(gains.max(initial=0)))
+    k = min(max(plan.metric.cutoff or 0 for plan in plans), n_items)
+    return Task(question, way, k, model.item_factors, shared, per_user, version("sparse_eval"))
+
+
+def rows_for(users: Users, task: Task, width: int, memory: int) -> int:
+    """Return how many users a block may have, for the evaluation to stay within a budget."""
+    n_items = task.shared.n_items
+    fixed = PER_SEARCH + PER_ITEM_FACTOR * n_items * width
+    if memory < 2 * fixed:
+        raise InvalidDataError(
+            f"memory is {memory:,} bytes, and ranking {n_items:,} items takes {fixed:,} whatever "
+            f"the number of users; give {2 * fixed:,} at least"
+        )
+    n_users = users.n_users or 1
+    entries = sum(int(side.indptr[-1]) for side in users[1:] if not is_blocks(side))
+    listed = task.k if task.via == "top_k" else 0
+    n_entries = entries + n_users * (listed + width // 4)
+    n_values = len(task.question.metrics)
+    return rows_within(memory - fixed, n_entries, n_users, n_values, task.per_user)
+
+
+def users_of(model: Any, train: Any, validation: Any) -> Users:
+    """Return the users' side of an evaluation, its shapes checked."""
+    train, validation = (
+        side if is_blocks(side) or isinstance(side, Relevance) else csr_on_disk(side, name)
+        for side, name in ((train, "the train matrix"), (validation, "the validation matrix"))
+    )
+    if not is_blocks(train) and not is_blocks(model.user_factors):
+        check_shape(model, train.shape)
+    users = Users(model.user_factors, train, validation)
+    if not is_blocks(validation) and users.n_users is not None:
+        shape = (users.n_users, len(model.item_factors))
+        if any(of > than for of, than in zip(validation.shape, shape, strict=True)):
+            raise InvalidDataError(
+                f"validation has shape {validation.shape}, the model {shape}; give both the users "
+                "and items of the same split"
+            )
+    return users
+
+
+def told_of_seen(n_seen: int, n_relevant: int | None = None) -> str:
+    """Say that held-out items had been seen."""
+    of = "" if n_relevant is None else f" of {n_relevant}"
+    return (
+        f"{n_seen}{of} held-out items were seen by their users; they can be in no list and count as "
+        "missed"
+    )
+
+
+def check_shape(model: Any, shape: tuple[int, int]) -> None:
+    """Raise `InvalidDataError` unless a model was trained on a matrix of that shape."""
+    n_users, n_items = catalogue(model)
+    if n_users is not None and shape[0] != n_users:
+        raise InvalidDataError(
+            f"train has {shape[0]} users, the model {n_users}; give the matrix that the model was "
+            "trained on"
+        )
+    if shape[1] != n_items:
+        raise InvalidDataError(
+            f"train has {shape[1]} items, the model {n_items}; give the matrix that the model was "
+            "trained on"
+        )
