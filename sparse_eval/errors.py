@@ -11,6 +11,7 @@ all; it is a `ValueError` too, because that is what callers of NumPy, SciPy and 
         ├── InvalidMetricError        an unknown metric, option or cut-off
         ├── UnsupportedModelError     a model that cannot be recommended with
         ├── MissingExtraError         an optional dependency that is not installed
+        ├── WorkerError               workers that cannot be reached, or do not survive their task
         └── OutputError               a folder or file that cannot be written
 
 A message names the place (file, line, row, column, user, option), says what was expected there
@@ -20,6 +21,7 @@ and what to do about it.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "InvalidCheckpointError",
@@ -30,6 +32,7 @@ __all__ = [
     "OutputError",
     "SparseEvalError",
     "UnsupportedModelError",
+    "WorkerError",
 ]
 
 
@@ -57,8 +60,13 @@ class InvalidFileError(SparseEvalError):
     def __init__(self, message: str, path: str | Path, line: int | None = None) -> None:
         self.path = Path(path)
         self.line = line
+        self._message = message
         place = str(path) if line is None else f"{path}, line {line}"
         super().__init__(f"{place}: {message}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Say how it is made anew in the process that a worker's error is told to."""
+        return type(self), (self._message, self.path, self.line)
 
 
 class InvalidCheckpointError(InvalidFileError):
@@ -75,6 +83,10 @@ class UnsupportedModelError(SparseEvalError):
 
 class MissingExtraError(SparseEvalError):
     """An optional dependency that is not installed."""
+
+
+class WorkerError(SparseEvalError):
+    """Workers that cannot be reached, or do not survive their task."""
 
 
 class OutputError(SparseEvalError):

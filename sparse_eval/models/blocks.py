@@ -281,6 +281,7 @@ def make_task(
     inputs: dict[str, Any],
     via: Via | None,
     per_user: bool,
+    saved: Saved | None = None,
 ) -> Task:
     """Settle what is the same for all blocks, or raise as `evaluate_model` does.
 
@@ -293,6 +294,8 @@ def make_task(
         `item_groups` and `item_vectors`.
     via, per_user
         As in `evaluate_model`.
+    saved : Saved, optional
+        The model on disk, if it is to be read there.
     """
     plans = terms_of(question).plans
     way = choose_way(model, plans, via)
@@ -324,7 +327,7 @@ def make_task(
         gains = held.gains if isinstance(held, Relevance) else held.data
         shared = replace(shared, largest_gain=float(gains.max(initial=0)))
     k = min(max(plan.metric.cutoff or 0 for plan in plans), n_items)
-    return Task(question, way, k, model.item_factors, shared, per_user, version("sparse_eval"))
+    return Task(question, way, k, saved or model.item_factors, shared, per_user, version("sparse_eval"))
 
 
 def rows_for(users: Users, task: Task, width: int, memory: int) -> int:
