@@ -9,18 +9,22 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from ..blocks import (
     Block,
     csr_on_disk,
     evaluate_block,
     is_blocks,
+    is_matrix_folder,
     load_array,
+    open_matrix,
     rows_of,
     rows_within,
 )
 from ..compute import needs_largest_gain
 from ..context import Context
-from ..errors import InvalidCheckpointError, InvalidDataError, UnsupportedModelError
+from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
 from ..matrices import Relevance
 from ..once import Question, terms_of
 from .factors import Factors
@@ -51,19 +55,31 @@ __all__ = [
     "users_of",
 ]
 
+#: Places of a file that are looked at, to know it again, and bytes of each.
+_LOOKS, _LOOKED_AT = 64, 1 << 16
+
 #: Bytes that retrieval holds for each number of an item's factors, beside these, and for all else.
 PER_ITEM_FACTOR, PER_SEARCH = 4, 80_000_000
 
 
-class Saved(NamedTuple):
-    """A model on disk: a checkpoint, or a folder of two arrays; and a digest of what is there."""
+@dataclass(frozen=True)
+class Saved:
+    """A model or a matrix on disk, which whoever evaluates a block opens where it is.
+
+    Attributes
+    ----------
+    path : Path
+        A checkpoint; a folder of two arrays of factors; or a folder with the parts of a CSR.
+    digest : str
+        By which the same is known elsewhere.
+    """
 
     path: Path
     digest: str
 
     @classmethod
     def of(cls, path: str | Path) -> Saved:
-        """Read the file once, to know it again."""
+        """Look at the files, to know them again."""
         path = Path(path).absolute()
         return cls(path, _digest(path))
 
@@ -79,7 +95,6 @@ class Task:
     k : int
         List length.
     item_factors : ndarray or Saved
-        Those of a saved model are read by whoever evaluates a block, once.
     shared : Context
         What is known of all users; `training` only if metrics need that of all users.
     per_user : bool
@@ -97,22 +112,20 @@ class Task:
 
 
 class UserBlock(NamedTuple):
-    """Some users.
+    """Some users: the row numbers of the first, and behind the last.
 
     Attributes
     ----------
-    first : int
-        Row number of the first.
-    user_factors : ndarray or None
-        None where the model is saved, and they are read from there.
-    train : csr_matrix
-    relevance : Relevance
+    first, last : int
+    factors, train, validation
+        Their rows; or what is `Saved`, of all users.
     """
 
     first: int
-    user_factors: NDArray[Any] | None
+    last: int
+    factors: Any
     train: Any
-    relevance: Relevance
+    validation: Any
 
 
 def evaluate_users(task: Task, block: UserBlock, num_threads: int | None = 1) -> Part:
@@ -122,36 +135,51 @@ def evaluate_users(task: Task, block: UserBlock, num_threads: int | None = 1) ->
     ------
     InvalidDataError
         If another version of the package made the task; or as `evaluate_model` does.
-    InvalidCheckpointError
-        If a saved model is not there, or another one.
+    InvalidFileError
+        If what is saved is not there, or is something else.
     """
     if task.version != version("sparse_eval"):
         raise InvalidDataError(
             f"this worker has sparse_eval {version('sparse_eval')}, and who gave it the task "
             f"{task.version}; install the same version everywhere"
         )
-    n_users = block.relevance.shape[0]
-    last = block.first + n_users
-    if isinstance(task.item_factors, Saved):
-        saved = _loaded(task.item_factors)
-        factors = Factors(saved.user_factors[block.first : last], saved.item_factors)
-    else:
-        assert block.user_factors is not None  # noqa: S101 - they are where the items' are
-        factors = Factors(block.user_factors, task.item_factors)
-    shared = task.shared.of_users(block.first, last)
     try:
-        train = train_part(block.train)
-        if shared.training is None:  # the users' own rows are enough
-            mine = Context.of(train.shape, None, None, train=train)
-            shared = replace(shared, training=mine.training)
-        rankings, retrieval = rank(
-            factors, train, block.relevance, task.k, task.via, num_threads, progress=False
-        )
+        return _evaluate(task, block, num_threads)
     except InvalidDataError as error:
         if block.first == 0:
             raise
         raise InvalidDataError(f"in the block that begins at user {block.first}: {error}") from None
-    lists = Block(block.first, rankings, block.relevance)
+
+
+def _evaluate(task: Task, block: UserBlock, num_threads: int | None) -> Part:
+    first, last = block.first, block.last
+    items = task.item_factors
+    if isinstance(items, Saved):
+        items = _loaded(items).item_factors
+    users = block.factors
+    if isinstance(users, Saved):
+        users = _loaded(users).user_factors[first:last]
+    train, held = (
+        rows_of(_loaded(side), first, last) if isinstance(side, Saved) else side
+        for side in (block.train, block.validation)
+    )
+    train = train_part(train)
+    relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
+    for name, side in (("train", train), ("validation", relevance)):
+        if side.shape[1] > len(items) or (name == "train" and side.shape[1] != len(items)):
+            raise InvalidDataError(
+                f"{name} has {side.shape[1]} items, the model {len(items)}; give the matrices that "
+                "the model was trained on"
+            )
+    shared = task.shared.of_users(first, last)
+    if shared.training is None:  # the users' own rows are enough
+        mine = Context.of(train.shape, None, None, train=train)
+        shared = replace(shared, training=mine.training)
+    factors = Factors(users, items)
+    rankings, retrieval = rank(
+        factors, train, relevance, task.k, task.via, num_threads, progress=False
+    )
+    lists = Block(first, rankings, relevance)
     part = evaluate_block(terms_of(task.question), lists, shared, task.per_user, num_threads)
     return replace(part, retrieval=retrieval)
 
@@ -173,58 +201,58 @@ def open_model(model: Any) -> Any:
     return model
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _loaded(saved: Saved) -> Any:
     if not saved.path.exists():
-        raise InvalidCheckpointError("does not exist where this worker runs", saved.path)
+        raise InvalidFileError("does not exist where this worker runs", saved.path)
     if _digest(saved.path) != saved.digest:
-        raise InvalidCheckpointError(
-            "is another file where this worker runs; give all workers the same", saved.path
+        raise InvalidFileError(
+            "is something else where this worker runs; give all workers the same", saved.path
         )
-    return as_model(open_model(saved.path))
+    if is_matrix_folder(saved.path):
+        return open_matrix(saved.path)
+    opened = open_model(saved.path)
+    return opened if isinstance(opened, Factors) else as_model(opened)
 
 
 def _digest(path: Path) -> str:
+    """Tell files by their sizes and some of their bytes: they may be larger than a disk is fast."""
     found = hashlib.sha256()
-    for file in sorted(path.glob("*_factors.npy")) if path.is_dir() else [path]:
-        try:
+    try:
+        for file in sorted(path.glob("*.npy")) if path.is_dir() else [path]:
+            size = file.stat().st_size
+            found.update(f"{file.name} {size}".encode())
             with file.open("rb") as stream:
-                found.update(hashlib.file_digest(stream, "sha256").digest())
-        except OSError as error:
-            raise InvalidCheckpointError(f"cannot be read: {error.strerror}", file) from None
+                for place in range(_LOOKS):
+                    stream.seek(place * size // _LOOKS)
+                    found.update(stream.read(_LOOKED_AT))
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror}", path) from None
     return found.hexdigest()
 
 
 class Users(NamedTuple):
-    """The users' side of an evaluation: whole matrices, or iterables of blocks of them.
+    """The users' side of an evaluation.
 
     Attributes
     ----------
-    factors : ndarray, iterable of ndarray, or None
-        None where the model is saved, and read by whoever evaluates a block.
-    train, validation : CSR, Relevance, or iterable of them
+    factors, train, validation
+        Whole matrices, iterables of blocks of them, or what is `Saved`.
+    n_users : int or None
+        How many there are, where that is known before the last block.
     """
 
     factors: Any
     train: Any
     validation: Any
-
-    @property
-    def iterables(self) -> dict[str, Any]:
-        """The sides that come in blocks."""
-        return {name: side for name, side in self._asdict().items() if is_blocks(side)}
-
-    @property
-    def n_users(self) -> int | None:
-        """How many there are, where that is known before the last block."""
-        wholes = [side for side in self[:2] if side is not None and not is_blocks(side)]
-        return None if not wholes else wholes[0].shape[0]
+    n_users: int | None
 
 
-def user_blocks(users: Users, n_items: int, n_rows: int) -> Iterator[UserBlock]:
+def user_blocks(users: Users, n_rows: int) -> Iterator[UserBlock]:
     """Cut the users into blocks of `n_rows`, or as the iterables among them are cut."""
-    iterators = {name: iter(side) for name, side in users.iterables.items()}
-    n_users = users.n_users
+    sides = users._asdict()
+    n_users = sides.pop("n_users")
+    iterators = {name: iter(side) for name, side in sides.items() if is_blocks(side)}
     first = 0
     while True:
         blocks = {name: next(iterator, None) for name, iterator in iterators.items()}
@@ -236,9 +264,8 @@ def user_blocks(users: Users, n_items: int, n_rows: int) -> Iterator[UserBlock]:
             if len(set(sizes.values())) > 1 or (n_users is not None and last > n_users):
                 told = ", ".join(f"{name} {size}" for name, size in sizes.items())
                 raise InvalidDataError(
-                    f"the blocks behind user {first} are not of the same users ({told}; there are "
-                    f"{n_users if n_users is not None else 'any number'} in all); cut every side "
-                    "alike"
+                    f"the blocks behind user {first} are not of the same users (users: {told}; in "
+                    f"all: {n_users or 'not known'}); cut every side alike"
                 )
             if not size and n_users is not None and first < n_users:
                 raise InvalidDataError(
@@ -247,31 +274,18 @@ def user_blocks(users: Users, n_items: int, n_rows: int) -> Iterator[UserBlock]:
                 )
         if first >= last:
             return
-        yield _user_block(users, blocks, first, last, n_items)
+        cut = {
+            name: blocks[name] if name in blocks else _cut(side, first, last)
+            for name, side in sides.items()
+        }
+        yield UserBlock(first, last, **cut)
         first = last
 
 
-def _user_block(
-    users: Users, blocks: dict[str, Any], first: int, last: int, n_items: int
-) -> UserBlock:
-    factors = blocks.get("factors", users.factors)
-    if factors is users.factors and factors is not None:
-        factors = factors[first:last]
-    train, held = (
-        blocks[name] if name in blocks else rows_of(side, first, last)
-        for name, side in (("train", users.train), ("validation", users.validation))
-    )
-    try:
-        relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
-    except InvalidDataError as error:
-        raise InvalidDataError(f"in the block that begins at user {first}: {error}") from None
-    for name, side in (("train", train), ("validation", relevance)):
-        if side.shape[1] > n_items or (name == "train" and side.shape[1] != n_items):
-            raise InvalidDataError(
-                f"{name} has {side.shape[1]} items in the block that begins at user {first}, the "
-                f"model {n_items}; give the matrices that the model was trained on"
-            )
-    return UserBlock(first, factors, train, relevance)
+def _cut(side: Any, first: int, last: int) -> Any:
+    if isinstance(side, Saved):
+        return side
+    return side[first:last] if isinstance(side, np.ndarray) else rows_of(side, first, last)
 
 
 def make_task(
@@ -327,7 +341,9 @@ def make_task(
         gains = held.gains if isinstance(held, Relevance) else held.data
         shared = replace(shared, largest_gain=float(gains.max(initial=0)))
     k = min(max(plan.metric.cutoff or 0 for plan in plans), n_items)
-    return Task(question, way, k, saved or model.item_factors, shared, per_user, version("sparse_eval"))
+    return Task(
+        question, way, k, saved or model.item_factors, shared, per_user, version("sparse_eval")
+    )
 
 
 def rows_for(users: Users, task: Task, width: int, memory: int) -> int:
@@ -340,7 +356,8 @@ def rows_for(users: Users, task: Task, width: int, memory: int) -> int:
             f"the number of users; give {2 * fixed:,} at least"
         )
     n_users = users.n_users or 1
-    entries = sum(int(side.indptr[-1]) for side in users[1:] if not is_blocks(side))
+    sides = [side for side in (users.train, users.validation) if not is_blocks(side)]
+    entries = sum(int(side.indptr[-1]) for side in sides)
     listed = task.k if task.via == "top_k" else 0
     n_entries = entries + n_users * (listed + width // 4)
     n_values = len(task.question.metrics)
@@ -353,25 +370,27 @@ def users_of(model: Any, train: Any, validation: Any) -> Users:
         side if is_blocks(side) or isinstance(side, Relevance) else csr_on_disk(side, name)
         for side, name in ((train, "the train matrix"), (validation, "the validation matrix"))
     )
-    if not is_blocks(train) and not is_blocks(model.user_factors):
+    factors = model.user_factors
+    if not is_blocks(train) and not is_blocks(factors):
         check_shape(model, train.shape)
-    users = Users(model.user_factors, train, validation)
-    if not is_blocks(validation) and users.n_users is not None:
-        shape = (users.n_users, len(model.item_factors))
+    wholes = [side.shape[0] for side in (factors, train) if not is_blocks(side)]
+    n_users = wholes[0] if wholes else None
+    if not is_blocks(validation) and n_users is not None:
+        shape = (n_users, len(model.item_factors))
         if any(of > than for of, than in zip(validation.shape, shape, strict=True)):
             raise InvalidDataError(
                 f"validation has shape {validation.shape}, the model {shape}; give both the users "
                 "and items of the same split"
             )
-    return users
+    return Users(factors, train, validation, n_users)
 
 
 def told_of_seen(n_seen: int, n_relevant: int | None = None) -> str:
     """Say that held-out items had been seen."""
     of = "" if n_relevant is None else f" of {n_relevant}"
     return (
-        f"{n_seen}{of} held-out items were seen by their users; they can be in no list and count as "
-        "missed"
+        f"{n_seen}{of} held-out items were seen by their users; they can be in no list and count "
+        "as missed"
     )
 
 

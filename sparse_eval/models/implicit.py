@@ -293,7 +293,7 @@ def _in_blocks(
     progress: bool | None,
 ) -> MergedEvaluation:
     """Evaluate a model block by block."""
-    if not (isinstance(model, Factors) and is_blocks(model.user_factors)):
+    if not isinstance(model, Factors):  # whose rows are checked block by block
         model = as_model(model)
     users = users_of(model, train, validation)
     task = make_task(question, model, users, inputs, via, per_user)
@@ -303,7 +303,7 @@ def _in_blocks(
     with tqdm(
         total=users.n_users, desc="evaluate", unit=" users", disable=not is_shown(progress)
     ) as bar:
-        for block in user_blocks(users, len(model.item_factors), n_rows):
+        for block in user_blocks(users, n_rows):
             part = evaluate_users(task, block, num_threads)
             total.add(part)
             bar.update(part.span.n)

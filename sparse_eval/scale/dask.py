@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tqdm.auto import tqdm
 
-from ..blocks import is_blocks, open_matrix
+from ..blocks import open_matrix
 from ..metrics import convention_named
 from ..models.blocks import (
     Saved,
@@ -24,6 +24,7 @@ from ..models.blocks import (
     user_blocks,
     users_of,
 )
+from ..models.factors import Factors
 from ..models.implicit import parse_cut_metrics
 from ..models.recommend import as_model
 from ..once import Question, terms_of
@@ -65,8 +66,9 @@ def evaluate_model(
     Parameters
     ----------
     model, train, validation, metrics
-        As in `sparse_eval.evaluate_model`. A model that is given by its path is read by each
-        worker, once, and not sent: the path has to lead to the same file everywhere.
+        As in `sparse_eval.evaluate_model`. What is given by its path is opened by each worker, and
+        not sent: the path has to lead to the same files everywhere. With everything on disk users
+        cost their evaluation alone; in memory, of 64 factors, sending them takes as long.
     client : distributed.Client, str or concurrent.futures.Executor, optional
         Who does the work; text is the address of a scheduler. By default the current client.
     convention, item_groups, item_vectors, no_relevant, via, per_user, progress
@@ -105,17 +107,20 @@ def evaluate_model(
     inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
     given = {"train", *(name for name, value in inputs.items() if value is not None)}
     question = Question.of(asked, convention, no_relevant, given)
+    sides = {"factors": model, "train": train, "validation": validation}
+    saved: dict[str, Any] = {
+        name: Saved.of(side) for name, side in sides.items() if isinstance(side, str | Path)
+    }
     train, validation = (
         open_matrix(side) if isinstance(side, str | Path) else side for side in (train, validation)
     )
-    saved = Saved.of(model) if isinstance(model, str | Path) else None
-    opened = open_model(model)
-    if not is_blocks(getattr(opened, "user_factors", None)):
-        opened = as_model(opened)
-    users = users_of(opened, train, validation)
-    task = make_task(question, opened, users, inputs, via, per_user, saved)
+    model = open_model(model)
+    if not isinstance(model, Factors):  # whose rows are checked block by block
+        model = as_model(model)
+    users = users_of(model, train, validation)
+    task = make_task(question, model, users, inputs, via, per_user, saved.get("factors"))
     n_rows = max(min(ROWS, -(-(users.n_users or ROWS) // LEAST_TASKS)), 1)
-    sent = users if saved is None else users._replace(factors=None)
+    sent = users._replace(**saved)
     total = Total()
     with (
         workers_of(client) as workers,
@@ -123,8 +128,7 @@ def evaluate_model(
             total=users.n_users, desc="evaluate", unit=" users", disable=not is_shown(progress)
         ) as bar,
     ):
-        blocks = user_blocks(sent, len(opened.item_factors), n_rows)
-        for _, part in workers.run(evaluate_users, task, blocks):
+        for _, part in workers.run(evaluate_users, task, user_blocks(sent, n_rows)):
             total.add(part)
             bar.update(part.span.n)
     terms = terms_of(question)

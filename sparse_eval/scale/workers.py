@@ -87,7 +87,7 @@ class DaskWorkers:
     @property
     def at_once(self) -> int:
         """Tasks given out at the same time: workers may come and go."""
-        return _AHEAD * max(sum(self.client.nthreads().values()), 1)
+        return _AHEAD * max(int(sum(self.client.nthreads().values())), 1)
 
     def run(self, work: Work, shared: Any, tasks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield each task and ``work(shared, task)``, as they are done.
