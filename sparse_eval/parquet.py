@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import pairwise
@@ -28,6 +27,8 @@ from .results import MergedEvaluation
 from .tables import Columns, Known, check_types, evaluate_rows, integers_of, whole_column
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
     from .parts import Part
@@ -36,6 +37,8 @@ __all__ = [
     "Group",
     "Piece",
     "Table",
+    "deal_out",
+    "evaluate_heap",
     "evaluate_parquet",
     "evaluate_piece",
     "items_of",
@@ -307,14 +310,11 @@ def evaluate_parquet(
             parts = add_in_order(checked(in_ranges()))
         else:
             with tempfile.TemporaryDirectory(prefix="sparse_eval-") as folder:
-                dealt = deal_out(tables, columns, n_all, n_rows, Path(folder), bar)
+                heaps = deal_out(tables, columns, n_rows, Path(folder), bar)
 
                 def in_heaps() -> Iterator[Part]:
-                    for heap in dealt:
-                        sides = [_read_heap(path) for path in heap]
-                        yield evaluate_rows(
-                            question, columns, sides[0], sides[1], known, per_user, num_threads
-                        )
+                    for heap in heaps:
+                        yield evaluate_heap(question, columns, heap, known, per_user, num_threads)
 
                 parts = [add_parts(checked(in_heaps()))]
     return MergedEvaluation(parts, terms.plans, terms.rules)
@@ -373,12 +373,12 @@ def items_of(batches: Iterable[Any], name: str, kind: str) -> NDArray[Any]:
 def deal_out(
     tables: tuple[Table, Table],
     columns: Columns,
-    n_all: int,
     n_rows: int,
     folder: Path,
-    bar: Any,
+    bar: Any = None,
 ) -> list[tuple[Path, Path]]:
-    """Write the rows of both tables to files, those of a user into the same; return pairs of files."""
+    """Write the rows of both tables to pairs of files of about `n_rows`, a user's into one pair."""
+    n_all = sum(_open(file).metadata.num_rows for table in tables for file in table.files)
     n_heaps = -(-n_all * 5 // (4 * n_rows)) + 1  # a quarter more, because they are not equal
     if n_heaps > MOST_HEAPS:
         raise InvalidDataError(
@@ -428,7 +428,21 @@ def _deal(table: Table, names: list[str], paths: list[Path], n_rows: int, bar: A
             for heap, (start, end) in zip(heaps, pairwise(ends.tolist()), strict=True):
                 if end > start:
                     heap.write_table(dealt.slice(start, end - start))
-            bar.update(len(part))
+            if bar is not None:
+                bar.update(len(part))
+
+
+def evaluate_heap(
+    question: Question,
+    columns: Columns,
+    heap: tuple[Path, Path],
+    known: Known,
+    per_user: bool,
+    num_threads: int | None = None,
+) -> Part:
+    """Evaluate the users whose rows were dealt out to two files."""
+    recs, truth = (_read_heap(path) for path in heap)
+    return evaluate_rows(question, columns, recs, truth, known, per_user, num_threads)
 
 
 def _read_heap(path: Path) -> Any:

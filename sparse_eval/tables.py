@@ -249,7 +249,7 @@ def _encoded(
 
 
 def whole_column(table: Any, name: str) -> Any:
-    """Return a column in one piece, which has an id in every row."""
+    """Return a column of a table or batch in one piece, which has something in every row."""
     import pyarrow as pa
 
     column = table.column(name)
@@ -260,7 +260,7 @@ def whole_column(table: Any, name: str) -> Any:
         )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
+    return column if isinstance(column, pa.Array) else column.combine_chunks()
 
 
 def integers_of(column: Any, name: str) -> Integers:

@@ -36,12 +36,12 @@ from .monitor import goodness, monitored
 from .recommend import as_model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..matrices import Relevance
-    from ..metrics import Convention, Metric
+    from ..metrics import Metric
 
-__all__ = ["list_checkpoints", "sweep"]
+__all__ = ["Job", "Table", "list_checkpoints", "prepare", "score_file", "sweep", "text_of"]
 
 #: The columns before and after the metrics; the hyperparameters come last.
 _BEFORE = ("file", "best", "status", "error", "seconds")
@@ -152,24 +152,13 @@ def sweep(
     >>> int(table["best"].sum())
     1
     """
-    rules = convention_named(convention)
-    asked = parse_cut_metrics(metrics, rules)
-    make_plans(asked, rules, frozenset({"train"}))
-    best_by = asked[0] if monitor is None else monitored(monitor, asked, rules)
     given = _given(paths)
     if watch is None:
         files = list_checkpoints(given)
     else:
         folder, every = _watched(given), check_number("watch", watch, _LEAST_WATCH)
         files = _in_folder(folder)
-    matrix = train_part(train)
-    relevance = held_out_part(validation, matrix.shape)
-    if num_threads is not None:
-        check_whole("num_threads", num_threads, 1)
-    options = {"convention": convention, "num_threads": num_threads, "progress": False}
-    job = _Job(matrix, relevance, asked, options)
-    table = _Table(out, asked, best_by, job.origin(rules))
-    table.save(files)  # before the first hour, not after it, if that cannot be done
+    job, table = prepare(files, train, validation, metrics, out, convention, monitor, num_threads)
     with tqdm(
         total=len(files) if watch is None else None,
         desc="score",
@@ -179,7 +168,7 @@ def sweep(
         if watch is None:
             for path in files:
                 bar.set_postfix_str(path.name)
-                table.add(_row(path, job, table), files)
+                table.add(score_file(path, job, table.scored), files)
                 bar.update()
         else:
             with suppress(KeyboardInterrupt):
@@ -187,6 +176,38 @@ def sweep(
             files = _in_folder(folder)
     table.save(files)
     return table.frame(files)
+
+
+def prepare(
+    files: Sequence[Path],
+    train: Any,
+    validation: Any,
+    metrics: str | Metric | Iterable[str | Metric],
+    out: str | Path | None,
+    convention: str | None,
+    monitor: str | Metric | None,
+    num_threads: int | None,
+) -> tuple[Job, Table]:
+    """Check the options of a sweep, and take in what an earlier one left."""
+    rules = convention_named(convention)
+    asked = parse_cut_metrics(metrics, rules)
+    make_plans(asked, rules, frozenset({"train"}))
+    best_by = asked[0] if monitor is None else monitored(monitor, asked, rules)
+    matrix = train_part(train)
+    relevance = held_out_part(validation, matrix.shape)
+    if num_threads is not None:
+        check_whole("num_threads", num_threads, 1)
+    options = {"convention": convention, "num_threads": num_threads, "progress": False}
+    origin = {
+        "train": digest_of(matrix),
+        "validation": digest_of(relevance),
+        "convention": rules.name,
+        "sparse_eval": version("sparse_eval"),
+    }
+    job = Job(matrix, relevance, tuple(map(str, asked)), options, origin)
+    table = Table(out, asked, best_by, origin)
+    table.save(files)  # before the first hour, not after it, if that cannot be done
+    return job, table
 
 
 def list_checkpoints(paths: str | Path | Iterable[str | Path]) -> list[Path]:
@@ -204,25 +225,20 @@ def list_checkpoints(paths: str | Path | Iterable[str | Path]) -> list[Path]:
     return list(files)
 
 
-class _Job(NamedTuple):
-    """What every checkpoint is evaluated on, checked and converted once."""
+class Job(NamedTuple):
+    """What every checkpoint is evaluated on, checked and converted once.
+
+    `origin` is what the values of a row come from, the checkpoint aside.
+    """
 
     train: Any
     relevance: Relevance
-    metrics: tuple[Metric, ...]
+    metrics: tuple[str, ...]
     options: dict[str, Any]
-
-    def origin(self, rules: Convention) -> _Row:
-        """Return what the values of a row come from, the checkpoint aside."""
-        return {
-            "train": digest_of(self.train),
-            "validation": digest_of(self.relevance),
-            "convention": rules.name,
-            "sparse_eval": version("sparse_eval"),
-        }
+    origin: _Row
 
 
-class _Table:
+class Table:
     """The rows by file, every cell as text, and the CSV that holds them."""
 
     def __init__(
@@ -280,7 +296,7 @@ class _Table:
 
     def _ordered(self, files: Sequence[Path]) -> list[_Row]:
         """Return the rows of `files`, then what was scored of others and is not among them."""
-        names = dict.fromkeys(map(_text, files))
+        names = dict.fromkeys(map(text_of, files))
         rows = [self.rows[name] for name in names if name in self.rows]
         contents = {row.get("sha256") for row in rows}
         others = [
@@ -341,31 +357,34 @@ class _Table:
             self._keep(row)
 
 
-def _row(path: Path, job: _Job, table: _Table) -> _Row:
-    """Return the row of a checkpoint, which is read once more if it changes meanwhile."""
+def score_file(path: Path, job: Job, scored: Mapping[str, _Row]) -> _Row:
+    """Return the row of a checkpoint, which is read once more if it changes meanwhile.
+
+    `scored` are rows by their content, which is not scored again.
+    """
     for _ in range(2):
-        row = _attempt(path, _state(path), job, table)
+        row = _attempt(path, _state(path), job, scored)
         if row is not None:
             return row
     return {
-        "file": _text(path),
+        "file": text_of(path),
         "status": "failed",
         "error": "changed while it was read, twice; score it again when it is complete",
         "seconds": "0.0",
-    } | table.origin
+    } | job.origin
 
 
-def _attempt(path: Path, state: _State | None, job: _Job, table: _Table) -> _Row | None:
+def _attempt(path: Path, state: _State | None, job: Job, scored: Mapping[str, _Row]) -> _Row | None:
     """Return the row of a checkpoint, or None unless it is in that state until it is loaded."""
     start = time.perf_counter()
-    row = {"file": _text(path), "status": "ok"} | table.origin
+    row = {"file": text_of(path), "status": "ok"} | job.origin
     try:
         if not path.is_file():
             reason = "is no file" if path.exists() else "does not exist"
             raise InvalidCheckpointError(reason, path)
         with path.open("rb") as stream:
             row["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
-        known = table.scored.get(row["sha256"])
+        known = scored.get(row["sha256"])
         if known is not None:
             return known | {"file": row["file"]} if _state(path) == state else None
         checkpoint = read_checkpoint(path)
@@ -379,12 +398,12 @@ def _attempt(path: Path, state: _State | None, job: _Job, table: _Table) -> _Row
         if _state(path) != state:
             return None
         reason = str(error).removeprefix(f"{path}: ") or "there is not enough memory"
-        row |= {"status": "failed", "error": _text(" ".join(reason.split()))}
+        row |= {"status": "failed", "error": text_of(" ".join(reason.split()))}
     row["seconds"] = str(round(time.perf_counter() - start, 3))
     return row
 
 
-def _follow(folder: Path, every: float, job: _Job, table: _Table, bar: Any) -> None:
+def _follow(folder: Path, every: float, job: Job, table: Table, bar: Any) -> None:
     """Score what is new or changed in a folder, until interrupted.
 
     What has changed since the last look may not be complete: its turn is at the next one. At the
@@ -399,7 +418,7 @@ def _follow(folder: Path, every: float, job: _Job, table: _Table, bar: Any) -> N
         for path, state in states.items():
             if state != before.get(path) or state == done.get(path):
                 continue
-            row = _attempt(path, state, job, table)
+            row = _attempt(path, state, job, table.scored)
             if row is not None:
                 done[path] = state
                 table.add(row, files)
@@ -465,14 +484,14 @@ def _named(parameters: dict[str, Any], taken: set[str]) -> _Row:
     """Return parameters as cells, under names that are no other column's."""
     cells: _Row = {}
     for name, value in parameters.items():
-        column = _text(name)
+        column = text_of(name)
         while column in taken or column in cells:
             column += "_"
-        cells[column] = _text(value)
+        cells[column] = text_of(value)
     return {column: text for column, text in cells.items() if text}
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """Return it in one line that every CSV reader and terminal takes."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")

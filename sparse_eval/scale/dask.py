@@ -7,13 +7,16 @@ machine and kept in numba's cache. Results are those of one process, to the last
 
 from __future__ import annotations
 
+import tempfile
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tqdm.auto import tqdm
 
 from ..blocks import open_matrix
+from ..errors import InvalidDataError
 from ..metrics import convention_named
 from ..models.blocks import (
     Saved,
@@ -27,23 +30,42 @@ from ..models.blocks import (
 from ..models.factors import Factors
 from ..models.implicit import parse_cut_metrics
 from ..models.recommend import as_model
+from ..models.sweep import Job, list_checkpoints, prepare, score_file, text_of
 from ..once import Question, terms_of
+from ..parquet import (
+    Piece,
+    Table,
+    deal_out,
+    evaluate_heap,
+    evaluate_piece,
+    look_around,
+    plan_pieces,
+    settle,
+)
 from ..parts import Total
 from ..progress import is_shown
 from ..results import MergedEvaluation
-from .workers import workers_of
+from ..tables import Columns
+from .frames import partitions
+from .workers import DaskWorkers, ExecutorWorkers, workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import pandas as pd
+
     from ..metrics import Metric
     from ..models.retrieval import Via
+    from ..parts import Part
 
-__all__ = ["evaluate_model"]
+__all__ = ["evaluate_model", "evaluate_table", "sweep"]
 
 #: Users of a task at most, and tasks that there should be at least: the last one done decides.
 ROWS = 1 << 16
 LEAST_TASKS = 16
+
+#: Rows of a table that are one task.
+PIECE = 2_000_000
 
 
 def evaluate_model(
@@ -136,3 +158,171 @@ def evaluate_model(
     if found.retrieval is not None and found.retrieval.n_seen:
         warnings.warn(told_of_seen(found.retrieval.n_seen), stacklevel=2)
     return found
+
+
+def sweep(
+    paths: str | Path | Iterable[str | Path],
+    train: Any,
+    validation: Any,
+    metrics: str | Metric | Iterable[str | Metric],
+    *,
+    client: Any = None,
+    out: str | Path | None = None,
+    convention: str | None = None,
+    monitor: str | Metric | None = None,
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """Evaluate many checkpoints on the same data, each on one of the workers of a cluster.
+
+    Parameters
+    ----------
+    paths : str, Path or iterable of them
+        As in `sparse_eval.sweep`; they have to lead to the same files everywhere.
+    train, validation, metrics, out, convention, monitor, progress
+        As in `sparse_eval.sweep`. Only this process writes `out`.
+    client : distributed.Client, str or concurrent.futures.Executor, optional
+        As in `evaluate_model`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As from `sparse_eval.sweep`.
+
+    Raises
+    ------
+    WorkerError, MissingExtraError
+        As from `evaluate_model`.
+    SparseEvalError
+        What `sparse_eval.sweep` raises.
+    """
+    files = list_checkpoints(paths)
+    job, table = prepare(files, train, validation, metrics, out, convention, monitor, 1)
+    with (
+        workers_of(client) as workers,
+        tqdm(
+            total=len(files), desc="score", unit=" checkpoints", disable=not is_shown(progress)
+        ) as bar,
+    ):
+        tasks = ((path, path.absolute()) for path in files)
+        for (path, _), row in workers.run(_score, (job, table.scored), tasks):
+            bar.set_postfix_str(path.name)
+            table.add(row, files)
+            bar.update()
+    table.save(files)
+    return table.frame(files)
+
+
+def _score(shared: tuple[Job, dict[str, Any]], task: tuple[Path, Path]) -> dict[str, str]:
+    job, scored = shared
+    path, absolute = task
+    return score_file(absolute, job, scored) | {"file": text_of(path)}
+
+
+def evaluate_table(
+    recs: Any,
+    truth: Any,
+    metrics: str | Metric | Iterable[str | Metric],
+    *,
+    client: Any = None,
+    user: str = "user",
+    item: str = "item",
+    rank: str | None = None,
+    score: str | None = None,
+    gain: str | None = None,
+    convention: str | None = None,
+    no_relevant: Literal["exclude", "zero", "judged"] | None = None,
+    per_user: bool = False,
+    progress: bool | None = None,
+) -> MergedEvaluation:
+    """Evaluate recommendations in a table against a table of what is relevant.
+
+    Parameters
+    ----------
+    recs, truth : dask.dataframe.DataFrame, str or Path
+        One row for each recommended item, and for each relevant one; or the paths of Parquet files
+        or folders, which have to lead to the same files everywhere. Rows may be in any order, and
+        those of a user in any partition: unless partitions hold different users, which is looked
+        for, rows are shuffled.
+    metrics : str, Metric or iterable of them
+        Those that need neither training data nor groups or vectors of items.
+    client : distributed.Client, str or concurrent.futures.Executor, optional
+        As in `evaluate_model`; for dataframes one of Dask's.
+    user, item : str
+        Columns with the ids, whole numbers or text, in both tables.
+    rank, score : str, optional
+        The column of `recs` with 1-based ranks, or with scores, higher is better, of which equal
+        ones are ordered by item. By default the one of "rank" and "score" that there is.
+    gain : str, optional
+        The column of `truth` with gains; by default "gain" where there is one, and otherwise every
+        row counts 1.
+    convention, no_relevant, per_user, progress
+        As in `sparse_eval.evaluate`; values of users are not kept by default.
+
+    Returns
+    -------
+    MergedEvaluation
+        The same, to the last bit, as `sparse_eval.evaluate` makes of Parquet.
+
+    Raises
+    ------
+    WorkerError, MissingExtraError
+        As from `evaluate_model`.
+    InvalidDataError
+        If a column is missing or of another type in the other table, or a row cannot be used: user
+        and item are named.
+    InvalidFileError
+        If a file cannot be read.
+    """
+    question = Question.of(metrics, convention, no_relevant)
+    columns = Columns(user, item, rank, score, gain)
+    paths = [isinstance(side, str | Path) for side in (recs, truth)]
+    if any(paths) and not all(paths):
+        raise InvalidDataError("give recs and truth alike: two dataframes, or two paths")
+    total = Total()
+    with workers_of(client) as workers, ExitStack() as stack:
+        if all(paths):
+            given = _pieces_of_files(question, recs, truth, columns, workers, stack)
+        else:
+            given = None
+        if given is None:
+            parts, n = partitions(question, recs, truth, columns, workers, per_user)
+        else:
+            shared, tasks = given
+            done = workers.run(_evaluate_piece, (shared, per_user), tasks)
+            parts, n = (part for _, part in done), len(tasks)
+        for part in tqdm(
+            parts, total=n, desc="evaluate", unit=" parts", disable=not is_shown(progress)
+        ):
+            total.add(part)
+    terms = terms_of(question)
+    return MergedEvaluation([total.whole()], terms.plans, terms.rules)
+
+
+def _pieces_of_files(
+    question: Question,
+    recs: str | Path,
+    truth: str | Path,
+    columns: Columns,
+    workers: DaskWorkers | ExecutorWorkers,
+    stack: ExitStack,
+) -> tuple[Any, list[Any]] | None:
+    """Cut Parquet files into pieces; None where Dask has to shuffle them."""
+    tables = Table(Path(recs).absolute()), Table(Path(truth).absolute())
+    columns = settle(columns, tables)
+    groups = [table.groups(columns.user) for table in tables]
+    schemas = tables[0].schema, tables[1].schema
+    known = look_around(question, tables, columns)
+    pieces: list[Any] | None = plan_pieces(groups[0], groups[1], PIECE)
+    if pieces is None:
+        if isinstance(workers, DaskWorkers):
+            return None
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sparse_eval-"))
+        pieces = list(deal_out(tables, columns, PIECE, Path(folder)))
+    return (question, columns, schemas, known), pieces
+
+
+def _evaluate_piece(shared: tuple[Any, bool], piece: Any) -> Part:
+    (question, columns, schemas, known), per_user = shared
+    if isinstance(piece, Piece):
+        return evaluate_piece(question, columns, schemas, piece, known, per_user, 1)
+    return evaluate_heap(question, columns, piece, known, per_user, 1)

@@ -8,6 +8,7 @@ DataFrames are used, so that it is all the same with Spark Connect.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,8 @@ _USER, _ITEM, _VALUE, _IS_REC = "user", "item", "value", "is_rec"
 
 #: What a worker returns: a part, or what it raised.
 _ANSWER = "error string, message string, part binary"
+
+_MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 _SIDES = ("the recommendations", "what is relevant")
 
@@ -116,6 +119,9 @@ def evaluate_table(
     -----
     A worker uses one thread for each task. Where a metric depends on the whole catalogue, such as
     coverage and AUC, the items of both tables are collected first and sent to every worker.
+
+    While the job runs, the session's ``spark.sql.execution.arrow.maxBytesPerBatch`` is switched
+    off, because Spark would measure its batches after each row; it is restored afterwards.
 
     What Spark itself raises, for instance because a table's own computation fails, is left as it
     is.
@@ -289,7 +295,8 @@ def _collected(answers: DataFrame) -> list[Any]:
     from pyspark.errors import PySparkException
 
     try:
-        return list(answers.collect())
+        with _unmeasured(answers.sparkSession):
+            return list(answers.collect())
     except PySparkException as error:
         missing = re.search(r"No module named '(numpy|pandas|pyarrow)\b", str(error))
         if missing is None:
@@ -299,6 +306,30 @@ def _collected(answers: DataFrame) -> list[Any]:
             f'"sparse_eval[spark]=={version("sparse_eval")}" in the Python that they run, on every '
             "machine, or say in PYSPARK_PYTHON which that is"
         ) from None
+
+
+@contextmanager
+def _unmeasured(session: SparkSession) -> Iterator[None]:
+    """Let Spark fill batches without measuring the bytes in them.
+
+    It would after each row, which takes several times as long as the rest of the way to Python. A
+    batch has at most spark.sql.execution.arrow.maxRecordsPerBatch rows, and ours are short.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        before = session.conf.get(_MAX_BYTES, None)
+        session.conf.set(_MAX_BYTES, str(2**31 - 1))
+    except PySparkException:  # a session whose settings are not ours to change: slower, no worse
+        yield
+        return
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(_MAX_BYTES)
+        else:
+            session.conf.set(_MAX_BYTES, before)
 
 
 def _task(

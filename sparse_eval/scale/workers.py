@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Given = TypeVar("Given")
 
-__all__ = ["DaskWorkers", "ExecutorWorkers", "workers_of"]
+__all__ = ["DaskWorkers", "ExecutorWorkers", "told_of_dead", "workers_of"]
 
 #: Tasks given out for each thread of the workers: one that is done, and one that waits there.
 _AHEAD = 2
@@ -116,10 +116,10 @@ class DaskWorkers:
                 try:
                     result = future.result()
                 except KilledWorker as error:
-                    raise WorkerError(_told_of_dead(error)) from error
+                    raise WorkerError(told_of_dead(error)) from error
                 except concurrent.futures.CancelledError as error:
                     if attempt == _ATTEMPTS:
-                        raise WorkerError(_told_of_dead(error)) from error
+                        raise WorkerError(told_of_dead(error)) from error
                     sent = self._send(shared)
                     give(task, attempt + 1)
                     continue
@@ -133,7 +133,8 @@ class DaskWorkers:
         return self.client.scatter([shared], broadcast=True, hash=False)[0]
 
 
-def _told_of_dead(error: BaseException) -> str:
+def told_of_dead(error: BaseException) -> str:
+    """Say what to do when workers die of what they are given."""
     return (
         f"a task killed several workers, one after the other ({error}), perhaps because they ran "
         "out of memory; give workers more memory, or fewer threads"

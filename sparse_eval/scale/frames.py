@@ -1,0 +1,191 @@
+"""Dask dataframes, shuffled unless their partitions hold different users already."""
+
+from __future__ import annotations
+
+from concurrent.futures import CancelledError
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidDataError, MissingExtraError, SparseEvalError, WorkerError
+from ..parquet import items_of
+from ..tables import Columns, Known, check_types, evaluate_rows
+from .workers import DaskWorkers, told_of_dead
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..once import Question
+    from ..parts import Part
+    from .workers import ExecutorWorkers
+
+__all__ = ["partitions"]
+
+
+def partitions(
+    question: Question,
+    recs: Any,
+    truth: Any,
+    columns: Columns,
+    workers: DaskWorkers | ExecutorWorkers,
+    per_user: bool,
+) -> tuple[Iterator[Part], int]:
+    """Return the parts of all partitions, as they are evaluated, and how many there will be."""
+    try:
+        from dask import dataframe
+        from dask.delayed import delayed
+    except ImportError:
+        raise MissingExtraError(
+            'Dask dataframes need dask: pip install "sparse_eval[dask]"'
+        ) from None
+    if not isinstance(workers, DaskWorkers):
+        raise InvalidDataError(
+            "dataframes are evaluated by the workers of a Dask cluster; give its client, or its "
+            "address, and no executor"
+        )
+    sides = [
+        dataframe.read_parquet(str(Path(side).absolute())) if isinstance(side, str | Path) else side
+        for side in (recs, truth)
+    ]
+    for side, name in zip(sides, ("recs", "truth"), strict=True):
+        if not isinstance(side, dataframe.DataFrame):
+            raise InvalidDataError(
+                f"{name} is a {type(side).__name__}; expected a Dask dataframe, or the path of "
+                "Parquet files"
+            )
+    columns = columns.settled(*(list(side.columns) for side in sides))
+    names = columns.of_recs, columns.of_truth
+    schemas = [_schema(side[wanted]._meta) for side, wanted in zip(sides, names, strict=True)]
+    check_types(schemas[0], schemas[1], columns)
+    client = workers.client
+    # The same id has to have the same hash on both sides.
+    kinds = {
+        columns.user: str(schemas[0].field(columns.user).type),
+        columns.item: str(schemas[0].field(columns.item).type),
+    }
+    alike = {name: "string[pyarrow]" if kind == "string" else kind for name, kind in kinds.items()}
+    sides = [
+        side[wanted].astype({n: t for n, t in alike.items() if str(side[n].dtype) != t})
+        for side, wanted in zip(sides, names, strict=True)
+    ]
+    try:
+        known = _look_around(question, sides, columns, schemas, client)
+        if not _are_apart(sides, columns.user, client):
+            n = max(side.npartitions for side in sides)
+            sides = [side.shuffle(on=columns.user, npartitions=n) for side in sides]
+        shared = client.scatter(
+            [(question, columns, schemas, known, per_user)], broadcast=True, hash=False
+        )[0]
+        pairs = list(zip(*(side.to_delayed() for side in sides), strict=True))
+        futures = client.compute([delayed(_evaluate)(shared, *pair) for pair in pairs])
+    except (TypeError, ValueError) as error:
+        raise _ours(error) from error
+    return _results(futures), len(futures)
+
+
+def _schema(meta: Any) -> Any:
+    """Return what the columns of a frame are in Arrow: ids of one type each, else floats."""
+    import pandas as pd
+    import pyarrow as pa
+
+    fields = []
+    for place, name in enumerate(meta.columns):
+        dtype = meta[name].dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            dtype = dtype.categories.dtype
+        if place > 1:
+            found = pa.float64()
+        elif pd.api.types.is_integer_dtype(dtype):
+            found = pa.int64()
+        elif pd.api.types.is_string_dtype(dtype):
+            found = pa.string()
+        else:
+            raise InvalidDataError(
+                f"column {name!r} holds {dtype}; expected ids that are whole numbers or text, none "
+                "of them missing"
+            )
+        fields.append((name, found))
+    return pa.schema(fields)
+
+
+def _table(frame: Any, schema: Any) -> Any:
+    """Return a partition as a table of Arrow, or raise `InvalidDataError`."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+    except pa.ArrowException as error:
+        raise InvalidDataError(
+            f"a partition does not hold what its columns promise ({error}); cast them to "
+            f"{', '.join(f'{field.name}: {field.type}' for field in schema)}"
+        ) from None
+
+
+def _evaluate(shared: Any, recs: Any, truth: Any) -> Part:
+    question, columns, schemas, known, per_user = shared
+    tables = _table(recs, schemas[0]), _table(truth, schemas[1])
+    return evaluate_rows(question, columns, *tables, known, per_user, num_threads=1)
+
+
+def _look_around(
+    question: Question, sides: list[Any], columns: Columns, schemas: Any, client: Any
+) -> Known:
+    """Find what has to be known of all users; mostly nothing."""
+    import pyarrow as pa
+
+    wants_catalogue, wants_largest = Known.needed(question)
+    catalogue = largest = None
+    if wants_catalogue:
+        kind = check_types(schemas[0], schemas[1], columns)[columns.item]
+        found = client.gather(client.compute([side[columns.item].unique() for side in sides]))
+        field = pa.schema([schemas[0].field(columns.item)])
+        tables = [_table(items.to_frame(columns.item), field) for items in found]
+        catalogue = items_of(tables, columns.item, kind)
+    if wants_largest:
+        largest = 1.0
+        if columns.gain is not None:
+            largest = float(client.compute(sides[1][columns.gain].max()).result())
+    return Known(catalogue, largest)
+
+
+def _are_apart(sides: list[Any], user: str, client: Any) -> bool:
+    """Say whether partitions have users of their own, those of the same number the same."""
+    from dask.delayed import delayed
+
+    if sides[0].npartitions != sides[1].npartitions:
+        return False
+    ends = client.gather(
+        client.compute([delayed(_ends)(part[user]) for side in sides for part in side.to_delayed()])
+    )
+    n = sides[0].npartitions
+    spans = []
+    for pair in zip(ends[:n], ends[n:], strict=True):
+        known = [span for span in pair if span is not None]
+        if known:
+            spans.append((min(span[0] for span in known), max(span[1] for span in known)))
+    spans.sort()
+    return all(before[1] < after[0] for before, after in pairwise(spans))
+
+
+def _ends(users: Any) -> tuple[Any, Any] | None:
+    return (users.min(), users.max()) if len(users) else None
+
+
+def _results(futures: list[Any]) -> Iterator[Part]:
+    from dask.distributed import KilledWorker, as_completed
+
+    try:
+        for future in as_completed(futures):
+            yield future.result()
+            future.release()
+    except (KilledWorker, CancelledError) as error:
+        raise WorkerError(told_of_dead(error)) from error
+    except (TypeError, ValueError) as error:
+        raise _ours(error) from error
+
+
+def _ours(error: Exception) -> Exception:
+    """Return an error of this package as it is, and of others what pandas could not convert."""
+    if isinstance(error, SparseEvalError):
+        return error
+    return InvalidDataError(f"a partition cannot be read: {error}")
