@@ -92,7 +92,7 @@ def describe(name: str) -> dict[str, Any]:
 def _requirements(name: str) -> str:
     """Return what pip reads; an environment is rebuilt when this text has changed."""
     lines = list(RIVALS[name]["requirements"])
-    if lines[0].startswith("--editable ."):
+    if any(line.startswith("--editable .") for line in lines):
         # What the repository depends on changes without its requirement changing.
         project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
         lines += project["project"]["dependencies"]

@@ -17,6 +17,7 @@ import lists
 import memory
 import report
 import retrieval
+import scale
 import startup
 from progress import say
 
@@ -30,12 +31,14 @@ SUITES = {
     "demo": demo.run,
     "checkpoint": checkpoint.run,
     "retrieval": retrieval.run,
+    "scale": scale.run,
 }
 # Who has a script, where that is another one than for lists.
 CONTESTANTS = {
     "agreement": environment.COMPARED,
     "checkpoint": environment.RANKING,
     "inference": inference.COMPARED,
+    "scale": ["spark"],
 }
 
 

@@ -15,7 +15,7 @@ from .metrics.extension import register_metric
 from .results import Evaluation
 
 if TYPE_CHECKING:
-    from . import datasets, split, trec
+    from . import datasets, scale, split, trec
     from .models.callback import EvaluationCallback
     from .models.implicit import evaluate_model, train_als
     from .models.sweep import sweep
@@ -42,6 +42,7 @@ __all__ = [
     "load_evaluation",
     "plots",
     "register_metric",
+    "scale",
     "split",
     "sweep",
     "top_k",
@@ -55,6 +56,7 @@ __all__ = [
 # matrices would wait longer for these imports than for its results.
 _LAZY = {
     "datasets": "sparse_eval.datasets",
+    "scale": "sparse_eval.scale",
     "split": "sparse_eval.split",
     "trec": "sparse_eval.trec",
     "EvaluationCallback": "sparse_eval.models.callback",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,6 +77,13 @@ def score(
             "interrupted (Ctrl-C)."
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="The address of a Dask scheduler, such as tcp://10.0.0.1:8786, whose workers do "
+            "the work; checkpoints have to be where they are for them too."
+        ),
+    ] = None,
     progress: Progress = None,
     out: Annotated[
         Path | None,
@@ -100,6 +108,8 @@ def score(
         list_checkpoints(paths)  # an empty folder is told before data are read
     elif not several and monitor is not None:
         raise InvalidDataError("--monitor says which of several checkpoints is best; found one")
+    if scheduler is not None and watch is not None:
+        raise InvalidDataError("--watch follows a folder from here; leave out --scheduler")
     if out is not None:
         make_folder(out)
     if split is not None and train is None and validation is None:
@@ -110,9 +120,15 @@ def score(
     else:
         raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
     if several:
-        _sweep(paths, holdout, metric, convention, monitor, watch, progress, out, format)
+        options = {"watch": watch} if scheduler is None else {"client": scheduler}
+        options |= {"monitor": monitor, "convention": convention, "progress": progress}
+        _sweep(paths, holdout, metric, out, format, options)
     else:
-        ev = score_model(paths[0], holdout, metric, progress, convention, lists=out is not None)
+        ev = (
+            score_model(paths[0], holdout, metric, progress, convention, lists=out is not None)
+            if scheduler is None
+            else _score_elsewhere(paths[0], holdout, metric, progress, convention, scheduler)
+        )
         print_evaluation(command, ev, format, out, checkpoint=_about(paths[0]))
 
 
@@ -241,19 +257,44 @@ def _about(checkpoint: Path) -> dict[str, Any]:
     return known | {"file": str(checkpoint), "sha256": digest}
 
 
+def _score_elsewhere(
+    checkpoint: Path,
+    holdout: Holdout,
+    metric: list[str],
+    progress: bool | None,
+    convention: str | None,
+    scheduler: str,
+) -> Evaluation:
+    """Have the workers of a Dask cluster recommend and score, and say so."""
+    from ..matrices import Relevance
+    from ..scale.dask import evaluate_model
+
+    relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
+    with step("recommend and score") as note, warnings_in_a_line():
+        ev = evaluate_model(
+            checkpoint,
+            holdout.train,
+            relevance,
+            metric,
+            client=scheduler,
+            convention=convention,
+            progress=progress,
+        )
+        note(counted(ev.n_users, "user"))
+    return ev
+
+
 def _sweep(
     checkpoints: list[Path],
     holdout: Holdout,
     metric: list[str],
-    convention: str | None,
-    monitor: str | None,
-    watch: float | None,
-    progress: bool | None,
     out: Path | None,
     format: Format,  # noqa: A002
+    options: dict[str, Any],
 ) -> None:
     """Score several checkpoints, print their table, and fail if one of them did."""
-    from ..models.sweep import sweep
+    where = "scale.dask" if "client" in options else "models.sweep"
+    sweep = import_module(f"sparse_eval.{where}").sweep
 
     with step("score") as note, warnings_in_a_line():
         table = sweep(
@@ -262,10 +303,7 @@ def _sweep(
             holdout.validation,
             metric,
             out=None if out is None else out / "sweep.csv",
-            convention=convention,
-            monitor=monitor,
-            watch=watch,
-            progress=progress,
+            **options,
         )
         note(counted(len(table), "checkpoint"))
     shown = _narrow(table) if format in (Format.table, Format.markdown) else table

@@ -100,7 +100,7 @@ class DaskWorkers:
         waiting = iter(tasks)
         sent = self._send(shared)
         running: dict[Any, tuple[Any, Any, int]] = {}
-        done = as_completed()
+        done = as_completed(loop=self.client.loop)
 
         def give(task: Any, attempt: int) -> None:
             data = self.client.scatter([task], hash=False)[0]
