@@ -1,6 +1,6 @@
 """Suite `scale`: beyond memory and beyond one machine, and what more users would cost.
 
-    python benchmarks/scale.py --users 20000       a short look; writes nothing
+python benchmarks/scale.py --users 20000       a short look; writes nothing
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.models.blocks import Saved, UserBlock, evaluate_users, make_task, users_of
 from sparse_eval.once import Question
-from sparse_eval.scale.workers import DaskWorkers, workers_of
+from sparse_eval.scale.workers import DaskWorkers, check_version, result_of, workers_of
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 dataframe = pytest.importorskip("dask.dataframe")
@@ -177,35 +177,32 @@ def test_nobody_answers(data: Any) -> None:
         engine.evaluate_model(*data, "ndcg@10", client=7)
 
 
-class Others:
-    """A client of a cluster with other workers."""
+class Cluster:
+    """A client of a cluster without workers."""
 
-    def __init__(self, versions: dict[str, Any]) -> None:
-        self.versions = versions
-
-    def run(self, *_: Any, **__: Any) -> dict[str, Any]:
-        return self.versions
+    def nthreads(self) -> dict[str, int]:
+        return {}
 
 
-@pytest.mark.parametrize(
-    ("versions", "told"),
-    [
-        ({"tcp://a:1": "0.0.1"}, "worker tcp://a:1 has sparse_eval 0.0.1, and this process"),
-        ({"tcp://a:1": ModuleNotFoundError("none")}, "worker tcp://a:1 has no sparse_eval"),
-        ({}, "the scheduler has no workers"),
-    ],
-)
-def test_workers_need_the_same_version(versions: dict[str, Any], told: str) -> None:
-    with pytest.raises(WorkerError, match=told):
-        DaskWorkers(Others(versions))
+class Failed:
+    """A task that failed."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def result(self) -> None:
+        raise self.error
 
 
-def test_a_task_of_another_version_is_refused(data: Any) -> None:
-    users = users_of(*data)
-    task = make_task(Question.of("ndcg@5", None, None, {"train"}), data[0], users, {}, None, True)
-    block = UserBlock(0, 900, users.factors, users.train, users.validation)
-    with pytest.raises(InvalidDataError, match="install the same version everywhere"):
-        evaluate_users(replace(task, version="0.0.1"), block)
+def test_workers_need_the_same_version() -> None:
+    with pytest.raises(WorkerError, match="the scheduler has no workers"):
+        DaskWorkers(Cluster())
+    with pytest.raises(WorkerError, match=r"has sparse_eval .*, and who gave it the task 0.0.1"):
+        check_version("0.0.1")
+    with pytest.raises(WorkerError, match="a worker lacks what it needs .*'sparse_eval'"):
+        result_of(Failed(ModuleNotFoundError("No module named 'sparse_eval'")))
+    with pytest.raises(RuntimeError, match="something else"):
+        result_of(Failed(RuntimeError("something else")))
 
 
 def test_files_that_are_others_elsewhere_are_refused(data: Any, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,8 +97,6 @@ class Task:
     shared : Context
         What is known of all users; `training` only if metrics need that of all users.
     per_user : bool
-    version : str
-        Of this package.
     """
 
     question: Question
@@ -108,7 +105,6 @@ class Task:
     item_factors: NDArray[Any] | Saved
     shared: Context
     per_user: bool
-    version: str
 
 
 class UserBlock(NamedTuple):
@@ -134,15 +130,10 @@ def evaluate_users(task: Task, block: UserBlock, num_threads: int | None = 1) ->
     Raises
     ------
     InvalidDataError
-        If another version of the package made the task; or as `evaluate_model` does.
+        As `evaluate_model` does.
     InvalidFileError
         If what is saved is not there, or is something else.
     """
-    if task.version != version("sparse_eval"):
-        raise InvalidDataError(
-            f"this worker has sparse_eval {version('sparse_eval')}, and who gave it the task "
-            f"{task.version}; install the same version everywhere"
-        )
     try:
         return _evaluate(task, block, num_threads)
     except InvalidDataError as error:
@@ -341,9 +332,7 @@ def make_task(
         gains = held.gains if isinstance(held, Relevance) else held.data
         shared = replace(shared, largest_gain=float(gains.max(initial=0)))
     k = min(max(plan.metric.cutoff or 0 for plan in plans), n_items)
-    return Task(
-        question, way, k, saved or model.item_factors, shared, per_user, version("sparse_eval")
-    )
+    return Task(question, way, k, saved or model.item_factors, shared, per_user)
 
 
 def rows_for(users: Users, task: Task, width: int, memory: int) -> int:

@@ -32,22 +32,14 @@ from ..models.implicit import parse_cut_metrics
 from ..models.recommend import as_model
 from ..models.sweep import Job, list_checkpoints, prepare, score_file, text_of
 from ..once import Question, terms_of
-from ..parquet import (
-    Piece,
-    Table,
-    deal_out,
-    evaluate_heap,
-    evaluate_piece,
-    look_around,
-    plan_pieces,
-    settle,
-)
+from ..parquet import Piece, deal_out, evaluate_heap, evaluate_piece
 from ..parts import Total
 from ..progress import is_shown
 from ..results import MergedEvaluation
 from ..tables import Columns
+from .files import PIECE, cut_files
 from .frames import partitions
-from .workers import DaskWorkers, ExecutorWorkers, workers_of
+from .workers import DaskWorkers, workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,9 +55,6 @@ __all__ = ["evaluate_model", "evaluate_table", "sweep"]
 #: Users of a task at most, and tasks that there should be at least: the last one done decides.
 ROWS = 1 << 16
 LEAST_TASKS = 16
-
-#: Rows of a table that are one task.
-PIECE = 2_000_000
 
 
 def evaluate_model(
@@ -280,16 +269,19 @@ def evaluate_table(
         raise InvalidDataError("give recs and truth alike: two dataframes, or two paths")
     total = Total()
     with workers_of(client) as workers, ExitStack() as stack:
+        pieces: list[Any] | None = None
         if all(paths):
-            given = _pieces_of_files(question, recs, truth, columns, workers, stack)
-        else:
-            given = None
-        if given is None:
+            files = cut_files(question, recs, truth, columns)
+            pieces = files.pieces
+            if pieces is None and not isinstance(workers, DaskWorkers):
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sparse_eval-"))
+                pieces = list(deal_out(files.tables, files.columns, PIECE, Path(folder)))
+        if pieces is None:
             parts, n = partitions(question, recs, truth, columns, workers, per_user)
         else:
-            shared, tasks = given
-            done = workers.run(_evaluate_piece, (shared, per_user), tasks)
-            parts, n = (part for _, part in done), len(tasks)
+            shared = question, files.columns, files.schemas, files.known, per_user
+            n = len(pieces)
+            parts = (part for _, part in workers.run(_evaluate_piece, shared, pieces))
         for part in tqdm(
             parts, total=n, desc="evaluate", unit=" parts", disable=not is_shown(progress)
         ):
@@ -298,31 +290,8 @@ def evaluate_table(
     return MergedEvaluation([total.whole()], terms.plans, terms.rules)
 
 
-def _pieces_of_files(
-    question: Question,
-    recs: str | Path,
-    truth: str | Path,
-    columns: Columns,
-    workers: DaskWorkers | ExecutorWorkers,
-    stack: ExitStack,
-) -> tuple[Any, list[Any]] | None:
-    """Cut Parquet files into pieces; None where Dask has to shuffle them."""
-    tables = Table(Path(recs).absolute()), Table(Path(truth).absolute())
-    columns = settle(columns, tables)
-    groups = [table.groups(columns.user) for table in tables]
-    schemas = tables[0].schema, tables[1].schema
-    known = look_around(question, tables, columns)
-    pieces: list[Any] | None = plan_pieces(groups[0], groups[1], PIECE)
-    if pieces is None:
-        if isinstance(workers, DaskWorkers):
-            return None
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sparse_eval-"))
-        pieces = list(deal_out(tables, columns, PIECE, Path(folder)))
-    return (question, columns, schemas, known), pieces
-
-
-def _evaluate_piece(shared: tuple[Any, bool], piece: Any) -> Part:
-    (question, columns, schemas, known), per_user = shared
+def _evaluate_piece(shared: tuple[Any, ...], piece: Any) -> Part:
+    question, columns, schemas, known, per_user = shared
     if isinstance(piece, Piece):
         return evaluate_piece(question, columns, schemas, piece, known, per_user, 1)
     return evaluate_heap(question, columns, piece, known, per_user, 1)

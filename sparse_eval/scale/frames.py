@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import CancelledError
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidDataError, MissingExtraError, SparseEvalError, WorkerError
+from ..errors import InvalidDataError, MissingExtraError, SparseEvalError
 from ..parquet import items_of
 from ..tables import Columns, Known, check_types, evaluate_rows
-from .workers import DaskWorkers, told_of_dead
+from .workers import DaskWorkers, check_version, result_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,9 +73,7 @@ def partitions(
         if not _are_apart(sides, columns.user, client):
             n = max(side.npartitions for side in sides)
             sides = [side.shuffle(on=columns.user, npartitions=n) for side in sides]
-        shared = client.scatter(
-            [(question, columns, schemas, known, per_user)], broadcast=True, hash=False
-        )[0]
+        shared = delayed((version("sparse_eval"), question, columns, schemas, known, per_user))
         pairs = list(zip(*(side.to_delayed() for side in sides), strict=True))
         futures = client.compute([delayed(_evaluate)(shared, *pair) for pair in pairs])
     except (TypeError, ValueError) as error:
@@ -122,7 +120,8 @@ def _table(frame: Any, schema: Any) -> Any:
 
 
 def _evaluate(shared: Any, recs: Any, truth: Any) -> Part:
-    question, columns, schemas, known, per_user = shared
+    wanted, question, columns, schemas, known, per_user = shared
+    check_version(wanted)
     tables = _table(recs, schemas[0]), _table(truth, schemas[1])
     return evaluate_rows(question, columns, *tables, known, per_user, num_threads=1)
 
@@ -172,14 +171,12 @@ def _ends(users: Any) -> tuple[Any, Any] | None:
 
 
 def _results(futures: list[Any]) -> Iterator[Part]:
-    from dask.distributed import KilledWorker, as_completed
+    from dask.distributed import as_completed
 
     try:
         for future in as_completed(futures):
-            yield future.result()
+            yield result_of(future)
             future.release()
-    except (KilledWorker, CancelledError) as error:
-        raise WorkerError(told_of_dead(error)) from error
     except (TypeError, ValueError) as error:
         raise _ours(error) from error
 

@@ -1,8 +1,9 @@
 """Tables in Spark, evaluated by its workers, each about users of its own.
 
 The rows of both tables are brought together by user, in one shuffle, and read by Python workers in
-batches of Arrow. What leaves a worker is a part, some kilobytes; the driver adds them up. Only
-DataFrames are used, so that it is all the same with Spark Connect.
+batches of Arrow; or the workers read files of which each takes the row groups of some users. What
+leaves a worker is a part, some kilobytes; the driver adds them up. Only DataFrames are used, so
+that it is all the same with Spark Connect.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ import numpy as np
 from .. import errors
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, SparseEvalError
 from ..once import Question, terms_of
-from ..parquet import items_of
+from ..parquet import Group, Piece, evaluate_piece, items_of
 from ..parts import add_parts
 from ..results import MergedEvaluation
 from ..tables import Columns, Known, evaluate_rows, whole_column
 from ..wire import pack, unpack
+from .files import cut_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,8 +35,9 @@ if TYPE_CHECKING:
 
     from ..metrics import Metric
     from ..parts import Part
+    from .files import Files
 
-__all__ = ["answer", "evaluate_table"]
+__all__ = ["answer", "answer_of_files", "evaluate_table"]
 
 #: Rows of complete users that a worker evaluates at once. Each takes some 140 bytes at the peak.
 ROWS = 500_000
@@ -71,8 +74,10 @@ def evaluate_table(
     ----------
     recs : DataFrame of pyspark.sql, str or Path
         One row for each recommended item, in any order: user and item, whole numbers of up to 64
-        bits or text, and a rank or a score. A path, of a Parquet file or a folder of them, is read
-        by the session. Of Spark Connect or not.
+        bits or text, and a rank or a score. Of Spark Connect or not. A path, of a Parquet file or a
+        folder of them, is read by the session; but where both tables are such paths, on disks that
+        the driver and the workers share, and in the order of the users, then by the workers
+        themselves, each some of the users, and no row is shuffled.
     truth : DataFrame of pyspark.sql, str or Path
         One row for each relevant item: user and item, of the same type as in `recs`, and
         optionally a gain.
@@ -146,15 +151,42 @@ def evaluate_table(
         _selected(table, names, kinds)
         for table, names in zip(tables, (columns.of_recs, columns.of_truth), strict=True)
     ]
-    known = _look_around(question, sides, columns, kinds)
-    answers = _collected(
-        _together(sides).mapInArrow(_task(question, columns, known, per_user), _ANSWER)
-    )
+    asked, named = tuple(question), tuple(columns)
+    files = _cut(question, recs, truth, columns)
+    if files is not None and files.pieces is not None:
+        known, n = files.known, len(files.pieces)
+        rows = tables[0].sparkSession.range(0, n, 1, n)
+        plan = (
+            [schema.serialize().to_pybytes() for schema in files.schemas],
+            [_plain(piece) for piece in files.pieces],
+        )
+        task = _task("answer_of_files", asked, named, known, per_user, plan)
+    else:
+        rows = _together(sides)
+        known = _look_around(question, sides, columns, kinds)
+        task = _task("answer", asked, named, known, per_user, None)
+    answers = _collected(rows.mapInArrow(task, _ANSWER))
     for error, message, _ in answers:
         if error is not None:
             raise getattr(errors, error, SparseEvalError)(message)
     part = add_parts(unpack(bytes(data)) for _, _, data in answers)
     return MergedEvaluation([part], terms.plans, terms.rules)
+
+
+def _cut(question: Question, recs: Any, truth: Any, columns: Columns) -> Files | None:
+    """Cut files that are in the order of the users, where they can be read from here."""
+    for side in (recs, truth):
+        if not isinstance(side, str | Path) or not Path(side).exists():
+            return None
+    return cut_files(question, recs, truth, columns)
+
+
+def _plain(piece: Piece) -> tuple[Any, ...]:
+    """Return a piece in what Python knows itself."""
+    recs, truth = (
+        [(str(group.path), *group[1:]) for group in groups] for groups in (piece.recs, piece.truth)
+    )
+    return recs, truth, piece.least, piece.below
 
 
 def _need_pyspark() -> None:
@@ -333,14 +365,18 @@ def _unmeasured(session: SparkSession) -> Iterator[None]:
 
 
 def _task(
-    question: Question, columns: Columns, known: Known, per_user: bool
+    name: str,
+    asked: tuple[Any, ...],
+    named: tuple[Any, ...],
+    known: Known,
+    per_user: bool,
+    plan: Any,
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return what each worker does.
+    """Return what each worker does: the function of that name in this module.
 
     Spark sends a function that is defined here by value, and with it nothing but what Python and
     NumPy know themselves. So a worker can say what is wrong with its own installation.
     """
-    asked, named = tuple(question), tuple(columns)
     catalogue, largest = known.catalogue, known.largest_gain
     wanted = version("sparse_eval")
 
@@ -357,9 +393,11 @@ def _task(
         except PackageNotFoundError:
             error, fault = "MissingExtraError", f"no sparse_eval, and the driver {wanted}"
         if error is None:
-            from sparse_eval.scale.spark import answer
+            from sparse_eval.scale import spark
 
-            yield from answer(asked, named, catalogue, largest, per_user, batches)
+            yield from getattr(spark, name)(
+                asked, named, catalogue, largest, per_user, plan, batches
+            )
             return
         for _ in batches:  # to their end, as Spark expects
             pass
@@ -386,6 +424,7 @@ def answer(
     catalogue: Any,
     largest: float | None,
     per_user: bool,
+    plan: None,
     batches: Iterator[Any],
 ) -> Iterator[Any]:
     """Evaluate the rows of a partition, in a worker.
@@ -399,6 +438,8 @@ def answer(
         A `Question` and `Columns`, as plain tuples.
     catalogue, largest, per_user
         As in `Known` and `evaluate_table`.
+    plan : None
+        Not needed: the rows are here.
     batches : iterator of pyarrow.RecordBatch
         Rows of both tables, in the order of the users.
 
@@ -409,6 +450,56 @@ def answer(
     """
     columns = Columns(*named)
     parts = _parts(Question(*asked), columns, Known(catalogue, largest), per_user, batches)
+    yield from _answered(parts, per_user, batches)
+
+
+def answer_of_files(
+    asked: tuple[Any, ...],
+    named: tuple[Any, ...],
+    catalogue: Any,
+    largest: float | None,
+    per_user: bool,
+    plan: tuple[list[bytes], list[Any]],
+    batches: Iterator[Any],
+) -> Iterator[Any]:
+    """Read pieces of files and evaluate them, in a worker.
+
+    Parameters
+    ----------
+    asked, named, catalogue, largest, per_user
+        As of `answer`.
+    plan : tuple
+        The schemas of both tables as bytes, and all pieces as plain tuples.
+    batches : iterator of pyarrow.RecordBatch
+        The numbers of the pieces that are this worker's.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        As of `answer`.
+    """
+    import pyarrow as pa
+
+    question, columns, known = Question(*asked), Columns(*named), Known(catalogue, largest)
+    schemas = [pa.ipc.read_schema(pa.py_buffer(schema)) for schema in plan[0]]
+
+    def parts() -> Iterator[Part]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                *sides, least, below = plan[1][number]
+                recs, truth = (
+                    tuple(Group(Path(path), *facts) for path, *facts in groups) for groups in sides
+                )
+                piece = Piece(recs, truth, least, below)
+                yield evaluate_piece(
+                    question, columns, (schemas[0], schemas[1]), piece, known, per_user, 1
+                )
+
+    yield from _answered(parts(), per_user, batches)
+
+
+def _answered(parts: Iterator[Part], per_user: bool, batches: Iterator[Any]) -> Iterator[Any]:
+    """Return the parts of a partition, together where that is smaller, or what went wrong."""
     try:
         if per_user:
             for part in parts:

@@ -1,4 +1,4 @@
-"""Tasks for others: a few at once, in any order, given again where they are lost with a worker."""
+"""Tasks for others: a few at once, in any order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import concurrent.futures
 from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from os import getpid
+from socket import gethostname
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, MissingExtraError, WorkerError
 
@@ -15,18 +17,13 @@ if TYPE_CHECKING:
 
     Work = Callable[[Any, Any], Any]
 
-Given = TypeVar("Given")
-
-__all__ = ["DaskWorkers", "ExecutorWorkers", "told_of_dead", "workers_of"]
+__all__ = ["DaskWorkers", "ExecutorWorkers", "check_version", "result_of", "workers_of"]
 
 #: Tasks given out for each thread of the workers: one that is done, and one that waits there.
 _AHEAD = 2
 
 #: Seconds to wait for a scheduler.
 PATIENCE = 5
-
-#: How often a task is given out whose data were lost with a worker.
-_ATTEMPTS = 4
 
 
 class ExecutorWorkers:
@@ -66,23 +63,8 @@ class DaskWorkers:
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        self._check_versions()
-
-    def _check_versions(self) -> None:
-        found = self.client.run(version, "sparse_eval", on_error="return")
-        if not found:
+        if not client.nthreads():
             raise WorkerError("the scheduler has no workers; start some: dask worker ADDRESS")
-        ours = version("sparse_eval")
-        for worker, theirs in found.items():
-            if isinstance(theirs, BaseException):
-                raise WorkerError(
-                    f"worker {worker} has no sparse_eval ({theirs}); install version {ours} there"
-                )
-            if theirs != ours:
-                raise WorkerError(
-                    f"worker {worker} has sparse_eval {theirs}, and this process {ours}; install "
-                    "the same version everywhere"
-                )
 
     @property
     def at_once(self) -> int:
@@ -92,53 +74,79 @@ class DaskWorkers:
     def run(self, work: Work, shared: Any, tasks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield each task and ``work(shared, task)``, as they are done.
 
-        What is shared goes to each worker once, and a task to one of them, both past the scheduler
-        where that is possible. What was lost with a worker is sent again.
+        What is shared goes to each worker once. It and the tasks are given to the scheduler, which
+        gives them out again when a worker is lost: what is scattered to workers is lost with them,
+        and one that dies while it is scattered to was seen to keep the client waiting for ever.
         """
-        from dask.distributed import KilledWorker, as_completed
+        import dask
+        from dask.distributed import as_completed
 
         waiting = iter(tasks)
-        sent = self._send(shared)
-        running: dict[Any, tuple[Any, Any, int]] = {}
+        running: dict[Any, Any] = {}
         done = as_completed(loop=self.client.loop)
 
-        def give(task: Any, attempt: int) -> None:
-            data = self.client.scatter([task], hash=False)[0]
-            future = self.client.submit(work, sent, data, pure=False)
-            running[future] = task, data, attempt
-            done.add(future)
+        def submit(function: Callable[..., Any], *given: Any) -> Any:
+            # That a task is large is known: no more than a few are under way at once.
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+                return self.client.submit(function, *given, pure=False)
 
         try:
+            sent = submit(_keep, shared)
             for task in islice(waiting, self.at_once):
-                give(task, 1)
+                future = submit(_do, version("sparse_eval"), work, sent, task)
+                running[future] = task
+                done.add(future)
             for future in done:
-                task, _, attempt = running.pop(future)
-                try:
-                    result = future.result()
-                except KilledWorker as error:
-                    raise WorkerError(told_of_dead(error)) from error
-                except concurrent.futures.CancelledError as error:
-                    if attempt == _ATTEMPTS:
-                        raise WorkerError(told_of_dead(error)) from error
-                    sent = self._send(shared)
-                    give(task, attempt + 1)
-                    continue
+                task = running.pop(future)
+                result = result_of(future)
                 for other in islice(waiting, max(self.at_once - len(running), 0)):
-                    give(other, 1)
+                    following = submit(_do, version("sparse_eval"), work, sent, other)
+                    running[following] = other
+                    done.add(following)
                 yield task, result
         finally:
             self.client.cancel(list(running))
 
-    def _send(self, shared: Any) -> Any:
-        return self.client.scatter([shared], broadcast=True, hash=False)[0]
+
+def _keep(shared: Any) -> Any:
+    return shared
 
 
-def told_of_dead(error: BaseException) -> str:
-    """Say what to do when workers die of what they are given."""
-    return (
-        f"a task killed several workers, one after the other ({error}), perhaps because they ran "
-        "out of memory; give workers more memory, or fewer threads"
-    )
+def _do(wanted: str, work: Work, shared: Any, task: Any) -> Any:
+    """Do a task, in a worker that has the version of who gave it."""
+    check_version(wanted)
+    return work(shared, task)
+
+
+def check_version(wanted: str) -> None:
+    """Raise `WorkerError` unless this process has that version of the package."""
+    found = version("sparse_eval")
+    if found != wanted:
+        raise WorkerError(
+            f"worker {gethostname()} (process {getpid()}) has sparse_eval {found}, and who gave it "
+            f"the task {wanted}; install the same version everywhere"
+        )
+
+
+def result_of(future: Any) -> Any:
+    """Return what a worker of Dask returned, or say what happened to it."""
+    from dask.distributed import KilledWorker
+
+    try:
+        return future.result()
+    except (KilledWorker, concurrent.futures.CancelledError) as error:
+        raise WorkerError(
+            f"a task killed several workers, one after the other ({error}), perhaps because they "
+            "ran out of memory; give workers more memory, or fewer threads"
+        ) from error
+    except (ImportError, RuntimeError) as error:  # the second is raised from the first
+        causes = f"{error} {error.__cause__}"
+        if "No module named" not in causes:
+            raise
+        raise WorkerError(
+            f"a worker lacks what it needs ({causes}); install sparse_eval "
+            f"{version('sparse_eval')} there, as it is here"
+        ) from error
 
 
 @contextmanager
