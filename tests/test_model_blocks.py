@@ -1,0 +1,206 @@
+"""Models whose users are evaluated in blocks: on disk, from iterables, within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from implicit.nearest_neighbours import CosineRecommender
+from scipy.sparse import csr_array, csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import (
+    InvalidDataError,
+    InvalidFileError,
+    InvalidMetricError,
+    UnsupportedModelError,
+)
+
+N_USERS, N_ITEMS = 300, 80
+BUDGET = 200_000_000
+METRICS = "ndcg@{5,10},auc@10,recall(average=micro)@10,err@10"
+OF_LISTS = "ndcg@5,coverage@5,novelty@10,serendipity@5,diversity@5"
+
+
+def clicks(seed: int = 0, binary: bool = False) -> tuple[csr_matrix, csr_matrix]:
+    """Return what users have seen and what is held out, with users without either."""
+    rng = np.random.default_rng(seed)
+    seen = csr_matrix(rng.random((N_USERS, N_ITEMS)) < 0.1).astype(np.float32)
+    gains = rng.integers(0, 2 if binary else 4, (N_USERS, N_ITEMS)) * (
+        rng.random((N_USERS, N_ITEMS)) < 0.05
+    )
+    gains[rng.random(N_USERS) < 0.2] = 0
+    gains[seen.toarray() > 0] = 0
+    return seen, csr_matrix(gains.astype(np.float64))
+
+
+def factors(seed: int = 1) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(seed)
+    users, items = (rng.normal(size=(n, 6)).astype(np.float32) for n in (N_USERS, N_ITEMS))
+    return users, items
+
+
+def same(found: se.Evaluation, whole: se.Evaluation) -> None:
+    pd.testing.assert_frame_equal(found.per_user, whole.per_user, check_exact=True)
+    assert found.mean() == whole.mean()
+    assert found.retrieval == whole.retrieval
+    columns = ["mean", "std", "n_users", "n_skipped"]
+    pd.testing.assert_frame_equal(
+        found.summary()[columns], whole.summary()[columns], check_exact=True
+    )
+
+
+def saved(folder: Path, matrix: csr_matrix) -> Path:
+    folder.mkdir()
+    for name in ("data", "indices", "indptr"):
+        np.save(folder / f"{name}.npy", getattr(matrix, name))
+    np.save(folder / "shape.npy", matrix.shape)
+    return folder
+
+
+@pytest.mark.parametrize("metrics", [METRICS, OF_LISTS])
+def test_a_budget_changes_no_bit(metrics: str) -> None:
+    data, model = clicks(), factors()
+    whole = se.evaluate_model(model, *data, metrics)
+    same(se.evaluate_model(model, *data, metrics, memory=BUDGET), whole)
+    without = se.evaluate_model(model, *data, metrics, per_user=False)
+    assert without.mean() == whole.mean()
+    pd.testing.assert_frame_equal(
+        se.evaluate_model(model, *data, metrics, memory=BUDGET, per_user=False).summary(),
+        without.summary(),
+        check_exact=True,
+    )
+
+
+@settings(max_examples=25)
+@given(cuts=st.sets(st.integers(1, N_USERS - 1), max_size=4), sides=st.integers(1, 7))
+def test_blocks_of_any_side_change_no_bit(cuts: set[int], sides: int) -> None:
+    (users, items), (train, held) = factors(), clicks()
+    metrics = "ndcg@{5,10},auc@10,recall(average=micro)@10"
+    whole = se.evaluate_model((users, items), train, held, metrics)
+    ends = list(pairwise([0, *sorted(cuts), N_USERS]))
+    given = [
+        iter([side[a:b] for a, b in ends]) if sides & bit else side
+        for bit, side in ((1, users), (2, train), (4, held))
+    ]
+    same(se.evaluate_model((given[0], items), *given[1:], metrics), whole)
+
+
+def test_what_is_on_disk_stays_there(tmp_path: Path) -> None:
+    (users, items), (train, held) = factors(), clicks()
+    np.save(tmp_path / "user_factors.npy", users)
+    np.save(tmp_path / "item_factors.npy", items)
+    sides = saved(tmp_path / "train", train), saved(tmp_path / "held", held)
+    whole = se.evaluate_model((users, items), train, held, OF_LISTS)
+    same(se.evaluate_model(tmp_path, *sides, OF_LISTS), whole)
+    same(se.evaluate_model(str(tmp_path), *map(str, sides), OF_LISTS, memory=BUDGET), whole)
+    pair = (tmp_path / "user_factors.npy", str(tmp_path / "item_factors.npy"))
+    same(se.evaluate_model(pair, train, held, OF_LISTS, memory=BUDGET), whole)
+
+
+def test_other_inputs_of_matrices(tmp_path: Path) -> None:
+    (users, items), (train, held) = factors(), clicks()
+    whole = se.evaluate_model((users, items), train, held, METRICS)
+    relevance = se.Relevance.from_csr(held, users=[f"u{n:03}" for n in range(N_USERS)])
+    labelled = se.evaluate_model((users, items), train, relevance, METRICS, memory=BUDGET)
+    assert labelled.mean() == whole.mean()
+    assert labelled.users is not None
+    assert labelled.users[7] == "u007"
+    for side in (csr_array(train), train.tocsc(), train.tocoo()):
+        same(se.evaluate_model((users, items), side, held, METRICS, memory=BUDGET), whole)
+    smaller = held[:250]  # a smaller matrix is padded
+    wanted = se.evaluate_model((users, items), train, smaller, METRICS)
+    found = se.evaluate_model((users, items), train, smaller, METRICS, memory=BUDGET)
+    assert found.mean() == wanted.mean()
+
+
+def test_nothing_that_is_given_is_changed() -> None:
+    (users, items), (train, held) = factors(), clicks()
+    copies = [users.copy(), items.copy(), train.copy(), held.copy()]
+    for array in (users, items, train.data, held.data):
+        array.flags.writeable = False
+    se.evaluate_model((users, items), train, held, OF_LISTS, memory=BUDGET)
+    assert np.array_equal(users, copies[0])
+    assert np.array_equal(items, copies[1])
+    assert (train != copies[2]).nnz == (held != copies[3]).nnz == 0
+
+
+def test_items_that_were_seen_are_told() -> None:
+    train, held = clicks()
+    held = (held + train.multiply(train > 0)[:, ::-1] * 0 + train * 1.0).tocsr()
+    with pytest.warns(UserWarning, match="held-out items were seen by their users"):
+        whole = se.evaluate_model(factors(), train, held, "ndcg@5")
+    with pytest.warns(UserWarning, match="held-out items were seen by their users"):
+        found = se.evaluate_model(factors(), train, held, "ndcg@5", memory=BUDGET)
+    same(found, whole)
+
+
+Wrong = Callable[[Any, Any, Any, Any], Any]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda u, i, t, h: ((u, i), t, h, {"memory": 20_000_000}), InvalidDataError, "at least"),
+        (lambda u, i, t, h: ((u, i), t, h, {"memory": "2GB"}), InvalidDataError, "memory: expec"),
+        (lambda u, i, t, h: ((u[:-1], i), t, h, {}), InvalidDataError, "train has 300 users"),
+        (lambda u, i, t, h: ((u, i[:-1]), t, h, {}), InvalidDataError, "train has 80 items"),
+        (lambda u, i, t, h: ((u, i), [t[:9], t[9:]], h[:, :9], {"m": "novelty@5"}),
+         InvalidDataError, "train is an iterable of blocks"),
+        (lambda u, i, t, h: ((u, i), t, [h[:9], h[9:]], {"m": "err@5"}),
+         InvalidDataError, "depend on the largest gain"),
+        (lambda u, i, t, h: ((u, i), [t[:9], t[9:]], [h[:8], h[8:]], {}),
+         InvalidDataError, "the blocks behind user 0 are not of the same users"),
+        (lambda u, i, t, h: ((u, i), [t[:9]], [h[:9]], {}),
+         InvalidDataError, "end after 9 of 300 users"),
+        (lambda u, i, t, h: ((u, i), [t, t], [h, h], {}), InvalidDataError, "not of the same"),
+        (lambda u, i, t, h: ((u, i), [t[:, :9]], [h], {}), InvalidDataError, "train has 9 items"),
+        (lambda u, i, t, h: ((u, i), t, h * -1, {"memory": BUDGET}),
+         InvalidDataError, "gain in row"),
+        (lambda u, i, t, h: ((np.where(u == u[200, 3], np.nan, u), i), t, h, {"memory": BUDGET}),
+         InvalidDataError, "user_factors, row 200 is not finite"),
+        (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "baselines": True}),
+         InvalidDataError, "baselines need the lists of all users"),
+        (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "via": "recommend"}),
+         UnsupportedModelError, "factors alone cannot recommend"),
+        (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "m": "ndcg"}),
+         InvalidMetricError, "has no cut-off"),
+        (lambda u, i, t, h: ((u, i), t, h * 0, {"memory": BUDGET}),
+         InvalidDataError, "nobody counts"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(call: Wrong, error: type[Exception], told: str) -> None:
+    model, train, held, options = call(*factors(), *clicks())
+    with pytest.raises(error, match=told):
+        se.evaluate_model(model, train, held, options.pop("m", "ndcg@5"), **options)
+
+
+def test_files_that_are_refused(tmp_path: Path) -> None:
+    (users, items), data = factors(), clicks()
+    with pytest.raises(InvalidFileError, match=r"user_factors.npy: does not exist"):
+        se.evaluate_model(tmp_path, *data, "ndcg@5")
+    np.savez(tmp_path / "user_factors.npy.npz", users)
+    (tmp_path / "user_factors.npy.npz").rename(tmp_path / "user_factors.npy")
+    with pytest.raises(InvalidFileError, match="holds several arrays"):
+        se.evaluate_model(tmp_path, *data, "ndcg@5")
+    np.save(tmp_path / "user_factors.npy", users.astype(object), allow_pickle=True)
+    with pytest.raises(InvalidFileError, match="is no array that numpy.save wrote"):
+        se.evaluate_model(tmp_path, *data, "ndcg@5")
+    with pytest.raises(InvalidFileError, match=r"nowhere/shape.npy: does not exist"):
+        se.evaluate_model((users, items), tmp_path / "nowhere", data[1], "ndcg@5")
+
+
+@pytest.mark.filterwarnings("ignore:Method expects CSR input")  # of its own matrix
+def test_a_model_without_factors_cannot_be_cut() -> None:
+    train, held = clicks()
+    model = CosineRecommender(num_threads=1)
+    model.fit(train.astype(np.float64).tocsr(), show_progress=False)
+    with pytest.raises(UnsupportedModelError, match="need a model with factors"):
+        se.evaluate_model(model, train, held, "ndcg@5", memory=BUDGET)
