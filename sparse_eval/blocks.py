@@ -23,6 +23,8 @@ from .progress import is_shown
 from .results import MergedEvaluation, part_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .parts import Part
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "evaluate_blocks",
     "is_blocks",
     "is_matrix_folder",
+    "largest_gain_of",
     "load_array",
     "open_matrix",
     "paired",
@@ -80,12 +83,30 @@ def open_matrix(path: str | Path) -> Any:
     ``indptr.npy`` and ``shape.npy``.
     """  # noqa: D205
     path = Path(path)
-    parts = {name: load_array(path / f"{name}.npy") for name in ("data", "indices", "indptr")}
-    shape = tuple(load_array(path / "shape.npy").tolist())
+    shape = load_array(path / "shape.npy")
+    if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape.min() < 0:
+        raise InvalidFileError(
+            f"holds {shape.tolist()!r}; expected two whole numbers, of users and of items",
+            path / "shape.npy",
+        )
+    matrix = sparse.csr_matrix(tuple(shape.tolist()))
+    for name in ("data", "indices", "indptr"):  # given to SciPy, it would copy some
+        setattr(matrix, name, load_array(path / f"{name}.npy"))
     try:
-        return sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
-    except (ValueError, TypeError) as error:
-        raise InvalidFileError(f"holds no CSR matrix: {error}", path) from None
+        check_parts(matrix, "the matrix")
+        _check_end(matrix, "the matrix")
+    except InvalidDataError as error:
+        raise InvalidFileError(str(error), path) from None
+    return matrix
+
+
+def _check_end(matrix: Any, name: str) -> None:
+    """Refuse a CSR whose rows go on behind its entries."""
+    if not 0 <= matrix.indptr[-1] <= len(matrix.data):
+        raise InvalidDataError(
+            f"{name} is not a CSR: its rows have {matrix.indptr[-1]} entries, and there are "
+            f"{len(matrix.data)}; make it anew with scipy.sparse.csr_matrix"
+        )
 
 
 def is_matrix_folder(path: str | Path) -> bool:
@@ -103,6 +124,7 @@ def csr_on_disk(matrix: Any, name: str) -> Any:
     if matrix.format != "csr":
         return canonical_csr(matrix, name, sum_duplicates=True)
     check_parts(matrix, name)
+    _check_end(matrix, name)
     return matrix
 
 
@@ -125,6 +147,12 @@ def load_array(path: Path) -> np.ndarray[Any, Any]:
 def rows_of(matrix: Any, first: int, last: int) -> Any:
     """Return rows of a CSR, of a Rankings or of a Relevance; empty ones beyond its end."""
     indptr = matrix.indptr[min(first, matrix.shape[0]) : last + 1]
+    if (indptr[1:] < indptr[:-1]).any():
+        row = first + int((indptr[1:] < indptr[:-1]).argmax())
+        raise InvalidDataError(
+            f"the matrix is not a CSR: the bounds of row {row} are out of order; make it anew with "
+            "scipy.sparse.csr_matrix"
+        )
     bounds = slice(int(indptr[0]), int(indptr[-1]))
     indptr = np.concatenate(
         (
@@ -156,6 +184,20 @@ def blocks_of_matrices(rankings: Any, relevance: Any, n_users: int, n_rows: int)
         yield _block(first, rows_of(rankings, first, last), rows_of(relevance, first, last))
 
 
+def largest_gain_of(terms: Terms, relevance: Any, n_rows: int) -> float | None:
+    """Return the largest gain of a matrix, read `n_rows` at a time; None if none depends on it."""
+    if not needs_largest_gain(terms.plans):
+        return None
+    if isinstance(relevance, Relevance):
+        return float(relevance.gains.max(initial=0.0))
+    n_users = int(relevance.shape[0])
+    blocks = (
+        _checked(Relevance.from_csr, rows_of(relevance, first, min(first + n_rows, n_users)), first)
+        for first in range(0, n_users, n_rows)
+    )
+    return max((float(block.gains.max(initial=0.0)) for block in blocks), default=0.0)
+
+
 def paired(rankings: Iterable[Any], relevance: Any) -> Iterator[Block]:
     """Pair blocks of lists with what is relevant: blocks of it, or the rows of a whole matrix."""
     first = 0
@@ -174,8 +216,14 @@ def paired(rankings: Iterable[Any], relevance: Any) -> Iterator[Block]:
                     f"validation has {relevance.shape[0]} rows; give both the same users"
                 )
             held: Any = rows_of(relevance, first, first + n_users)
+            _check_labels(lists, held, number)
         else:
             held = next(others, None)
+            if not (held is None or isinstance(held, Relevance) or sparse.issparse(held)):
+                raise InvalidDataError(
+                    f"block {number} of validation is a {type(held).__name__}; expected a "
+                    "Relevance or a sparse matrix of gains"
+                )
             if held is None or held.shape[0] != n_users:
                 found = "there is none" if held is None else f"it has {held.shape[0]}"
                 raise InvalidDataError(
@@ -195,18 +243,36 @@ def paired(rankings: Iterable[Any], relevance: Any) -> Iterator[Block]:
         )
 
 
-def _block(first: int, rankings: Any, relevance: Any) -> Block:
-    """Check both sides of a block, whose errors count rows from the first of the block."""
-    try:
-        return Block(
-            first,
-            rankings if isinstance(rankings, Rankings) else Rankings.from_positions(rankings),
-            relevance if isinstance(relevance, Relevance) else Relevance.from_csr(relevance),
+def _check_labels(lists: Any, held: Relevance, number: int) -> None:
+    """Refuse a block whose users are not those of the rows of a whole matrix that it stands for."""
+    labels = getattr(lists, "users", None)
+    if labels is not None and held.users is not None and set(labels) != set(held.users):
+        raise InvalidDataError(
+            f"block {number} of the predictions is not about the users of these rows of "
+            f"validation, {held.users.tolist()[0]!r}, …; give blocks in the order of the users of "
+            "validation, or give both in blocks"
         )
+
+
+def _block(first: int, rankings: Any, relevance: Any) -> Block:
+    """Check both sides of a block."""
+    if not isinstance(rankings, Rankings):
+        rankings = _checked(Rankings.from_positions, rankings, first)
+    if not isinstance(relevance, Relevance):
+        relevance = _checked(Relevance.from_csr, relevance, first)
+    return Block(first, rankings, relevance)
+
+
+def _checked(make: Callable[[Any], Any], matrix: Any, first: int) -> Any:
+    """Check rows of a matrix; errors count them from the first of the block."""
+    try:
+        return make(matrix)
     except InvalidDataError as error:
         if first == 0:
             raise
-        raise InvalidDataError(f"in the block that begins at row {first}: {error}") from None
+        raise InvalidDataError(
+            f"in the block that begins at row {first}, which is its row 0: {error}"
+        ) from None
 
 
 def evaluate_blocks(
@@ -243,9 +309,12 @@ def evaluate_blocks(
             total=n_users, desc="evaluate", unit=" users", disable=not is_shown(progress)
         ) as bar:
             for block in blocks:
+                if shared is None:
+                    _check_alone(terms, block, inputs)
                 if context is None:
-                    _check_first(terms, block, inputs)
                     context = Context.between(block.rankings, block.relevance, **inputs)
+                    if needs_largest_gain(terms.plans):
+                        context = replace(context, largest_gain=1.0)
                 last = block.first + block.relevance.shape[0]
                 mine = context.of_users(block.first, last)
                 part = evaluate_block(terms, block, mine, per_user, num_threads)
@@ -257,9 +326,10 @@ def evaluate_blocks(
     return MergedEvaluation(parts, terms.plans, terms.rules)
 
 
-def _check_first(terms: Terms, block: Block, inputs: dict[str, Any]) -> None:
-    """Refuse what cannot be known from the first block."""
-    if needs_largest_gain(terms.plans) and not block.relevance.binary:
+def _check_alone(terms: Terms, block: Block, inputs: dict[str, Any]) -> None:
+    """Refuse what cannot be known of one block after the other."""
+    largest = float(block.relevance.gains.max(initial=0.0))
+    if needs_largest_gain(terms.plans) and largest not in (0.0, 1.0):
         metric = next(plan.metric for plan in terms.plans if needs_largest_gain([plan]))
         raise InvalidMetricError(
             f"{metric} needs the largest of all gains, which is not known before the last "

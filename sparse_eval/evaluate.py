@@ -14,6 +14,7 @@ from .blocks import (
     evaluate_blocks,
     is_blocks,
     is_matrix_folder,
+    largest_gain_of,
     open_matrix,
     paired,
     rows_within,
@@ -87,7 +88,7 @@ def evaluate(
         number of users.
     memory : int, optional
         Bytes that the evaluation may take, beside its inputs and the interpreter; at least 16 MiB.
-        Users are then evaluated in blocks of as many as fit.
+        Users are then evaluated in blocks of as many as fit; blocks of an iterable stay as given.
     progress : bool, optional
         Show a progress bar where there are blocks; by default on a terminal only.
 
@@ -239,10 +240,9 @@ def _within(
     )
     shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))
     context = Context.of(shape, labels, items, **inputs)
-    gains = sides[1].gains if isinstance(sides[1], Relevance) else sides[1].data
-    context = replace(context, largest_gain=float(gains.max(initial=0)))
     n_entries = sum(int(side.indptr[-1]) for side in sides)
     n_rows = rows_within(memory, n_entries, shape[0], len(terms.plans), per_user)
+    context = replace(context, largest_gain=largest_gain_of(terms, sides[1], n_rows))
     blocks = blocks_of_matrices(sides[0], sides[1], shape[0], n_rows)
     return evaluate_blocks(
         terms, blocks, inputs, context, n_users=shape[0], per_user=per_user, **options

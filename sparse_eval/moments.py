@@ -72,6 +72,12 @@ class Moments(NamedTuple):
             self.endless + other.endless,
         )
 
+    def equals(self, other: Moments) -> bool:
+        """Say whether both are the same, NaN being the same as NaN."""
+        return self == other or (
+            self[:3] == other[:3] and math.isnan(self.endless) and math.isnan(other.endless)
+        )
+
     @property
     def sum(self) -> float:
         """The sum, rounded once; infinite where no float is as large."""
@@ -89,11 +95,15 @@ class Moments(NamedTuple):
 
     @property
     def std(self) -> float:
-        """The standard deviation with n − 1, of a variance that is rounded once; NaN below two."""
+        """The standard deviation with n − 1, rounded once; NaN below two."""
         if self.n < 2 or self.endless:
             return math.nan
-        deviations = self.n * self.squares - self.total**2
-        return math.sqrt(_rounded(deviations, self.n * (self.n - 1) * _UNIT**2))
+        pairs = self.n * (self.n - 1)
+        # The root is cut off to a whole number, with a last bit that says whether it was. Floats,
+        # and what is halfway between two, are whole numbers here: rounding sees no difference.
+        squared = (self.n * self.squares - self.total**2) * pairs << 10
+        root = math.isqrt(squared)
+        return _rounded(2 * root + (root**2 < squared), pairs * _UNIT << 6)
 
 
 def _whole(digits: NDArray[np.int64]) -> int:

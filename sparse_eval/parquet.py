@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from bisect import bisect_left
+from collections import deque
 from contextlib import ExitStack
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, partial
+from itertools import accumulate, pairwise
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -24,10 +27,19 @@ from .once import Question, terms_of
 from .parts import add_in_order, add_parts, marks
 from .progress import is_shown
 from .results import MergedEvaluation
-from .tables import Columns, Known, check_types, evaluate_rows, integers_of, whole_column
+from .tables import (
+    Columns,
+    Known,
+    check_types,
+    evaluate_rows,
+    integers_of,
+    kind_of,
+    texts_of,
+    whole_column,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -59,7 +71,7 @@ BATCH = 1 << 20
 MOST_HEAPS = 500
 
 #: Row groups are read so many times for each of their rows at most; beyond, rows are dealt out.
-MOST_READ = 2.0
+MOST_READ = 4.0
 
 
 class Group(NamedTuple):
@@ -102,7 +114,8 @@ class Table:
             self.files = sorted(
                 file
                 for file in self.path.rglob("*.parquet")
-                if not any(part[0] in "._" for part in file.relative_to(self.path).parts)
+                if file.is_file()
+                and not any(part[0] in "._" for part in file.relative_to(self.path).parts)
             )
         if not self.files:
             raise InvalidFileError("has no .parquet file in it", self.path)
@@ -117,6 +130,8 @@ class Table:
         for file in self.files[1:]:
             schema = _open(file).schema_arrow
             for name in wanted:
+                if schema.names.count(name) > 1:
+                    raise InvalidFileError(f"there are several columns {name!r}", file)
                 found = schema.field(name).type if name in schema.names else None
                 if found != self.schema.field(name).type:
                     raise InvalidFileError(
@@ -135,37 +150,47 @@ class Table:
             )
             for number in range(meta.num_row_groups):
                 group = meta.row_group(number)
-                ends = group.column(place).statistics
-                known = ends is not None and ends.has_min_max
                 if group.num_rows:
-                    found.append(
-                        Group(
-                            file,
-                            number,
-                            group.num_rows,
-                            ends.min if known else None,
-                            ends.max if known else None,
-                        )
-                    )
+                    ends = _ends(group.column(place).statistics)
+                    found.append(Group(file, number, group.num_rows, *ends))
         return found
 
     def batches(self, names: list[str], n_rows: int = BATCH) -> Iterator[Any]:
-        """Read columns, so many rows at once."""
+        """Read columns, in this order, so many rows at once."""
         for file in self.files:
-            yield from _open(file).iter_batches(n_rows, columns=names)
+            batches = _open(file).iter_batches(n_rows, columns=names)
+            while (batch := _readable(partial(next, batches, None), file)) is not None:
+                yield batch.select(names)
+
+
+def _ends(statistics: Any) -> tuple[Any, Any]:
+    """Return the least and the largest value of a row group, None where they are not known."""
+    try:
+        if statistics is not None and statistics.has_min_max:
+            return statistics.min, statistics.max
+    except UnicodeDecodeError:  # some writers cut long text off within a character
+        pass
+    return None, None
+
+
+def _readable(read: Callable[[], Any], path: Path) -> Any:
+    """Return what `read` reads from a file, or raise `InvalidFileError`."""
+    from pyarrow import ArrowException
+
+    try:
+        return read()
+    except (OSError, ArrowException) as error:
+        raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
 
 
 def _open(path: Path) -> Any:
     try:
-        from pyarrow import ArrowException, parquet
+        from pyarrow import parquet
     except ImportError:
         raise MissingExtraError(
             'reading Parquet takes pyarrow: pip install "sparse_eval[parquet]"'
         ) from None
-    try:
-        return parquet.ParquetFile(path)
-    except (OSError, ArrowException, ValueError) as error:
-        raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
+    return _readable(lambda: parquet.ParquetFile(path), path)
 
 
 def plan_pieces(recs: list[Group], truth: list[Group], n_rows: int) -> list[Piece] | None:
@@ -180,35 +205,54 @@ def plan_pieces(recs: list[Group], truth: list[Group], n_rows: int) -> list[Piec
     groups = recs + truth
     if any(group.least is None for group in groups):
         return None
-    sizes = np.array([group.n_rows for group in groups])
-    least_of = np.array([group.least for group in groups], object)
-    most_of = np.array([group.most for group in groups], object)
-    pieces: list[Piece] = []
+    n_all = sum(group.n_rows for group in groups)
+    begun, ended = _Below(groups, "least"), _Below(groups, "most")
+    ranges: list[tuple[Any, Any]] = []
     read = 0
 
     def size(least: Any, below: Any) -> int:
-        within = most_of >= least if below is None else (most_of >= least) & (least_of < below)
-        return int(sizes[within.astype(bool)].sum())
+        """Rows of the groups that may have users from `least` on, below `below`."""
+        return (n_all if below is None else begun.n_rows(below)) - ended.n_rows(least)
 
-    least, reached = min(least_of), None
-    for below in [*sorted(set(least_of) - {least}), None]:
+    least, *others = sorted({group.least for group in groups})
+    reached = None
+    for below in [*others, None]:
         if reached is not None and size(least, below) > n_rows:
-            pieces.append(_piece(recs, truth, least, reached))
+            ranges.append((least, reached))
             read += size(least, reached)
             least = reached
         reached = below
         if size(least, reached) > 2 * n_rows:
             return None
-    pieces.append(_piece(recs, truth, least, None))
+    ranges.append((least, None))
     read += size(least, None)
-    return pieces if len(pieces) == 1 or read <= MOST_READ * sizes.sum() else None
+    if len(ranges) > 1 and read > MOST_READ * n_all:
+        return None
+    sides = zip(_within(recs, ranges), _within(truth, ranges), strict=True)
+    return [Piece(*groups, *ends) for groups, ends in zip(sides, ranges, strict=True)]
 
 
-def _piece(recs: list[Group], truth: list[Group], least: Any, below: Any) -> Piece:
-    def within(groups: list[Group]) -> tuple[Group, ...]:
-        return tuple(g for g in groups if g.most >= least and (below is None or g.least < below))
+class _Below:
+    """Rows of the groups whose least, or largest, user is below another."""
 
-    return Piece(within(recs), within(truth), least, below)
+    def __init__(self, groups: list[Group], end: Literal["least", "most"]) -> None:
+        ordered = sorted(groups, key=attrgetter(end))
+        self.ends = [getattr(group, end) for group in ordered]
+        self.sums = [0, *accumulate(group.n_rows for group in ordered)]
+
+    def n_rows(self, user: Any) -> int:
+        return self.sums[bisect_left(self.ends, user)]
+
+
+def _within(groups: list[Group], ranges: list[tuple[Any, Any]]) -> Iterator[tuple[Group, ...]]:
+    """Yield the groups that may have users of each range; ranges ascend."""
+    waiting = deque(sorted(groups, key=attrgetter("least")))
+    begun: list[Group] = []
+    for least, below in ranges:
+        while waiting and (below is None or waiting[0].least < below):
+            begun.append(waiting.popleft())
+        begun = [group for group in begun if group.most >= least]
+        yield tuple(begun)
 
 
 def evaluate_piece(
@@ -230,21 +274,39 @@ def _read(groups: tuple[Group, ...], names: list[str], piece: Piece, schema: Any
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    tables = [pa.schema([schema.field(name) for name in names]).empty_table()]
+    plain = _plain(schema, names)
+    dtype = plain.field(0).type
+    tables = [plain.empty_table()]
     for group in groups:
-        table = _open(group.path).read_row_group(group.number, columns=names)
-        users = table.column(names[0])
-        dtype = users.type
-        if pa.types.is_dictionary(dtype):
-            dtype = dtype.value_type
-            users = users.cast(dtype)
-        if group.least < piece.least:
-            table = table.filter(pc.greater_equal(users, pa.scalar(piece.least, dtype)))
-            users = table.column(names[0]).cast(dtype)
-        if piece.below is not None and group.most >= piece.below:
-            table = table.filter(pc.less(users, pa.scalar(piece.below, dtype)))
+        file = _open(group.path)
+        table = _readable(partial(file.read_row_group, group.number, names), group.path)
+        table = table.select(names).cast(plain)
+        whole_column(table, names[0])  # raises where a user is missing, whom a filter would lose
+        for user, beyond, keep in (
+            (piece.least, group.least < piece.least, pc.greater_equal),
+            (piece.below, piece.below is not None and group.most >= piece.below, pc.less),
+        ):
+            if beyond:
+                table = table.filter(keep(table.column(names[0]), pa.scalar(user, dtype)))
         tables.append(table)
     return pa.concat_tables(tables)
+
+
+def _plain(schema: Any, names: list[str]) -> Any:
+    """Return columns as a schema without dictionaries, which differ from file to file.
+
+    The first two are ids. Text is of one type, with which everything can be done.
+    """
+    import pyarrow as pa
+
+    types = []
+    for place, name in enumerate(names):
+        dtype = schema.field(name).type
+        if pa.types.is_dictionary(dtype):
+            dtype = dtype.value_type
+        is_text = place < 2 and kind_of(dtype, name, "the table") == "text"
+        types.append(pa.large_string() if is_text else dtype)
+    return pa.schema(zip(names, types, strict=True))
 
 
 def evaluate_parquet(
@@ -309,7 +371,7 @@ def evaluate_parquet(
 
             parts = add_in_order(checked(in_ranges()))
         else:
-            with tempfile.TemporaryDirectory(prefix="sparse_eval-") as folder:
+            with _temporary_folder() as folder:
                 heaps = deal_out(tables, columns, n_rows, Path(folder), bar)
 
                 def in_heaps() -> Iterator[Part]:
@@ -318,6 +380,16 @@ def evaluate_parquet(
 
                 parts = [add_parts(checked(in_heaps()))]
     return MergedEvaluation(parts, terms.plans, terms.rules)
+
+
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="sparse_eval-")
+    except OSError as error:
+        raise OutputError(
+            f"there is no folder for temporary files ({error}), which rows in no order of the "
+            "users are dealt out to; name one in TMPDIR, or sort the tables by user"
+        ) from None
 
 
 def settle(columns: Columns, tables: tuple[Table, Table]) -> Columns:
@@ -362,7 +434,7 @@ def items_of(batches: Iterable[Any], name: str, kind: str) -> NDArray[Any]:
     if kind == "text":
         texts: set[str] = set()
         for batch in batches:
-            texts.update(pc.unique(whole_column(batch, name)).to_pylist())
+            texts.update(texts_of(pc.unique(whole_column(batch, name)), name))
         return np.array(sorted(texts), object)
     found = np.empty(0, np.int64)
     for batch in batches:
@@ -407,29 +479,40 @@ def deal_out(
 def _deal(table: Table, names: list[str], paths: list[Path], n_rows: int, bar: Any) -> None:
     import pyarrow as pa
 
-    fields = [table.schema.field(name) for name in names]
-    schema = pa.schema(
-        [(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in fields]
-    )
-    with ExitStack() as stack:
-        heaps = [stack.enter_context(pa.ipc.new_stream(str(path), schema)) for path in paths]
-        for batch in table.batches(names, n_rows):
-            part = pa.Table.from_batches([batch]).cast(schema)
-            users = whole_column(part, names[0])
-            ids = (
-                integers_of(users, names[0])
-                if pa.types.is_integer(users.type)
-                else users.to_numpy(zero_copy_only=False)
-            )
-            heap_of = (marks(ids) >> np.uint64(32)) % np.uint64(len(paths))
-            order = np.argsort(heap_of, kind="stable")
-            ends = np.searchsorted(heap_of[order], np.arange(len(paths) + 1))
-            dealt = part.take(pa.array(order))
-            for heap, (start, end) in zip(heaps, pairwise(ends.tolist()), strict=True):
-                if end > start:
-                    heap.write_table(dealt.slice(start, end - start))
-            if bar is not None:
-                bar.update(len(part))
+    schema = _plain(table.schema, names)
+    try:
+        with ExitStack() as stack:
+            files = [stack.enter_context(pa.OSFile(str(path), "wb")) for path in paths]
+            heaps = [stack.enter_context(pa.ipc.new_stream(file, schema)) for file in files]
+            for batch in table.batches(names, n_rows):
+                part = pa.Table.from_batches([batch]).cast(schema)
+                _deal_batch(part, names[0], heaps)
+                if bar is not None:
+                    bar.update(len(part))
+    except OSError as error:
+        raise OutputError(
+            f"{paths[0].parent}: rows cannot be dealt out to temporary files there ({error}); name "
+            "another folder for them in TMPDIR"
+        ) from None
+
+
+def _deal_batch(part: Any, user: str, heaps: list[Any]) -> None:
+    """Write each row to the heap of its user."""
+    import pyarrow as pa
+
+    users = whole_column(part, user)
+    if pa.types.is_integer(users.type):
+        numbers = marks(integers_of(users, user))
+    else:
+        encoded = users.dictionary_encode()
+        numbers = marks(texts_of(encoded.dictionary, user))[encoded.indices.to_numpy()]
+    heap_of = (numbers >> np.uint64(32)) % np.uint64(len(heaps))
+    order = np.argsort(heap_of, kind="stable")
+    ends = np.searchsorted(heap_of[order], np.arange(len(heaps) + 1))
+    dealt = part.take(pa.array(order))
+    for heap, (start, end) in zip(heaps, pairwise(ends.tolist()), strict=True):
+        if end > start:
+            heap.write_table(dealt.slice(start, end - start))
 
 
 def evaluate_heap(

@@ -7,8 +7,8 @@ of users, unless their rows are kept.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ __all__ = [
     "add_in_order",
     "add_parts",
     "check_apart",
+    "digest_of_labels",
     "jackknife",
     "marks",
 ]
@@ -83,14 +84,15 @@ class Retrieval(NamedTuple):
 class Terms(NamedTuple):
     """What parts have to agree in.
 
-    `n_items`, `largest_gain` and `inputs`, a digest of what is known of items, are None where
-    nothing depends on them.
+    `n_items`, `items`, a digest of their labels, `largest_gain` and `inputs`, a digest of what is
+    known of items, are None where nothing depends on them.
     """
 
     metrics: tuple[str, ...]
     convention: str
     no_relevant: str
     n_items: int | None
+    items: str | None
     largest_gain: float | None
     inputs: str | None
     version: str
@@ -157,6 +159,16 @@ class Rows:
             arrays = [array[..., order] for array in arrays]
         return cls(*arrays)
 
+    def equals(self, other: Rows) -> bool:
+        """Say whether both have the same values of the same users, in any order."""
+        ours, theirs = Rows.joined([self]), Rows.joined([other])
+        return all(
+            np.array_equal(
+                getattr(ours, one.name), getattr(theirs, one.name), equal_nan=one.name == "columns"
+            )
+            for one in fields(self)
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class ListCounts:
@@ -173,6 +185,13 @@ class ListCounts:
     n_users: Integers
     n_listed: Integers
     item_counts: Integers
+
+    def equals(self, other: ListCounts) -> bool:
+        """Say whether all counts are the same."""
+        return all(
+            np.array_equal(getattr(self, one.name), getattr(other, one.name))
+            for one in fields(self)
+        )
 
     def __add__(self, other: ListCounts) -> ListCounts:
         return ListCounts(
@@ -263,20 +282,21 @@ class Part:
         )
 
     def equals(self, other: Part) -> bool:
-        """Say whether both are about the same users and have the same sums."""
+        """Say whether both are about the same users, with the same sums and rows, if both have."""
         return (
             self.span == other.span
             and self.terms == other.terms
             and self.n_counted == other.n_counted
+            and self.n_without_list == other.n_without_list
+            and self.retrieval == other.retrieval
+            and all(map(Moments.equals, self.moments, other.moments))
             and all(
-                a == b or (math.isnan(a.endless) and a[:3] == b[:3])
-                for a, b in zip(self.moments, other.moments, strict=True)
+                a.equals(c) and b.equals(d)
+                for row, ratios in self.ratios.items()
+                for (a, b), (c, d) in zip(ratios, other.ratios[row], strict=True)
             )
-            and self.ratios == other.ratios
-            and all(
-                np.array_equal(counts.item_counts, other.lists[key].item_counts)
-                for key, counts in self.lists.items()
-            )
+            and all(counts.equals(other.lists[key]) for key, counts in self.lists.items())
+            and (self.rows is None or other.rows is None or self.rows.equals(other.rows))
         )
 
 
@@ -285,6 +305,7 @@ _TOLD = {
     "convention": "conventions",
     "no_relevant": "no_relevant",
     "n_items": "numbers of items",
+    "items": "labels of items",
     "largest_gain": "largest gains",
     "inputs": "train, item_groups or item_vectors",
     "version": "versions of sparse_eval",
@@ -359,8 +380,11 @@ def check_apart(parts: Iterable[Part]) -> list[Part]:
             if not before.equals(part):
                 raise InvalidDataError(
                     f"the users from {part.span.first!r} to {part.span.last!r} were evaluated "
-                    "twice, with different results; keep one of the two"
+                    "twice, with different results; keep one of the two, or, if users of the same "
+                    "row numbers are others, label them, as Relevance.from_csr(m, users=...) does"
                 )
+            if before.rows is None:
+                kept[-1] = part
             continue
         kept.append(part)
     reached = None
@@ -383,7 +407,7 @@ def _check_rows_apart(parts: list[Part]) -> None:
         if not len(twice):
             return
         raise InvalidDataError(
-            f"user {users[twice[0]].item()!r} is in two blocks that are not the same "
+            f"user {users[twice[:1]].tolist()[0]!r} is in two blocks that are not the same "
             f"({len(twice)} users are); give each user to one block, and label users that are "
             "not numbered together, as Relevance.from_csr(m, users=...) does"
         )
@@ -409,6 +433,15 @@ def marks(users: NDArray[Any]) -> NDArray[np.uint64]:
     from pandas.util import hash_array  # only where users are text
 
     return hash_array(users.astype(object), categorize=False)
+
+
+def digest_of_labels(labels: NDArray[Any]) -> str:
+    """Return 16 hexadecimal digits that tell labels, in their order."""
+    if labels.dtype.kind in "iu":
+        data = labels.astype("<i8").tobytes()
+    else:
+        data = "\n".join(f"{type(one).__name__} {one!r}" for one in labels.tolist()).encode()
+    return sha256(data).hexdigest()[:16]
 
 
 def jackknife(value: float, without: NDArray[np.float64], sizes: Integers) -> NDArray[np.float64]:

@@ -6,7 +6,8 @@ is the business of those who read them: `parquet` here, and the engines of `scal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from .matrices import (
     repeated_item,
 )
 from .once import Question, terms_of
+from .parts import digest_of_labels, marks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,10 +41,14 @@ __all__ = [
     "evaluate_rows",
     "integers_of",
     "kind_of",
+    "texts_of",
     "whole_column",
 ]
 
-_MAX_ITEM = np.iinfo(np.int32).max - 1
+#: Items whose numbers are at most this stand for themselves: arrays may be as long.
+_DENSE = 1 << 20
+
+_MAX_RANK = np.iinfo(np.int32).max
 
 
 class Columns(NamedTuple):
@@ -101,9 +107,11 @@ class Columns(NamedTuple):
             ("what is relevant", found.of_truth, truth),
         ):
             for column in wanted:
-                if column not in there:
+                if there.count(column) != 1:
+                    n = "several columns" if column in there else "no column"
                     raise InvalidDataError(
-                        f"{name}: there is no column {column!r}; there are {', '.join(there)}"
+                        f"{name}: expected one column {column!r}, found {n} of this name among "
+                        f"{', '.join(there)}"
                     )
         return found
 
@@ -122,6 +130,11 @@ class Known:
 
     catalogue: NDArray[Any] | None = None
     largest_gain: float | None = None
+
+    @cached_property
+    def digest(self) -> str | None:
+        """16 hexadecimal digits that tell the catalogue."""
+        return None if self.catalogue is None else digest_of_labels(self.catalogue)
 
     @staticmethod
     def needed(question: Question) -> tuple[bool, bool]:
@@ -194,10 +207,17 @@ def evaluate_rows(
     InvalidDataError
         If a row cannot be used: user and item are named.
     """
+    import pandas as pd
+
     kinds = check_types(recs.schema, truth.schema, columns)
-    users, listed, held = _encoded(recs, truth, columns.user, kinds[columns.user], None)
+    users, listed, held = _encoded(recs, truth, columns.user, kinds[columns.user])
     items, list_items, held_items = _encoded(
-        recs, truth, columns.item, kinds[columns.item], known.catalogue
+        recs,
+        truth,
+        columns.item,
+        kinds[columns.item],
+        known.catalogue,
+        most=max(_DENSE, 4 * (len(recs) + len(truth))),
     )
     labels, list_rows, held_rows = _numbered(listed, held)
     named = _Named(columns, labels if users is None else users[labels], items)
@@ -207,9 +227,41 @@ def evaluate_rows(
     shape = (len(labels), n_items)
     rankings = _rankings(recs, columns, shape, list_rows, list_items, named)
     relevance = _relevance(truth, columns, shape, held_rows, held_items, named)
+    if kinds[columns.item] == "text":  # a user's fingerprint is made of labels, as of a frame
+        relevance = replace(relevance, items_index=pd.Index(items, dtype=object))
+    _check_largest(relevance, columns, known.largest_gain, named)
     context = Context(n_items, largest_gain=known.largest_gain)
-    return evaluate_block(
+    part = evaluate_block(
         terms_of(question), Block(0, rankings, relevance), context, per_user, num_threads
+    )
+    part = replace(part, terms=part.terms._replace(items=known.digest))
+    if part.rows is None or items is None or kinds[columns.item] == "text":
+        return part
+    prints = _fingerprints(relevance, items[relevance.items])
+    return replace(part, rows=replace(part.rows, fingerprints=prints))
+
+
+def _fingerprints(relevance: Relevance, ids: Integers) -> NDArray[np.uint64]:
+    """Return what `fingerprints` does where columns are items, of which this block has others."""
+    bits = (relevance.gains + 0.0).view(np.uint64)
+    mixed = marks((marks(ids) ^ bits).view(np.int64))
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
+    return np.asarray(sums[relevance.indptr[1:]] - sums[relevance.indptr[:-1]])
+
+
+def _check_largest(
+    relevance: Relevance, columns: Columns, largest: float | None, named: _Named
+) -> None:
+    """Refuse rows of one pair whose gains are together more than the largest of any row."""
+    if largest is None or relevance.gains.max(initial=0.0) <= largest:
+        return
+    entry = int(relevance.gains.argmax())
+    row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
+    raise InvalidDataError(
+        f"{named.pair(row, relevance.items[entry])} is in several rows of what is relevant, with a "
+        f"sum of {relevance.gains[entry]:g}, and one of the metrics depends on the largest gain, "
+        f"which is {largest:g} in a single row; add up the rows of each {columns.user!r} and "
+        f"{columns.item!r} first"
     )
 
 
@@ -227,15 +279,28 @@ class _Named(NamedTuple):
 
 
 def _encoded(
-    recs: Any, truth: Any, name: str, kind: str, catalogue: NDArray[Any] | None
+    recs: Any,
+    truth: Any,
+    name: str,
+    kind: str,
+    catalogue: NDArray[Any] | None = None,
+    most: int | None = None,
 ) -> tuple[NDArray[Any] | None, Integers, Integers]:
-    """Return ids of both tables as whole numbers, and what these stand for: None, themselves."""
+    """Return ids of both tables as whole numbers, and what these stand for: None, themselves.
+
+    They are from 0 to `most`, if that is given.
+    """
     sides = [whole_column(table, name) for table in (recs, truth)]
     if kind == "text":
         import pyarrow as pa
 
-        both = pa.concat_arrays([side.cast(pa.string()) for side in sides]).dictionary_encode()
-        distinct = np.array(both.dictionary.to_pylist(), object)
+        sides = [side.cast(pa.large_string()) for side in sides]
+        both = pa.concat_arrays(sides).dictionary_encode()
+        distinct = texts_of(both.dictionary, name)
+        if any(not text or text.isspace() for text in distinct.tolist()):
+            raise InvalidDataError(
+                f"column {name!r} holds an id that is empty or blank; every row needs one"
+            )
         labels = distinct[np.argsort(distinct)] if catalogue is None else catalogue
         codes = np.searchsorted(labels, distinct)[both.indices.to_numpy()]
     else:
@@ -243,7 +308,7 @@ def _encoded(
         labels = None
         if catalogue is not None:
             labels, codes = catalogue, np.searchsorted(catalogue, codes)
-        elif len(codes) and not (codes.min() >= 0 and codes.max() <= _MAX_ITEM):
+        elif most is not None and len(codes) and not (codes.min() >= 0 and codes.max() <= most):
             labels, codes = np.unique(codes, return_inverse=True)
     return labels, codes[: len(sides[0])], codes[len(sides[0]) :]
 
@@ -253,14 +318,24 @@ def whole_column(table: Any, name: str) -> Any:
     import pyarrow as pa
 
     column = table.column(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if column.null_count:
         raise InvalidDataError(
             f"column {name!r} is empty (null) in {column.null_count} of {len(column)} rows; "
             "expected an id, a rank or a number in each"
         )
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     return column if isinstance(column, pa.Array) else column.combine_chunks()
+
+
+def texts_of(column: Any, name: str) -> NDArray[Any]:
+    """Return a column of text as an array of str, or raise where it is none."""
+    try:
+        return np.array(column.to_pylist(), object)
+    except UnicodeDecodeError as error:
+        raise InvalidDataError(
+            f"column {name!r} holds text that is not UTF-8 ({error}); expected ids in UTF-8"
+        ) from None
 
 
 def integers_of(column: Any, name: str) -> Integers:
@@ -307,14 +382,14 @@ def _rankings(
     items: Integers,
     named: _Named,
 ) -> Rankings:
-    values = _numbers(recs, columns.order)
+    values = _numbers(recs, columns.order, exact=columns.rank is None)
     indptr, order = _by_user(rows, shape[0])
     listed, values = items[order].astype(np.int32), values[order]
     if columns.rank is None:
         bad = ~np.isfinite(values)
         expected = "a finite number"
     else:
-        bad = ~((values >= 1) & (values <= _MAX_ITEM) & (values == np.floor(values)))
+        bad = ~((values >= 1) & (values <= _MAX_RANK) & (values == np.floor(values)))
         expected = "a whole number of at least 1"
     if bad.any():
         entry = int(bad.argmax())
@@ -372,14 +447,45 @@ def _relevance(
             f"column {columns.gain!r} of what is relevant ({named.pair(row, held[entry])}): "
             f"expected a finite number of at least 0, found {gains[entry]:g}"
         )
+    if repeated_item(indptr, held) is not None:
+        indptr, held, gains = _summed(indptr, held, gains)
+        if not np.isfinite(gains).all():
+            entry = int(np.isinf(gains).argmax())
+            row = int(np.searchsorted(indptr, entry, side="right")) - 1
+            raise InvalidDataError(
+                f"the sum of the gains of {named.pair(row, held[entry])} is beyond float64; scale "
+                f"column {columns.gain!r} down"
+            )
     matrix = sparse.csr_matrix((gains, held, indptr), shape=shape)
     return Relevance.from_csr(matrix, users=pd.Index(named.users))
 
 
-def _numbers(table: Any, name: str) -> NDArray[np.float64]:
-    """Return a column of ranks, scores or gains."""
+def _summed(
+    indptr: Integers, items: NDArray[np.int32], gains: NDArray[np.float64]
+) -> tuple[Integers, NDArray[np.int32], NDArray[np.float64]]:
+    """Add up the gains of each pair, in ascending order: the order of the rows does not show."""
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((gains, items, rows))
+    items, gains = items[order], gains[order]
+    new = np.ones(len(items), bool)
+    new[1:] = (items[1:] != items[:-1]) | (rows[1:] != rows[:-1])
+    starts = np.flatnonzero(new)
+    with np.errstate(over="ignore"):
+        gains = np.add.reduceat(gains, starts)
+    return np.searchsorted(starts, indptr), items[starts], gains
+
+
+def _numbers(table: Any, name: str, *, exact: bool = False) -> NDArray[np.float64]:
+    """Return a column of ranks, scores or gains, or raise if `exact` and float64 rounds one."""
     column = whole_column(table, name)
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype.kind not in "biuf":
         raise InvalidDataError(f"column {name!r} holds {column.type}; expected numbers")
+    if exact and values.dtype.kind in "iu" and values.dtype.itemsize == 8 and len(values):
+        for value in (int(values.min()), int(values.max())):
+            if abs(value) > 2**53:
+                raise InvalidDataError(
+                    f"column {name!r} holds {value}, a whole number beyond 2^53, which float64 "
+                    "cannot tell from its neighbours; give ranks, or scores as floats"
+                )
     return np.asarray(values, np.float64)

@@ -28,6 +28,7 @@ from ..intervals import (
     interval_of_mean,
     interval_of_moments,
 )
+from ..metrics import parse
 from ..moments import Moments
 from ..parts import (
     N_GROUPS,
@@ -40,18 +41,20 @@ from ..parts import (
     Terms,
     add_parts,
     check_apart,
+    digest_of_labels,
     jackknife,
     marks,
 )
 from .evaluation import Evaluation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import pandas as pd
     from numpy.typing import NDArray
 
     from ..metrics import Convention, Metric
+    from ..saved import SavedEvaluation
 
     Integers = NDArray[np.int64]
 
@@ -142,9 +145,17 @@ class MergedEvaluation(Evaluation):
     @property
     def setting(self) -> Setting:
         """Not there: raises `InvalidDataError`."""
+        raise _without_lists()
+
+    def by(self, groups: Any, bands: int = 4) -> pd.DataFrame:
+        """Not there: raises `InvalidDataError`."""
+        raise _without_lists()
+
+    def snapshot(self, about: Mapping[str, Any] | None = None) -> SavedEvaluation:
+        """Not there: raises `InvalidDataError`."""
         raise InvalidDataError(
-            "the lists were not kept, because the users were evaluated in blocks; evaluate in "
-            "memory the users whose lists are wanted"
+            "what is saved and reported describes the lists, which were not kept; write the "
+            "numbers with to_json, and the values of the users with to_csv or to_parquet"
         )
 
     @property
@@ -269,6 +280,17 @@ class MergedEvaluation(Evaluation):
     def __repr__(self) -> str:
         return super().__repr__().replace("Evaluation", "MergedEvaluation", 1)
 
+    def _row_of(self, name: str | Metric) -> int:
+        spelling = str(name)
+        if spelling not in self._rows:
+            found = parse(spelling, self.rules.options)
+            spelling = str(found[0]) if len(found) == 1 else spelling
+        if spelling not in self._rows:
+            raise InvalidMetricError(
+                f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"
+            )
+        return self._rows[spelling]
+
     def _count(self, row: int) -> int:
         if self.plans[row].per_user:
             return self.total.moments[row].n
@@ -336,6 +358,13 @@ class MergedEvaluation(Evaluation):
         return self.rows.columns
 
 
+def _without_lists() -> InvalidDataError:
+    return InvalidDataError(
+        "the lists were not kept, because the users were evaluated in blocks; evaluate in memory "
+        "the users whose lists are wanted"
+    )
+
+
 class _Counted:
     """What `Lists` has that counts of items are enough for."""
 
@@ -362,9 +391,13 @@ class _Counted:
 
 def merge(evaluations: Iterable[Evaluation]) -> MergedEvaluation:
     """Return several evaluations as one; see `Evaluation.merge`."""
-    merged = [
-        one if isinstance(one, MergedEvaluation) else reduce_block(one) for one in evaluations
-    ]
+    given = list(evaluations)
+    for one in given:
+        if not isinstance(one, Evaluation):
+            raise InvalidDataError(
+                f"a {type(one).__name__} cannot be merged; expected what evaluate returns"
+            )
+    merged = [one if isinstance(one, MergedEvaluation) else reduce_block(one) for one in given]
     parts = [part for one in merged for part in one.parts]
     return MergedEvaluation(parts, merged[0].plans, merged[0].rules)
 
@@ -425,6 +458,7 @@ def part_of(evaluation: Evaluation, *, first_row: int = 0, per_user: bool = True
             setting.convention.name,
             evaluation.no_relevant,
             setting.context.n_items if needs_catalogue(plans) else None,
+            _digest_of_items(setting) if needs_catalogue(plans) else None,
             setting.largest_gain if needs_largest_gain(plans) else None,
             setting.context.digest if any(plan.needs for plan in plans) else None,
             version("sparse_eval"),
@@ -449,12 +483,21 @@ def _labels(labels: pd.Index[Any] | None, n_users: int, first_row: int) -> NDArr
     if array.dtype.kind in "iu" and not (array.dtype.kind == "u" and (array >= 2**63).any()):
         return array.astype(np.int64)
     listed = labels.tolist()
+    if listed and all(type(label) is int and -(2**63) <= label < 2**63 for label in listed):
+        return np.array(listed, np.int64)
     if all(isinstance(label, str) for label in listed):
-        return np.array(listed, object)
+        return np.array(list(map(str, listed)), object)
     raise InvalidDataError(
         "users whose evaluations are merged need labels that are all text, or all whole numbers "
         "of 64 bits; make them so, as with map(str, labels)"
     )
+
+
+def _digest_of_items(setting: Setting) -> str | None:
+    """Return 16 hexadecimal digits that tell the labels of the catalogue, None without labels."""
+    sides = (setting.relevance.items_index, setting.rankings.items_index)
+    labels = max((index for index in sides if index is not None), key=len, default=None)
+    return None if labels is None else digest_of_labels(labels.to_numpy())
 
 
 def _ends(numbers: NDArray[Any]) -> tuple[int, int]:
