@@ -325,10 +325,6 @@ def test_what_a_merged_evaluation_has_not(halves: Any) -> None:
     ):
         with pytest.raises(InvalidDataError, match="lists were not kept, .* evaluate in memory"):
             call()
-    for call in (merged.snapshot, lambda: merged.save("never")):
-        with pytest.raises(InvalidDataError, match="were not kept; write the numbers with to_json"):
-            call()
-    assert not Path("never").exists()
     with pytest.raises(InvalidMetricError, match="has a value for each user; see ev.values"):
         merged.replicates("ndcg@3")
     with pytest.raises(InvalidMetricError, match="is one number for all users together"):
@@ -338,6 +334,23 @@ def test_what_a_merged_evaluation_has_not(halves: Any) -> None:
         merged.values("map")
     with pytest.raises(InvalidDataError, match="level is 2; expected"):
         merged.summary(2)
+
+
+def test_what_is_saved_has_no_lists(halves: Any, tmp_path: Path) -> None:
+    merged = halves[1]
+    read = se.load_evaluation(merged.save(tmp_path / "merged", about={"seed": 1}))
+    assert read.mean() == merged.mean()
+    assert read.about == {"seed": 1}
+    assert read.content["precision_recall"] is None
+    pd.testing.assert_frame_equal(
+        read.per_user, merged.per_user, check_exact=True, check_index_type=False
+    )
+    summary = merged.summary()
+    pd.testing.assert_frame_equal(
+        read.summary()[list(summary)], summary, check_exact=True, check_dtype=False
+    )
+    page = se.write_report({"merged": merged, "read": read}, tmp_path / "report.html")
+    assert "coverage@2" in page.read_text(encoding="utf-8")
 
 
 def test_what_needs_the_rows(halves: Any, tmp_path: Path) -> None:

@@ -60,6 +60,11 @@ _LOOKS, _LOOKED_AT = 64, 1 << 16
 #: Bytes that retrieval holds for each number of an item's factors, beside these, and for all else.
 PER_ITEM_FACTOR, PER_SEARCH = 4, 80_000_000
 
+_NEED_FACTORS = (
+    "users in blocks need a model with factors, whose rankings are exact: recommend() rounds "
+    "scores by whom it is asked for together"
+)
+
 
 @dataclass(frozen=True)
 class Saved:
@@ -305,10 +310,7 @@ def make_task(
     plans = terms_of(question).plans
     way = choose_way(model, plans, via)
     if way == "recommend":
-        raise UnsupportedModelError(
-            "users in blocks need a model with factors, whose rankings are exact: recommend() "
-            "rounds scores by whom it is asked for together"
-        )
+        raise UnsupportedModelError(_NEED_FACTORS)
     n_items = len(model.item_factors)
     train = None
     if any("train" in plan.needs for plan in plans):
@@ -355,6 +357,8 @@ def rows_for(users: Users, task: Task, width: int, memory: int) -> int:
 
 def users_of(model: Any, train: Any, validation: Any) -> Users:
     """Return the users' side of an evaluation, its shapes checked."""
+    if not hasattr(model, "user_factors"):
+        raise UnsupportedModelError(_NEED_FACTORS)
     train, validation = (
         side if is_blocks(side) or isinstance(side, Relevance) else csr_on_disk(side, name)
         for side, name in ((train, "the train matrix"), (validation, "the validation matrix"))

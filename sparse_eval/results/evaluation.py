@@ -705,28 +705,11 @@ class Evaluation:
 
     @cached_property
     def _snapshot(self) -> SavedEvaluation:
-        of_all = [name for name in self.names if not self.is_per_user(name)]
-        table = self.per_user
-        known: dict[str, NDArray[Any]] = {
-            "evaluated": self.counted,
-            "relevant": self.n_relevant,
-            "fingerprint": self.fingerprints,
-        }
         training = self.setting.context.training
+        seen = {}
         if training is not None:
-            known["seen"] = training.user_counts[: len(self.n_relevant)]
-        taken = {"user", "seen", *known}.intersection(self.names)
-        if taken:
-            raise InvalidDataError(
-                f"a metric is called {min(taken)!r}, as a column of what is saved; register it "
-                "under another name"
-            )
-        for place, (name, column) in enumerate(known.items()):
-            table.insert(place, name, column)
-        content = self.to_dict() | {
-            "per_user": [name for name in self.names if name not in of_all],
-            "replicates": {name: list(map(plain, self.replicates(name))) for name in of_all},
-            "higher_is_better": {name: self.higher_is_better(name) for name in self.names},
+            seen["seen"] = training.user_counts[: len(self.n_relevant)]
+        content = {
             "by": self._breakdowns(),
             "precision_recall": self._curve(),
             "concentration": describe_concentration(
@@ -736,11 +719,36 @@ class Evaluation:
                 self.setting.context.n_items,
             ),
             "examples": self._examples(),
-            "versions": versions(),
             "inputs": self._inputs(),
+        }
+        return self._saved(seen, content)
+
+    def _saved(self, known: dict[str, NDArray[Any]], lists: dict[str, Any]) -> SavedEvaluation:
+        """Return what is saved, with what else is known of users, and of their lists."""
+        of_all = [name for name in self.names if not self.is_per_user(name)]
+        table = self.per_user
+        columns = {
+            "evaluated": self.counted,
+            "relevant": self.n_relevant,
+            "fingerprint": self.fingerprints,
+            **known,
+        }
+        taken = {"user", "seen", *columns}.intersection(self.names)
+        if taken:
+            raise InvalidDataError(
+                f"a metric is called {min(taken)!r}, as a column of what is saved; register it "
+                "under another name"
+            )
+        for place, (name, column) in enumerate(columns.items()):
+            table.insert(place, name, column)
+        content = {
+            "per_user": [name for name in self.names if name not in of_all],
+            "replicates": {name: list(map(plain, self.replicates(name))) for name in of_all},
+            "higher_is_better": {name: self.higher_is_better(name) for name in self.names},
+            "versions": versions(),
             "about": {},
         }
-        return SavedEvaluation(content, table, self.users is not None)
+        return SavedEvaluation(self.to_dict() | content | lists, table, self.users is not None)
 
     def save(
         self,

@@ -48,7 +48,7 @@ from ..parts import (
 from .evaluation import Evaluation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -151,12 +151,22 @@ class MergedEvaluation(Evaluation):
         """Not there: raises `InvalidDataError`."""
         raise _without_lists()
 
-    def snapshot(self, about: Mapping[str, Any] | None = None) -> SavedEvaluation:
-        """Not there: raises `InvalidDataError`."""
-        raise InvalidDataError(
-            "what is saved and reported describes the lists, which were not kept; write the "
-            "numbers with to_json, and the values of the users with to_csv or to_parquet"
+    @cached_property
+    def _snapshot(self) -> SavedEvaluation:
+        """What is saved and reported, as far as it needs no lists."""
+        taken = self._saved(
+            {},
+            {
+                "by": {},
+                "precision_recall": None,
+                "concentration": None,
+                "examples": [],
+                "inputs": {},
+            },
         )
+        for row in taken.content["metrics"].values():
+            row |= {"random": None, "random_se": None, "lift": None}
+        return taken
 
     @property
     def rows(self) -> Rows:
