@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernels": set(),
     "files": {"errors"},
     "formats": {"errors"},
+    "installed": set(),
     "options": {"errors"},
     "parallel": {"options"},
     "moments": {"kernels"},
@@ -59,6 +60,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "results": {
         "errors",
+        "installed",
         "files",
         "options",
         "matrices",
@@ -108,6 +110,7 @@ ALLOWED: dict[str, set[str]] = {
     "scale": {
         "blocks",
         "errors",
+        "installed",
         "metrics",
         "models",
         "once",
@@ -120,6 +123,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "models": {
         "errors",
+        "installed",
         "files",
         "options",
         "kernels",

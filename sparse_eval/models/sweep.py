@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +25,7 @@ from tqdm.auto import tqdm
 from ..compute import make_plans
 from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
 from ..files import replacing
+from ..installed import installed_version
 from ..metrics import convention_named
 from ..options import check_number, check_whole
 from ..progress import is_shown
@@ -202,7 +202,7 @@ def prepare(
         "train": digest_of(matrix),
         "validation": digest_of(relevance),
         "convention": rules.name,
-        "sparse_eval": version("sparse_eval"),
+        "sparse_eval": installed_version(),
     }
     job = Job(matrix, relevance, tuple(map(str, asked)), options, origin)
     table = Table(out, asked, best_by, origin)

@@ -7,7 +7,6 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -36,6 +35,7 @@ from ..errors import InvalidDataError, InvalidMetricError
 from ..explain import explain
 from ..files import replacing, write_parquet
 from ..fingerprints import digest, fingerprints
+from ..installed import installed_version
 from ..intervals import Interval, check_level, interval_around, interval_of_mean, replicate
 from ..metrics import Metric, Training, parse
 from ..options import check_whole
@@ -652,7 +652,7 @@ class Evaluation:
         summary = self.summary()
         return {
             "schema": SCHEMA,
-            "sparse_eval": version("sparse_eval"),
+            "sparse_eval": installed_version(),
             "n_users": self.n_users,
             "n_skipped": self.n_skipped,
             "n_without_list": self.n_without_list,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..compute import (
     ratio_of,
 )
 from ..errors import InvalidDataError, InvalidMetricError
+from ..installed import installed_version
 from ..intervals import (
     MANY,
     Interval,
@@ -471,7 +471,7 @@ def part_of(evaluation: Evaluation, *, first_row: int = 0, per_user: bool = True
             _digest_of_items(setting) if needs_catalogue(plans) else None,
             setting.largest_gain if needs_largest_gain(plans) else None,
             setting.context.digest if any(plan.needs for plan in plans) else None,
-            version("sparse_eval"),
+            installed_version(),
         ),
         span,
         evaluation.n_users,

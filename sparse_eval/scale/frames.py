@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, MissingExtraError, SparseEvalError
+from ..installed import installed_version
 from ..parquet import items_of
 from ..tables import Columns, Known, check_types, evaluate_rows
 from .workers import DaskWorkers, check_version, result_of
@@ -73,7 +73,7 @@ def partitions(
         if not _are_apart(sides, columns.user, client):
             n = max(side.npartitions for side in sides)
             sides = [side.shuffle(on=columns.user, npartitions=n) for side in sides]
-        shared = delayed((version("sparse_eval"), question, columns, schemas, known, per_user))
+        shared = delayed((installed_version(), question, columns, schemas, known, per_user))
         pairs = list(zip(*(side.to_delayed() for side in sides), strict=True))
         futures = client.compute([delayed(_evaluate)(shared, *pair) for pair in pairs])
     except (TypeError, ValueError) as error:

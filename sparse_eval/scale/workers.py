@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import concurrent.futures
 from contextlib import contextmanager
-from importlib.metadata import version
 from itertools import islice
 from os import getpid
 from socket import gethostname
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, MissingExtraError, WorkerError
+from ..installed import installed_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -93,14 +93,14 @@ class DaskWorkers:
         try:
             sent = submit(_keep, shared)
             for task in islice(waiting, self.at_once):
-                future = submit(_do, version("sparse_eval"), work, sent, task)
+                future = submit(_do, installed_version(), work, sent, task)
                 running[future] = task
                 done.add(future)
             for future in done:
                 task = running.pop(future)
                 result = result_of(future)
                 for other in islice(waiting, max(self.at_once - len(running), 0)):
-                    following = submit(_do, version("sparse_eval"), work, sent, other)
+                    following = submit(_do, installed_version(), work, sent, other)
                     running[following] = other
                     done.add(following)
                 yield task, result
@@ -120,7 +120,7 @@ def _do(wanted: str, work: Work, shared: Any, task: Any) -> Any:
 
 def check_version(wanted: str) -> None:
     """Raise `WorkerError` unless this process has that version of the package."""
-    found = version("sparse_eval")
+    found = installed_version()
     if found != wanted:
         raise WorkerError(
             f"worker {gethostname()} (process {getpid()}) has sparse_eval {found}, and who gave it "
@@ -145,7 +145,7 @@ def result_of(future: Any) -> Any:
             raise
         raise WorkerError(
             f"a worker lacks what it needs ({causes}); install sparse_eval "
-            f"{version('sparse_eval')} there, as it is here"
+            f"{installed_version()} there, as it is here"
         ) from error
 
 
