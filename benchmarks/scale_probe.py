@@ -43,6 +43,7 @@ AT_ONCE = 500_000
 
 OF_TABLES = "ndcg@{5,10},precision@10,recall@10,map@10,mrr@10"
 OF_USERS = "ndcg@{10,20},recall@{10,20},map@20,mrr@20"
+OF_LISTS = f"{OF_USERS},coverage@20,gini@20"  # for which whole lists are found
 
 
 def tables(folder: Path, n_users: int) -> dict[str, Any]:
@@ -167,21 +168,24 @@ def workers(folder: Path, n_workers: int, rounds: int = 3) -> dict[str, Any]:
 
     warm = folder.parent / "model-10000"
     model(warm, folder.parent / "drawn", 10_000)
-    seconds: dict[int, list[float]] = {1: [], n_workers: []}
-    means = []
-    for _ in range(rounds):
-        for n, found in seconds.items():
-            with cluster(n) as local, Client(local) as client:
-                evaluate_model(*sides_of(warm), OF_USERS, client=client, per_user=False)
-                start = time.perf_counter()
-                ev = evaluate_model(*sides_of(folder), OF_USERS, client=client, per_user=False)
-                found.append(time.perf_counter() - start)
-                means.append(ev.mean())
-    return {
-        "seconds": {str(n): found for n, found in seconds.items()},
-        "ratio": float(np.median(seconds[1]) / np.median(seconds[n_workers])),
-        "same": all(mean == means[0] for mean in means),
-    }
+    report: dict[str, Any] = {}
+    for what, metrics in (("ranks", OF_USERS), ("lists", OF_LISTS)):
+        seconds: dict[int, list[float]] = {1: [], n_workers: []}
+        means = []
+        for _ in range(rounds):
+            for n, found in seconds.items():
+                with cluster(n) as local, Client(local) as client:
+                    evaluate_model(*sides_of(warm), metrics, client=client, per_user=False)
+                    start = time.perf_counter()
+                    ev = evaluate_model(*sides_of(folder), metrics, client=client, per_user=False)
+                    found.append(time.perf_counter() - start)
+                    means.append(ev.mean())
+        report[what] = {
+            "seconds": {str(n): found for n, found in seconds.items()},
+            "ratio": float(np.median(seconds[1]) / np.median(seconds[n_workers])),
+            "same": all(mean == means[0] for mean in means),
+        }
+    return report
 
 
 def every_metric() -> list[str]:

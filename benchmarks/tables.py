@@ -416,7 +416,7 @@ def costs(report: dict[str, Any]) -> str:
 
 def plan(report: dict[str, Any]) -> str:
     """Return the cost model, and what it says about a billion users."""
-    used = min(report["workers"]["ratio"] / 2, 1.0)  # of two workers' time
+    used = min(report["workers"]["ranks"]["ratio"] / 2, 1.0)  # of two workers' time
     rows = []
     for kind, title in KINDS.items():
         found = report["kinds"][kind]
@@ -451,12 +451,15 @@ def threads(report: dict[str, Any], kind: str) -> int:
 
 def workers(report: dict[str, Any]) -> str:
     """Return what was measured with workers."""
-    found, bits, killed = (report[name] for name in ("workers", "bits", "killed"))
-    one, two = (sorted(found["seconds"][n])[len(found["seconds"][n]) // 2] for n in ("1", "2"))
+    bits, killed = (report[name] for name in ("bits", "killed"))
     same = {True: "the same bits", False: "OTHER BITS"}
-    rows = [
-        ("Dask, one worker with one thread", duration(one), ""),
-        ("two workers with one thread each", duration(two), f"{found['ratio']:.2f}× as fast"),
+    rows = []
+    for what, found in report["workers"].items():
+        times_of = {n: sorted(seconds) for n, seconds in found["seconds"].items()}
+        one, two = (duration(times_of[n][len(times_of[n]) // 2]) for n in ("1", "2"))
+        title = f"{what} found by two Dask workers, and by one; each has one thread"
+        rows.append((title, f"{two} and {one}", f"{found['ratio']:.2f}× as fast"))
+    rows += [
         (
             f"{bits['n_metrics']} metrics of {bits['n_users']:,} users, two workers and none",
             " and ".join(map(duration, reversed(bits["seconds"]))),

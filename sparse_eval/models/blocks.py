@@ -18,6 +18,7 @@ from ..blocks import (
     is_matrix_folder,
     load_array,
     open_matrix,
+    release,
     rows_of,
     rows_within,
 )
@@ -154,9 +155,11 @@ def _evaluate(task: Task, block: UserBlock, num_threads: int | None) -> Part:
         items = _loaded(items).item_factors
     users = block.factors
     if isinstance(users, Saved):
-        users = _loaded(users).user_factors[first:last]
+        whole = _loaded(users).user_factors
+        users = np.array(whole[first:last])
+        release(whole)
     train, held = (
-        rows_of(_loaded(side), first, last) if isinstance(side, Saved) else side
+        _rows_of_saved(side, first, last) if isinstance(side, Saved) else side
         for side in (block.train, block.validation)
     )
     train = train_part(train)
@@ -178,6 +181,13 @@ def _evaluate(task: Task, block: UserBlock, num_threads: int | None) -> Part:
     lists = Block(first, rankings, relevance)
     part = evaluate_block(terms_of(task.question), lists, shared, task.per_user, num_threads)
     return replace(part, retrieval=retrieval)
+
+
+def _rows_of_saved(saved: Saved, first: int, last: int) -> Any:
+    matrix = _loaded(saved)
+    rows = rows_of(matrix, first, last).copy()
+    release(matrix)
+    return rows
 
 
 def open_model(model: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from ..blocks import ROWS, check_memory, is_blocks, open_matrix
+from ..blocks import ROWS, check_memory, is_blocks, open_matrix, release
 from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
 from ..evaluate import evaluate
 from ..factors import check_factors
@@ -307,6 +307,7 @@ def _in_blocks(
             part = evaluate_users(task, block, num_threads)
             total.add(part)
             bar.update(part.span.n)
+            release(*users[:3])
     terms = terms_of(question)
     found = MergedEvaluation([total.whole()], terms.plans, terms.rules)
     if found.retrieval is not None and found.retrieval.n_seen:
