@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from .compute import Plan, Setting, make_plans, measure
@@ -64,7 +63,6 @@ class Terms(NamedTuple):
     no_relevant: NoRelevant
 
 
-@lru_cache(maxsize=32)
 def terms_of(question: Question) -> Terms:
     """Return how each metric is computed, or raise as `evaluate` does."""
     rules = convention_named(question.convention)

@@ -57,6 +57,7 @@ __all__ = [
     "look_around",
     "plan_pieces",
     "settle",
+    "temporary_folder",
 ]
 
 #: Bytes that a row takes at the peak of the evaluation of its block: measured, see
@@ -371,7 +372,7 @@ def evaluate_parquet(
 
             parts = add_in_order(checked(in_ranges()))
         else:
-            with _temporary_folder() as folder:
+            with temporary_folder() as folder:
                 heaps = deal_out(tables, columns, n_rows, Path(folder), bar)
 
                 def in_heaps() -> Iterator[Part]:
@@ -382,7 +383,8 @@ def evaluate_parquet(
     return MergedEvaluation(parts, terms.plans, terms.rules)
 
 
-def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder that is removed in the end, or raise `OutputError`."""
     try:
         return tempfile.TemporaryDirectory(prefix="sparse_eval-")
     except OSError as error:

@@ -218,7 +218,7 @@ def test_types_are_compared_before_any_job(
         )
     with pytest.raises(InvalidDataError, match="column 'rank' holds string; expected numbers"):
         evaluate_table(recs.selectExpr("user", "item", "'a' AS rank"), truth, "ndcg@3")
-    with pytest.raises(InvalidDataError, match="no column 'who'; there are user, item"):
+    with pytest.raises(InvalidDataError, match="expected one column 'who'"):
         evaluate_table(recs, truth, "ndcg@3", user="who", rank="rank")
     with pytest.raises(InvalidDataError, match="both the columns 'rank' and 'score'"):
         evaluate_table(recs, truth, "ndcg@3")
@@ -284,7 +284,9 @@ def test_workers_without_sparse_eval(tmp_path: Path) -> None:
 
     question = spark.Question.of("ndcg@3", None, None)
     columns = spark.Columns("user", "item", "rank", None, None)
-    task = spark._task(question, columns, spark.Known(np.arange(3), 1.0), False)
+    task = spark._task(
+        "answer", tuple(question), tuple(columns), spark.Known(np.arange(3), 1.0), False, None
+    )
     (tmp_path / "task").write_bytes(cloudpickle.dumps(task))
     code = """
         import importlib.metadata, sys

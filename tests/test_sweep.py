@@ -237,7 +237,7 @@ def test_a_table_of_something_else_is_left_alone(
         call = {"train": holdout.train, "validation": holdout.validation, "metrics": METRICS}
     else:
         se.sweep(folder, **call, out=out)
-        monkeypatch.setattr(sweeping, "version", lambda name: "99.0")
+        monkeypatch.setattr(sweeping, "installed_version", lambda: "99.0")
     before = out.read_bytes()
     with pytest.raises(InvalidFileError, match="was made with other inputs") as error:
         se.sweep(folder, **call, out=out)

@@ -7,7 +7,6 @@ machine and kept in numba's cache. Results are those of one process, to the last
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,7 +31,7 @@ from ..models.implicit import parse_cut_metrics
 from ..models.recommend import as_model
 from ..models.sweep import Job, list_checkpoints, prepare, score_file, text_of
 from ..once import Question, terms_of
-from ..parquet import Piece, deal_out, evaluate_heap, evaluate_piece
+from ..parquet import Piece, deal_out, evaluate_heap, evaluate_piece, temporary_folder
 from ..parts import Total
 from ..progress import is_shown
 from ..results import MergedEvaluation
@@ -274,7 +273,7 @@ def evaluate_table(
             files = cut_files(question, recs, truth, columns)
             pieces = files.pieces
             if pieces is None and not isinstance(workers, DaskWorkers):
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sparse_eval-"))
+                folder = stack.enter_context(temporary_folder())
                 pieces = list(deal_out(files.tables, files.columns, PIECE, Path(folder)))
         if pieces is None:
             parts, n = partitions(question, recs, truth, columns, workers, per_user)
