@@ -102,6 +102,12 @@ class Columns(NamedTuple):
             found = found._replace(**{given[0]: given[0]})
         if self.gain is None and "gain" in truth:
             found = found._replace(gain="gain")
+        for wanted in (found.of_recs, found.of_truth):
+            if len(set(wanted)) < len(wanted):
+                raise InvalidDataError(
+                    f"columns {', '.join(wanted)} are to be read, one of them twice; name another "
+                    "for each of user, item, and rank, score or gain"
+                )
         for name, wanted, there in (
             ("the recommendations", found.of_recs, recs),
             ("what is relevant", found.of_truth, truth),

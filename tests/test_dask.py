@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -166,13 +166,22 @@ def test_a_task_that_kills_every_worker_ends(client: Any) -> None:
         list(workers.run(die, None, [1]))
 
 
-def test_nobody_answers(data: Any) -> None:
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "garbage", "", "what://is:this", ":1"])
+def test_nobody_answers(data: Any, address: str) -> None:
     start = time.perf_counter()
-    with pytest.raises(WorkerError, match="no scheduler answers at 'tcp://127.0.0.1:9'"):
-        engine.evaluate_model(*data, "ndcg@10", client="tcp://127.0.0.1:9")
+    with pytest.raises(WorkerError, match=f"no scheduler answers at {address!r}"):
+        engine.evaluate_model(*data, "ndcg@10", client=address)
     assert time.perf_counter() - start < 30
+
+
+def test_others_than_schedulers_are_refused(client: Any, data: Any) -> None:
+    worker = next(iter(client.scheduler_info()["workers"]))
     with pytest.raises(WorkerError, match="no scheduler answers"):
-        engine.evaluate_model(*data, "ndcg@10", client="what://is:this")
+        engine.evaluate_model(*data, "ndcg@10", client=worker)
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(WorkerError, match="the executor takes no tasks"):
+        engine.evaluate_model(*data, "ndcg@10", client=pool)
     with pytest.raises(InvalidDataError, match="client is a int"):
         engine.evaluate_model(*data, "ndcg@10", client=7)
 
@@ -180,8 +189,11 @@ def test_nobody_answers(data: Any) -> None:
 class Cluster:
     """A client of a cluster without workers."""
 
-    def nthreads(self) -> dict[str, int]:
-        return {}
+    def __init__(self, status: str) -> None:
+        self.status = status
+
+    def wait_for_workers(self, n: int, timeout: float) -> None:
+        raise TimeoutError
 
 
 class Failed:
@@ -196,11 +208,15 @@ class Failed:
 
 def test_workers_need_the_same_version() -> None:
     with pytest.raises(WorkerError, match="the scheduler has no workers"):
-        DaskWorkers(Cluster())
+        DaskWorkers(Cluster("running"))
+    with pytest.raises(InvalidDataError, match="the client is closed; give one"):
+        DaskWorkers(Cluster("closed"))
     with pytest.raises(WorkerError, match=r"has sparse_eval .*, and who gave it the task 0.0.1"):
         check_version("0.0.1")
     with pytest.raises(WorkerError, match="a worker lacks what it needs .*'sparse_eval'"):
         result_of(Failed(ModuleNotFoundError("No module named 'sparse_eval'")))
+    with pytest.raises(WorkerError, match="the scheduler was lost, or the client closed"):
+        result_of(Failed(CancelledError("lost")))
     with pytest.raises(RuntimeError, match="something else"):
         result_of(Failed(RuntimeError("something else")))
 
@@ -344,12 +360,38 @@ def _delayed(frame: pd.DataFrame) -> Any:
         (lambda r, t: (r.assign(rank=r["rank"] - 1), t), "whole number of at least 1, found 0"),
         (lambda r, t: (r, t.assign(gain=-t["gain"])), "finite number of at least 0"),
         (lambda r, t: (r, t.assign(gain=0.0)), "nobody counts"),
+        (lambda r, t: (r.assign(user=r["user"].astype("uint64") + 2**63), t), r"below 2\^63"),
+        (lambda r, t: (r.assign(user=r["user"].astype("Int64").replace(5, pd.NA)), t), "null"),
     ],
 )
 def test_tables_that_are_refused(client: Any, tables: Any, change: Any, told: str) -> None:
     sides = [dataframe.from_pandas(frame, npartitions=2) for frame in change(*tables)]
     with pytest.raises(InvalidDataError, match=told):
         engine.evaluate_table(*sides, "ndcg@5", client=client)
+
+
+def test_numbers_among_text_are_refused(client: Any, tables: Any) -> None:
+    import dask
+
+    lists, truth = (frame.assign(user=frame["user"].astype(object)) for frame in tables)
+    text = truth.assign(user=truth["user"].map(str))
+    with dask.config.set({"dataframe.convert-string": False}):
+        sides = [dataframe.from_pandas(frame, npartitions=2) for frame in (lists, text)]
+        with pytest.raises(InvalidDataError, match="does not hold what its columns promise"):
+            engine.evaluate_table(*sides, "ndcg@5", client=client)
+
+
+def die_of(frame: pd.DataFrame) -> pd.DataFrame:
+    os._exit(1)
+
+
+@pytest.mark.slow
+def test_tables_that_kill_every_worker_end(client: Any, tables: Any) -> None:
+    deadly, other = (dataframe.from_pandas(frame, npartitions=2) for frame in tables)
+    deadly = deadly.map_partitions(die_of, meta=tables[0].iloc[:0])
+    with pytest.raises(WorkerError, match="killed several workers"):
+        engine.evaluate_table(deadly, other, "ndcg@5", client=client)
+    client.wait_for_workers(2, timeout=30)
 
 
 def test_tables_and_clients_have_to_fit(tables: Any, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ PER_ITEM_FACTOR, PER_SEARCH = 4, 80_000_000
 
 _NEED_FACTORS = (
     "users in blocks need a model with factors, whose rankings are exact: recommend() rounds "
-    "scores by whom it is asked for together"
+    "scores by whom it is asked for together; evaluate this one in one process, without memory="
 )
 
 

@@ -192,7 +192,8 @@ def evaluate_model(
     num_threads : int, optional
         One for each core by default. The result does not depend on it.
     per_user, memory
-        As in `evaluate`; `memory` is beside the factors, too.
+        As in `evaluate`; `memory` is beside the factors, too, at least what ranking takes whatever
+        the number of users (some 160 MB, and more with many items), and for models with factors.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 

@@ -439,8 +439,9 @@ class Evaluation:
         ------
         InvalidDataError
             If metrics, conventions or versions differ, a user is in two blocks, or may be where
-            its values were not kept, or users of one have text as labels and those of another
-            numbers.
+            its values were not kept and the blocks do not follow each other in the order of the
+            labels (of text: by code points), or users of one have text as labels and those of
+            another numbers.
 
         Examples
         --------

@@ -76,9 +76,9 @@ def evaluate_model(
     Parameters
     ----------
     model, train, validation, metrics
-        As in `sparse_eval.evaluate_model`. What is given by its path is opened by each worker, and
-        not sent: the path has to lead to the same files everywhere. With everything on disk users
-        cost their evaluation alone; in memory, of 64 factors, sending them takes as long.
+        As in `sparse_eval.evaluate_model`, of models with factors. What is given by its path is
+        opened by each worker, and not sent: the path has to lead to the same files everywhere.
+        With everything on disk users cost their evaluation alone; sending them may take as long.
     client : distributed.Client, str or concurrent.futures.Executor, optional
         Who does the work; text is the address of a scheduler. By default the current client.
     convention, item_groups, item_vectors, no_relevant, via, per_user, progress

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidDataError, MissingExtraError, SparseEvalError
+from ..errors import InvalidDataError, MissingExtraError
 from ..installed import installed_version
 from ..parquet import items_of
 from ..tables import Columns, Known, check_types, evaluate_rows
@@ -58,27 +58,29 @@ def partitions(
     schemas = [_schema(side[wanted]._meta) for side, wanted in zip(sides, names, strict=True)]
     check_types(schemas[0], schemas[1], columns)
     client = workers.client
-    # The same id has to have the same hash on both sides.
-    kinds = {
-        columns.user: str(schemas[0].field(columns.user).type),
-        columns.item: str(schemas[0].field(columns.item).type),
-    }
-    alike = {name: "string[pyarrow]" if kind == "string" else kind for name, kind in kinds.items()}
-    sides = [
-        side[wanted].astype({n: t for n, t in alike.items() if str(side[n].dtype) != t})
-        for side, wanted in zip(sides, names, strict=True)
-    ]
-    try:
-        known = _look_around(question, sides, columns, schemas, client)
-        if not _are_apart(sides, columns.user, client):
-            n = max(side.npartitions for side in sides)
-            sides = [side.shuffle(on=columns.user, npartitions=n) for side in sides]
-        shared = delayed((installed_version(), question, columns, schemas, known, per_user))
-        pairs = list(zip(*(side.to_delayed() for side in sides), strict=True))
-        futures = client.compute([delayed(_evaluate)(shared, *pair) for pair in pairs])
-    except (TypeError, ValueError) as error:
-        raise _ours(error) from error
+    sides = [_alike(side[wanted]) for side, wanted in zip(sides, names, strict=True)]
+    known = _look_around(question, sides, columns, schemas, client)
+    if not _are_apart(sides, schemas[0].field(columns.user), client):
+        n = max(side.npartitions for side in sides)
+        sides = [side.shuffle(on=columns.user, npartitions=n) for side in sides]
+    shared = delayed((installed_version(), question, columns, schemas, known, per_user))
+    pairs = list(zip(*(side.to_delayed() for side in sides), strict=True))
+    futures = client.compute([delayed(_evaluate)(shared, *pair) for pair in pairs])
     return _results(futures), len(futures)
+
+
+def _alike(frame: Any) -> Any:
+    """Cast ids so that the same have the same hash on both sides."""
+    import pandas as pd
+
+    wanted: dict[str, Any] = {}
+    for name in frame.columns[:2]:
+        dtype = frame._meta[name].dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            wanted[name] = dtype = dtype.categories.dtype
+        if pd.api.types.is_integer_dtype(dtype) and dtype.itemsize < 8:
+            wanted[name] = "Int64" if pd.api.types.is_extension_array_dtype(dtype) else "int64"
+    return frame.astype(wanted)
 
 
 def _schema(meta: Any) -> Any:
@@ -93,6 +95,8 @@ def _schema(meta: Any) -> Any:
             dtype = dtype.categories.dtype
         if place > 1:
             found = pa.float64()
+        elif pd.api.types.is_unsigned_integer_dtype(dtype) and dtype.itemsize == 8:
+            found = pa.uint64()
         elif pd.api.types.is_integer_dtype(dtype):
             found = pa.int64()
         elif pd.api.types.is_string_dtype(dtype):
@@ -136,25 +140,28 @@ def _look_around(
     catalogue = largest = None
     if wants_catalogue:
         kind = check_types(schemas[0], schemas[1], columns)[columns.item]
-        found = client.gather(client.compute([side[columns.item].unique() for side in sides]))
+        found = _gathered(client, [side[columns.item].unique() for side in sides])
         field = pa.schema([schemas[0].field(columns.item)])
         tables = [_table(items.to_frame(columns.item), field) for items in found]
         catalogue = items_of(tables, columns.item, kind)
     if wants_largest:
         largest = 1.0
         if columns.gain is not None:
-            largest = float(client.compute(sides[1][columns.gain].max()).result())
+            largest = float(_gathered(client, [sides[1][columns.gain].max()])[0])
     return Known(catalogue, largest)
 
 
-def _are_apart(sides: list[Any], user: str, client: Any) -> bool:
+def _are_apart(sides: list[Any], user: Any, client: Any) -> bool:
     """Say whether partitions have users of their own, those of the same number the same."""
+    import pyarrow as pa
     from dask.delayed import delayed
 
     if sides[0].npartitions != sides[1].npartitions:
         return False
-    ends = client.gather(
-        client.compute([delayed(_ends)(part[user]) for side in sides for part in side.to_delayed()])
+    schema = pa.schema([user])
+    ends = _gathered(
+        client,
+        [delayed(_ends)(part, schema) for side in sides for part in side[[user.name]].to_delayed()],
     )
     n = sides[0].npartitions
     spans = []
@@ -166,23 +173,21 @@ def _are_apart(sides: list[Any], user: str, client: Any) -> bool:
     return all(before[1] < after[0] for before, after in pairwise(spans))
 
 
-def _ends(users: Any) -> tuple[Any, Any] | None:
-    return (users.min(), users.max()) if len(users) else None
+def _ends(users: Any, schema: Any) -> tuple[Any, Any] | None:
+    """Return the least and largest user of a partition, None of an empty one."""
+    import pyarrow.compute as pc
+
+    found = pc.min_max(_table(users, schema).column(0)).as_py()
+    return None if found["min"] is None else (found["min"], found["max"])
+
+
+def _gathered(client: Any, wanted: list[Any]) -> list[Any]:
+    return [result_of(future) for future in client.compute(wanted)]
 
 
 def _results(futures: list[Any]) -> Iterator[Part]:
     from dask.distributed import as_completed
 
-    try:
-        for future in as_completed(futures):
-            yield result_of(future)
-            future.release()
-    except (TypeError, ValueError) as error:
-        raise _ours(error) from error
-
-
-def _ours(error: Exception) -> Exception:
-    """Return an error of this package as it is, and of others what pandas could not convert."""
-    if isinstance(error, SparseEvalError):
-        return error
-    return InvalidDataError(f"a partition cannot be read: {error}")
+    for future in as_completed(futures):
+        yield result_of(future)
+        future.release()

@@ -6,7 +6,7 @@ import concurrent.futures
 from contextlib import contextmanager
 from itertools import islice
 from os import getpid
-from socket import gethostname
+from socket import create_connection, gethostname
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, MissingExtraError, WorkerError
@@ -40,7 +40,7 @@ class ExecutorWorkers:
         try:
             while True:
                 for task in islice(waiting, self.at_once - len(running)):
-                    running[self.executor.submit(work, shared, task)] = task
+                    running[self._submit(work, shared, task)] = task
                 if not running:
                     return
                 done, _ = concurrent.futures.wait(
@@ -57,14 +57,28 @@ class ExecutorWorkers:
             for future in running:
                 future.cancel()
 
+    def _submit(self, *given: Any) -> concurrent.futures.Future[Any]:
+        try:
+            return self.executor.submit(*given)
+        except concurrent.futures.BrokenExecutor:
+            raise
+        except RuntimeError as error:  # it was shut down
+            raise WorkerError(f"the executor takes no tasks ({error}); give another") from None
+
 
 class DaskWorkers:
     """The workers of a Dask cluster."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        if not client.nthreads():
-            raise WorkerError("the scheduler has no workers; start some: dask worker ADDRESS")
+        if client.status != "running":
+            raise InvalidDataError(f"the client is {client.status}; give one that is connected")
+        try:  # workers may be starting
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise WorkerError(
+                "the scheduler has no workers; start some: dask worker ADDRESS"
+            ) from None
 
     @property
     def at_once(self) -> int:
@@ -105,7 +119,8 @@ class DaskWorkers:
                     done.add(following)
                 yield task, result
         finally:
-            self.client.cancel(list(running))
+            if self.client.status == "running":
+                self.client.cancel(list(running))
 
 
 def _keep(shared: Any) -> Any:
@@ -134,10 +149,15 @@ def result_of(future: Any) -> Any:
 
     try:
         return future.result()
-    except (KilledWorker, concurrent.futures.CancelledError) as error:
+    except KilledWorker as error:
         raise WorkerError(
             f"a task killed several workers, one after the other ({error}), perhaps because they "
             "ran out of memory; give workers more memory, or fewer threads"
+        ) from error
+    except concurrent.futures.CancelledError as error:
+        raise WorkerError(
+            f"a task was cancelled ({error}): the scheduler was lost, or the client closed; begin "
+            "again"
         ) from error
     except (ImportError, RuntimeError) as error:  # the second is raised from the first
         causes = f"{error} {error.__cause__}"
@@ -147,6 +167,26 @@ def result_of(future: Any) -> Any:
             f"a worker lacks what it needs ({causes}); install sparse_eval "
             f"{installed_version()} there, as it is here"
         ) from error
+
+
+def _knock(address: str) -> None:
+    """Raise unless somebody is there: a client that fails to connect goes on trying at exit."""
+    scheme, _, rest = address.rpartition("://")
+    host, _, port = rest.rpartition(":")
+    if not host or not port.isdecimal():
+        raise WorkerError(_told_of_nobody(address, "it is no address"))
+    if scheme in ("", "tcp", "tls"):
+        try:
+            create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        except (OSError, OverflowError) as error:
+            raise WorkerError(_told_of_nobody(address, error)) from None
+
+
+def _told_of_nobody(address: str, why: object) -> str:
+    return (
+        f"no scheduler answers at {address!r} ({why}); expected the address of one, such as "
+        "tcp://10.0.0.1:8786"
+    )
 
 
 @contextmanager
@@ -186,12 +226,10 @@ def workers_of(client: Any) -> Iterator[DaskWorkers | ExecutorWorkers]:
         return
     if not isinstance(client, str):
         raise InvalidDataError(f"client is a {type(client).__name__}; expected {wanted}")
+    _knock(client)
     try:
         connected = Client(client, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:  # a TimeoutError is an OSError
-        raise WorkerError(
-            f"no scheduler answers at {client!r} within {PATIENCE} seconds ({error}); expected an "
-            "address such as tcp://10.0.0.1:8786"
-        ) from None
+    except (OSError, TypeError, ValueError) as error:  # a TimeoutError is an OSError
+        raise WorkerError(_told_of_nobody(client, error)) from None
     with connected:
         yield DaskWorkers(connected)
