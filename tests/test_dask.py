@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -42,14 +43,28 @@ EVERY = [
 ] + ["recall(average=micro)@10", "ndcg(gain=exp)@{5,20}"]
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+@contextmanager
+def cluster() -> Iterator[Any]:
     """Start two workers, each with one thread."""
     options: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,
-        distributed.Client(cluster) as connected,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as local,
+        distributed.Client(local, set_as_default=False) as connected,
     ):
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Return a client of workers that all tests share."""
+    with cluster() as connected:
+        yield connected
+
+
+@pytest.fixture
+def doomed() -> Iterator[Any]:
+    """Return a client of workers that die: how soon they start again is not ours to test."""
+    with cluster() as connected:
         yield connected
 
 
@@ -116,7 +131,7 @@ def test_an_executor_does_too(kind: str, data: Any) -> None:
         same(engine.evaluate_model(*data, "ndcg@10,coverage@10", client=pool), whole)
 
 
-def test_a_worker_that_is_killed_changes_nothing(client: Any, data: Any) -> None:
+def test_a_worker_that_is_killed_changes_nothing(doomed: Any, data: Any) -> None:
     model, train, held = data
     users = users_of(model, train, held)
     question = Question.of("ndcg@10", None, None, {"train"})
@@ -133,12 +148,12 @@ def test_a_worker_that_is_killed_changes_nothing(client: Any, data: Any) -> None
 
     def kill() -> None:
         started.wait()
-        victim = next(iter(client.run(os.getpid).values()))
+        victim = next(iter(doomed.run(os.getpid).values()))
         os.kill(victim, signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
     killer.start()
-    with workers_of(client) as workers:
+    with workers_of(doomed) as workers:
         done = list(workers.run(evaluate_users, task, blocks()))
     killer.join()
     assert sorted(block.first for block, _ in done) == list(range(0, 900, 50))
@@ -146,7 +161,6 @@ def test_a_worker_that_is_killed_changes_nothing(client: Any, data: Any) -> None
     alone = make_task(question, model, users, {}, None, True)
     every = UserBlock(0, 900, users.factors, train, held)
     assert found == evaluate_users(alone, every).moments[0].total
-    client.wait_for_workers(2, timeout=30)
 
 
 def die(shared: Any, task: Any) -> None:
@@ -154,10 +168,9 @@ def die(shared: Any, task: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_task_that_kills_every_worker_ends(client: Any) -> None:
-    with workers_of(client) as workers, pytest.raises(WorkerError, match="killed several workers"):
+def test_a_task_that_kills_every_worker_ends(doomed: Any) -> None:
+    with workers_of(doomed) as workers, pytest.raises(WorkerError, match="killed several workers"):
         list(workers.run(die, None, [1]))
-    client.wait_for_workers(2, timeout=30)
     with (
         ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
         workers_of(pool) as workers,
@@ -386,12 +399,11 @@ def die_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_tables_that_kill_every_worker_end(client: Any, tables: Any) -> None:
+def test_tables_that_kill_every_worker_end(doomed: Any, tables: Any) -> None:
     deadly, other = (dataframe.from_pandas(frame, npartitions=2) for frame in tables)
     deadly = deadly.map_partitions(die_of, meta=tables[0].iloc[:0])
     with pytest.raises(WorkerError, match="killed several workers"):
-        engine.evaluate_table(deadly, other, "ndcg@5", client=client)
-    client.wait_for_workers(2, timeout=30)
+        engine.evaluate_table(deadly, other, "ndcg@5", client=doomed)
 
 
 def test_tables_and_clients_have_to_fit(tables: Any, tmp_path: Path) -> None:

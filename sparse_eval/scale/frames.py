@@ -59,14 +59,15 @@ def partitions(
     check_types(schemas[0], schemas[1], columns)
     client = workers.client
     sides = [_alike(side[wanted]) for side, wanted in zip(sides, names, strict=True)]
-    known = _look_around(question, sides, columns, schemas, client)
-    if not _are_apart(sides, schemas[0].field(columns.user), client):
-        n = max(side.npartitions for side in sides)
-        sides = [side.shuffle(on=columns.user, npartitions=n) for side in sides]
-    shared = delayed((installed_version(), question, columns, schemas, known, per_user))
-    pairs = list(zip(*(side.to_delayed() for side in sides), strict=True))
-    futures = client.compute([delayed(_evaluate)(shared, *pair) for pair in pairs])
-    return _results(futures), len(futures)
+    with client.as_current():  # a shuffle asks for the current client
+        known = _look_around(question, sides, columns, schemas, client)
+        if not _are_apart(sides, schemas[0].field(columns.user), client):
+            n = max(side.npartitions for side in sides)
+            sides = [side.shuffle(on=columns.user, npartitions=n) for side in sides]
+        shared = delayed((installed_version(), question, columns, schemas, known, per_user))
+        pairs = list(zip(*(side.to_delayed() for side in sides), strict=True))
+        futures = client.compute([delayed(_evaluate)(shared, *pair) for pair in pairs])
+    return _results(futures, client), len(futures)
 
 
 def _alike(frame: Any) -> Any:
@@ -185,9 +186,9 @@ def _gathered(client: Any, wanted: list[Any]) -> list[Any]:
     return [result_of(future) for future in client.compute(wanted)]
 
 
-def _results(futures: list[Any]) -> Iterator[Part]:
+def _results(futures: list[Any], client: Any) -> Iterator[Part]:
     from dask.distributed import as_completed
 
-    for future in as_completed(futures):
+    for future in as_completed(futures, loop=client.loop):
         yield result_of(future)
         future.release()
