@@ -26,6 +26,7 @@ from .results import MergedEvaluation, part_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .compute import Plan
     from .parts import Part
 
 __all__ = [
@@ -201,9 +202,9 @@ def blocks_of_matrices(rankings: Any, relevance: Any, n_users: int, n_rows: int)
         release(rankings, relevance)
 
 
-def largest_gain_of(terms: Terms, relevance: Any, n_rows: int) -> float | None:
+def largest_gain_of(plans: Iterable[Plan], relevance: Any, n_rows: int = ROWS) -> float | None:
     """Return the largest gain of a matrix, read `n_rows` at a time; None if none depends on it."""
-    if not needs_largest_gain(terms.plans):
+    if not needs_largest_gain(plans):
         return None
     if isinstance(relevance, Relevance):
         return float(relevance.gains.max(initial=0.0))

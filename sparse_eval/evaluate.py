@@ -208,7 +208,7 @@ def _in_blocks(
         validation = open_matrix(validation)
     relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
     context = Context.of(relevance.shape, relevance.users, relevance.items_index, **inputs)
-    context = replace(context, largest_gain=float(relevance.gains.max(initial=0.0)))
+    context = replace(context, largest_gain=largest_gain_of(terms.plans, relevance))
     blocks = paired(predictions, relevance)
     return evaluate_blocks(
         terms, blocks, inputs, context, n_users=relevance.shape[0], per_user=per_user, **options
@@ -242,7 +242,7 @@ def _within(
     context = Context.of(shape, labels, items, **inputs)
     n_entries = sum(int(side.indptr[-1]) for side in sides)
     n_rows = rows_within(memory, n_entries, shape[0], len(terms.plans), per_user)
-    context = replace(context, largest_gain=largest_gain_of(terms, sides[1], n_rows))
+    context = replace(context, largest_gain=largest_gain_of(terms.plans, sides[1], n_rows))
     blocks = blocks_of_matrices(sides[0], sides[1], shape[0], n_rows)
     return evaluate_blocks(
         terms, blocks, inputs, context, n_users=shape[0], per_user=per_user, **options

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from implicit.nearest_neighbours import CosineRecommender
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import coo_matrix, csr_array, csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import (
@@ -119,6 +119,20 @@ def test_other_inputs_of_matrices(tmp_path: Path) -> None:
     wanted = se.evaluate_model((users, items), train, smaller, METRICS)
     found = se.evaluate_model((users, items), train, smaller, METRICS, memory=BUDGET)
     assert found.mean() == wanted.mean()
+
+
+def test_gains_that_are_stored_twice_are_summed() -> None:
+    train, held = clicks()
+    rows, columns = held.nonzero()
+    at = (np.append(rows, rows[0]), np.append(columns, columns[0]))
+    twice = coo_matrix((np.append(held.data, 5.0), at), held.shape)
+    unsummed = csr_matrix(
+        (twice.data[order := np.argsort(at[0], kind="stable")], at[1][order],
+         np.concatenate([[0], np.cumsum(np.bincount(at[0], minlength=N_USERS))])),
+        shape=held.shape,
+    )  # fmt: skip
+    whole = se.evaluate_model(factors(), train, unsummed, "err@10")
+    same(se.evaluate_model(factors(), train, unsummed, "err@10", memory=BUDGET), whole)
 
 
 def test_nothing_that_is_given_is_changed() -> None:

@@ -16,6 +16,7 @@ from ..blocks import (
     evaluate_block,
     is_blocks,
     is_matrix_folder,
+    largest_gain_of,
     load_array,
     open_matrix,
     release,
@@ -340,9 +341,7 @@ def make_task(
                 "validation is an iterable of blocks, and some of the metrics depend on the "
                 "largest gain of all; give it as a matrix, which may be memory-mapped"
             )
-        held = users.validation
-        gains = held.gains if isinstance(held, Relevance) else held.data
-        shared = replace(shared, largest_gain=float(gains.max(initial=0)))
+        shared = replace(shared, largest_gain=largest_gain_of(plans, users.validation))
     k = min(max(plan.metric.cutoff or 0 for plan in plans), n_items)
     return Task(question, way, k, saved or model.item_factors, shared, per_user)
 
