@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from tqdm.auto import tqdm
 
 from .align import align
 from .compute import needs_catalogue, needs_largest_gain
@@ -320,6 +319,7 @@ def evaluate_blocks(
     per_user, num_threads, progress
         As in `evaluate`.
     """
+    from tqdm.auto import tqdm  # it loads asyncio, which importing the package need not wait for
 
     def evaluated() -> Iterator[Part]:
         context = shared

@@ -22,7 +22,7 @@ from .blocks import (
 from .context import Context
 from .errors import InvalidDataError
 from .matrices import Rankings, Relevance
-from .once import Question, Terms, evaluate_once, terms_of
+from .once import Question, Terms, evaluate_once, settle_terms
 from .results import Evaluation, MergedEvaluation, reduce_block
 
 if TYPE_CHECKING:
@@ -134,15 +134,15 @@ def evaluate(
     0.7039180890341347
     """
     inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
-    given = (name for name, value in inputs.items() if value is not None)
-    question = Question.of(metrics, convention, no_relevant, given)
-    terms = terms_of(question)
+    given = [name for name, value in inputs.items() if value is not None]
+    if isinstance(predictions, str | Path) and not is_matrix_folder(predictions):
+        question = Question.of(metrics, convention, no_relevant, given)
+        return _tables(question, predictions, validation, memory, per_user, num_threads, progress)
+    terms = settle_terms(metrics, convention, no_relevant, given)
     memory = check_memory(memory)
     options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
     if is_blocks(predictions) or is_blocks(validation):
         return _in_blocks(terms, predictions, validation, inputs, per_user, options)
-    if isinstance(predictions, str | Path) and not is_matrix_folder(predictions):
-        return _tables(question, predictions, validation, memory, per_user, options)
     predictions, validation = (
         open_matrix(side) if isinstance(side, str | Path) else side
         for side in (predictions, validation)
@@ -165,7 +165,8 @@ def _tables(
     validation: Any,
     memory: int | None,
     per_user: bool,
-    options: dict[str, Any],
+    num_threads: int | None,
+    progress: bool | None,
 ) -> MergedEvaluation:
     """Evaluate Parquet files."""
     from .parquet import evaluate_parquet
@@ -183,7 +184,14 @@ def _tables(
         )
     columns = Columns("user", "item", None, None, None)
     return evaluate_parquet(
-        question, predictions, validation, columns, memory=memory, per_user=per_user, **options
+        question,
+        predictions,
+        validation,
+        columns,
+        memory=check_memory(memory),
+        per_user=per_user,
+        num_threads=num_threads,
+        progress=progress,
     )
 
 

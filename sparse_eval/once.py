@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     NoRelevant = Literal["exclude", "zero", "judged"]
 
-__all__ = ["Question", "Terms", "evaluate_once", "terms_of"]
+__all__ = ["Question", "Terms", "evaluate_once", "settle_terms", "terms_of"]
 
 
 class Question(NamedTuple):
@@ -48,11 +48,9 @@ class Question(NamedTuple):
         given: Iterable[str] = (),
     ) -> Question:
         """Check what is asked, or raise as `evaluate` does."""
-        rules = convention_named(convention)
-        asked = parse_metrics(metrics, rules.options)
-        question = cls(tuple(map(str, asked)), convention, no_relevant, frozenset(given))
-        terms_of(question)
-        return question
+        given = frozenset(given)
+        terms = settle_terms(metrics, convention, no_relevant, given)
+        return cls(tuple(str(plan.metric) for plan in terms.plans), convention, no_relevant, given)
 
 
 class Terms(NamedTuple):
@@ -64,10 +62,20 @@ class Terms(NamedTuple):
 
 
 def terms_of(question: Question) -> Terms:
-    """Return how each metric is computed, or raise as `evaluate` does."""
-    rules = convention_named(question.convention)
-    plans = make_plans(parse_metrics(question.metrics, rules.options), rules, question.given)
-    missing = rules.no_relevant if question.no_relevant is None else question.no_relevant
+    """Return how each metric is computed."""
+    return settle_terms(*question)
+
+
+def settle_terms(
+    metrics: str | Metric | Iterable[str | Metric],
+    convention: str | None,
+    no_relevant: NoRelevant | None,
+    given: Iterable[str],
+) -> Terms:
+    """Settle how each metric is computed, or raise as `evaluate` does."""
+    rules = convention_named(convention)
+    plans = make_plans(parse_metrics(metrics, rules.options), rules, frozenset(given))
+    missing = rules.no_relevant if no_relevant is None else no_relevant
     if not isinstance(missing, str) or missing not in ("exclude", "zero", "judged"):
         raise InvalidDataError(
             f"no_relevant is {missing!r}; expected 'exclude', 'zero' or 'judged'"
