@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from ..baselines import Expectation
     from ..matrices import Rankings, Relevance
+    from ..metrics import Convention
     from ..parts import Retrieval
     from .merged import MergedEvaluation
 
@@ -146,9 +147,14 @@ class Evaluation:
         return self.setting.relevance
 
     @property
+    def rules(self) -> Convention:
+        """The convention."""
+        return self.setting.convention
+
+    @property
     def convention(self) -> str:
         """The name of the convention, "standard" where none was given."""
-        return self.setting.convention.name
+        return self.rules.name
 
     @property
     def names(self) -> list[str]:
@@ -257,7 +263,7 @@ class Evaluation:
         """
         import pandas as pd  # not needed to evaluate, and slower to import than evaluating is
 
-        users = self.relevance.users
+        users = self.users
         index = pd.RangeIndex(len(self.n_relevant)) if users is None else users
         names = [str(plan.metric) for plan in self.plans if plan.per_user]
         return pd.DataFrame(self.columns.T, index=index.rename("user"), columns=names)
@@ -274,7 +280,9 @@ class Evaluation:
         -------
         ndarray of float64, shape (100,)
             Each sample is of as many users, drawn with replacement, always the same for as many
-            users: what two evaluations of the same users return is paired.
+            users: what two evaluations of the same users return is paired. Of what was merged,
+            shape (20,): one for each group of users, as far from each other as the standard error
+            says; empty if there are too few users for as many groups.
 
         Raises
         ------
@@ -286,9 +294,7 @@ class Evaluation:
             raise InvalidMetricError(
                 f"{self.plans[row].metric} has a value for each user; see ev.values"
             )
-        if row not in self._replicates:
-            self._replicate_like(row)
-        return self._replicates[row]
+        return self._replicates_of(row)
 
     def summary(self, level: float = 0.95) -> pd.DataFrame:
         """Return the table to print.
@@ -338,6 +344,11 @@ class Evaluation:
             columns=[*columns, *self.baselines, "n_users", "n_skipped"],
         )
 
+    def _replicates_of(self, row: int) -> NDArray[np.float64]:
+        if row not in self._replicates:
+            self._replicate_like(row)
+        return self._replicates[row]
+
     def _replicate_like(self, row: int) -> None:
         """Compute the replicates of a number about all users, and of all that can share samples."""
         users = self._users(row)
@@ -348,11 +359,11 @@ class Evaluation:
                 lambda times: (times * above).sum() / ((times * below).sum() or 1.0), len(users)
             )
             return
-        alike = counts_apart(self.setting.convention, self.plans[row])
+        alike = counts_apart(self.rules, self.plans[row])
         rows = [
             other
             for other, plan in enumerate(self.plans)
-            if not plan.definition.per_user and counts_apart(self.setting.convention, plan) == alike
+            if not plan.definition.per_user and counts_apart(self.rules, plan) == alike
         ]
         plans = [self.plans[other] for other in rows]
         found = replicate(
@@ -891,7 +902,7 @@ class Evaluation:
 
     def _counted(self, plan: Plan | None = None) -> NDArray[np.bool_]:
         """Say of each user whether it counts for a plan, or in general."""
-        rules = self.setting.convention
+        rules = self.rules
         every_list, every_user = (False, False) if plan is None else counts_apart(rules, plan)
         has_list = self.rankings.lengths > 0
         if every_list:
@@ -932,7 +943,7 @@ class Evaluation:
         spelling = str(name)
         if spelling in self._rows:  # mostly it is spelt as it is printed
             return self._rows[spelling]
-        found = parse(spelling, self.setting.convention.options)
+        found = parse(spelling, self.rules.options)
         if len(found) != 1 or str(found[0]) not in self._rows:
             raise InvalidMetricError(
                 f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"

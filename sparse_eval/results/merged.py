@@ -28,7 +28,6 @@ from ..intervals import (
     interval_of_mean,
     interval_of_moments,
 )
-from ..metrics import parse
 from ..moments import Moments
 from ..parts import (
     N_GROUPS,
@@ -86,7 +85,7 @@ class MergedEvaluation(Evaluation):
     ) -> None:
         kept = tuple(check_apart(parts))
         self.__dict__.update(
-            parts=kept, plans=plans, rules=convention, total=add_parts(kept), baselines={}
+            parts=kept, plans=plans, _rules=convention, total=add_parts(kept), baselines={}
         )
         if self.total.n_counted == 0:
             raise InvalidDataError(
@@ -98,7 +97,7 @@ class MergedEvaluation(Evaluation):
             )
 
     total: Part
-    rules: Convention
+    _rules: Convention
 
     def merge(self, *others: Evaluation) -> MergedEvaluation:
         return merge((self, *others))
@@ -123,8 +122,8 @@ class MergedEvaluation(Evaluation):
         return cast(Literal["exclude", "zero", "judged"], self.total.terms.no_relevant)
 
     @property
-    def convention(self) -> str:
-        return self.rules.name
+    def rules(self) -> Convention:
+        return self._rules
 
     @property
     def n_users(self) -> int:
@@ -137,10 +136,6 @@ class MergedEvaluation(Evaluation):
     @property
     def n_without_list(self) -> int:
         return self.total.n_without_list
-
-    @property
-    def n_users_of(self) -> dict[str, int]:
-        return {name: self._count(row) for row, name in enumerate(self.names)}
 
     @property
     def setting(self) -> Setting:
@@ -213,47 +208,6 @@ class MergedEvaluation(Evaluation):
         index: pd.Index[Any] = pd.Index(users)
         return index
 
-    @property
-    def per_user(self) -> pd.DataFrame:
-        import pandas as pd
-
-        users = self.users
-        index = pd.RangeIndex(len(self.rows.users)) if users is None else users
-        names = [str(plan.metric) for plan in self.plans if plan.per_user]
-        return pd.DataFrame(self.rows.columns.T, index=index.rename("user"), columns=names)
-
-    def values(self, name: str | Metric) -> NDArray[np.float64]:
-        row = self._row_of(name)
-        if self.plans[row].per_user:
-            self.rows  # noqa: B018 - raises where there are none
-        return super().values(name)
-
-    def replicates(self, name: str | Metric) -> NDArray[np.float64]:
-        """Return numbers whose standard deviation is the standard error of one about all users.
-
-        Parameters
-        ----------
-        name : str or Metric
-            One without values for single users, such as coverage or a micro average.
-
-        Returns
-        -------
-        ndarray of float64, shape (20,)
-            One for each group of users, which are the same groups for the same users. Empty if
-            there are too few users for as many groups.
-
-        Raises
-        ------
-        InvalidMetricError
-            If the metric is unknown, was not asked for, or has values for single users.
-        """
-        row = self._row_of(name)
-        if self.plans[row].per_user:
-            raise InvalidMetricError(
-                f"{self.plans[row].metric} has a value for each user; see ev.values"
-            )
-        return self._replicates_of(row)
-
     def summary(self, level: float = 0.95) -> pd.DataFrame:
         """Return the table to print.
 
@@ -289,17 +243,6 @@ class MergedEvaluation(Evaluation):
 
     def __repr__(self) -> str:
         return super().__repr__().replace("Evaluation", "MergedEvaluation", 1)
-
-    def _row_of(self, name: str | Metric) -> int:
-        spelling = str(name)
-        if spelling not in self._rows:
-            found = parse(spelling, self.rules.options)
-            spelling = str(found[0]) if len(found) == 1 else spelling
-        if spelling not in self._rows:
-            raise InvalidMetricError(
-                f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"
-            )
-        return self._rows[spelling]
 
     def _count(self, row: int) -> int:
         if self.plans[row].per_user:
