@@ -32,6 +32,7 @@ __all__ = [
     "LEAST_MEMORY",
     "Block",
     "blocks_of_matrices",
+    "check_kept",
     "check_memory",
     "csr_on_disk",
     "evaluate_block",
@@ -48,8 +49,11 @@ __all__ = [
 ]
 
 #: Bytes that evaluating a block holds at its peak for each entry of its matrices and for each of
-#: its users, and that a value of a user takes for good: measured, see benchmarks/SCALE.md.
-PER_ENTRY, PER_USER, PER_VALUE = 64, 400, 8
+#: its users: measured, see benchmarks/SCALE.md.
+PER_ENTRY, PER_USER = 64, 400
+
+#: Bytes that a value of a user takes for good, and what is kept of a user beside them.
+PER_VALUE, PER_KEPT = 8, 41
 
 #: Users of a block, where nothing says how much memory there is.
 ROWS = 1 << 18
@@ -377,6 +381,17 @@ def evaluate_block(
     return part_of(found, first_row=block.first, per_user=per_user)
 
 
+def check_kept(memory: int, n_users: int, n_values: int) -> int:
+    """Return the bytes that the values of so many users take, if a budget allows for them."""
+    kept = n_users * (PER_VALUE * n_values + PER_KEPT) * 2  # they are joined, and so there twice
+    if kept > memory // 2:
+        raise InvalidDataError(
+            f"the values of {n_users:,} users take {kept:,} bytes, more than half of memory="
+            f"{memory:,} bytes; keep none of them with per_user=False, or give more memory"
+        )
+    return kept
+
+
 def rows_within(memory: int, n_entries: int, n_users: int, n_values: int, per_user: bool) -> int:
     """Return how many users a block may have, for the evaluation to stay within a budget.
 
@@ -385,11 +400,6 @@ def rows_within(memory: int, n_entries: int, n_users: int, n_values: int, per_us
     InvalidDataError
         If the values of all users, which are kept if `per_user`, do not fit into it.
     """
-    kept = n_users * (PER_VALUE * n_values + 33) * 2 if per_user else 0  # joined, so there twice
-    if kept > memory // 2:
-        raise InvalidDataError(
-            f"the values of {n_users:,} users take {kept:,} bytes, more than half of memory="
-            f"{memory:,}; keep none of them with per_user=False, or give more memory"
-        )
+    kept = check_kept(memory, n_users, n_values) if per_user else 0
     each = PER_ENTRY * n_entries / max(n_users, 1) + PER_USER + 3 * PER_VALUE * n_values
     return max(int((memory - kept) / each), 1)

@@ -36,7 +36,7 @@ def fingerprints(
         on every machine.
     """
     if labels is None:
-        keys = np.arange(int(items.max(initial=-1)) + 1, dtype=np.uint64)
+        keys = items.astype(np.uint64)
     else:
         keys = np.array(
             [
@@ -44,9 +44,9 @@ def fingerprints(
                 for label in labels.tolist()
             ],
             np.uint64,
-        )
+        )[items]
     bits = (gains.astype(np.float64) + 0.0).view(np.uint64)  # −0 is 0
-    mixed = scattered(scattered(keys[items]) ^ bits)
+    mixed = scattered(scattered(keys) ^ bits)
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
     return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]])
 

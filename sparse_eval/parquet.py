@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from tqdm.auto import tqdm
 
+from .blocks import check_kept
 from .errors import InvalidDataError, InvalidFileError, MissingExtraError, OutputError
 from .once import Question, terms_of
 from .parts import add_in_order, add_parts, marks
@@ -344,17 +345,13 @@ def evaluate_parquet(
         raise InvalidFileError("has no row; there is nothing to evaluate", truth)
     known = look_around(question, tables, columns)
     schemas = tables[0].schema, tables[1].schema
-    kept = 0
 
     def checked(parts: Iterable[Part]) -> Iterator[Part]:
-        nonlocal kept
+        n_users = 0
         for part in parts:
-            kept += part.span.n * (8 * len(terms.plans) + 41) * 2
-            if memory is not None and per_user and kept > memory // 2:
-                raise InvalidDataError(
-                    f"the values of the users take more than half of memory={memory:,} bytes; keep "
-                    "none of them with per_user=False, or give more memory"
-                )
+            n_users += part.span.n
+            if memory is not None and per_user:
+                check_kept(memory, n_users, len(terms.plans))
             yield part
 
     with tqdm(

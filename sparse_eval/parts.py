@@ -108,15 +108,19 @@ class Span(NamedTuple):
     n: int
     mark: int
 
-    def with_users_of(self, other: Span) -> Span:
-        """Return the span of the users of both."""
-        if not self.n or not other.n:
-            return self if self.n else other
+    def check_alike(self, other: Span) -> None:
+        """Refuse text in one and numbers in the other."""
         if type(self.first) is not type(other.first):
             raise InvalidDataError(
                 f"users are {self.first!r}, … in one block and {other.first!r}, … in another; "
                 "give all of them labels of one type"
             )
+
+    def with_users_of(self, other: Span) -> Span:
+        """Return the span of the users of both."""
+        if not self.n or not other.n:
+            return self if self.n else other
+        self.check_alike(other)
         return Span(
             min(self.first, other.first),
             max(self.last, other.last),
@@ -370,10 +374,8 @@ def check_apart(parts: Iterable[Part]) -> list[Part]:
     """
     kept: list[Part] = []
     given = [part for part in parts if part.span.n]
-    if len({type(part.span.first) for part in given}) > 1:
-        given[0].span.with_users_of(  # raises
-            next(p for p in given if type(p.span.first) is not type(given[0].span.first)).span
-        )
+    for part in given:
+        given[0].span.check_alike(part.span)
     for part in sorted(given, key=lambda part: part.span):
         before = kept[-1] if kept else None
         if before is not None and before.span == part.span:

@@ -17,6 +17,7 @@ from .blocks import Block, evaluate_block
 from .compute import needs_catalogue, needs_largest_gain
 from .context import Context
 from .errors import InvalidDataError
+from .fingerprints import fingerprints
 from .matrices import (
     Rankings,
     Relevance,
@@ -25,7 +26,7 @@ from .matrices import (
     repeated_item,
 )
 from .once import Question, terms_of
-from .parts import digest_of_labels, marks
+from .parts import digest_of_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -243,16 +244,9 @@ def evaluate_rows(
     part = replace(part, terms=part.terms._replace(items=known.digest))
     if part.rows is None or items is None or kinds[columns.item] == "text":
         return part
-    prints = _fingerprints(relevance, items[relevance.items])
+    # Of the ids, whose columns are others in each block.
+    prints = fingerprints(relevance.indptr, items[relevance.items], relevance.gains, None)
     return replace(part, rows=replace(part.rows, fingerprints=prints))
-
-
-def _fingerprints(relevance: Relevance, ids: Integers) -> NDArray[np.uint64]:
-    """Return what `fingerprints` does where columns are items, of which this block has others."""
-    bits = (relevance.gains + 0.0).view(np.uint64)
-    mixed = marks((marks(ids) ^ bits).view(np.int64))
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
-    return np.asarray(sums[relevance.indptr[1:]] - sums[relevance.indptr[:-1]])
 
 
 def _check_largest(
@@ -262,10 +256,10 @@ def _check_largest(
     if largest is None or relevance.gains.max(initial=0.0) <= largest:
         return
     entry = int(relevance.gains.argmax())
-    row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
+    pair = named.at(relevance.indptr, relevance.items, entry)
     raise InvalidDataError(
-        f"{named.pair(row, relevance.items[entry])} is in several rows of what is relevant, with a "
-        f"sum of {relevance.gains[entry]:g}, and one of the metrics depends on the largest gain, "
+        f"{pair} is in several rows of what is relevant, with a sum of "
+        f"{relevance.gains[entry]:g}, and one of the metrics depends on the largest gain, "
         f"which is {largest:g} in a single row; add up the rows of each {columns.user!r} and "
         f"{columns.item!r} first"
     )
@@ -277,6 +271,11 @@ class _Named(NamedTuple):
     columns: Columns
     users: NDArray[Any]
     items: NDArray[Any] | None
+
+    def at(self, indptr: Integers, items: NDArray[np.int32], entry: int) -> str:
+        """Name user and item of an entry of a CSR."""
+        row = int(np.searchsorted(indptr, entry, side="right")) - 1
+        return self.pair(row, items[entry])
 
     def pair(self, row: int, item: int) -> str:
         label = item if self.items is None else self.items[item]
@@ -399,9 +398,8 @@ def _rankings(
         expected = "a whole number of at least 1"
     if bad.any():
         entry = int(bad.argmax())
-        row = int(np.searchsorted(indptr, entry, side="right")) - 1
         raise InvalidDataError(
-            f"column {columns.order!r} of the recommendations ({named.pair(row, listed[entry])}): "
+            f"column {columns.order!r} of the recommendations ({named.at(indptr, listed, entry)}): "
             f"expected {expected}, found {values[entry]:g}"
         )
     if columns.rank is None:
@@ -448,18 +446,16 @@ def _relevance(
     bad = ~(np.isfinite(gains) & (gains >= 0))
     if bad.any():
         entry = int(bad.argmax())
-        row = int(np.searchsorted(indptr, entry, side="right")) - 1
         raise InvalidDataError(
-            f"column {columns.gain!r} of what is relevant ({named.pair(row, held[entry])}): "
+            f"column {columns.gain!r} of what is relevant ({named.at(indptr, held, entry)}): "
             f"expected a finite number of at least 0, found {gains[entry]:g}"
         )
     if repeated_item(indptr, held) is not None:
         indptr, held, gains = _summed(indptr, held, gains)
         if not np.isfinite(gains).all():
             entry = int(np.isinf(gains).argmax())
-            row = int(np.searchsorted(indptr, entry, side="right")) - 1
             raise InvalidDataError(
-                f"the sum of the gains of {named.pair(row, held[entry])} is beyond float64; scale "
+                f"the sum of the gains of {named.at(indptr, held, entry)} is beyond float64; scale "
                 f"column {columns.gain!r} down"
             )
     matrix = sparse.csr_matrix((gains, held, indptr), shape=shape)

@@ -104,19 +104,19 @@ class DaskWorkers:
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
                 return self.client.submit(function, *given, pure=False)
 
-        try:
-            sent = submit(_keep, shared)
-            for task in islice(waiting, self.at_once):
+        def give_out() -> None:
+            for task in islice(waiting, max(self.at_once - len(running), 0)):
                 future = submit(_do, installed_version(), work, sent, task)
                 running[future] = task
                 done.add(future)
+
+        try:
+            sent = submit(_keep, shared)
+            give_out()
             for future in done:
                 task = running.pop(future)
                 result = result_of(future)
-                for other in islice(waiting, max(self.at_once - len(running), 0)):
-                    following = submit(_do, installed_version(), work, sent, other)
-                    running[following] = other
-                    done.add(following)
+                give_out()
                 yield task, result
         finally:
             if self.client.status == "running":
