@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
-from sparse_eval.files import replacing
+from sparse_eval.core.files import replacing
 
 SEED = 0
 

@@ -26,7 +26,7 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
-from sparse_eval import retrieve
+from sparse_eval.retrieval import top_k as retrieve
 
 sys.path.append(str(Path(__file__).parent))  # last: libraries come before our modules
 from peak import peak_above_start, resident

@@ -164,7 +164,7 @@ def cluster(n_workers: int) -> Any:
 def workers(folder: Path, n_workers: int, rounds: int = 3) -> dict[str, Any]:
     from dask.distributed import Client
 
-    from sparse_eval.scale.dask import evaluate_model
+    from sparse_eval.evaluation.dask import evaluate_model
 
     warm = folder.parent / "model-10000"
     model(warm, folder.parent / "drawn", 10_000)
@@ -200,7 +200,7 @@ def bits(folder: Path) -> dict[str, Any]:
     """Compare every metric of every user, in one process and with two workers."""
     from dask.distributed import Client
 
-    from sparse_eval.scale.dask import evaluate_model
+    from sparse_eval.evaluation.dask import evaluate_model
 
     metrics = every_metric()
     start = time.perf_counter()
@@ -221,7 +221,7 @@ def killed(folder: Path) -> dict[str, Any]:
     """Kill a worker while it works; the numbers are those of a run in which nobody died."""
     from dask.distributed import Client
 
-    from sparse_eval.scale.dask import evaluate_model
+    from sparse_eval.evaluation.dask import evaluate_model
 
     found = []
     deaths = 0

@@ -21,7 +21,7 @@ from pyspark.mllib.evaluation import RankingMetrics
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from sparse_eval.scale.spark import evaluate_table
+from sparse_eval.evaluation.spark import evaluate_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

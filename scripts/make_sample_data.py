@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from sparse_eval.core.files import make_folder, replacing
 from sparse_eval.datasets import Interactions, synthetic
-from sparse_eval.files import make_folder, replacing
 
 N_CLICKED = 2  # clicks of an impression
 N_PASSED = 6  # news of an impression that were shown and not clicked

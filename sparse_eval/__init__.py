@@ -6,23 +6,26 @@ A prediction-position matrix and a validation matrix go in, one row of numbers p
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .comparison import Comparison, compare
 from .errors import SparseEvalError
-from .evaluate import evaluate
-from .matrices import Rankings, Relevance
+from .evaluation.evaluate import evaluate
+from .inputs.rankings import Rankings
+from .inputs.relevance import Relevance
 from .metrics import Metric
 from .metrics.extension import register_metric
 from .results import Evaluation
+from .results.comparison import Comparison, compare
 
 if TYPE_CHECKING:
-    from . import datasets, scale, split, trec
+    from . import datasets
+    from .datasets import split
+    from .inputs import trec
     from .models.callback import EvaluationCallback
     from .models.implicit import evaluate_model, train_als
     from .models.sweep import sweep
     from .models.tune import tune
     from .report import plots, write_report
-    from .retrieve import full_ranks, held_out_ranks, top_k
-    from .saved import SavedEvaluation, load_evaluation
+    from .results.saved import SavedEvaluation, load_evaluation
+    from .retrieval.top_k import full_ranks, held_out_ranks, top_k
 
 __all__ = [
     "Comparison",
@@ -42,7 +45,6 @@ __all__ = [
     "load_evaluation",
     "plots",
     "register_metric",
-    "scale",
     "split",
     "sweep",
     "top_k",
@@ -54,20 +56,21 @@ __all__ = [
 
 # What needs pandas or implicit is imported when it is first used: a job that only evaluates
 # matrices would wait longer for these imports than for its results.
-_LAZY = {
+_MODULES = {
     "datasets": "sparse_eval.datasets",
-    "scale": "sparse_eval.scale",
-    "split": "sparse_eval.split",
-    "trec": "sparse_eval.trec",
+    "plots": "sparse_eval.report.plots",
+    "split": "sparse_eval.datasets.split",
+    "trec": "sparse_eval.inputs.trec",
+}
+_ATTRIBUTES = {
     "EvaluationCallback": "sparse_eval.models.callback",
+    "SavedEvaluation": "sparse_eval.results.saved",
     "evaluate_model": "sparse_eval.models.implicit",
-    "full_ranks": "sparse_eval.retrieve",
-    "held_out_ranks": "sparse_eval.retrieve",
-    "SavedEvaluation": "sparse_eval.saved",
-    "load_evaluation": "sparse_eval.saved",
-    "plots": "sparse_eval.report",
+    "full_ranks": "sparse_eval.retrieval.top_k",
+    "held_out_ranks": "sparse_eval.retrieval.top_k",
+    "load_evaluation": "sparse_eval.results.saved",
     "sweep": "sparse_eval.models.sweep",
-    "top_k": "sparse_eval.retrieve",
+    "top_k": "sparse_eval.retrieval.top_k",
     "train_als": "sparse_eval.models.implicit",
     "tune": "sparse_eval.models.tune",
     "write_report": "sparse_eval.report",
@@ -75,10 +78,11 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'sparse_eval' has no attribute {name!r}")
-    module = import_module(_LAZY[name])
-    return module if module.__name__ == f"sparse_eval.{name}" else getattr(module, name)
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name in _ATTRIBUTES:
+        return getattr(import_module(_ATTRIBUTES[name]), name)
+    raise AttributeError(f"module 'sparse_eval' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

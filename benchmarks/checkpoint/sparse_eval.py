@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sparse_eval import retrieve
+from sparse_eval.retrieval import top_k as retrieve
 
 if TYPE_CHECKING:
     from checkpoint_case import Checkpoint

@@ -15,8 +15,8 @@ from .printing import counted, print_table, step
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..comparison import Comparison
-    from ..saved import SavedEvaluation
+    from ..results.comparison import Comparison
+    from ..results.saved import SavedEvaluation
 
 __all__ = ["compare", "report"]
 
@@ -61,7 +61,7 @@ def compare(
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
     """Say which of several models is better, how sure that is, and for how many users."""
-    from ..comparison import compare as compare_evaluations
+    from ..results.comparison import compare as compare_evaluations
 
     found = _find(results)
     if len(found.evaluations) < 2:
@@ -138,7 +138,7 @@ def _metrics(words: list[str], found: Found) -> list[str] | None:
 
 def _find(words: list[str]) -> Found:
     """Load what was named; what is broken in a folder of results is told and left out."""
-    from ..saved import SUMMARY, load_evaluation
+    from ..results.saved import SUMMARY, load_evaluation
 
     found = Found({}, {}, {})
 

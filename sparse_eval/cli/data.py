@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..datasets import Interactions
-    from ..split import Holdout
+    from ..datasets.split import Holdout
 
 __all__ = [
     "describe",
@@ -110,7 +110,7 @@ def load_parts(
 
 def holdout_of(train: Interactions, held: Interactions) -> Holdout:
     """Make a split of its parts."""
-    from ..split import Holdout
+    from ..datasets.split import Holdout
 
     return Holdout(train.matrix(), held.matrix(), train.users, train.items)
 
@@ -124,7 +124,7 @@ def split_by(
     purpose: str = "split",
 ) -> Holdout:
     """Divide interactions as the options say, and say so; refuse options without a meaning."""
-    from .. import split
+    from ..datasets import split
 
     method = method or Method.random
     by_share = method in (Method.random, Method.temporal)

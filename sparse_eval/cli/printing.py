@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..display import records
+from ..core.formatting import records
 from .options import Format
 
 if TYPE_CHECKING:

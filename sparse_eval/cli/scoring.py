@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..display import plain
+from ..core.files import make_folder
+from ..core.formatting import plain
 from ..errors import InvalidDataError
-from ..files import make_folder
 from .data import is_matrix, load_split, loader_options, read_matrix
 from .options import (
     METRICS,
@@ -34,10 +34,10 @@ from .printing import counted, print_evaluation, print_table, step, warnings_in_
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..matrices import Relevance
+    from ..datasets.split import Holdout
+    from ..inputs.relevance import Relevance
     from ..metrics import Convention
     from ..results import Evaluation
-    from ..split import Holdout
 
 __all__ = ["check_metrics", "evaluate", "score", "score_model"]
 
@@ -95,7 +95,7 @@ def score(
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
     """Score a checkpoint; of several, or of a folder, make a table and mark the best."""
-    from ..split import Holdout
+    from ..datasets.split import Holdout
 
     metric = check_metrics(metric, convention)
     if "" in checkpoint:  # as of a variable that is not set; as a path, it would be this folder
@@ -155,10 +155,11 @@ def evaluate(
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
     """Score lists against relevance: a run against qrels, or two matrices."""
-    from ..evaluate import evaluate as evaluate_lists
-    from ..matrices import Rankings, Relevance
+    from ..evaluation.evaluate import evaluate as evaluate_lists
+    from ..inputs.rankings import Rankings
+    from ..inputs.relevance import Relevance
+    from ..inputs.trec import read_qrels, read_run
     from ..metrics import convention_named, parse_metrics
-    from ..trec import read_qrels, read_run
 
     rules = convention_named(convention)
     for other in (validation, train):
@@ -225,7 +226,7 @@ def score_model(
 
     To be saved, with the whole `lists`, where ranks would be enough, and the popularity ranking.
     """
-    from ..matrices import Relevance
+    from ..inputs.relevance import Relevance
     from ..models.implicit import evaluate_model
     from ..models.recommend import as_model
 
@@ -248,7 +249,7 @@ def score_model(
 
 def _about(checkpoint: Path) -> dict[str, Any]:
     """Say which checkpoint it is: its file, a digest, its hyperparameters."""
-    from ..models.factors import read_checkpoint
+    from ..models.checkpoints import read_checkpoint
 
     with checkpoint.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -266,8 +267,8 @@ def _score_elsewhere(
     scheduler: str,
 ) -> Evaluation:
     """Have the workers of a Dask cluster recommend and score, and say so."""
-    from ..matrices import Relevance
-    from ..scale.dask import evaluate_model
+    from ..evaluation.dask import evaluate_model
+    from ..inputs.relevance import Relevance
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     with step("recommend and score") as note, warnings_in_a_line():
@@ -293,7 +294,7 @@ def _sweep(
     options: dict[str, Any],
 ) -> None:
     """Score several checkpoints, print their table, and fail if one of them did."""
-    where = "scale.dask" if "client" in options else "models.sweep"
+    where = "evaluation.dask" if "client" in options else "models.sweep"
     sweep = import_module(f"sparse_eval.{where}").sweep
 
     with step("score") as note, warnings_in_a_line():

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ..core.files import make_folder, replacing
 from ..errors import InvalidDataError
-from ..files import make_folder, replacing
 from .data import describe, is_split, load, load_split, loader_options, split_by
 from .options import (
     METRICS,
@@ -56,7 +56,8 @@ def demo(
     format: Printed = Format.table,  # noqa: A002 - the option's name
 ) -> None:
     """Do the whole way on synthetic clicks: generate, split, train, recommend, score."""
-    from .. import datasets, split
+    from .. import datasets
+    from ..datasets import split
 
     check_metrics(metric)
     make_folder(out)
@@ -171,7 +172,7 @@ def train(
         raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
     make_folder(out.parent)
     if is_split(input):
-        from ..split import Holdout
+        from ..datasets.split import Holdout
 
         matrix = Holdout.load(input).train
     else:

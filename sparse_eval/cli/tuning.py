@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..display import records
-from ..files import make_folder
+from ..core.files import make_folder
+from ..core.formatting import records
 from .data import holdout_of, is_split, load, load_parts, loader_options, split_by
 from .options import (
     Format,
@@ -34,8 +34,8 @@ from .printing import counted, print_table, step, warnings_in_a_line
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..datasets.split import Holdout
     from ..models.tune import Tuning
-    from ..split import Holdout
 
 __all__ = ["tune"]
 
@@ -98,7 +98,7 @@ def tune(
     format: Printed = Format.table,  # noqa: A002
 ) -> None:
     """Search ALS's hyperparameters on a validation part; test the best once on a third part."""
-    from ..matrices import Relevance
+    from ..inputs.relevance import Relevance
     from ..models.tune import Search
 
     search = Search(
@@ -119,7 +119,7 @@ def tune(
         rest, held = load_parts(input, test, input_format, options)
         whole = holdout_of(rest, held)
     elif is_split(input):
-        from ..split import Holdout
+        from ..datasets.split import Holdout
 
         whole = Holdout.load(input)
         rest = whole.train

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import pandas as pd
 
-from sparse_eval.datasets.interactions import Interactions
-from sparse_eval.datasets.labels import sort_labels, text_labels, vocabulary
-from sparse_eval.datasets.lines import BadLines, numbered_lines, read_text
-from sparse_eval.errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidDataError, InvalidFileError
+from .interactions import Interactions
+from .labels import sort_labels, text_labels, vocabulary
+from .lines import BadLines, numbered_lines, read_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sparse_eval.datasets.coordinates import summed_csr
-from sparse_eval.datasets.labels import at, check_labels, encode
-from sparse_eval.errors import InvalidDataError
+from ..core.csr import summed_csr
+from ..errors import InvalidDataError
+from .labels import at, check_labels, encode
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sparse_eval.errors import InvalidDataError
+from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

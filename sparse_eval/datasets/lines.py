@@ -8,7 +8,7 @@ import warnings
 import zlib
 from typing import TYPE_CHECKING
 
-from sparse_eval.errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidDataError, InvalidFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,17 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sparse_eval.datasets.interactions import Interactions
-from sparse_eval.datasets.labels import vocabulary
-from sparse_eval.datasets.lines import (
-    BadLines,
-    MalformedLineError,
-    file_in,
-    numbered_lines,
-    read_text,
-    shorten,
-)
-from sparse_eval.errors import InvalidFileError
+from ..errors import InvalidFileError
+from .interactions import Interactions
+from .labels import vocabulary
+from .lines import BadLines, MalformedLineError, file_in, numbered_lines, read_text, shorten
 
 __all__ = ["NAME", "load_mind"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparse_eval.datasets.lines import file_in, numbered_lines, read_text, shorten
-from sparse_eval.datasets.tables import load_table
-from sparse_eval.errors import InvalidFileError
+from ..errors import InvalidFileError
+from .delimited import load_table
+from .lines import file_in, numbered_lines, read_text, shorten
 
 if TYPE_CHECKING:
-    from sparse_eval.datasets.interactions import Interactions
+    from .interactions import Interactions
 
 __all__ = ["HEADER", "NAMES", "load_movielens"]
 

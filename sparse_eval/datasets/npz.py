@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from scipy import sparse
 
-from sparse_eval.datasets.coordinates import coordinates
-from sparse_eval.datasets.interactions import Interactions
-from sparse_eval.errors import InvalidDataError, InvalidFileError
+from ..core.csr import coordinates
+from ..errors import InvalidDataError, InvalidFileError
+from .interactions import Interactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

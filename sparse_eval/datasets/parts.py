@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sparse_eval.datasets.guess import load
-from sparse_eval.datasets.labels import sort_labels
+from .labels import sort_labels
+from .load import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from sparse_eval.datasets.interactions import Interactions
+    from .interactions import Interactions
 
 __all__ = ["load_parts"]
 

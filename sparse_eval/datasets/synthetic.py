@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sparse_eval.datasets.interactions import Interactions
-from sparse_eval.options import check_whole
+from ..core.arguments import check_whole
+from .interactions import Interactions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,7 +1,7 @@
 """Metrics: their names, their registry, their formulas, their conventions."""
 
-from . import accuracy as _accuracy  # noqa: F401 - fills the registry
-from . import catalogue as _catalogue  # noqa: F401
+from ..metrics import accuracy as _accuracy  # noqa: F401 - fills the registry
+from ..metrics import beyond_accuracy as _catalogue  # noqa: F401
 from .conventions import CONVENTIONS, STANDARD, Convention, convention_named
 from .grammar import Metric, parse, parse_metrics
 from .lists import Lists, Training

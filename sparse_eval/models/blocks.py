@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..blocks import (
+from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
+from ..evaluation.blocks import (
     Block,
     csr_on_disk,
     evaluate_block,
@@ -23,23 +24,22 @@ from ..blocks import (
     rows_of,
     rows_within,
 )
-from ..compute import needs_largest_gain
-from ..context import Context
-from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
-from ..matrices import Relevance
-from ..once import Question, terms_of
-from .factors import Factors
+from ..inputs.relevance import Relevance
+from ..inputs.side_data import Context
+from ..metrics.measure import needs_largest_gain
+from ..results.once import Question, terms_of
+from .checkpoints import Factors
 from .inputs import train_part
+from .ranking import choose_way, rank
 from .recommend import as_model, catalogue
-from .retrieval import choose_way, rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from ..parts import Part
-    from .retrieval import Via
+    from ..results.parts import Part
+    from .ranking import Via
 
 __all__ = [
     "Saved",

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..compute import make_plans
+from ..core.arguments import check_whole
+from ..core.files import make_folder, replacing
+from ..core.progress import is_shown
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
-from ..files import make_folder, replacing
 from ..metrics import STANDARD, Metric
-from ..options import check_whole
-from ..progress import is_shown
+from ..metrics.measure import make_plans
 from .implicit import evaluate_model, parse_cut_metrics
 from .inputs import held_out_part, train_part
 from .monitor import goodness, monitored

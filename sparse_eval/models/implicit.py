@@ -11,17 +11,17 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from ..blocks import ROWS, check_memory, is_blocks, open_matrix, release
+from ..core.arguments import check_number, check_whole
+from ..core.progress import is_shown
 from ..errors import InvalidDataError, InvalidMetricError, SparseEvalError
-from ..evaluate import evaluate
-from ..factors import check_factors
-from ..matrices import Rankings
+from ..evaluation.blocks import ROWS, check_memory, is_blocks, open_matrix, release
+from ..evaluation.evaluate import evaluate
+from ..inputs.rankings import Rankings
 from ..metrics import STANDARD, Convention, Metric, convention_named, parse_metrics
-from ..once import Question, terms_of
-from ..options import check_number, check_whole
-from ..parts import Total
-from ..progress import is_shown
 from ..results import MergedEvaluation, reduce_block
+from ..results.once import Question, terms_of
+from ..results.parts import Total
+from ..retrieval.factors import check_factors
 from .blocks import (
     check_shape,
     evaluate_users,
@@ -32,17 +32,17 @@ from .blocks import (
     user_blocks,
     users_of,
 )
-from .factors import Factors
+from .checkpoints import Factors
 from .inputs import held_out_part, train_part
+from .ranking import choose_way, rank
 from .recommend import as_model
-from .retrieval import choose_way, rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..results import Evaluation
     from .callback import EvaluationCallback
-    from .retrieval import Via
+    from .ranking import Via
 
 __all__ = ["evaluate_model", "parse_cut_metrics", "train_als"]
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from scipy import sparse
 
+from ..core.csr import train_csr
+from ..core.hashing import digest
 from ..errors import InvalidDataError
-from ..fingerprints import digest
-from ..matrices import Relevance, train_csr
+from ..inputs.relevance import Relevance
 
 __all__ = ["digest_of", "held_out_part", "train_part"]
 

@@ -10,11 +10,11 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
+from ..core.progress import is_shown
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..factors import check_factors
 from ..kernels.lists import keep_unseen
-from ..progress import is_shown
-from .factors import Checkpoint, Factors, check_similarity, read_checkpoint
+from ..retrieval.factors import check_factors
+from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -22,14 +22,14 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from ..compute import make_plans
+from ..core.arguments import check_number, check_whole
+from ..core.files import replacing
+from ..core.progress import is_shown
+from ..core.versions import installed_version
 from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
-from ..files import replacing
-from ..installed import installed_version
 from ..metrics import convention_named
-from ..options import check_number, check_whole
-from ..progress import is_shown
-from .factors import read_checkpoint
+from ..metrics.measure import make_plans
+from .checkpoints import read_checkpoint
 from .implicit import evaluate_model, parse_cut_metrics
 from .inputs import digest_of, held_out_part, train_part
 from .monitor import goodness, monitored
@@ -38,7 +38,7 @@ from .recommend import as_model
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..matrices import Relevance
+    from ..inputs.relevance import Relevance
     from ..metrics import Metric
 
 __all__ = ["Job", "Table", "list_checkpoints", "prepare", "score_file", "sweep", "text_of"]

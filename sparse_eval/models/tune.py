@@ -21,12 +21,12 @@ import pandas as pd
 from scipy import sparse
 from tqdm.auto import tqdm
 
-from ..compute import make_plans
+from ..core.arguments import check_number, check_whole
+from ..core.files import make_folder, replacing
+from ..core.progress import is_shown
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, SparseEvalError
-from ..files import make_folder, replacing
 from ..metrics import STANDARD
-from ..options import check_number, check_whole
-from ..progress import is_shown
+from ..metrics.measure import make_plans
 from .callback import EvaluationCallback
 from .implicit import evaluate_model, parse_cut_metrics, train_als
 from .inputs import digest_of, held_out_part, train_part
@@ -35,7 +35,7 @@ from .monitor import goodness, monitored
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..matrices import Relevance
+    from ..inputs.relevance import Relevance
     from ..metrics import Metric
 
 __all__ = ["Search", "Tuning", "tune"]

@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..metrics import REGISTRY
-from . import plots
+from ..report import plots
 from .svg import HEIGHT, draw
 from .words import number, share
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from ..comparison import Comparison
-    from ..saved import SavedEvaluation
+    from ..results.comparison import Comparison
+    from ..results.saved import SavedEvaluation
 
 __all__ = ["Chart", "draw_charts"]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ..intervals import Interval, interval_of_mean
-from ..segments import by_activity
+from ..results.intervals import Interval, interval_of_mean
+from ..results.segments import by_activity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..saved import SavedEvaluation
+    from ..results.saved import SavedEvaluation
 
 __all__ = ["FEWEST", "Contrast", "contrasts"]
 

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..comparison import common_metrics, compare
-from ..display import records
+from ..core.files import make_folder, replacing
+from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
-from ..files import make_folder, replacing
 from ..metrics import REGISTRY, convention_named
 from ..results import Evaluation
+from ..results.comparison import common_metrics, compare
 from .contrasts import Contrast, contrasts
 from .words import number, p_value, share
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..saved import SavedEvaluation
+    from ..results.saved import SavedEvaluation
 
 __all__ = ["write_report"]
 

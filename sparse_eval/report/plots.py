@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..comparison import Comparison
 from ..errors import InvalidDataError, MissingExtraError
 from ..results import Evaluation
+from ..results.comparison import Comparison
 from .contrasts import FEWEST
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from ..saved import SavedEvaluation
+    from ..results.saved import SavedEvaluation
 
     Evaluations = Mapping[str, Evaluation | SavedEvaluation]
 

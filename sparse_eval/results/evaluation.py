@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..comparison import Comparison, Scored, compare
-from ..compute import (
+from ..core.arguments import check_whole
+from ..core.files import replacing, write_parquet
+from ..core.formatting import as_html, number, plain, records
+from ..core.hashing import digest, fingerprints
+from ..core.versions import installed_version
+from ..errors import InvalidDataError, InvalidMetricError
+from ..metrics import Metric, Training, parse
+from ..metrics.measure import (
     Plan,
     Setting,
     Sums,
@@ -22,25 +28,19 @@ from ..compute import (
     value_of_lists,
     values_of_lists,
 )
-from ..curves import PrecisionRecall
-from ..details import (
+from .comparison import Comparison, Scored, compare
+from .curves import PrecisionRecall
+from .details import (
     describe_concentration,
     describe_curve,
     describe_example,
     pick_examples,
     versions,
 )
-from ..display import as_html, number, plain, records
-from ..errors import InvalidDataError, InvalidMetricError
-from ..explain import explain
-from ..files import replacing, write_parquet
-from ..fingerprints import digest, fingerprints
-from ..installed import installed_version
-from ..intervals import Interval, check_level, interval_around, interval_of_mean, replicate
-from ..metrics import Metric, Training, parse
-from ..options import check_whole
-from ..saved import SCHEMA, SavedEvaluation, check_about
-from ..segments import by_activity, by_label, by_popularity
+from .explain import explain
+from .intervals import Interval, check_level, interval_around, interval_of_mean, replicate
+from .saved import SCHEMA, SavedEvaluation, check_about
+from .segments import by_activity, by_label, by_popularity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,11 +49,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from ..baselines import Expectation
-    from ..matrices import Rankings, Relevance
+    from ..inputs.rankings import Rankings
+    from ..inputs.relevance import Relevance
     from ..metrics import Convention
-    from ..parts import Retrieval
+    from ..metrics.random_baseline import Expectation
     from .merged import MergedEvaluation
+    from .parts import Retrieval
 
 __all__ = ["Evaluation"]
 
@@ -774,7 +775,7 @@ class Evaluation:
         ----------
         folder : str or Path
             Made if missing. ``summary.json`` and ``per_user.csv`` or ``per_user.parquet`` are
-            written there; `sparse_eval.saved` describes them.
+            written there; `sparse_eval.results.saved` describes them.
         users : {"csv", "parquet"}
             The kind of the table of the users. Parquet is smaller and quicker, and needs pyarrow.
         about : mapping, optional
@@ -895,7 +896,9 @@ class Evaluation:
 
     @cached_property
     def _at_random(self) -> list[Expectation]:
-        from ..baselines import expect_at_random  # of no use to those who only read the means
+        from ..metrics.random_baseline import (
+            expect_at_random,  # of no use to those who only read the means
+        )
 
         users = [self._users(row) for row in range(len(self.plans))]
         return expect_at_random(self.setting, list(self.plans), users)

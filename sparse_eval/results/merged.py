@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 import numpy as np
 
-from ..compute import (
+from ..core.exact_sums import Moments
+from ..core.versions import installed_version
+from ..errors import InvalidDataError, InvalidMetricError
+from ..metrics.measure import (
     Plan,
     Setting,
     Sums,
@@ -18,9 +21,8 @@ from ..compute import (
     needs_largest_gain,
     ratio_of,
 )
-from ..errors import InvalidDataError, InvalidMetricError
-from ..installed import installed_version
-from ..intervals import (
+from .evaluation import Evaluation
+from .intervals import (
     MANY,
     Interval,
     check_level,
@@ -28,8 +30,7 @@ from ..intervals import (
     interval_of_mean,
     interval_of_moments,
 )
-from ..moments import Moments
-from ..parts import (
+from .parts import (
     N_GROUPS,
     ListCounts,
     Part,
@@ -44,7 +45,6 @@ from ..parts import (
     jackknife,
     marks,
 )
-from .evaluation import Evaluation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..metrics import Convention, Metric
-    from ..saved import SavedEvaluation
+    from .saved import SavedEvaluation
 
     Integers = NDArray[np.int64]
 

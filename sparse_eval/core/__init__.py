@@ -1,0 +1,1 @@
+"""What every room uses: checks of arrays, exact sums, hashing, threads, files, progress."""

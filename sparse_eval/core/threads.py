@@ -1,0 +1,80 @@
+"""Blocks of users, shared between threads."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from .arguments import check_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["for_blocks", "thread_count"]
+
+#: Users in a block at most, which bounds what a thread holds at once.
+BLOCK = 25_000
+
+
+def thread_count(num_threads: int | None) -> int:
+    """Return the number of threads to use: as asked, or one per core that this process may use."""
+    if num_threads is None:
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
+    return check_whole("num_threads", num_threads, 1)
+
+
+def for_blocks(
+    work: Callable[[int, int], None],
+    total: int,
+    num_threads: int | None = None,
+    block: int | None = None,
+) -> None:
+    """Call ``work(first, last)`` for consecutive blocks that cover ``range(total)``.
+
+    By default the blocks are as large as they can be with a share for each thread: a thread that
+    does many short things on arrays waits for the interpreter's lock between any two of them, and
+    blocks of 5000 made 70 columns for 50,000 users take as long with two threads as with one.
+
+    `work` writes to places that belong to its own users, so neither the number of threads nor the
+    size of a block can change a result.
+    """
+    n_threads = thread_count(num_threads)
+    block = block or _share(total, n_threads)
+    starts = deque(range(0, total, block))
+    errors: list[BaseException] = []
+
+    def drain() -> None:
+        while True:
+            try:
+                start = starts.popleft()
+            except IndexError:
+                return
+            try:
+                work(start, min(start + block, total))
+            except BaseException as error:  # noqa: BLE001 - raised below, in the calling thread
+                errors.append(error)
+                starts.clear()
+
+    # The calling thread works too, and no pool is kept or made: waking one took as long as a
+    # quarter of the sweep of 50,000 users.
+    helpers = [Thread(target=drain) for _ in range(min(n_threads, len(starts)) - 1)]
+    for helper in helpers:
+        helper.start()
+    drain()
+    for helper in helpers:
+        helper.join()
+    if errors:
+        raise errors[0]
+
+
+def _share(total: int, n_threads: int) -> int:
+    size = min(max(-(-total // n_threads), 1000), BLOCK)
+    # Columns a multiple of 4096 bytes apart fall on the same cache lines: the sweep was a third
+    # slower.
+    return size + 8 if size % 512 == 0 else size

@@ -1,0 +1,1 @@
+"""From inputs of any kind to an `Evaluation`: blocks of users, and who evaluates them."""

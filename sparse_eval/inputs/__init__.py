@@ -1,0 +1,1 @@
+"""What is evaluated and against what: rankings, relevance and the data beside them."""

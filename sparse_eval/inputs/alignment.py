@@ -1,0 +1,112 @@
+"""Bring both sides of an evaluation, and the training data, to the same users and items."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidDataError
+from .rankings import Rankings
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from .relevance import Relevance
+
+__all__ = ["align"]
+
+
+def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
+    """Make both sides speak of the same users and items, cutting nothing off."""
+    if rankings.users is not None and relevance.users is not None:
+        rankings, relevance = _match_users(rankings, relevance)
+    if rankings.items_index is not None and relevance.items_index is not None:
+        rankings = _match_items(rankings, relevance.items_index)
+    missing = len(relevance.indptr) - len(rankings.indptr)
+    if missing > 0:
+        rankings = replace(
+            rankings,
+            indptr=_pad_rows(rankings.indptr, missing),
+            lengths=np.concatenate((rankings.lengths, np.zeros(missing, np.int64))),
+        )
+    elif missing < 0:
+        relevance = replace(relevance, indptr=_pad_rows(relevance.indptr, -missing))
+    n_users = len(relevance.indptr) - 1
+    labels = rankings.users if relevance.users is None else relevance.users
+    if labels is not None and len(labels) != n_users:
+        raise InvalidDataError(
+            f"one side has {n_users} users, the other side labels {len(labels)}; label both sides, "
+            "or none"
+        )
+    return (
+        replace(rankings, shape=(n_users, rankings.shape[1]), users=labels),
+        replace(relevance, shape=(n_users, relevance.shape[1]), users=labels),
+    )
+
+
+def _check_common(ours: pd.Index[Any], theirs: pd.Index[Any], role: str) -> None:
+    """Refuse labels of which none is on both sides: numbers here and text there, most likely."""
+    if len(ours) and len(theirs) and not ours.isin(theirs).any():
+        raise InvalidDataError(
+            f"no {role} of the rankings ({ours.tolist()[0]!r}, …, {ours.dtype}) is among those of "
+            f"the relevance ({theirs.tolist()[0]!r}, …, {theirs.dtype}); give both the same ids, "
+            "of one type"
+        )
+
+
+def _pad_rows(indptr: NDArray[np.int64], missing: int) -> NDArray[np.int64]:
+    return np.concatenate((indptr, np.full(missing, indptr[-1])))
+
+
+def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
+    """Put the lists in the order of the relevance's users; users it lacks come after them."""
+    assert rankings.users is not None and relevance.users is not None  # noqa: S101, PT018
+    labels: pd.Index[Any] = relevance.users.append(
+        rankings.users[~rankings.users.isin(relevance.users)]
+    )
+    _check_common(rankings.users, relevance.users, "user")
+    source = rankings.users.get_indexer(labels)
+    has_list = source >= 0
+    counts = np.zeros(len(labels), np.int64)
+    counts[has_list] = np.diff(rankings.indptr)[source[has_list]]
+    lengths = np.zeros(len(labels), np.int64)
+    lengths[has_list] = rankings.lengths[source[has_list]]
+    indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    starts = np.zeros(len(labels), np.int64)
+    starts[has_list] = rankings.indptr[source[has_list]]
+    taken = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], counts)
+    last = rankings.last_positions
+    matched = Rankings(
+        (len(labels), rankings.shape[1]),
+        indptr,
+        rankings.items[taken],
+        rankings.positions[taken],
+        lengths,
+        None if last is None else last[taken],
+        labels,
+        rankings.items_index,
+    )
+    return matched, replace(
+        relevance,
+        indptr=_pad_rows(relevance.indptr, len(labels) - len(relevance.users)),
+        users=labels,
+    )
+
+
+def _match_items(rankings: Rankings, labels: pd.Index[Any]) -> Rankings:
+    """Renumber the lists' items as the relevance numbers them; items it lacks come after."""
+    assert rankings.items_index is not None  # noqa: S101 - for the type checker
+    _check_common(rankings.items_index, labels, "item")
+    known = labels.get_indexer(rankings.items_index)
+    unknown = known < 0
+    known[unknown] = len(labels) + np.arange(unknown.sum())
+    union = labels.append(rankings.items_index[unknown])
+    return replace(
+        rankings,
+        shape=(rankings.shape[0], len(union)),
+        items=known[rankings.items].astype(np.int32),
+        items_index=union,
+    )

@@ -1,0 +1,627 @@
+"""`Rankings`: the ranked list of each user, with explicit positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, get_args
+
+import numpy as np
+from scipy import sparse
+
+from ..core.arguments import check_whole
+from ..core.csr import (
+    MAX_ITEMS,
+    canonical_csr,
+    check_pairs_once,
+    indptr_of,
+    place,
+    raise_duplicate,
+    refuse_mask,
+    run_checked,
+    to_int32,
+    to_integers,
+    train_csr,
+)
+from ..core.threads import for_blocks
+from ..errors import InvalidDataError
+from ..kernels.catalogue import popular_unseen
+from ..kernels.lists import find_repeat, find_repeat_in_rows, order_by_position, rank_scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+
+__all__ = ["Rankings", "Ties", "check_ties", "last_positions", "order_rows", "repeated_item"]
+
+Ties = Literal["item", "item_descending", "average"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Rankings:
+    """Each user's ranked list, its positions explicit.
+
+    Make one with `from_topk`, `from_positions`, `from_scores` or `from_frame`. A list may have
+    gaps: an item keeps its position though others of the list are unknown.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (number of users, number of items).
+    indptr : ndarray of int64, shape (n_users + 1,)
+        Where each user's list starts and ends in `items`.
+    items : ndarray of int32
+        Item ids in the order of their positions.
+    gapped_positions : ndarray of int32 or None
+        1-based positions, ascending within a list; None where every list is 1, 2, 3, … without
+        gaps, which need not be stored.
+    lengths : ndarray of int64, shape (n_users,)
+        Each user's list length: the last position of the list, 0 for a user without one.
+    last_positions : ndarray of int32 or None
+        With ``ties="average"``: the last position that the item may take, `positions` holding the
+        first. None where every position is certain.
+    users, items_index : pandas.Index or None
+        Labels of rows and columns, where they are known.
+    """
+
+    shape: tuple[int, int]
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+    gapped_positions: NDArray[np.int32] | None
+    lengths: NDArray[np.int64]
+    last_positions: NDArray[np.int32] | None = None
+    users: pd.Index[Any] | None = None
+    items_index: pd.Index[Any] | None = None
+
+    @classmethod
+    def from_topk(
+        cls,
+        ids: ArrayLike,
+        users: ArrayLike | None = None,
+        shape: tuple[int, int] | None = None,
+    ) -> Rankings:
+        """Make lists from an array of item ids, best first.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n_lists, k)
+            Row by row the ids of a list; -1 is padding, and an id after it keeps its position.
+        users : array_like of int, shape (n_lists,), optional
+            The user (row of the validation matrix) of each list. By default list i is user i's.
+        shape : tuple of int, optional
+            (number of users, number of items). By default as small as the ids allow.
+
+        Returns
+        -------
+        Rankings
+
+        Raises
+        ------
+        InvalidDataError
+            If `ids` is not a two-dimensional array of integers; an id lies outside ``shape[1]``
+            or stands in a list twice; `users` has another length, lies outside ``shape[0]`` or
+            names a user twice.
+
+        Examples
+        --------
+        >>> from sparse_eval import Rankings
+        >>> rankings = Rankings.from_topk([[7, 2, 5], [1, -1, -1]], shape=(2, 10))
+        >>> rankings
+        <Rankings: 2 lists of up to 3 items, 2 users × 10 items>
+        >>> rankings.to_positions().toarray()[0]
+        array([0, 0, 2, 0, 0, 3, 0, 1, 0, 0], dtype=int32)
+        """
+        table = to_integers(ids, "ids", dimensions=2)
+        rows = (
+            np.arange(len(table), dtype=np.int64)
+            if users is None
+            else to_integers(users, "users", dimensions=1).astype(np.int64)
+        )
+        if len(rows) != len(table):
+            raise InvalidDataError(
+                f"users has {len(rows)} entries, but ids has {len(table)} lists; give one user "
+                "for each list"
+            )
+        if shape is None:
+            shape = (int(rows.max(initial=-1)) + 1, int(table.max(initial=-1)) + 1)
+        n_users, n_items = _shape(shape)
+        if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
+            bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
+            raise InvalidDataError(
+                f"users[{bad}] is {rows[bad]}, but there are {n_users} users (0 to {n_users - 1})"
+            )
+        ascending = bool((rows[1:] > rows[:-1]).all())
+        if not ascending:
+            order = np.argsort(rows, kind="stable")
+            _check_users_once(rows, order)
+
+        least, most = int(table.min(initial=0)), int(table.max(initial=-1))
+        if least < -1 or most >= n_items:
+            row, column = np.argwhere((table < -1) | (table >= n_items))[0]
+            raise InvalidDataError(
+                f"ids[{row}, {column}] (user {rows[row]}) is {table[row, column]}, but there are "
+                f"{n_items} items (0 to {n_items - 1}, and -1 for padding)"
+            )
+
+        def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
+            find_repeat(first, last, table, fault)
+
+        fault = run_checked(check, len(table))
+        if fault is not None:
+            _, row, column = fault
+            raise_duplicate(rows[row], table[row, column])
+        if not ascending:
+            table, rows = table[order], rows[order]
+        n_lists, k = table.shape
+        items = np.ascontiguousarray(table, np.int32).reshape(-1)
+        counts = np.zeros(n_users, np.int64)
+        if least >= 0:
+            counts[rows] = k
+            return cls((n_users, n_items), indptr_of(counts), items, None, counts)
+        held = items >= 0
+        counts[rows] = held.reshape(table.shape).sum(axis=1)
+        indptr = indptr_of(counts)
+        positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
+        lengths = last_positions(indptr, positions)
+        return cls((n_users, n_items), indptr, items[held], positions, lengths)
+
+    @classmethod
+    def from_positions(cls, positions: Any) -> Rankings:
+        """Make lists from a prediction-position matrix.
+
+        Parameters
+        ----------
+        positions : scipy sparse matrix or array, shape (n_users, n_items)
+            The stored value is the item's 1-based position in the user's list. Any numeric dtype
+            whose values are whole numbers; a list may have gaps.
+
+        Returns
+        -------
+        Rankings
+
+        Raises
+        ------
+        InvalidDataError
+            If a position is below 1 (an explicit zero too), fractional, not finite or repeated in
+            its row, or a (user, item) pair is stored twice. Row and column are named.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_matrix
+        >>> from sparse_eval import Rankings
+        >>> Rankings.from_positions(csr_matrix([[0, 2, 1], [3, 0, 0]]))
+        <Rankings: 2 lists of up to 3 items, 2 users × 3 items>
+        """
+        matrix = canonical_csr(positions, "the position matrix", sum_duplicates=False)
+        data = matrix.data
+        if data.dtype.kind == "f":
+            whole = np.isfinite(data) & (data == np.floor(data))
+        else:
+            whole = np.ones(len(data), bool)
+        valid = whole & (data >= 1) & (data <= MAX_ITEMS)
+        if not valid.all():
+            entry = int(np.flatnonzero(~valid)[0])
+            row, column = place(matrix, entry)
+            hint = (
+                "positions are 1-based: add 1 to 0-based ones"
+                if data[entry] == 0
+                else f"expected a whole number from 1 to {MAX_ITEMS}"
+            )
+            raise InvalidDataError(
+                f"the position in row {row}, column {column} is {data[entry]}; {hint}"
+            )
+        indptr = matrix.indptr.astype(np.int64)
+        columns = to_int32(matrix.indices)
+        items, ordered, fault = order_rows(indptr, columns, data.astype(np.int32))
+        if fault is not None:
+            row, entry = fault
+            raise InvalidDataError(
+                f"row {row} has position {ordered[entry]} twice (columns {items[entry - 1]} and "
+                f"{items[entry]}); each position of a list can be taken once"
+            )
+        return cls(matrix.shape, indptr, items, ordered, last_positions(indptr, ordered))
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        k: int | None = None,
+        seen: Any = None,
+        ties: Ties = "item",
+    ) -> Rankings:
+        """Make lists from scores: every user's `k` best items.
+
+        Parameters
+        ----------
+        scores : array_like or scipy sparse matrix, shape (n_users, n_items)
+            Higher is better. Of a sparse matrix the stored entries are the candidates, explicit
+            zeros too; an item that is not stored is not recommended.
+        k : int, optional
+            List length, at least 1; every candidate by default.
+        seen : scipy sparse matrix, shape (n_users, n_items), optional
+            Items to leave out of each list: every stored entry.
+        ties : {"item", "item_descending", "average"}
+            Equal scores: the lower item id first; the higher item id first; or the expectation
+            over random orders of the tied items, which the gain family (cg, dcg, idcg, ndcg) has.
+
+        Returns
+        -------
+        Rankings
+
+        Raises
+        ------
+        InvalidDataError
+            If a score is not finite (row and column are named), a pair is stored twice, shapes
+            differ, `k` is below 1 or `ties` is something else.
+
+        Examples
+        --------
+        >>> from sparse_eval import Rankings
+        >>> Rankings.from_scores([[0.1, 0.9, 0.9]], k=2).items
+        array([1, 2], dtype=int32)
+        """
+        ties = check_ties(ties)
+        limit = check_whole("k", k, 1) if k is not None else None
+        row_of = _ScoreRows(scores)
+        n_users, n_items = row_of.shape
+        hidden = None
+        if seen is not None:
+            hidden = canonical_csr(seen, "seen", sum_duplicates=True)
+            if hidden.shape != (n_users, n_items):
+                raise InvalidDataError(
+                    f"seen has shape {hidden.shape}, scores have {(n_users, n_items)}; they must "
+                    "agree"
+                )
+        items: list[NDArray[np.int32]] = []
+        first: list[NDArray[np.int32]] = []
+        last: list[NDArray[np.int32]] = []
+        counts = np.zeros(n_users, np.int64)
+        lengths = np.zeros(n_users, np.int64)
+        buffers = [np.empty(n_items, np.int32) for _ in range(3)]
+        for user in range(n_users):
+            candidates, values = row_of(user)
+            if hidden is not None:
+                left_out = hidden.indices[hidden.indptr[user] : hidden.indptr[user + 1]]
+                kept = ~np.isin(candidates, left_out)
+                candidates, values = candidates[kept], values[kept]
+            if ties == "item_descending":  # the first of equal candidates stays the first
+                candidates, values = candidates[::-1].copy(), values[::-1].copy()
+            n = len(candidates)
+            k_user = n if limit is None else min(limit, n)
+            size = rank_scores(candidates, values, n, k_user, ties == "average", *buffers)
+            counts[user] = size
+            lengths[user] = k_user
+            for collected, buffer in zip((items, first, last), buffers, strict=True):
+                collected.append(buffer[:size].copy())
+        empty = [np.empty(0, np.int32)]
+        return cls(
+            (n_users, n_items),
+            indptr_of(counts),
+            np.concatenate(items or empty),
+            np.concatenate(first or empty) if ties == "average" else None,
+            lengths,
+            np.concatenate(last or empty) if ties == "average" else None,
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: pd.DataFrame,
+        user: str = "user",
+        item: str = "item",
+        rank: str | None = None,
+        score: str | None = None,
+        ties: Ties | None = None,
+    ) -> Rankings:
+        """Make lists from a frame with one row for each recommended item.
+
+        Ids may be any hashable values; `evaluate` matches them with those of a `Relevance` that
+        was made by `Relevance.from_frame`.
+
+        Parameters
+        ----------
+        df : pandas.DataFrame
+            One row for each (user, item).
+        user, item : str
+            The columns of the ids.
+        rank : str, optional
+            The column of 1-based positions.
+        score : str, optional
+            The column of scores, higher is better. Exactly one of `rank` and `score` must be
+            given.
+        ties : {"item", "item_descending", "average"}, optional
+            Equal scores, as in `from_scores`; "item" by default. Labels stand for ids: numbers by
+            value, text by code points. Of ids that are text "item_descending" is what trec_eval
+            does. A `rank` leaves no ties.
+
+        Returns
+        -------
+        Rankings
+
+        Raises
+        ------
+        InvalidDataError
+            If a column is missing, neither or both of `rank` and `score` are given, `ties` is
+            given with `rank`, a pair is there twice, or a value is what `from_positions` or
+            `from_scores` refuse.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sparse_eval import Rankings
+        >>> df = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "rank": [2, 1]})
+        >>> Rankings.from_frame(df, rank="rank")
+        <Rankings: 1 lists of up to 2 items, 1 users × 2 items>
+        """
+        # pandas is imported where frames are: it takes longer than evaluating does.
+        from ..datasets.interactions import column_of
+        from ..datasets.labels import encode
+
+        if (rank is None) == (score is None):
+            raise InvalidDataError("give exactly one of rank= and score=, the column to order by")
+        if rank is not None and ties is not None:
+            raise InvalidDataError(
+                f"ties is {ties!r}, but a rank can be taken once; give ties= with score= only"
+            )
+        column = rank if rank is not None else score
+        order = check_ties("item" if ties is None else ties)
+        rows, user_labels = encode(column_of(df, user), "user")
+        columns, item_labels = encode(column_of(df, item), "item")
+        values = _frame_values(df, user, item, column, whole=rank is not None)
+        matrix = sparse.coo_matrix(
+            (values, (rows, columns)), shape=(len(user_labels), len(item_labels))
+        )
+        check_pairs_once(matrix, user_labels, item_labels)
+        if rank is not None:
+            _check_ranks_once(rows, values, user_labels)
+            plain = cls.from_positions(matrix)
+        else:
+            plain = cls.from_scores(matrix.tocsr(), ties=order)
+        return replace(plain, users=user_labels, items_index=item_labels)
+
+    @classmethod
+    def from_popularity(cls, train: Any, k: int, users: ArrayLike | None = None) -> Rankings:
+        """Recommend everybody the most popular items that they have not seen.
+
+        Parameters
+        ----------
+        train : scipy sparse matrix or array, shape (n_users, n_items)
+            An item's popularity is the number of users with an entry other than zero; equally
+            popular items come by id. Every stored entry, an explicit zero too, is seen.
+        k : int
+            List length, at least 1.
+        users : array_like of int, optional
+            Rows of `train` that get a list; all of them by default.
+
+        Returns
+        -------
+        Rankings
+            For all users of `train`, those without a list included. A list is shorter than `k`
+            where a user has seen all other items.
+
+        Raises
+        ------
+        InvalidDataError
+            If `train` is no sparse matrix, `k` is below 1, or a user lies outside of `train`.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_matrix
+        >>> from sparse_eval import Rankings
+        >>> popular = Rankings.from_popularity(csr_matrix([[1, 0, 0], [1, 1, 0], [0, 1, 0]]), k=2)
+        >>> popular.items
+        array([1, 2, 2, 0, 2], dtype=int32)
+        """
+        matrix = train_csr(train)
+        k = min(check_whole("k", k, 1), max(matrix.shape[1], 1))
+        rows = np.arange(matrix.shape[0]) if users is None else to_integers(users, "users", 1)
+        if len(rows) and not (rows.min() >= 0 and rows.max() < matrix.shape[0]):
+            raise InvalidDataError(
+                f"users name row {rows.max() if rows.min() >= 0 else rows.min()}, but train has "
+                f"{matrix.shape[0]} users"
+            )
+        counts = np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
+        order = np.argsort(-counts, kind="stable").astype(np.int32)
+        indptr, items = matrix.indptr.astype(np.int64), to_int32(matrix.indices)
+        ids = np.empty((matrix.shape[0], k), np.int32)
+
+        def fill(first: int, last: int) -> None:
+            popular_unseen(order, indptr[first : last + 1], items, ids[first:last])
+
+        for_blocks(fill, matrix.shape[0])
+        return cls.from_topk(ids[rows], rows, matrix.shape)
+
+    @property
+    def positions(self) -> NDArray[np.int32]:
+        """1-based position of each of `items`; with ``ties="average"`` the first it may take."""
+        if self.gapped_positions is not None:
+            return self.gapped_positions
+        before = np.repeat(self.indptr[:-1], np.diff(self.indptr))
+        return (np.arange(1, len(self.items) + 1) - before).astype(np.int32)
+
+    def to_positions(self) -> sparse.csr_matrix:
+        """Return the prediction-position matrix.
+
+        Returns
+        -------
+        csr_matrix of int32, shape (n_users, n_items)
+            Canonical; the stored value is the 1-based position.
+
+        Raises
+        ------
+        InvalidDataError
+            If positions are uncertain (``ties="average"``).
+        """
+        if self.last_positions is not None:
+            raise InvalidDataError(
+                'lists with ties="average" have no certain positions; use ties="item"'
+            )
+        matrix = sparse.csr_matrix(
+            (self.positions, self.items, self.indptr), shape=self.shape, copy=True
+        )
+        matrix.sort_indices()
+        return matrix
+
+    def __repr__(self) -> str:
+        lists = int(np.count_nonzero(self.lengths))
+        return (
+            f"<Rankings: {lists} lists of up to {self.lengths.max(initial=0)} items, "
+            f"{self.shape[0]} users × {self.shape[1]} items>"
+        )
+
+
+def order_rows(
+    indptr: NDArray[np.int64], columns: NDArray[np.int32], positions: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[int, int] | None]:
+    """Put the entries of each row in the order of their positions.
+
+    Returns the columns, the positions, and the row and entry of one whose position is not the
+    first of its kind in the row, or None.
+    """
+    items, ordered = np.empty((2, len(positions)), np.int32)
+
+    def order(first: int, last: int, fault: NDArray[np.int64]) -> None:
+        order_by_position(first, last, indptr, columns, positions, items, ordered, fault)
+
+    fault = run_checked(order, len(indptr) - 1)
+    return items, ordered, None if fault is None else fault[1:]
+
+
+def repeated_item(indptr: NDArray[np.int64], items: NDArray[np.int32]) -> tuple[int, int] | None:
+    """Return the row and entry of an item that is in its row twice, or None."""
+
+    def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
+        find_repeat_in_rows(first, last, indptr, items, fault)
+
+    fault = run_checked(check, len(indptr) - 1)
+    return None if fault is None else fault[1:]
+
+
+def last_positions(indptr: NDArray[np.int64], positions: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return each row's last position, 0 for an empty row."""
+    lengths = np.zeros(len(indptr) - 1, np.int64)
+    filled = indptr[1:] > indptr[:-1]
+    lengths[filled] = positions[indptr[1:][filled] - 1]
+    return lengths
+
+
+def check_ties(ties: str) -> Ties:
+    """Return `ties`, or raise `InvalidDataError` where it is no way to order equal scores."""
+    if ties not in get_args(Ties):
+        raise InvalidDataError(f"ties is {ties!r}; expected 'item', 'item_descending' or 'average'")
+    return cast(Ties, ties)
+
+
+def _check_users_once(rows: NDArray[np.int64], order: NDArray[np.intp]) -> None:
+    ordered = rows[order]
+    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(repeated):
+        first, second = order[repeated[0]], order[repeated[0] + 1]
+        raise InvalidDataError(
+            f"user {rows[first]} has two lists (rows {first} and {second} of ids); expected one "
+            "list for each user"
+        )
+
+
+def _frame_values(
+    df: pd.DataFrame, user: str, item: str, column: Any, *, whole: bool
+) -> NDArray[np.float64]:
+    """Return a column of ranks (`whole`) or scores, or name the first row that holds none."""
+    from ..datasets.interactions import column_of
+
+    given = column_of(df, column)
+    if given.dtype.kind not in "biuf":
+        raise InvalidDataError(f"column {column!r} holds {given.dtype}; expected numbers")
+    if not whole and given.dtype.kind in "iu":
+        kind = np.uint64 if given.dtype.kind == "u" else np.int64
+        _check_whole_scores(given.dropna().to_numpy(kind))
+    values: NDArray[np.float64] = given.to_numpy(np.float64, na_value=np.nan)
+    valid = np.isfinite(values)
+    if whole:
+        valid &= (values >= 1) & (values <= MAX_ITEMS) & (values == np.floor(values))
+    if not valid.all():
+        row = int(np.flatnonzero(~valid)[0])
+        expected = "a whole number of at least 1" if whole else "a finite number"
+        raise InvalidDataError(
+            f"row {row} of the frame, column {column!r} (user {df[user].iloc[row]!r}, item "
+            f"{df[item].iloc[row]!r}): expected {expected}, found {values[row]:g}"
+        )
+    return values
+
+
+def _check_ranks_once(rows: NDArray[Any], ranks: NDArray[np.float64], users: pd.Index[Any]) -> None:
+    order = np.lexsort((ranks, rows))
+    twice = (np.diff(rows[order]) == 0) & (np.diff(ranks[order]) == 0)
+    if twice.any():
+        first, second = order[int(twice.argmax())], order[int(twice.argmax()) + 1]
+        raise InvalidDataError(
+            f"rows {min(first, second)} and {max(first, second)} of the frame give user "
+            f"{users[rows[first]]!r} the rank {ranks[first]:g} twice; a rank can be taken once"
+        )
+
+
+def _check_whole_scores(scores: NDArray[Any]) -> None:
+    """Refuse whole numbers of which float64 would make others, and with it ties."""
+    if scores.dtype.kind in "iu" and scores.dtype.itemsize == 8 and scores.size:
+        for score in (scores.min(), scores.max()):
+            if abs(int(score)) > 2**53:
+                raise InvalidDataError(
+                    f"scores hold {score}, a whole number beyond 2^53, which float64 cannot tell "
+                    "from its neighbours; give ranks, or scores as floats"
+                )
+
+
+def _shape(shape: tuple[int, int]) -> tuple[int, int]:
+    if not isinstance(shape, tuple | list) or len(shape) != 2:
+        raise InvalidDataError(f"shape is {shape!r}; expected (number of users, number of items)")
+    return check_whole("shape[0]", shape[0], 0), check_whole("shape[1]", shape[1], 0, MAX_ITEMS)
+
+
+class _ScoreRows:
+    """Give the candidates of a user, ids ascending, and their scores as float64, checked."""
+
+    def __init__(self, scores: Any) -> None:
+        if sparse.issparse(scores):
+            self.matrix: Any = canonical_csr(scores, "the score matrix", sum_duplicates=False)
+            finite = np.isfinite(self.matrix.data)
+            if not finite.all():
+                entry = int(np.flatnonzero(~finite)[0])
+                self._refuse(*place(self.matrix, entry), self.matrix.data[entry])
+        else:
+            refuse_mask(scores, "scores")
+            try:
+                self.matrix = np.asarray(scores)
+            except ValueError:
+                raise InvalidDataError(
+                    "scores have rows of different lengths; expected a users × items array"
+                ) from None
+            if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "biuf":
+                raise InvalidDataError(
+                    f"scores are an array of {self.matrix.dtype} with shape {self.matrix.shape}; "
+                    "expected a users × items array of numbers"
+                )
+            self.all_items = np.arange(self.matrix.shape[1], dtype=np.int32)
+        stored = self.matrix.data if sparse.issparse(self.matrix) else self.matrix
+        _check_whole_scores(stored)
+        self.shape: tuple[int, int] = self.matrix.shape
+
+    def __call__(self, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        if sparse.issparse(self.matrix):
+            row = slice(self.matrix.indptr[user], self.matrix.indptr[user + 1])
+            return (
+                to_int32(self.matrix.indices[row]),
+                self.matrix.data[row].astype(np.float64),
+            )
+        values = self.matrix[user].astype(np.float64)
+        finite = np.isfinite(values)
+        if not finite.all():
+            column = int(np.flatnonzero(~finite)[0])
+            self._refuse(user, column, values[column])
+        return self.all_items, values
+
+    @staticmethod
+    def _refuse(row: int, column: int, value: float) -> NoReturn:
+        raise InvalidDataError(
+            f"the score in row {row}, column {column} is {value}; expected a finite number (to "
+            "leave items out of a list, name them in seen=)"
+        )

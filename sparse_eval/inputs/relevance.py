@@ -1,0 +1,303 @@
+"""`Relevance`: the relevant items of each user and their gains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..core.arguments import check_number
+from ..core.csr import (
+    canonical_csr,
+    place,
+    sort_pairs,
+    to_int32,
+)
+from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from ..datasets import Interactions
+
+__all__ = ["Relevance"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Relevance:
+    """Each user's relevant items and their gains.
+
+    Make one with `from_csr` or `from_frame`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (number of users, number of items).
+    indptr : ndarray of int64, shape (n_users + 1,)
+        Where each user's row starts and ends in `items` and `gains`.
+    items : ndarray of int32
+        Item ids, ascending within a row.
+    gains : ndarray of float64
+        At least 0. An item with gain 0 is known to be not relevant.
+    binary : bool
+        Whether every gain is 1.
+    users, items_index : pandas.Index or None
+        Labels of rows and columns, where they are known.
+    """
+
+    shape: tuple[int, int]
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+    gains: NDArray[np.float64]
+    binary: bool = False
+    users: pd.Index[Any] | None = None
+    items_index: pd.Index[Any] | None = None
+
+    @classmethod
+    def from_csr(
+        cls,
+        matrix: Any,
+        threshold: float | None = None,
+        users: Any = None,
+        items: Any = None,
+    ) -> Relevance:
+        """Make relevance from a validation matrix.
+
+        Parameters
+        ----------
+        matrix : scipy sparse matrix or array, shape (n_users, n_items)
+            The stored value is the gain; any real dtype. An explicit zero is not relevant. A pair
+            that is stored twice is summed, as SciPy does.
+        threshold : float, optional
+            Values below it are not relevant. By default any value above 0 is.
+        users, items : sequence of hashable, optional
+            Labels of the rows and columns.
+
+        Returns
+        -------
+        Relevance
+
+        Raises
+        ------
+        InvalidDataError
+            If a gain is negative or not finite (row and column are named), `threshold` is not a
+            positive number or above every gain, or the labels do not fit the shape.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_matrix
+        >>> from sparse_eval import Relevance
+        >>> Relevance.from_csr(csr_matrix([[3, 0, 1], [0, 5, 2]]), threshold=2)
+        <Relevance: 3 relevant items of 2 users, 2 users × 3 items>
+        """
+        csr = canonical_csr(matrix, "the validation matrix", sum_duplicates=True)
+        if len(csr.data) < matrix.nnz:
+            _check_summands(matrix)
+        gains = csr.data.astype(np.float64, copy=False)
+        least, most = (gains.min(), gains.max()) if len(gains) else (1.0, 1.0)
+        if not (least >= 0 and most < np.inf):  # a NaN is neither
+            entry = int(np.flatnonzero(~(np.isfinite(gains) & (gains >= 0)))[0])
+            row, column = place(csr, entry)
+            raise InvalidDataError(
+                f"the gain in row {row}, column {column} of the validation matrix is "
+                f"{gains[entry]}; expected a finite number of at least 0"
+            )
+        binary = bool(least == most == 1.0)
+        if threshold is not None:
+            threshold = check_number("threshold", threshold, 0, open_end=True)
+            if len(gains) and 0 < most < threshold:
+                raise InvalidDataError(
+                    f"threshold is {threshold}, above every gain (the largest is {most}), so that "
+                    "no item would be relevant; expected a threshold that some gain reaches"
+                )
+            gains = np.where(gains >= threshold, gains, 0.0)
+            binary = binary and threshold <= 1.0
+        return cls(
+            csr.shape,
+            csr.indptr.astype(np.int64, copy=False),
+            to_int32(csr.indices),
+            np.ascontiguousarray(gains),
+            binary,
+            _labels(users, csr.shape[0], "users"),
+            _labels(items, csr.shape[1], "items"),
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: pd.DataFrame,
+        user: str = "user",
+        item: str = "item",
+        gain: str | None = None,
+        threshold: float | None = None,
+        event: str | None = None,
+        gains: Mapping[Any, float] | None = None,
+        combine: Literal["max", "sum"] | None = None,
+    ) -> Relevance:
+        """Make relevance from a frame with one row for each relevant item, or for each event.
+
+        Parameters
+        ----------
+        df : pandas.DataFrame
+            The rows; there may be several of one (user, item).
+        user, item : str
+            The columns of the ids, any hashable values.
+        gain : str, optional
+            The column of gains; 1 for each row by default.
+        threshold : float, optional
+            As in `from_csr`; it is compared with what `combine` makes of a pair's rows.
+        event : str, optional
+            Instead of `gain`, a column with the names of events.
+        gains : mapping, optional
+            The gain of each event, such as ``{"view": 1, "cart": 2, "purchase": 3}``. With a gain
+            of 0 an event is known and not relevant.
+        combine : {"max", "sum"}, optional
+            What the rows of one (user, item) are together: the largest of their gains, or the
+            sum. By default "max" for events, because a purchase is no more of one for the views
+            before it, and "sum" otherwise.
+
+        Returns
+        -------
+        Relevance
+
+        Raises
+        ------
+        InvalidDataError
+            If the frame is empty; a column, an id or an event is missing; an event has no gain;
+            only one of `event` and `gains` is given, or `gain` with them; a gain or `threshold`
+            is what `from_csr` refuses; or `combine` is something else.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sparse_eval import Relevance
+        >>> df = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "clicks": [2, 1]})
+        >>> Relevance.from_frame(df, gain="clicks")
+        <Relevance: 2 relevant items of 1 users, 1 users × 2 items>
+        >>> events = ["view", "buy", "view"]
+        >>> df = pd.DataFrame({"user": ["a"] * 3, "item": [*"xxy"], "event": events})
+        >>> Relevance.from_frame(df, event="event", gains={"view": 1, "buy": 3}).gains
+        array([3., 1.])
+        """
+        from ..datasets import Interactions
+
+        if combine not in (None, "max", "sum"):
+            raise InvalidDataError(f"combine is {combine!r}; expected 'max' or 'sum'")
+        if (event is None) != (gains is None):
+            raise InvalidDataError(
+                "give event= (a column) and gains= (the gain of each event) together, or none of "
+                "them"
+            )
+        if event is not None and gain is not None:
+            raise InvalidDataError(
+                "give gain= (a column of gains) or event= with gains=, not both of them"
+            )
+        pairs = Interactions.from_frame(df, user, item, gain)
+        if gains is not None:
+            pairs = replace(pairs, values=_event_gains(df, user, event, gains))
+        if combine == "max" or (combine is None and event is not None):
+            pairs = _largest(pairs)
+        return cls.from_csr(pairs.matrix(), threshold, pairs.users, pairs.items)
+
+    @property
+    def n_relevant(self) -> NDArray[np.int64]:
+        """Number of relevant items (gain above 0) of each user, shape (n_users,)."""
+        before = np.concatenate(([0], np.cumsum(self.gains > 0, dtype=np.int64)))
+        return np.diff(before[self.indptr])
+
+    def __repr__(self) -> str:
+        n = self.n_relevant
+        return (
+            f"<Relevance: {n.sum()} relevant items of {np.count_nonzero(n)} users, "
+            f"{self.shape[0]} users × {self.shape[1]} items>"
+        )
+
+
+def _check_summands(matrix: Any) -> None:
+    """Refuse a negative gain that a sum with others of its pair would hide."""
+    coo = matrix.tocoo()
+    negative = np.flatnonzero(coo.data < 0)
+    if len(negative):
+        at = negative[0]
+        raise InvalidDataError(
+            f"the gain in row {coo.row[at]}, column {coo.col[at]} of the validation matrix is "
+            f"{coo.data[at]}, one of several stored for this pair; expected at least 0"
+        )
+
+
+def _event_gains(
+    df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, float]
+) -> NDArray[np.float64]:
+    """Return the gain of each row's event."""
+    from ..datasets.interactions import column_of
+    from ..datasets.labels import at, encode
+
+    if not isinstance(gains, Mapping):
+        raise InvalidDataError(
+            f"gains is a {type(gains).__name__}; expected a mapping of events to gains, such as "
+            "{'view': 1, 'purchase': 3}"
+        )
+    worth = {name: check_number(f"gains[{name!r}]", gain, 0) for name, gain in gains.items()}
+    column = column_of(df, event)
+
+    def fault(row: int, what: str) -> InvalidDataError:
+        user_label = at(df[user], row)
+        return InvalidDataError(
+            f"row {row} of the frame, column {event!r} (user {user_label!r}): {what}, or leave "
+            "such rows out"
+        )
+
+    missing = column.isna().to_numpy()
+    if missing.any():
+        raise fault(int(missing.argmax()), "the event is missing; name it")
+    codes, index = encode(column, "event")
+    names = index.tolist()
+    unknown = [code for code, name in enumerate(names) if name not in worth]
+    if unknown:
+        row = int(np.isin(codes, unknown).argmax())
+        name = names[codes[row]]
+        near = get_close_matches(str(name), [str(known) for known in worth], n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise fault(
+            row,
+            f"the event {name!r} has no gain{hint}; add it to gains, with 0 if it is worth nothing",
+        )
+    return np.array([worth[name] for name in names], np.float64)[codes]
+
+
+def _largest(pairs: Interactions) -> Interactions:
+    """Return each (user, item) once, with the largest of its values."""
+    order, starts = sort_pairs(pairs.user_codes, pairs.item_codes, pairs.n_items)
+    once = order[starts]
+    return replace(
+        pairs,
+        user_codes=pairs.user_codes[once],
+        item_codes=pairs.item_codes[once],
+        values=np.maximum.reduceat(pairs.values[order], starts),
+    )
+
+
+def _labels(labels: Any, n: int, name: str) -> pd.Index[Any] | None:
+    if labels is None:
+        return None
+    import pandas as pd  # only where labels are used: importing it costs more than evaluating
+
+    from ..datasets.labels import check_labels
+
+    try:
+        index = (
+            labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
+        )
+        set(index)  # raises where a label cannot be hashed
+        index = check_labels(index, name.removesuffix("s"))
+    except InvalidDataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InvalidDataError(f"{name} cannot be labels: {error}") from None
+    if len(index) != n:
+        raise InvalidDataError(f"{name} has {len(index)} labels; the matrix has {n} {name}")
+    return index

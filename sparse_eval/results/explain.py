@@ -1,0 +1,63 @@
+"""Where one user's dcg comes from."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..metrics.measure import Setting
+
+__all__ = ["explain"]
+
+
+def explain(setting: Setting, row: int) -> pd.DataFrame:
+    """Return the table that `Evaluation.explain` describes, of the user in a row."""
+    import pandas as pd
+
+    rankings, relevance = setting.rankings, setting.relevance
+    mine = slice(rankings.indptr[row], rankings.indptr[row + 1])
+    items = rankings.items[mine].tolist()
+    first = rankings.positions[mine]
+    last = first if rankings.last_positions is None else rankings.last_positions[mine]
+    theirs = slice(relevance.indptr[row], relevance.indptr[row + 1])
+    relevant = relevance.items[theirs].tolist()
+    gain_of = dict(zip(relevant, setting.hit_gains[0][theirs].tolist(), strict=True))
+    gains = [gain_of.get(item, 0.0) for item in items]
+    length = int(rankings.lengths[row])
+    discount = setting.convention.discount
+    discounts = [
+        math.fsum(map(discount, range(a, min(b, length) + 1))) / (b - a + 1)
+        for a, b in zip(first.tolist(), last.tolist(), strict=True)
+    ]
+    listed = set(items)
+    missed = sorted(
+        (item for item, gain in gain_of.items() if gain > 0 and item not in listed),
+        key=lambda item: -gain_of[item],
+    )
+    contributions = np.array(gains) * np.array(discounts)
+    absent = np.full(len(missed), np.nan)
+    nothing = np.zeros(len(missed))
+    total = contributions.sum() if len(contributions) else 0.0
+    return pd.DataFrame(
+        {
+            "rank": pd.array([*first.tolist(), *[pd.NA] * len(missed)], dtype="Int64"),
+            "item": [_label(setting, item) for item in [*items, *missed]],
+            "gain": [*gains, *(gain_of[item] for item in missed)],
+            "discount": np.concatenate((discounts, absent)),
+            "contribution": np.concatenate((contributions, nothing)),
+            "cumulative": np.concatenate((np.cumsum(contributions), nothing + total)),
+        }
+    )
+
+
+def _label(setting: Setting, item: int) -> Any:
+    # The side with more columns has the labels of both.
+    for side in (setting.relevance, setting.rankings):
+        if side.items_index is not None and item < len(side.items_index):
+            return side.items_index[item]
+    return item

@@ -1,0 +1,1 @@
+"""Exact ranking from the factors of a model."""

@@ -1,0 +1,109 @@
+"""The synthetic data set and the sample file made from it."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from implicit.als import AlternatingLeastSquares
+from threadpoolctl import threadpool_limits
+
+from sparse_eval import split
+from sparse_eval.datasets import load_mind, synthetic
+from sparse_eval.errors import InvalidDataError
+
+ROOT = Path(__file__).parents[2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 70), st.data())
+def test_any_possible_size(n_users, n_items, n_topics, data):
+    size = data.draw(st.integers(n_users, n_users * n_items))
+    interactions = synthetic(n_users, n_items, size, n_topics=n_topics)
+    assert interactions.shape == (n_users, n_items)
+    assert len(interactions) == size
+    matrix = interactions.matrix()
+    assert matrix.nnz == size  # no pair twice
+    assert (np.diff(matrix.indptr) >= 1).all()
+    assert (matrix.data == 1).all()
+    assert (np.diff(interactions.timestamps) >= 0).all()
+
+
+def test_shape_of_the_data():
+    interactions = synthetic(n_users=2000, n_items=3000)
+    assert len(interactions) == 60_000
+    clicks = np.bincount(interactions.user_codes)
+    popularity = np.sort(np.bincount(interactions.item_codes, minlength=3000))[::-1]
+    assert clicks.min() >= 1
+    assert clicks.max() > 5 * np.median(clicks)  # few users are very active
+    assert popularity[:300].sum() > 0.4 * popularity.sum()  # a tenth of the items, Zipf
+    weeks = (interactions.timestamps[-1] - interactions.timestamps[0]) / (7 * 24 * 3600)
+    assert 3 < weeks <= 4
+    assert interactions.users[0] == "U1"
+    assert interactions.items.is_monotonic_increasing
+
+
+def test_same_seed_same_bits():
+    first, second, other = (synthetic(300, 400, seed=seed) for seed in (3, 3, 4))
+    for name in ("user_codes", "item_codes", "timestamps"):
+        assert np.array_equal(getattr(first, name), getattr(second, name))
+    assert not np.array_equal(first.item_codes, other.item_codes)
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"n_users": 0}, "n_users: expected a whole number of at least 1, found 0"),
+        ({"n_items": 0}, "n_items"),
+        ({"n_topics": 0}, "n_topics"),
+        ({"seed": -1}, "seed"),
+        ({"n_users": 2.5}, "n_users.*found 2.5"),
+        ({"n_users": True}, "n_users.*found True"),
+        ({"n_users": 5, "n_items": 4, "n_interactions": 4}, "n_interactions.*from 5 to 20"),
+        ({"n_users": 5, "n_items": 4, "n_interactions": 21}, "n_interactions.*from 5 to 20"),
+    ],
+)
+def test_impossible_sizes_are_errors(options, fault):
+    with pytest.raises(InvalidDataError, match=fault):
+        synthetic(**options)
+
+
+def test_factors_learn_more_than_popularity():
+    holdout = split.random(synthetic(n_users=1500, n_items=1500, n_interactions=60_000))
+    train, truth = holdout.train, holdout.validation
+    with threadpool_limits(1, "blas"):
+        model = AlternatingLeastSquares(32, alpha=5, iterations=10, random_state=0, num_threads=1)
+        model.fit(train, show_progress=False)
+    als = model.user_factors @ model.item_factors.T
+    popularity = np.broadcast_to(train.sum(axis=0).A1, als.shape)
+
+    def recall(scores):
+        unseen = np.where(train.toarray() > 0, -np.inf, scores)
+        top = np.argpartition(-unseen, 20, axis=1)[:, :20]
+        return np.take_along_axis(truth.toarray(), top, axis=1).sum() / truth.nnz
+
+    assert recall(als) > 1.5 * recall(popularity)
+
+
+def test_sample_data_can_be_made_again(tmp_path, monkeypatch, capsys):
+    script = ROOT / "scripts" / "make_sample_data.py"
+    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path)])
+    runpy.run_path(str(script), run_name="__main__")
+    assert "behaviors.tsv" in capsys.readouterr().out
+    for name in ("mind_small/behaviors.tsv", "README.md"):
+        assert (tmp_path / name).read_bytes() == (ROOT / "data" / name).read_bytes()
+    assert len(list(tmp_path.rglob("*"))) == 3  # no temporary files
+    assert (tmp_path / "mind_small" / "behaviors.tsv").stat().st_size <= 300_000
+
+
+def test_sample_data_is_mind():
+    interactions = load_mind(ROOT / "data" / "mind_small")
+    assert 250 <= interactions.n_users <= 300
+    assert set(interactions.values) == {0.0, 1.0}
+    clicks = interactions.matrix()
+    assert clicks.data.max() == 1  # nothing clicked twice, nothing clicked that was read before

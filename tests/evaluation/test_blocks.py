@@ -1,0 +1,485 @@
+"""Users in blocks, of iterables and of matrices that do not fit: the bits of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from test_merge import N_ITEMS, every_metric, same_bits
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from sparse_eval.evaluation import blocks
+from sparse_eval.metrics.conventions import CONVENTIONS
+
+N_USERS = 23
+LEAST = blocks.LEAST_MEMORY
+CUTS = [(0, 5), (5, 5), (5, 6), (6, 17), (17, N_USERS)]
+PLAIN = ["ndcg@3", "recall(average=micro)@3", "coverage@2"]
+
+
+def positions(seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    ids = rng.permuted(np.tile(np.arange(N_ITEMS), (N_USERS, 1)), axis=1)[:, :6]
+    ids[np.arange(6) >= rng.integers(0, 7, N_USERS)[:, None]] = -1
+    return se.Rankings.from_topk(ids, shape=(N_USERS, N_ITEMS)).to_positions()
+
+
+def gains(seed: int = 1) -> Any:
+    rng = np.random.default_rng(seed)
+    found = rng.integers(1, 4, (N_USERS, N_ITEMS)) * (rng.random((N_USERS, N_ITEMS)) < 0.3)
+    found[[0, 9, 22]] = 0
+    return sparse.csr_matrix(found.astype(np.float64))
+
+
+@pytest.fixture
+def inputs() -> dict[str, Any]:
+    rng = np.random.default_rng(2)
+    return {
+        "train": sparse.csr_matrix((rng.random((N_USERS, N_ITEMS)) < 0.3).astype(np.float64)),
+        "item_groups": rng.integers(0, 3, N_ITEMS),
+        "item_vectors": rng.normal(size=(N_ITEMS, 3)),
+    }
+
+
+def cut(matrix: Any, cuts: list[tuple[int, int]] = CUTS) -> list[Any]:
+    return [matrix[a:b] for a, b in cuts]
+
+
+def small_blocks() -> Any:
+    """So few rows in each block that a matrix has several."""
+    return mock.patch.object(blocks, "PER_USER", LEAST // 5)
+
+
+def saved(folder: Path, matrix: Any) -> Path:
+    """Write the parts of a CSR."""
+    folder.mkdir()
+    for name in ("data", "indices", "indptr"):
+        np.save(folder / f"{name}.npy", getattr(matrix, name))
+    np.save(folder / "shape.npy", np.array(matrix.shape))
+    return folder
+
+
+def mapped(folder: Path, matrix: Any) -> Any:
+    saved(folder, matrix)
+    parts = [
+        np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("data", "indices", "indptr")
+    ]
+    return sparse.csr_matrix(tuple(parts), shape=matrix.shape)
+
+
+@pytest.mark.parametrize("made", [lambda m: m, se.Rankings.from_positions, sparse.coo_matrix])
+def test_iterables_of_any_kind(made: Any, inputs: dict[str, Any]) -> None:
+    lists, held = positions(), gains()
+    metrics = every_metric(**inputs)
+    expected = se.evaluate(lists, held, metrics, **inputs)
+    given = [made(block) for block in cut(lists)]
+    same_bits(se.evaluate(iter(given), held, metrics, **inputs), expected)
+    same_bits(se.evaluate(given, se.Relevance.from_csr(held), metrics, **inputs), expected)
+    known = [name for name in metrics if "rbp(gain=linear)" not in name and name != "err@3"]
+    expected = se.evaluate(lists, held, known, **inputs)
+    same_bits(se.evaluate(given, iter(cut(held)), known, **inputs), expected)
+    relevance = map(se.Relevance.from_csr, cut(held))
+    same_bits(se.evaluate(tuple(given), relevance, known, **inputs), expected)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_budget(inputs: dict[str, Any], tmp_path: Path, threads: int) -> None:
+    lists, held = positions(), gains()
+    metrics = every_metric(**inputs)
+    expected = se.evaluate(lists, held, metrics, **inputs)
+    with small_blocks():
+        options: dict[str, Any] = {**inputs, "memory": LEAST, "num_threads": threads}
+        for name, sides in {
+            "csr": (lists, held),
+            "coo": (lists.tocoo(), held.tocoo()),
+            "mapped": (mapped(tmp_path / "a", lists), mapped(tmp_path / "b", held)),
+            "ours": (se.Rankings.from_positions(lists), se.Relevance.from_csr(held)),
+            "mixed": (se.Rankings.from_positions(lists), held),
+            "folders": (tmp_path / "a", str(tmp_path / "b")),
+        }.items():
+            with mock.patch(
+                "sparse_eval.evaluation.blocks.evaluate_once", wraps=blocks.evaluate_once
+            ) as one:
+                found = se.evaluate(*sides, metrics, **options)
+            assert one.call_count >= 5, name
+            same_bits(found, expected)
+        without = se.evaluate(lists, held, metrics, per_user=False, **options)
+        pd.testing.assert_frame_equal(without.summary(), found.summary(), check_exact=True)
+    same_bits(se.evaluate(tmp_path / "a", tmp_path / "b", metrics, **inputs), expected)
+
+
+def test_blocks_beside_a_folder(tmp_path: Path) -> None:
+    held = saved(tmp_path / "held", gains())
+    expected = se.evaluate(positions(), gains(), PLAIN)
+    same_bits(se.evaluate(cut(positions()), held, PLAIN), expected)
+
+
+def test_sides_of_different_sizes() -> None:
+    lists, held = positions(), gains()
+    of_each = ["ndcg@3", "map"]  # lists without some of their items have no others
+    for a, b, metrics in (
+        (lists[:15], held, every_metric()),
+        (lists, held[:15], every_metric()),
+        (lists, held[:, :7], every_metric()),
+        (lists[:, :7], held, of_each),
+    ):
+        expected = se.evaluate(a, b, metrics)
+        with small_blocks():
+            same_bits(se.evaluate(a, b, metrics, memory=LEAST), expected)
+
+
+def test_what_is_stored_twice_is_summed_before_the_largest_gain_is_known() -> None:
+    held = gains()
+    twice = sparse.csr_matrix(
+        (
+            np.repeat(held.data / 2, 2),
+            np.repeat(held.indices, 2),
+            2 * held.indptr,
+        ),
+        shape=held.shape,
+    )
+    twice = sparse.csr_matrix(
+        (np.append(twice.data, 99.0), np.append(twice.indices, 0), twice.indptr), shape=held.shape
+    )
+    metrics = ["err@3", "rbp(gain=linear)@3"]
+    expected = se.evaluate(positions(), held, metrics)
+    with small_blocks():
+        found = se.evaluate(positions(), twice, metrics, memory=LEAST)
+    same_bits(found, expected)
+
+
+def test_the_largest_gain_of_blocks_one_after_the_other() -> None:
+    held = gains()
+    metrics = ["err@3", "rbp(gain=linear)@3"]
+    with pytest.raises(InvalidMetricError, match="largest of all gains, .* whole matrix"):
+        se.evaluate(cut(positions()), cut(held), metrics)
+    binary = held.sign()
+    expected = se.evaluate(positions(), binary, metrics)
+    ends = [(0, 1), (1, 9), (9, 10), (10, N_USERS)]  # where some have nothing relevant
+    same_bits(se.evaluate(cut(positions(), ends), cut(binary, ends), metrics), expected)
+    later = binary.copy()
+    later.data[-1] = 3
+    with pytest.raises(InvalidMetricError, match="largest of all gains"):
+        se.evaluate(cut(positions()), cut(later), metrics)
+    above = binary.copy()
+    above.data[-1] = 5
+    with pytest.raises(ValueError, match="the largest gain .* is 5, above"):
+        se.evaluate(cut(positions()), cut(above), "err(max=4)@3")
+
+
+def test_a_generator_is_read_once() -> None:
+    given = []
+
+    def blocks_of(matrix: Any) -> Iterator[Any]:
+        for block in cut(matrix):
+            given.append(block.shape[0])
+            yield block
+
+    se.evaluate(blocks_of(positions()), blocks_of(gains()), PLAIN)
+    assert given == [b - a for a, b in CUTS for _ in range(2)]
+
+
+def test_an_error_of_a_generator_is_passed_on() -> None:
+    def broken() -> Iterator[Any]:
+        yield positions()[:3]
+        raise RuntimeError("the network is down")
+
+    with pytest.raises(RuntimeError, match="the network is down"):
+        se.evaluate(broken(), gains(), PLAIN)
+
+
+def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    se.evaluate(cut(positions()), gains(), PLAIN, progress=False)
+    se.evaluate(cut(positions()), gains(), PLAIN)
+    assert capsys.readouterr() == ("", "")
+    se.evaluate(cut(positions()), gains(), PLAIN, progress=True)
+    assert "23/23" in capsys.readouterr().err
+
+
+def frozen(matrix: Any) -> Any:
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        part.flags.writeable = False
+    return matrix
+
+
+def test_the_inputs_stay_as_they_are(inputs: dict[str, Any]) -> None:
+    lists, held = frozen(positions()), frozen(gains())
+    frozen(inputs["train"])
+    before = [part.copy() for part in (lists.data, lists.indices, held.data, held.indices)]
+    with small_blocks():
+        se.evaluate(lists, held, PLAIN, memory=LEAST, **inputs)
+    given = [list(map(frozen, cut(side))) for side in (lists, held)]
+    se.evaluate(*given, PLAIN, **inputs)
+    se.evaluate(given[0], held, PLAIN, **inputs)
+    after = (lists.data, lists.indices, held.data, held.indices)
+    assert all(map(np.array_equal, before, after))
+
+
+def labelled(labels: list[Any], ends: list[tuple[int, int]] = CUTS) -> tuple[list[Any], list[Any]]:
+    """Blocks whose users have labels."""
+    lists, held = positions(), gains()
+    sides: tuple[list[Any], list[Any]] = ([], [])
+    for a, b in ends:
+        index = pd.Index(labels[a:b])
+        one = se.Rankings.from_positions(lists[a:b])
+        sides[0].append(se.Rankings(**{**fields_of(one), "users": index}))
+        sides[1].append(se.Relevance.from_csr(held[a:b], users=index))
+    return sides
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in type(value).__dataclass_fields__}
+
+
+@pytest.mark.parametrize("labels", [[f"ü{n:02}" for n in range(N_USERS)], [*range(9, 200, 7)]])
+def test_blocks_with_labels(labels: list[Any]) -> None:
+    labels = labels[:N_USERS]
+    held = se.Relevance.from_csr(gains(), users=labels)
+    expected = se.evaluate(positions(), held, PLAIN)
+    lists, relevance = labelled(labels)
+    same_bits(se.evaluate(lists, relevance, PLAIN), expected)
+    same_bits(se.evaluate(lists, held, PLAIN), expected)
+    same_bits(se.evaluate(lists, cut(gains()), PLAIN), expected)
+    same_bits(se.evaluate(lists[::-1], relevance[::-1], PLAIN), expected)
+    with small_blocks():
+        same_bits(se.evaluate(positions(), held, PLAIN, memory=LEAST), expected)
+
+
+def test_blocks_whose_users_have_another_order_than_a_whole_matrix() -> None:
+    labels = [f"{n:02}" for n in range(N_USERS)]
+    lists, _ = labelled(labels)
+    other = labels.copy()
+    other[4], other[5] = other[5], other[4]
+    held = se.Relevance.from_csr(gains(), users=other)
+    with pytest.raises(InvalidDataError, match="block 0 .* is not about the users of these rows"):
+        se.evaluate(lists, held, PLAIN)
+
+
+def test_labels_in_one_block_only() -> None:
+    lists, relevance = labelled([f"{n:02}" for n in range(N_USERS)])
+    lists[0], relevance[0] = positions()[:5], gains()[:5]
+    with pytest.raises(InvalidDataError, match="give all of them labels of one type"):
+        se.evaluate(lists, relevance, PLAIN)
+    train = {"train": gains(3)}
+    with pytest.raises(InvalidDataError, match="train has a row .* blocks without labels"):
+        se.evaluate(lists, relevance, "novelty@3", **train)
+
+
+def test_a_user_in_two_blocks() -> None:
+    lists, relevance = labelled([*range(N_USERS - 1), 3])
+    for per_user in (True, False):
+        with pytest.raises(InvalidDataError, match="two blocks"):
+            se.evaluate(lists, relevance, PLAIN, per_user=per_user)
+
+
+def test_blocks_with_items_of_other_labels() -> None:
+    sides: tuple[list[Any], list[Any]] = ([], [])
+    for number, items in enumerate((list("abc"), list("def"))):
+        frame = pd.DataFrame({"user": [number] * 3, "item": items, "rank": [1, 2, 3]})
+        sides[0].append(se.Rankings.from_frame(frame, rank="rank"))
+        sides[1].append(se.Relevance.from_frame(frame.head(1)))
+    assert se.evaluate(*sides, "mrr")["mrr"] == 1
+    with pytest.raises(InvalidDataError, match="different labels of items cannot be merged"):
+        se.evaluate(*sides, "coverage@3")
+
+
+def damaged(matrix: Any, **parts: Any) -> Any:
+    found = matrix.copy()
+    for name, part in parts.items():
+        setattr(found, name, part)
+    return found
+
+
+def changed(array: Any, place: int, value: Any) -> Any:
+    found = array.copy()
+    found[place] = value
+    return found
+
+
+BAD: dict[str, tuple[Any, Any, str]] = {
+    "dense predictions": ([np.eye(3)], None, "block 0 of the predictions is a ndarray"),
+    "numbers": ([1, 2], None, "block 0 of the predictions is a int"),
+    "text": (iter("ab"), None, "block 0 of the predictions is a str"),
+    "none": ([], None, "the predictions end after 0 users, validation has 23"),
+    "nobody": ([], [], "there is no block of users"),
+    "too few": (cut(positions())[:-1], None, "the predictions end after 17 users, validation has"),
+    "too many": ([positions(), positions()], None, r"have a row 45 \(in block 1\), but validation"),
+    "too few held": (None, cut(gains())[:-1], "block 4 of the predictions has 6 .* none"),
+    "too many held": (None, [*cut(gains()), gains()], "validation has more blocks than the predi"),
+    "other lengths": (None, [gains()[:4]], "block 0 .* has 5 users, and of validation it has 4"),
+    "dense held": (None, [np.zeros((5, N_ITEMS))], "block 0 of validation is a ndarray; expected"),
+    "junk held": (None, ["x"], "block 0 of validation is a str; expected a Relevance"),
+    "only held": (positions(), cut(gains()), "validation is an iterable of blocks, and predictio"),
+    "array": ([sparse.coo_array([1, 2])], None, "expected users × items|2-D|1-D"),
+    "position": (
+        cut(damaged(positions(), data=changed(positions().data, -1, 0))), None,
+        "begins at row 17, which is its row 0: the position in row 5, column .* is 0; positions ar",
+    ),
+    "gain": (
+        None, cut(damaged(gains(), data=changed(gains().data, -1, -2.0))),
+        "begins at row 17, which is its row 0: the gain in row 4, column .* is -2.0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_blocks_that_are_refused(name: str) -> None:
+    predictions, validation, match = BAD[name]
+    if predictions is None:
+        predictions = cut(positions())
+    with pytest.raises(InvalidDataError, match=match):
+        se.evaluate(predictions, gains() if validation is None else validation, PLAIN)
+
+
+def test_matrices_that_are_refused_within_a_budget() -> None:
+    lists, held = positions(), gains()
+    with small_blocks():
+        for a, b, match in (
+            (damaged(lists, data=changed(lists.data, -1, 0)), held, "the position in row"),
+            (
+                lists,
+                damaged(held, data=changed(held.data, -1, np.nan)),
+                "the gain in row .* is nan",
+            ),
+            (damaged(lists, indices=changed(lists.indices, -1, N_ITEMS)), held, "names column 12"),
+            (
+                damaged(lists, indptr=changed(lists.indptr, 7, 10**6)),
+                held,
+                "bounds of row 7 are out",
+            ),
+            (damaged(lists, indptr=lists.indptr[:-1]), held, "do not fit together"),
+            (
+                lists,
+                damaged(held, indptr=changed(held.indptr, -1, 10**6)),
+                "rows have 1000000 entr",
+            ),
+            (lists.toarray(), held, "the position matrix is a ndarray; expected a scipy sparse"),
+            (lists, "nowhere", "does not exist; expected an array that numpy.save wrote"),
+        ):
+            with pytest.raises((InvalidDataError, InvalidFileError), match=match):
+                se.evaluate(a, b, [*PLAIN, "err@3"], memory=LEAST)
+
+
+def test_a_budget_that_is_too_small() -> None:
+    for memory in (0, LEAST - 1, -1, 1.5, True, "1G"):
+        with pytest.raises(InvalidDataError, match=f"memory: .* at least {LEAST}, found"):
+            se.evaluate(positions(), gains(), PLAIN, memory=memory)  # type: ignore[arg-type]
+    n = 200_000
+    wide = sparse.csr_matrix((np.ones(1), np.zeros(1, int), np.r_[0, np.ones(n, int)]), (n, 1))
+    with pytest.raises(InvalidDataError, match="values of 200,000 users take .* per_user=False"):
+        se.evaluate(wide, wide, "mrr", memory=LEAST)
+    assert se.evaluate(wide, wide, "mrr", memory=LEAST, per_user=False)["mrr"] == 1
+
+
+def test_a_catalogue_that_grows() -> None:
+    lists, held = cut(positions()), cut(gains())
+    wide = [sparse.hstack([side, sparse.csr_matrix((side.shape[0], 3))], "csr") for side in lists]
+    assert se.evaluate([lists[0], *wide[1:]], held, "mrr").n_users == 20
+    with pytest.raises(InvalidDataError, match="the block that begins at user 5 has 15 items, and"):
+        se.evaluate([lists[0], *wide[1:]], held, "coverage@2")
+
+
+def test_nobody_counts() -> None:
+    empty = sparse.csr_matrix((N_USERS, N_ITEMS))
+    for validation in (empty, cut(empty)):
+        with pytest.raises(InvalidDataError, match="nobody counts: none of the 23 users has a rel"):
+            se.evaluate(cut(positions()), validation, PLAIN)
+    with small_blocks(), pytest.raises(InvalidDataError, match="nobody counts"):
+        se.evaluate(positions(), empty, PLAIN, memory=LEAST)
+
+
+FILES: dict[str, tuple[str, Any, str]] = {
+    "missing": ("data", None, "data.npy: does not exist; expected an array that numpy.save wrote"),
+    "no array": ("indices", b"hello", "indices.npy: is no array that numpy.save wrote"),
+    "empty": ("indices", b"", "indices.npy: is no array that numpy.save wrote"),
+    "objects": ("data", np.array([{}], object), "data.npy: is no array that numpy.save wrote"),
+    "a shape of one": (
+        "shape",
+        np.array([3]),
+        r"shape.npy: holds \[3\]; expected two whole number",
+    ),
+    "no shape": ("shape", np.array(3), "shape.npy: holds 3; expected two whole numbers"),
+    "a text shape": ("shape", np.array(["a", "b"]), "shape.npy: holds .* expected two whole"),
+    "a negative shape": ("shape", np.array([-1, 3]), r"shape.npy: holds \[-1, 3\]; expected two"),
+    "another shape": ("shape", np.array([22, 3]), "lists: the matrix is not a CSR: its data, ind"),
+    "float indices": ("indices", np.zeros(3), "lists: the matrix is not a CSR"),
+    "text": ("data", np.array(["a"] * positions().nnz), "lists: the matrix holds <U1; expected"),
+    "too short": ("data", np.ones(3, np.int32), "lists: the matrix is not a CSR"),
+}
+
+
+@pytest.mark.parametrize("memory", [None, LEAST])
+@pytest.mark.parametrize("name", FILES)
+def test_folders_that_are_refused(name: str, memory: int | None, tmp_path: Path) -> None:
+    folder = saved(tmp_path / "lists", positions())
+    which, content, match = FILES[name]
+    file = folder / f"{which}.npy"
+    if content is None:
+        file.unlink()
+    elif isinstance(content, bytes):
+        file.write_bytes(content)
+    else:
+        np.save(file, content, allow_pickle=True)
+    with pytest.raises(InvalidFileError, match=match):
+        se.evaluate(folder, gains(), PLAIN, memory=memory)
+
+
+def test_several_arrays_are_no_matrix(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "lists", positions())
+    with (folder / "data.npy").open("wb") as file:
+        np.savez(file, a=np.ones(3))
+    with pytest.raises(InvalidFileError, match="holds several arrays; expected one"):
+        se.evaluate(folder, gains(), PLAIN)
+
+
+def test_parts_of_other_widths_stay_on_disk(tmp_path: Path) -> None:
+    lists, held = positions(), gains()
+    wide = damaged(lists, indptr=lists.indptr.astype(np.int64))
+    folder = saved(tmp_path / "lists", wide)
+    matrix = blocks.open_matrix(folder)
+    assert isinstance(matrix.indices, np.memmap)
+    assert isinstance(matrix.indptr, np.memmap)
+    expected = se.evaluate(lists, held, PLAIN)
+    same_bits(se.evaluate(folder, held, PLAIN), expected)
+    with small_blocks():
+        same_bits(se.evaluate(folder, held, PLAIN, memory=LEAST), expected)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("no_relevant", [None, "zero", "judged"])
+def test_every_convention(convention: str, no_relevant: Any) -> None:
+    lists, held = positions(), gains()
+    held.data[::5] = 0
+    options: dict[str, Any] = {"convention": convention, "no_relevant": no_relevant}
+    metrics = ["ndcg@3", "recall@2", "coverage@2", "user_coverage@2", "recall(average=micro)@2"]
+    expected = se.evaluate(lists, held, metrics, **options)
+    same_bits(se.evaluate(cut(lists), cut(held), metrics, **options), expected)
+    with small_blocks():
+        same_bits(se.evaluate(lists, held, metrics, memory=LEAST, **options), expected)
+
+
+def test_tied_lists() -> None:
+    scores = np.random.default_rng(0).integers(0, 3, (N_USERS, N_ITEMS)).astype(np.float64)
+    lists = se.Rankings.from_scores(scores, k=4, ties="average")
+    with small_blocks():
+        for held in (gains(), gains()[:5]):
+            expected = se.evaluate(lists, held, "ndcg@3")
+            same_bits(se.evaluate(lists, held, "ndcg@3", memory=LEAST), expected)
+        with pytest.raises(InvalidMetricError, match="no expectation over tied items"):
+            se.evaluate(lists, gains(), "mrr", memory=LEAST)
+
+
+def test_every_cut() -> None:
+    lists, held = positions(), gains()
+    expected = se.evaluate(lists, held, PLAIN)
+    for at in range(0, N_USERS + 1, 4):
+        ends = list(pairwise([0, at, N_USERS]))
+        same_bits(se.evaluate(cut(lists, ends), cut(held, ends), PLAIN), expected)

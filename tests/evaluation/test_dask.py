@@ -1,0 +1,436 @@
+"""Dask: the numbers of one process, to the last bit, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.datasets.adjacency import load_adjacency
+from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
+from sparse_eval.evaluation.workers import DaskWorkers, check_version, result_of, workers_of
+from sparse_eval.metrics import REGISTRY
+from sparse_eval.models.blocks import Saved, UserBlock, evaluate_users, make_task, users_of
+from sparse_eval.results.once import Question
+
+distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+dataframe = pytest.importorskip("dask.dataframe")
+from sparse_eval.evaluation import dask as engine  # noqa: E402
+
+# Of distributed about itself, when workers die and start again.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
+)
+
+EVERY = [
+    f"{one.name}@10"
+    for one in REGISTRY.values()
+    if one.cutoff != "none" and set(one.needs) <= {"train"}
+] + ["recall(average=micro)@10", "ndcg(gain=exp)@{5,20}"]
+
+
+@contextmanager
+def cluster() -> Iterator[Any]:
+    """Start two workers, each with one thread."""
+    options: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as local,
+        distributed.Client(local, set_as_default=False) as connected,
+    ):
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Return a client of workers that all tests share."""
+    with cluster() as connected:
+        yield connected
+
+
+@pytest.fixture
+def doomed() -> Iterator[Any]:
+    """Return a client of workers that die: how soon they start again is not ours to test."""
+    with cluster() as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[Any, csr_matrix, csr_matrix]:
+    """Return a model, and what it was trained and is evaluated on."""
+    clicks = se.datasets.synthetic(n_users=900, n_items=200, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=8, iterations=3)
+    return model, holdout.train, holdout.validation
+
+
+def same(one: se.Evaluation, other: se.Evaluation) -> None:
+    pd.testing.assert_frame_equal(one.per_user, other.per_user, check_exact=True)
+    assert one.mean() == other.mean()
+    assert one.retrieval == other.retrieval
+    columns = ["mean", "std", "n_users", "n_skipped"]
+    pd.testing.assert_frame_equal(
+        one.summary()[columns], other.summary()[columns], check_exact=True
+    )
+
+
+def on_disk(folder: Path, model: Any, train: csr_matrix, held: csr_matrix) -> list[Path]:
+    for name, matrix in (("train", train), ("validation", held)):
+        (folder / name).mkdir()
+        for part in ("data", "indices", "indptr"):
+            np.save(folder / name / f"{part}.npy", getattr(matrix, part))
+        np.save(folder / name / "shape.npy", matrix.shape)
+    (folder / "model").mkdir()
+    for side in ("user_factors", "item_factors"):
+        np.save(folder / "model" / f"{side}.npy", getattr(model, side))
+    return [folder / name for name in ("model", "train", "validation")]
+
+
+def test_every_metric_has_the_bits_of_one_process(client: Any, data: Any, tmp_path: Path) -> None:
+    whole = se.evaluate_model(*data, EVERY)
+    same(engine.evaluate_model(*data, EVERY, client=client), whole)
+    checkpoint = tmp_path / "als.npz"
+    data[0].save(checkpoint)
+    same(engine.evaluate_model(checkpoint, *data[1:], EVERY, client=client), whole)
+    files = on_disk(tmp_path, *data)
+    found = engine.evaluate_model(*files, EVERY, client=client, per_user=False)
+    assert found.mean() == whole.mean()
+    blocks = se.evaluate_model(*data, EVERY, per_user=False)
+    pd.testing.assert_frame_equal(found.summary(), blocks.summary(), check_exact=True)
+
+
+def test_gowalla_has_the_bits_of_one_process(client: Any, gowalla: Path) -> None:
+    parts = [part.matrix() for part in load_adjacency(gowalla / "train.txt", gowalla / "test.txt")]
+    model = gowalla / "als64.npz"
+    whole = se.evaluate_model(model, *parts, EVERY)
+    same(engine.evaluate_model(model, *parts, EVERY, client=client), whole)
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_an_executor_does_too(kind: str, data: Any) -> None:
+    whole = se.evaluate_model(*data, "ndcg@10,coverage@10")
+    pool = (
+        ThreadPoolExecutor(2)
+        if kind == "threads"
+        else ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+    )
+    with pool:
+        same(engine.evaluate_model(*data, "ndcg@10,coverage@10", client=pool), whole)
+
+
+def test_a_worker_that_is_killed_changes_nothing(doomed: Any, data: Any) -> None:
+    model, train, held = data
+    users = users_of(model, train, held)
+    question = Question.of("ndcg@10", None, None, {"train"})
+    task = make_task(question, model, users, {}, None, True)
+    started = threading.Event()
+
+    def blocks() -> Iterator[UserBlock]:
+        for first in range(0, 900, 50):
+            if first == 300:
+                started.set()
+            time.sleep(0.05)
+            cut = (users.factors[first : first + 50], train[first : first + 50])
+            yield UserBlock(first, first + 50, *cut, held[first : first + 50])
+
+    def kill() -> None:
+        started.wait()
+        victim = next(iter(doomed.run(os.getpid).values()))
+        os.kill(victim, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with workers_of(doomed) as workers:
+        done = list(workers.run(evaluate_users, task, blocks()))
+    killer.join()
+    assert sorted(block.first for block, _ in done) == list(range(0, 900, 50))
+    found = sum(part.moments[0].total for _, part in done)
+    alone = make_task(question, model, users, {}, None, True)
+    every = UserBlock(0, 900, users.factors, train, held)
+    assert found == evaluate_users(alone, every).moments[0].total
+
+
+def die(shared: Any, task: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_task_that_kills_every_worker_ends(doomed: Any) -> None:
+    with workers_of(doomed) as workers, pytest.raises(WorkerError, match="killed several workers"):
+        list(workers.run(die, None, [1]))
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
+        workers_of(pool) as workers,
+        pytest.raises(WorkerError, match="a worker of the executor died"),
+    ):
+        list(workers.run(die, None, [1]))
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "garbage", "", "what://is:this", ":1"])
+def test_nobody_answers(data: Any, address: str) -> None:
+    start = time.perf_counter()
+    with pytest.raises(WorkerError, match=f"no scheduler answers at {address!r}"):
+        engine.evaluate_model(*data, "ndcg@10", client=address)
+    assert time.perf_counter() - start < 30
+
+
+def test_others_than_schedulers_are_refused(client: Any, data: Any) -> None:
+    worker = next(iter(client.scheduler_info()["workers"]))
+    with pytest.raises(WorkerError, match="no scheduler answers"):
+        engine.evaluate_model(*data, "ndcg@10", client=worker)
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(WorkerError, match="the executor takes no tasks"):
+        engine.evaluate_model(*data, "ndcg@10", client=pool)
+    with pytest.raises(InvalidDataError, match="client is a int"):
+        engine.evaluate_model(*data, "ndcg@10", client=7)
+
+
+class Cluster:
+    """A client of a cluster without workers."""
+
+    def __init__(self, status: str) -> None:
+        self.status = status
+
+    def wait_for_workers(self, n: int, timeout: float) -> None:
+        raise TimeoutError
+
+
+class Failed:
+    """A task that failed."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def result(self) -> None:
+        raise self.error
+
+
+def test_workers_need_the_same_version() -> None:
+    with pytest.raises(WorkerError, match="the scheduler has no workers"):
+        DaskWorkers(Cluster("running"))
+    with pytest.raises(InvalidDataError, match="the client is closed; give one"):
+        DaskWorkers(Cluster("closed"))
+    with pytest.raises(WorkerError, match=r"has sparse_eval .*, and who gave it the task 0.0.1"):
+        check_version("0.0.1")
+    with pytest.raises(WorkerError, match="a worker lacks what it needs .*'sparse_eval'"):
+        result_of(Failed(ModuleNotFoundError("No module named 'sparse_eval'")))
+    with pytest.raises(WorkerError, match="the scheduler was lost, or the client closed"):
+        result_of(Failed(CancelledError("lost")))
+    with pytest.raises(RuntimeError, match="something else"):
+        result_of(Failed(RuntimeError("something else")))
+
+
+def test_files_that_are_others_elsewhere_are_refused(data: Any, tmp_path: Path) -> None:
+    files = on_disk(tmp_path, *data)
+    users = users_of(*data)._replace(train=Saved.of(files[1]))
+    task = make_task(
+        Question.of("ndcg@5", None, None, {"train"}), data[0], users_of(*data), {}, None, True
+    )
+    block = UserBlock(0, 900, users.factors, users.train, users.validation)
+    np.save(files[1] / "indices.npy", data[1].indices[::-1].copy())
+    with pytest.raises(InvalidFileError, match="is something else where this worker runs"):
+        evaluate_users(task, block)
+    gone = replace(task, item_factors=Saved(tmp_path / "nowhere", "0"))
+    with pytest.raises(InvalidFileError, match="does not exist where this worker runs"):
+        evaluate_users(gone, block)
+
+
+def test_what_a_worker_finds_wrong_is_told_here(client: Any, data: Any) -> None:
+    model, train, held = data
+    held = held.astype(np.float64)
+    held.data[-1] = -1
+    with pytest.raises(InvalidDataError, match=r"in the block that begins at user .* gain in row"):
+        engine.evaluate_model(model, train, held, "ndcg@10", client=client)
+    with pytest.raises(InvalidDataError, match="train has 899 users, the model 900"):
+        engine.evaluate_model(model, train[:-1], held, "ndcg@10", client=client)
+
+
+def test_a_sweep_is_that_of_one_process(client: Any, data: Any, tmp_path: Path) -> None:
+    for factors in (2, 4):
+        se.train_als(data[1], factors=factors, iterations=2).save(tmp_path / f"als-{factors}.npz")
+    (tmp_path / "broken.npz").write_bytes(b"no model")
+    out = tmp_path / "sweep.csv"
+    found = engine.sweep(tmp_path, *data[1:], "ndcg@10", client=client, out=out)
+    wanted = se.sweep(tmp_path, *data[1:], "ndcg@10")
+    columns = [name for name in wanted if name != "seconds"]
+    pd.testing.assert_frame_equal(found[columns], wanted[columns], check_exact=True)
+    assert list(found["status"]) == ["ok", "ok", "failed"]
+    before = out.read_bytes()
+    again = engine.sweep(tmp_path, *data[1:], "ndcg@10", client=client, out=out)
+    pd.testing.assert_series_equal(again["seconds"][:2], found["seconds"][:2])
+    assert before.splitlines()[:3] == out.read_bytes().splitlines()[:3]
+
+
+@pytest.fixture(scope="module")
+def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return recommendations and what is relevant, in no order."""
+    rng = np.random.default_rng(0)
+    lists = pd.DataFrame(
+        {
+            "user": np.repeat(np.arange(300), 5),
+            "item": (rng.permuted(np.tile(np.arange(40), (300, 1)), axis=1)[:, :5]).ravel(),
+            "rank": np.tile(np.arange(1, 6), 300),
+        }
+    )
+    truth = pd.DataFrame({"user": np.repeat(np.arange(20, 320), 3)})
+    truth["item"] = rng.permuted(np.tile(np.arange(40), (300, 1)), axis=1)[:, :3].ravel()
+    truth["gain"] = rng.integers(0, 4, len(truth)).astype(float)
+    return lists.sample(frac=1, random_state=1), truth.sample(frac=1, random_state=2)
+
+
+OF_TABLES = "ndcg@{3,5},map@5,mrr@5,auc@5,coverage@5,gini@5,err@5,recall(average=micro)@5"
+
+
+def in_memory(lists: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluation:
+    return se.evaluate(
+        se.Rankings.from_frame(lists, rank="rank"),
+        se.Relevance.from_frame(truth, gain="gain"),
+        OF_TABLES,
+    )
+
+
+@pytest.mark.parametrize("ids", ["int64", "int32", "text"])
+def test_tables_have_the_bits_of_one_process(client: Any, tables: Any, ids: str) -> None:
+    lists, truth = tables
+    wanted = in_memory(lists, truth)
+    if ids == "int32":  # on one side
+        lists = lists.astype({"user": "int32", "item": "int32"})
+    elif ids == "text":
+        both = (frame.assign(item=frame["item"].map("{:03}".format)) for frame in tables)
+        lists, truth = (f.assign(user=f["user"].map("{:04}".format)) for f in both)
+        wanted = in_memory(lists, truth)
+    sides = dataframe.from_pandas(lists, npartitions=4), dataframe.from_pandas(truth, npartitions=3)
+    found = engine.evaluate_table(*sides, OF_TABLES, client=client, per_user=True)
+    assert found.mean() == wanted.mean()
+    columns = wanted.per_user.sort_index()
+    pd.testing.assert_frame_equal(
+        found.per_user, columns, check_exact=True, check_index_type=False, check_names=False
+    )
+
+
+def test_tables_on_disk_need_no_dataframe(client: Any, tables: Any, tmp_path: Path) -> None:
+    wanted = in_memory(*tables)
+    for order in ("sorted", "shuffled"):
+        files = [tmp_path / f"{order}-{name}.parquet" for name in ("recs", "truth")]
+        for frame, file in zip(tables, files, strict=True):
+            frame = frame.sort_values("user") if order == "sorted" else frame
+            frame.to_parquet(file, index=False, row_group_size=100)
+        found = engine.evaluate_table(*files, OF_TABLES, client=client)
+        assert found.mean() == wanted.mean()
+        with ThreadPoolExecutor(2) as pool:
+            found = engine.evaluate_table(*files, OF_TABLES, client=pool)
+        assert found.mean() == wanted.mean()
+
+
+def test_partitions_of_their_own_users_are_not_shuffled(
+    client: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists, truth = (frame.sort_values("user", kind="stable") for frame in tables)
+    apart = [
+        dataframe.from_delayed(
+            [_delayed(frame[(frame["user"] >= a) & (frame["user"] < b)]) for a, b in cuts],
+            meta=frame.iloc[:0],
+        )
+        for frame in (lists, truth)
+        for cuts in [((0, 100), (100, 250), (250, 900), (900, 901))]  # the last has no users
+    ]
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("shuffled")
+
+    monkeypatch.setattr(type(apart[0]), "shuffle", refuse)
+    found = engine.evaluate_table(*apart, OF_TABLES, client=client)
+    assert found.mean() == in_memory(lists, truth).mean()
+
+
+def _delayed(frame: pd.DataFrame) -> Any:
+    from dask.delayed import delayed
+
+    return delayed(frame)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda r, t: (r.assign(user=r["user"].astype(str)), t), "column 'user' holds string"),
+        (lambda r, t: (r.assign(user=r["user"] + 0.5), t), "column 'user' holds float64"),
+        (lambda r, t: (r.rename(columns={"rank": "place"}), t), "none of the columns 'rank'"),
+        (lambda r, t: (pd.concat([r, r[:1]]), t), "twice"),
+        (lambda r, t: (r.assign(rank=r["rank"] - 1), t), "whole number of at least 1, found 0"),
+        (lambda r, t: (r, t.assign(gain=-t["gain"])), "finite number of at least 0"),
+        (lambda r, t: (r, t.assign(gain=0.0)), "nobody counts"),
+        (lambda r, t: (r.assign(user=r["user"].astype("uint64") + 2**63), t), r"below 2\^63"),
+        (lambda r, t: (r.assign(user=r["user"].astype("Int64").replace(5, pd.NA)), t), "null"),
+    ],
+)
+def test_tables_that_are_refused(client: Any, tables: Any, change: Any, told: str) -> None:
+    sides = [dataframe.from_pandas(frame, npartitions=2) for frame in change(*tables)]
+    with pytest.raises(InvalidDataError, match=told):
+        engine.evaluate_table(*sides, "ndcg@5", client=client)
+
+
+def test_numbers_among_text_are_refused(client: Any, tables: Any) -> None:
+    import dask
+
+    lists, truth = (frame.assign(user=frame["user"].astype(object)) for frame in tables)
+    text = truth.assign(user=truth["user"].map(str))
+    with dask.config.set({"dataframe.convert-string": False}):
+        sides = [dataframe.from_pandas(frame, npartitions=2) for frame in (lists, text)]
+        with pytest.raises(InvalidDataError, match="does not hold what its columns promise"):
+            engine.evaluate_table(*sides, "ndcg@5", client=client)
+
+
+def die_of(frame: pd.DataFrame) -> pd.DataFrame:
+    os._exit(1)
+
+
+@pytest.mark.slow
+def test_tables_that_kill_every_worker_end(doomed: Any, tables: Any) -> None:
+    deadly, other = (dataframe.from_pandas(frame, npartitions=2) for frame in tables)
+    deadly = deadly.map_partitions(die_of, meta=tables[0].iloc[:0])
+    with pytest.raises(WorkerError, match="killed several workers"):
+        engine.evaluate_table(deadly, other, "ndcg@5", client=doomed)
+
+
+def test_tables_and_clients_have_to_fit(tables: Any, tmp_path: Path) -> None:
+    frame = dataframe.from_pandas(tables[0], npartitions=2)
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(InvalidDataError, match="two dataframes, or two paths"):
+            engine.evaluate_table(frame, tmp_path, "ndcg@5", client=pool)
+        with pytest.raises(InvalidDataError, match="no executor"):
+            engine.evaluate_table(frame, frame, "ndcg@5", client=pool)
+
+
+def test_the_command_scores_elsewhere(
+    client: Any, data: Any, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    clicks = se.datasets.synthetic(n_users=900, n_items=200, seed=0)
+    se.split.random(clicks, seed=0).save(tmp_path / "split")
+    data[0].save(tmp_path / "als.npz")
+    words = ["score", tmp_path / "als.npz", "--split", tmp_path / "split", "-m", "ndcg@{5,10}"]
+    here = command(*words)
+    address = client.scheduler.address
+    there = command(*words, "--scheduler", address)
+    assert here[:2] == there[:2]
+    assert there[0] == 0
+    several = [*words[:2], tmp_path / "als.npz", *words[2:], "--scheduler", address]
+    status, printed, _ = command(*several)
+    assert status == 0
+    assert "als.npz" in printed
+    status, _, told = command(*words, "--scheduler", "tcp://127.0.0.1:9")
+    assert status == 2
+    assert "no scheduler answers" in told

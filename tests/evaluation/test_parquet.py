@@ -1,0 +1,557 @@
+"""Tables in Parquet: the same bits as of frames in memory, whatever the order of the rows."""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_merge import every_metric
+
+import sparse_eval as se
+from sparse_eval.errors import (
+    InvalidDataError,
+    InvalidFileError,
+    InvalidMetricError,
+    OutputError,
+    SparseEvalError,
+)
+from sparse_eval.evaluation import parquet
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+METRICS = ["ndcg@3", "recall@2", "map", "mrr@4", "recall(average=micro)@3", "coverage@2"]
+
+RECS: dict[str, list[Any]] = {"user": [0, 0, 1, 1], "item": [1, 2, 1, 3], "rank": [1, 2, 1, 2]}
+TRUTH: dict[str, list[Any]] = {"user": [0, 1, 2], "item": [2, 1, 1]}
+
+
+@contextmanager
+def temporary(n_rows: int | None = None) -> Iterator[Path]:
+    """Give a folder, and another one for temporary files that has to be empty in the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder) / "scratch"
+        scratch.mkdir()
+        rows = parquet.ROWS if n_rows is None else n_rows
+        with mock.patch.object(tempfile, "tempdir", str(scratch)):
+            with mock.patch.object(parquet, "ROWS", rows):
+                yield Path(folder)
+            assert list(scratch.iterdir()) == []
+
+
+def written(
+    folder: Path, name: str, table: Any, n_files: int = 1, group: int | None = None, **options: Any
+) -> Path:
+    """Write a file, or a folder of some."""
+    if n_files == 1:
+        path = folder / f"{name}.parquet"
+        pq.write_table(table, path, row_group_size=group, **options)
+        return path
+    path = folder / name
+    (path / "below").mkdir(parents=True)
+    ends = np.linspace(0, len(table), n_files + 1).astype(int).tolist()
+    for number, (start, end) in enumerate(pairwise(ends)):
+        part = path / ("below" if number % 2 else ".") / f"part-{number}.parquet"
+        pq.write_table(table.slice(start, end - start), part, row_group_size=group, **options)
+    return path
+
+
+def pair(folder: Path, recs: Any = None, truth: Any = None, **options: Any) -> tuple[Path, Path]:
+    tables = [
+        side if isinstance(side, pa.Table) else pa.table(side)
+        for side in (RECS if recs is None else recs, TRUTH if truth is None else truth)
+    ]
+    return written(folder, "recs", tables[0], **options), written(
+        folder, "truth", tables[1], **options
+    )
+
+
+def of_frames(recs: pd.DataFrame, truth: pd.DataFrame, metrics: list[str]) -> se.Evaluation:
+    order = {name: name for name in ("rank", "score") if name in recs}
+    gain = "gain" if "gain" in truth else None
+    return se.evaluate(
+        se.Rankings.from_frame(recs, **order), se.Relevance.from_frame(truth, gain=gain), metrics
+    )
+
+
+def same_bits(found: se.Evaluation, expected: se.Evaluation) -> None:
+    pd.testing.assert_frame_equal(
+        found.per_user,
+        expected.per_user.sort_index(),
+        check_exact=True,
+        check_index_type=False,
+        check_names=False,
+    )
+    assert repr(found.mean()) == repr(expected.mean())
+    columns = ["std", "n_users", "n_skipped"]
+    pd.testing.assert_frame_equal(
+        found.summary()[columns], expected.summary()[columns], check_exact=True
+    )
+    assert (found.n_users, found.n_skipped) == (expected.n_users, expected.n_skipped)
+    assert found.n_without_list == expected.n_without_list
+
+
+IDS = {
+    "int64": (lambda n: n - 5, "int64"),
+    "int32": (lambda n: n, "int32"),
+    "uint32": (lambda n: 2**32 - 40 + n, "uint32"),
+    "huge": (lambda n: (n - 3) * 2**58, "int64"),
+    "far": (lambda n: 2**31 - 5 + n, "uint64"),
+    "text": (lambda n: f"ü{n % 7}\U0001f600{n}", "string"),
+    "large": (lambda n: f"{n}\n", "large_string"),
+    "view": (lambda n: f"{n}é", "string_view" if hasattr(pa, "string_view") else "string"),
+    "dictionary": (lambda n: f"{n}", "dictionary"),
+}
+
+
+def arrow_type(name: str) -> Any:
+    return pa.dictionary(pa.int32(), pa.string()) if name == "dictionary" else getattr(pa, name)()
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw both tables, as frames and as tables of Arrow."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_users, n_items = draw(st.integers(1, 25)), draw(st.integers(1, 15))
+    users, items = (
+        draw(st.sampled_from(list(IDS.values()))),
+        draw(st.sampled_from(list(IDS.values()))),
+    )
+    by_score, graded, gaps = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+    rows: list[tuple[Any, ...]] = []
+    for user in range(n_users):
+        if rng.random() < 0.8:
+            listed = rng.permutation(n_items)[: rng.integers(1, 8)]
+            ranks = np.sort(rng.permutation(30)[: len(listed)]) if gaps else np.arange(len(listed))
+            values = rng.integers(-2, 2, len(listed)) / 3 if by_score else ranks + 1
+            pairs = zip(listed, values, strict=True)
+            rows += [(users[0](user), items[0](int(item)), value) for item, value in pairs]
+    order = "score" if by_score else "rank"
+    held: list[tuple[Any, ...]] = [(users[0](0), items[0](0), 1.0)]
+    for user in range(n_users + 3):
+        for item in rng.integers(0, n_items + 2, rng.integers(0, 5)):
+            gain = rng.choice([0.0, 0.1, 0.2, 0.7, 3.0]) if graded else 1.0
+            held.append((users[0](user), items[0](int(item)), gain))
+    recs = pd.DataFrame(rows or [(users[0](0), items[0](0), 1)], columns=["user", "item", order])
+    truth = pd.DataFrame(held, columns=["user", "item", "gain"])
+    if not graded:
+        truth = truth.drop(columns="gain")
+    way = draw(st.sampled_from(["sorted", "shuffled", "nearly"]))
+    frames = []
+    for frame in (recs, truth):
+        frame = frame.sample(frac=1, random_state=int(rng.integers(1000)))
+        if way == "sorted":
+            frame = frame.sort_values("user", kind="stable")
+        elif way == "nearly":
+            place = frame["user"].rank(method="dense") + rng.integers(0, 3, len(frame))
+            frame = frame.iloc[np.argsort(place.to_numpy(), kind="stable")]
+        frames.append(frame.reset_index(drop=True))
+    tables = []
+    for frame in frames:
+        names = draw(st.permutations(list(frame.columns)))
+        arrays = {name: pa.array(frame[name].tolist()) for name in names}
+        arrays["user"] = arrays["user"].cast(arrow_type(users[1]))
+        arrays["item"] = arrays["item"].cast(arrow_type(items[1]))
+        tables.append(pa.table({**arrays, "other": pa.nulls(len(frame))}))
+    return {"frames": frames, "tables": tables}
+
+
+@settings(max_examples=70)
+@given(
+    problems(),
+    st.integers(1, 3),
+    st.integers(1, 40),
+    st.integers(1, 200),
+    st.booleans(),
+    st.booleans(),
+)
+def test_any_tables_give_the_same_bits_as_frames(
+    problem: dict[str, Any], n_files: int, group: int, n_rows: int, ends: bool, more: bool
+) -> None:
+    metrics = METRICS
+    if more:  # which take another pass over the tables
+        metrics = [name for name in every_metric() if name not in ("rbp(gain=linear)@3", "err@3")]
+    expected = None
+    try:
+        expected = of_frames(*problem["frames"], metrics)
+    except SparseEvalError as error:
+        refusal = type(error)
+    with temporary(n_rows) as folder:
+        paths = pair(
+            folder,
+            *problem["tables"],
+            n_files=n_files,
+            group=group,
+            write_statistics=ends,
+        )
+        if expected is None:
+            with pytest.raises(refusal):
+                se.evaluate(*paths, metrics)
+            return
+        found = se.evaluate(*paths, metrics)
+        same_bits(found, expected)
+        without = se.evaluate(*paths, metrics, per_user=False)
+        assert repr(without.mean()) == repr(found.mean())
+        pd.testing.assert_frame_equal(without.summary(), found.summary(), check_exact=True)
+
+
+@pytest.mark.parametrize("metric", ["rbp(gain=linear)@3", "err@3"])
+def test_the_largest_gain_is_that_of_all_users(metric: str) -> None:
+    truth = {**TRUTH, "gain": [1.0, 4.0, 0.5]}
+    with temporary(2) as folder:
+        found = se.evaluate(*pair(folder, truth=truth, group=1), metric)
+        same_bits(found, of_frames(pd.DataFrame(RECS), pd.DataFrame(truth), [metric]))
+        twice = {"user": [0, 1, 1], "item": [2, 1, 1], "gain": [1.0, 4.0, 0.5]}
+        with pytest.raises(InvalidDataError, match=r"user 1, item 1 is in several .* sum of 4.5"):
+            se.evaluate(*pair(folder, truth=twice, group=1), metric)
+        del twice["gain"]
+        with pytest.raises(InvalidDataError, match="sum of 2, and one of the metrics"):
+            se.evaluate(*pair(folder, truth=twice, group=1), metric)
+
+
+@pytest.mark.parametrize("n_rows", [10, 1_000_000])
+def test_one_user_with_a_million_items(n_rows: int) -> None:
+    n = 1_000_000
+    rng = np.random.default_rng(0)
+    users = np.concatenate((np.zeros(n, np.int64), [1, 2, 3] * 5))
+    items = np.concatenate((rng.permutation(n), np.repeat(np.arange(5), 3)))
+    recs = pd.DataFrame({"user": users, "item": items, "score": rng.random(len(users))})
+    truth = pd.DataFrame({"user": [0, 0, 1, 3], "item": [5, n - 1, 4, 2]})
+    with temporary(max(n_rows, 3 * n // 400)) as folder:
+        tables = [pa.Table.from_pandas(side, preserve_index=False) for side in (recs, truth)]
+        found = se.evaluate(*pair(folder, *tables, group=100_000), ["mrr", "ndcg@10"])
+        same_bits(found, of_frames(recs, truth, ["mrr", "ndcg@10"]))
+
+
+def test_a_budget_is_kept_by_smaller_blocks() -> None:
+    with temporary() as folder, mock.patch.object(parquet, "PER_ROW", 1 << 23):
+        seen = []
+        plan = parquet.plan_pieces
+        with mock.patch.object(
+            parquet, "plan_pieces", lambda *args: seen.append(args[2]) or plan(*args)
+        ):
+            paths = pair(folder, group=1)
+            found = se.evaluate(*paths, METRICS, memory=1 << 24, per_user=False)
+            se.evaluate(*paths, METRICS, memory=1 << 24)
+        assert seen == [2, 1]
+        expected = of_frames(pd.DataFrame(RECS), pd.DataFrame(TRUTH), METRICS)
+        assert found.mean() == expected.mean()
+
+
+def test_values_beyond_the_budget_are_refused() -> None:
+    n = 100_000
+    table = {"user": np.arange(n), "item": np.zeros(n, np.int64), "rank": np.ones(n, np.int64)}
+    with temporary() as folder:
+        paths = pair(folder, table, {k: table[k] for k in ("user", "item")}, group=10_000)
+        with pytest.raises(InvalidDataError, match="more than half of memory=16,777,216 bytes"):
+            se.evaluate(*paths, METRICS, memory=1 << 24)
+        assert se.evaluate(*paths, "mrr", memory=1 << 24, per_user=False)["mrr"] == 1
+        with pytest.raises(InvalidDataError, match="memory: expected a whole number of at least"):
+            se.evaluate(*paths, "mrr", memory=1000)
+
+
+def test_too_many_heaps_are_refused() -> None:
+    n = 1000
+    users = np.tile(np.arange(10), n // 10)
+    table = {"user": users, "item": np.arange(n), "rank": np.repeat(np.arange(1, n // 10 + 1), 10)}
+    with temporary(1) as folder:
+        paths = pair(folder, table)
+        with pytest.raises(InvalidDataError, match="expected at most 500: sort the tables by 'us"):
+            se.evaluate(*paths, "mrr")
+
+
+def shuffled(folder: Path) -> tuple[Path, Path]:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"user": np.repeat(np.arange(50), 4), "item": np.tile(np.arange(4), 50)})
+    rows["rank"] = rows["item"] + 1
+    rows = rows.sample(frac=1, random_state=rng.integers(100))
+    return pair(folder, pa.Table.from_pandas(rows, preserve_index=False), group=20)
+
+
+def open_files() -> int:
+    folder = Path("/proc/self/fd")
+    return len(list(folder.iterdir())) if folder.exists() else 0
+
+
+@pytest.mark.parametrize("fails", ["deal", "evaluate", "interrupt"])
+def test_nothing_is_left_behind_after_an_error(fails: str) -> None:
+    with temporary(40) as folder:
+        paths = shuffled(folder)
+        before = open_files()
+        if fails == "deal":
+            broken = mock.patch.object(
+                pa.ipc.RecordBatchStreamWriter,
+                "write_table",
+                side_effect=OSError(errno.ENOSPC, "No space left on device"),
+            )
+            error: type[BaseException] = OutputError
+        else:
+            error = KeyboardInterrupt if fails == "interrupt" else InvalidDataError
+            broken = mock.patch.object(parquet, "evaluate_rows", side_effect=error("so"))
+        with broken, pytest.raises(error):
+            se.evaluate(*paths, "mrr")
+        assert open_files() <= before + 1
+
+
+def test_a_full_disk_is_told_before_rows_are_dealt_out() -> None:
+    with temporary(40) as folder, mock.patch.object(parquet.shutil, "disk_usage") as usage:
+        usage.return_value.free = 10
+        with pytest.raises(OutputError, match="10 bytes are free, and .* TMPDIR"):
+            se.evaluate(*shuffled(folder), "mrr")
+
+
+def test_rows_are_dealt_out_only_where_there_is_no_order() -> None:
+    with temporary(40) as folder, mock.patch.object(parquet, "deal_out") as dealt:
+        rows = {"user": np.repeat(np.arange(50), 4), "item": np.tile(np.arange(4), 50)}
+        paths = pair(folder, {**rows, "rank": rows["item"] + 1}, rows, group=20)
+        found = se.evaluate(*paths, ["recall@4", "coverage@4"])
+        assert found.mean() == {"recall@4": 1.0, "coverage@4": 1.0}
+        dealt.assert_not_called()
+
+
+def test_many_row_groups_are_planned_quickly() -> None:
+    groups = [parquet.Group(Path("x"), n, 10, n * 10, n * 10 + 12) for n in range(50_000)]
+    pieces = parquet.plan_pieces(groups, groups[::-1], 1000)
+    assert pieces is not None
+    assert sum(len(piece.recs) for piece in pieces) < 2 * len(groups)
+    assert [a.below for a in pieces[:-1]] == [b.least for b in pieces[1:]]
+    assert pieces[0].least == 0
+    assert pieces[-1].below is None
+
+
+REFUSED: dict[str, tuple[Any, Any, type[SparseEvalError], str]] = {
+    "no user": ({"item": [1], "rank": [1]}, None, InvalidDataError, "'user'.*no c"),
+    "no item": (None, {"user": [1]}, InvalidDataError, "what is relevant.*'item'.*no column"),
+    "no order": ({"user": [1], "item": [1]}, None, InvalidDataError, "none of the columns 'rank'"),
+    "both orders": ({**RECS, "score": [1.0] * 4}, None, InvalidDataError, "both the columns"),
+    "types": ({**RECS, "user": list("aabb")}, None, InvalidDataError, "'user' holds string in the"),
+    "float ids": ({**RECS, "item": [1.0, 2, 1, 3]}, None, InvalidDataError, "holds double; exp"),
+    "nested": ({**RECS, "user": [{"x": 1}] * 4}, None, InvalidDataError, "holds struct"),
+    "null user": ({**RECS, "user": [0, None, 1, 1]}, None, InvalidDataError, "'user' is empty"),
+    "null item": ({**RECS, "item": [0, None, 1, 1]}, None, InvalidDataError, "'item' is empty"),
+    "null rank": ({**RECS, "rank": [1, None, 1, 2]}, None, InvalidDataError, "'rank' is empty"),
+    "null gain": (None, {**TRUTH, "gain": [1, None, 1]}, InvalidDataError, "'gain' is empty"),
+    "all null": (None, {**TRUTH, "user": pa.nulls(3, pa.int64())}, InvalidDataError, "is empty"),
+    "rank 0": ({**RECS, "rank": [1, 0, 1, 2]}, None, InvalidDataError, r"item 2\).*found 0"),
+    "rank 1.5": ({**RECS, "rank": [1, 2, 1, 1.5]}, None, InvalidDataError, "user 1, item 3.* 1.5"),
+    "rank nan": ({**RECS, "rank": [1, 2, 1, np.nan]}, None, InvalidDataError, "item 3.*nan"),
+    "rank 2^40": ({**RECS, "rank": [1, 2, 1, 2**40]}, None, InvalidDataError, "found 1.09951e"),
+    "rank twice": ({**RECS, "rank": [1, 1, 1, 2]}, None, InvalidDataError, "rank 1 is given twice"),
+    "text rank": ({**RECS, "rank": list("1212")}, None, InvalidDataError, "string; expected num"),
+    "pair twice": ({**RECS, "item": [1, 1, 1, 3]}, None, InvalidDataError, "user 0, item 1 is twi"),
+    "score inf": (
+        {"user": [7], "item": [1], "score": [np.inf]}, None, InvalidDataError, "user 7, item 1.*f",
+    ),
+    "score 2^53": (
+        {"user": [0, 0], "item": [1, 2], "score": [2**53, 2**53 + 1]}, None, InvalidDataError,
+        "beyond 2\\^53",
+    ),
+    "negative gain": (None, {**TRUTH, "gain": [1, 2, -1]}, InvalidDataError, "user 2, item 1.*-1"),
+    "hidden negative": (
+        None, {"user": [0, 0], "item": [1, 1], "gain": [5.0, -1.0]}, InvalidDataError, "found -1",
+    ),
+    "endless sum": (
+        None, {"user": [0, 0], "item": [1, 1], "gain": [1e308] * 2}, InvalidDataError,
+        "user 0, item 1 is beyond float64",
+    ),
+    "blank": (
+        {**RECS, "item": list("ab c")}, {"user": [0], "item": ["a"]}, InvalidDataError,
+        "'item' holds an id that is empty or blank",
+    ),
+    "beyond 64 bits": (
+        {**RECS, "user": pa.array([0, 0, 1, 2**63], pa.uint64())}, None, InvalidDataError,
+        "'user' holds 9223372036854775808; expected whole numbers below 2\\^63",
+    ),
+    "several columns": (
+        pa.Table.from_arrays([pa.array([1])] * 4, ["user", "item", "item", "rank"]), None,
+        InvalidDataError, "expected one column 'item', found several",
+    ),
+    "empty truth": (None, pa.table(TRUTH).slice(0, 0), InvalidFileError, "truth.parq.* no row"),
+    "nothing relevant": (None, {**TRUTH, "gain": [0.0] * 3}, InvalidDataError, "nobody counts"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n_rows", [1, 1000])
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_evaluated_is_refused(name: str, n_rows: int) -> None:
+    recs, truth, error, match = REFUSED[name]
+    with temporary(n_rows) as folder:
+        paths = pair(folder, recs, truth, group=2)
+        with pytest.raises(error, match=match):
+            se.evaluate(*paths, ["mrr", "coverage@1"])
+
+
+def test_a_missing_user_is_not_lost_between_ranges() -> None:
+    users = pa.array([0, 1, 2, None, 3, 4], pa.int64())
+    recs = {"user": users, "item": [1] * 6, "rank": [1] * 6}
+    with temporary(2) as folder:
+        paths = pair(folder, recs, {"user": [0, 1, 2, 3, 4], "item": [1] * 5}, group=3)
+        with pytest.raises(InvalidDataError, match="'user' is empty"):
+            se.evaluate(*paths, "mrr")
+
+
+def test_metrics_that_are_refused() -> None:
+    with temporary() as folder:
+        with pytest.raises(InvalidMetricError, match="needs train"):
+            se.evaluate(*pair(folder), "novelty@3")
+        with pytest.raises(InvalidDataError, match="train cannot be given beside tables"):
+            se.evaluate(*pair(folder), "novelty@3", train=np.eye(3))
+
+
+@pytest.mark.parametrize("truth", [None, pd.DataFrame(TRUTH), 3])
+def test_the_other_side_has_to_be_a_table(truth: Any) -> None:
+    with temporary() as folder, pytest.raises(InvalidDataError, match="give the path of a table"):
+        se.evaluate(pair(folder)[0], truth, "mrr")
+
+
+def test_files_that_are_none() -> None:
+    with temporary() as folder:
+        recs, truth = pair(folder)
+        text = folder / "text.parquet"
+        text.write_bytes(b"user,item\n")
+        empty = folder / "empty"
+        empty.mkdir()
+        (empty / "notes.txt").write_text("no table")
+        for path, match in (
+            (text, "text.parquet: not a readable Parquet file"),
+            (folder / "missing", "missing: does not exist; expected a Parquet file or a folder"),
+            (empty, "has no .parquet file in it"),
+        ):
+            for given_ in ((path, truth), (recs, path)):
+                with pytest.raises(InvalidFileError, match=match):
+                    se.evaluate(*given_, "mrr")
+
+
+def test_damaged_pages_are_told() -> None:
+    rows = {"user": np.arange(9000), "item": np.arange(9000) % 7, "rank": np.ones(9000, int)}
+    for n_rows in (100_000, 1000):
+        with temporary(n_rows) as folder:
+            recs, truth = pair(folder, rows, group=9000)
+            data = bytearray(recs.read_bytes())
+            data[4:60] = b"\xff" * 56
+            recs.write_bytes(data)
+            with pytest.raises(InvalidFileError, match=r"recs.parquet: not a readable Parquet"):
+                se.evaluate(recs, truth, ["mrr", "coverage@1"])
+
+
+def test_a_folder_with_other_files() -> None:
+    with temporary() as folder:
+        recs, truth = written(folder, "many", pa.table(RECS), n_files=3), pair(folder)[1]
+        expected = se.evaluate(pair(folder)[0], truth, METRICS).mean()
+        (recs / "_SUCCESS").touch()
+        (recs / "notes.txt").write_text("no table")
+        (recs / "_metadata.parquet").write_bytes(b"none")
+        (recs / ".hidden").mkdir()
+        (recs / ".hidden" / "x.parquet").write_bytes(b"none")
+        (recs / "folder.parquet").mkdir()  # as Spark calls the folders that it writes
+        assert se.evaluate(str(recs), str(truth), METRICS).mean() == expected
+
+
+def test_files_with_other_columns() -> None:
+    for other, match in (
+        ({**RECS, "user": list("aabb")}, "column 'user' is string, and in a.parquet int64"),
+        ({"user": [5], "item": [1]}, "column 'rank' is not there"),
+        (pa.Table.from_arrays([pa.array([1])] * 4, ["user", "user", "item", "rank"]), "several"),
+    ):
+        with temporary() as folder:
+            truth = pair(folder)[1]
+            recs = folder / "recs"
+            recs.mkdir()
+            pq.write_table(pa.table(RECS), recs / "a.parquet")
+            table = other if isinstance(other, pa.Table) else pa.table(other)
+            pq.write_table(table, recs / "b.parquet")
+            with pytest.raises(InvalidFileError, match=f"b.parquet: .*{match}"):
+                se.evaluate(recs, truth, "mrr")
+
+
+@pytest.mark.parametrize("n_rows", [2, 1000])
+def test_files_whose_columns_are_in_another_order_or_required(n_rows: int) -> None:
+    with temporary(n_rows) as folder:
+        truth = pair(folder)[1]
+        recs = folder / "recs"
+        recs.mkdir()
+        whole = pa.table(RECS)
+        required = pa.schema([pa.field(f.name, f.type, nullable=False) for f in whole.schema])
+        pq.write_table(whole.slice(0, 2).select(["rank", "item", "user"]), recs / "a.parquet")
+        pq.write_table(whole.slice(2).cast(required), recs / "b.parquet")
+        expected = of_frames(pd.DataFrame(RECS), pd.DataFrame(TRUTH), METRICS)
+        same_bits(se.evaluate(recs, truth, METRICS), expected)
+
+
+def test_no_recommendations_at_all() -> None:
+    with temporary() as folder:
+        found = se.evaluate(*pair(folder, pa.table(RECS).slice(0, 0)), ["recall@2", "coverage@2"])
+        assert found.mean() == {"recall@2": 0.0, "coverage@2": 0.0}
+        assert found.n_without_list == 3
+
+
+def test_the_files_stay_as_they_are() -> None:
+    with temporary(2) as folder:
+        paths = pair(folder, group=1)
+        before = [path.read_bytes() for path in paths]
+        se.evaluate(*paths, METRICS)
+        assert [path.read_bytes() for path in paths] == before
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_evaluations_of_other_recommendations_can_be_compared(name: str) -> None:
+    of, dtype = IDS[name]
+    rng = np.random.default_rng(0)
+    users = np.arange(20) + 100
+    truth = {"user": np.repeat(users, 2), "item": np.tile([3, 4], 20)}
+    found, frames = [], []
+    for n_items in (6, 30):  # so that columns are other items
+        items = np.array([rng.permutation(n_items)[:4] for _ in range(20)]).ravel()
+        recs = {"user": np.repeat(users, 4), "item": items, "rank": np.tile(range(1, 5), 20)}
+        tables = []
+        for side in (recs, truth):
+            ids = pa.array([of(int(n)) for n in side["item"]]).cast(arrow_type(dtype))
+            tables.append(pa.table({**side, "item": ids}))
+        with temporary(30) as folder:
+            found.append(se.evaluate(*pair(folder, *tables, group=10), METRICS))
+        frames.append(of_frames(*(table.to_pandas() for table in tables), METRICS))
+    per_user = [metric for metric in METRICS if found[0].is_per_user(metric)]
+    one = found[0].compare(found[1], per_user).table
+    pd.testing.assert_frame_equal(one, frames[0].compare(frames[1], per_user).table)
+    if arrow_type(dtype) in (pa.string(), pa.large_string()):
+        found[0].compare(frames[1])
+
+
+def test_catalogues_of_other_items_are_not_added_up() -> None:
+    with temporary() as folder:
+        one = se.evaluate(*pair(folder), ["mrr", "coverage@2"])
+        recs = {"user": [10, 11], "item": [1, 2], "rank": [1, 1]}
+        other = se.evaluate(*pair(folder, recs, {"user": [10], "item": [7]}), ["mrr", "coverage@2"])
+    with pytest.raises(InvalidDataError, match="different labels of items cannot be merged"):
+        one.merge(other)
+
+
+@pytest.mark.parametrize("n_rows", [1, 1000])
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("name", ["user", "item"])
+def test_text_that_is_not_utf_8(name: str, ends: bool, n_rows: int) -> None:
+    wrong = pa.array([b"a", b"a\xff", b"b", b"c"]).view(pa.string())
+    with temporary(n_rows) as folder:
+        truth = {**TRUTH, name: list("abc")}
+        paths = pair(folder, {**RECS, name: wrong}, truth, group=2, write_statistics=ends)
+        with pytest.raises(InvalidDataError, match=f"column '{name}' holds text that is not UTF-8"):
+            se.evaluate(*paths, ["mrr", "coverage@1"])
+
+
+def test_there_is_no_folder_for_temporary_files() -> None:
+    with temporary(40) as folder:
+        paths = shuffled(folder)
+        missing = mock.patch.object(tempfile, "tempdir", str(folder / "missing"))
+        with missing, pytest.raises(OutputError, match="no folder for temporary files .* TMPDIR"):
+            se.evaluate(*paths, "mrr")

@@ -1,0 +1,232 @@
+"""The random baseline: exact where it says so, within its standard error elsewhere."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from test_oracle import spelled, to_csr
+
+import sparse_eval as se
+from sparse_eval.metrics import REGISTRY, STANDARD, parse
+from sparse_eval.metrics.measure import make_plans
+from sparse_eval.metrics.random_baseline import is_exact
+
+EXACT = [
+    (spelling, name, options, k)
+    for spelling, name, options, k in spelled(oracle.METRICS)
+    if all(is_exact(plan) for plan in make_plans(parse(spelling), STANDARD, frozenset()))
+]
+
+
+def test_few_expectations_have_to_be_estimated() -> None:
+    exact = {name for _, name, *_ in EXACT}
+    estimated = {name for name, _ in oracle.METRICS} - exact
+    assert {"ndcg", "precision", "recall", "mrr", "map", "mar", "fcp", "auc", "rbp"} <= exact
+    assert "err" in estimated
+
+
+@st.composite
+def users(draw: st.DrawFn) -> tuple[int, oracle.Gains, int]:
+    n_candidates = draw(st.integers(1, 5))
+    items = st.integers(0, n_candidates - 1)
+    relevant = draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0, 4.0])))
+    return n_candidates, relevant | {draw(items): 1.0}, draw(st.integers(0, n_candidates))
+
+
+@settings(max_examples=25)
+@given(users())
+def test_expectations_are_means_over_all_orders(user: tuple[int, oracle.Gains, int]) -> None:
+    n_candidates, relevant, length = user
+    n_items = n_candidates + 2
+    seen = {n_candidates, n_candidates + 1}
+    context = oracle.Context(n_items=n_items, seen=seen, largest_gain=max(relevant.values()))
+    ev = se.evaluate(
+        to_csr([{item: item + 1 for item in range(length)}], np.int64, n_items),
+        to_csr([relevant], np.float64, n_items),
+        [spelling for spelling, *_ in EXACT],
+        train=to_csr([dict.fromkeys(seen, 1)], np.int64, n_items),
+    )
+    summary = ev.summary()
+    assert (summary["random_se"] == 0).all()
+    for spelling, name, options, k in EXACT:
+        if k is None and name not in oracle.NO_CUTOFF and length < n_candidates:
+            continue  # the random list is as long as the user's own, and the oracle's is full
+        expected = oracle.expected_at_random(
+            name, options, k, set(range(n_candidates)), relevant, context
+        )
+        if not math.isnan(expected) and not math.isnan(ev[spelling]):
+            found = summary.loc[str(parse(spelling)[0]), "random"]
+            assert found == pytest.approx(expected, rel=1e-12, abs=1e-15), spelling
+
+
+def test_expectations_of_several_users_are_averaged() -> None:
+    lists = se.Rankings.from_topk([[0, 1], [2, 3], [1, 0]], shape=(3, 10))
+    relevant = csr_matrix([[1] + [0] * 9, [0] * 10, [1] * 4 + [0] * 6])
+    train = csr_matrix(([1] * 3, ([0, 0, 2], [8, 9, 9])), shape=(3, 10))
+    summary = se.evaluate(
+        lists, relevant, ["precision@2", "recall@2", "hit_rate@1", "precision(average=micro)@2"],
+        train=train,
+    ).summary()  # fmt: skip
+    assert summary["random"].tolist() == pytest.approx(
+        [(1 / 8 + 4 / 9) / 2, (2 / 8 + 2 / 9) / 2, (1 / 8 + 4 / 9) / 2, (2 / 8 + 8 / 9) / 4]
+    )
+    assert summary["lift"].to_numpy() == pytest.approx(
+        (summary["mean"] / summary["random"]).to_numpy()
+    )
+
+
+@pytest.mark.parametrize("names", ["recall@2,ndcg@2,fcp@2,map@2", "err@2,jaccard@2"])
+def test_users_who_count_zero_do_so_at_random_too(names: str) -> None:
+    lists = se.Rankings.from_topk([[0, 1], [3, 2], [2, 1]], shape=(3, 5))
+    relevant = csr_matrix([[1, 0, 0, 2, 0], [0, 1, 0, 0, 0], [0] * 5])
+    left_out = se.evaluate(lists, relevant, names).summary()
+    zero = se.evaluate(lists, relevant, names, no_relevant="zero").summary()
+    scale = (left_out["n_users"] / zero["n_users"]).to_numpy()
+    assert zero["random"].to_numpy() == pytest.approx(left_out["random"].to_numpy() * scale)
+    assert (zero["n_users"] == 3 - (left_out["n_users"].max() - left_out["n_users"])).all()
+
+
+def test_shown_items_are_candidates_where_they_are_hits() -> None:
+    shown = csr_matrix((np.array([1.0, 0, 0, 0]), ([0] * 4, [0, 1, 2, 3])), shape=(1, 6))
+    seen = csr_matrix(([1.0, 1.0], ([0, 0], [1, 2])), shape=(1, 6))
+    ev = se.evaluate(
+        se.Rankings.from_topk([[0, 4]]), shown, ["precision@2", "jaccard@2"],
+        train=seen, convention="mind-notebook",
+    )  # fmt: skip
+    summary = ev.summary()
+    assert summary.loc["precision@2", "random"] == pytest.approx(4 / 6)
+    assert summary.loc["jaccard@2", "random"] > 0
+    assert ev.explain(0)["cumulative"].iloc[1] == 1.0
+
+
+def test_who_has_seen_everything_is_left_out_of_the_expectation() -> None:
+    lists = se.Rankings.from_topk([[0, 1], [1, 2]], shape=(2, 4))
+    train = csr_matrix([[1, 1, 1, 1], [1, 0, 0, 0]])
+    names = ["popularity@2", "novelty@2", "diversity@2"]
+    summary = se.evaluate(lists, csr_matrix(np.eye(2, 4)), names, train=train).summary()
+    assert summary.loc["popularity@2", "random"] == pytest.approx(1.0)
+    assert summary["random"].notna().all()
+
+
+def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is() -> None:
+    lists, gains, train, _ = many_users()
+    before = dict(REGISTRY)
+    try:
+        se.register_metric("share", "share of hits at rank 1", uses=["hits"])(
+            lambda s: s.hits_within(np.ones(len(s.hits), int)) / s.hits
+        )
+        row = se.evaluate(lists, gains, "share@3", train=train).summary().iloc[0]
+    finally:
+        REGISTRY.clear()
+        REGISTRY.update(before)
+    assert row["random"] == pytest.approx(1 / 3, abs=5 * row["random_se"])
+
+
+N_USERS, N_ITEMS = 60, 25
+
+
+def many_users() -> tuple[se.Rankings, csr_matrix, csr_matrix, np.ndarray]:
+    rng = np.random.default_rng(5)
+    train = rng.random((N_USERS, N_ITEMS)) < rng.random(N_ITEMS) * 0.6
+    relevant = (rng.random((N_USERS, N_ITEMS)) < 0.2) & ~train
+    relevant[:, 0] |= ~relevant.any(axis=1)
+    train &= ~relevant
+    gains = relevant * rng.integers(1, 4, relevant.shape)
+    lists = se.Rankings.from_scores(rng.random(train.shape), k=5, seen=csr_matrix(train))
+    return lists, csr_matrix(gains), csr_matrix(train), relevant
+
+
+LIST_METRICS = ["coverage", "user_coverage", "gini", "entropy", "personalization",
+                "popularity", "novelty", "diversity", "diversity(similarity=vectors)",
+                "serendipity", "serendipity(form=rank)", "calibration", "err",
+                "map(normalizer=hits)", "fcp"]  # fmt: skip
+
+
+def test_random_lists_scatter_around_the_expectation() -> None:
+    _, gains, train, _ = many_users()
+    # at 4 every item would be in somebody's list
+    names = [f"{name}@{1 if name == 'coverage' else 4}" for name in LIST_METRICS]
+    more = {
+        "train": train,
+        "item_vectors": np.random.default_rng(1).normal(size=(N_ITEMS, 4)),
+        "item_groups": np.arange(N_ITEMS) % 3,
+    }
+    rng = np.random.default_rng(9)
+    draws = []
+    for _ in range(60):
+        lists = se.Rankings.from_scores(rng.random(train.shape), k=4, seen=train)
+        draws.append(list(se.evaluate(lists, gains, names, **more).mean().values()))
+    means = np.mean(draws, axis=0)
+    errors = np.std(draws, axis=0, ddof=1) / math.sqrt(len(draws))
+    summary = se.evaluate(lists, gains, names, **more).summary()
+    spread = np.hypot(errors, summary["random_se"].to_numpy())
+    off = np.abs(summary["random"].to_numpy() - means)
+    assert (off <= 4.5 * spread + 1e-12).all(), list(zip(names, off, spread, strict=True))
+    exact = summary.index[summary["random_se"] == 0].tolist()
+    assert exact == [
+        "coverage@1", "user_coverage@4", "personalization@4", "popularity@4", "novelty@4",
+        "diversity(similarity=vectors)@4", "serendipity@4", "fcp@4",
+    ]  # fmt: skip
+
+
+def test_an_estimate_is_the_same_every_time() -> None:
+    lists, gains, train, _ = many_users()
+    first, second = (
+        se.evaluate(lists, gains, ["err@3", "gini@3", "err"], train=train).summary()
+        for _ in range(2)
+    )
+    assert first.equals(second)
+    assert (first["random_se"] > 0).all()
+
+
+@pytest.mark.parametrize("convention", ["lenskit", "rectools", "irspack", "implicit", "ranx"])
+def test_expectations_follow_the_convention(convention: str) -> None:
+    _, gains, train, _ = many_users()
+    names = ["ndcg@4", "precision@4", "recall@4", "map@4"]
+    rng = np.random.default_rng(3)
+    draws = []
+    for _ in range(60):
+        lists = se.Rankings.from_scores(rng.random(train.shape), k=4, seen=train)
+        ev = se.evaluate(lists, gains, names, train=train, convention=convention)
+        draws.append(list(ev.mean().values()))
+    if convention == "implicit":  # its candidates include what is seen
+        return
+    errors = np.std(draws, axis=0, ddof=1) / math.sqrt(len(draws))
+    found = ev.summary()["random"].to_numpy()
+    assert (np.abs(found - np.mean(draws, axis=0)) <= 4.5 * errors).all()
+
+
+def test_the_popularity_ranking() -> None:
+    train = csr_matrix([[1, 0, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1], [0, 0, 0, 0]])
+    lists = se.Rankings.from_popularity(train, k=2)
+    assert lists.to_positions().toarray().tolist() == [
+        [0, 2, 0, 1], [0, 2, 1, 0], [0, 2, 1, 0], [1, 0, 0, 2],
+    ]  # fmt: skip
+    some = se.Rankings.from_popularity(train, k=9, users=[3, 1])
+    assert some.lengths.tolist() == [0, 2, 0, 4]
+    for bad in ({"k": 0}, {"k": 1, "users": [4]}, {"k": 1, "users": [-1]}):
+        with pytest.raises(se.SparseEvalError):
+            se.Rankings.from_popularity(train, **bad)
+
+
+def test_lists_without_training_data_and_cutoffs_are_drawn_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lists, gains, train, _ = many_users()
+    names = ["gini", "entropy@3", "coverage", "personalization@3"]
+    summary = se.evaluate(lists, gains, names).summary()
+    assert summary["random"].notna().all()
+    assert summary.loc["gini", "random_se"] > 0
+    # every list is of five of 25 items
+    assert summary.loc["coverage", "random"] == pytest.approx(1 - 0.8**N_USERS)
+    alone = se.evaluate(lists, csr_matrix(gains[:1]), "personalization@3").summary()
+    assert math.isnan(alone.loc["personalization@3", "random"])
+    monkeypatch.setattr("sparse_eval.metrics.random_baseline._MOST_ITEMS", 10)
+    too_long = se.evaluate(lists, gains, ["gini@3", "coverage@3"], train=train).summary()
+    assert too_long["random"].isna().tolist() == [True, False]

@@ -1,0 +1,308 @@
+"""Metrics of what is recommended: against the oracle, and what they need."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.sparse import csr_matrix
+from test_oracle import to_csr
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+
+N_ITEMS = 9
+VECTORS = np.random.default_rng(0).normal(size=(N_ITEMS, 3))
+VECTORS[4] = 0.0  # an item of which nothing is known
+GROUPS = ["a", "b", "a", "c", "c", "a", "b", "a", "a"]
+WEIGHTS = np.random.default_rng(1).integers(0, 3, (N_ITEMS, 2)) + np.eye(N_ITEMS, 2)
+WEIGHTS[:, 0] += 1
+
+PER_USER = {
+    "popularity": {},
+    "novelty": {},
+    "serendipity": {},
+    "diversity": {},
+    "diversity(similarity=vectors)": {"vectors": VECTORS.tolist()},
+    "calibration": {"groups": GROUPS},
+}
+CUTOFFS = [2, 3, 20]
+
+
+class Case:
+    def __init__(self, lists: list[list[int]], relevant: list[Any], train: list[set[int]]) -> None:
+        self.lists, self.relevant, self.train = lists, relevant, train
+
+    def __repr__(self) -> str:
+        return f"Case({self.lists}, {self.relevant}, {self.train})"
+
+    def evaluate(self, metrics: list[str], **options: Any) -> se.Evaluation:
+        ids = np.full((len(self.lists), N_ITEMS), -1)
+        for user, items in enumerate(self.lists):
+            ids[user, : len(items)] = items
+        return se.evaluate(
+            se.Rankings.from_topk(ids, shape=(len(ids), N_ITEMS)),
+            to_csr(self.relevant, np.float64, N_ITEMS),
+            metrics,
+            **{
+                "train": to_csr([dict.fromkeys(row, 2) for row in self.train], np.int64, N_ITEMS),
+                "item_groups": GROUPS,
+                "item_vectors": VECTORS,
+            }
+            | options,
+        )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    items = st.integers(0, N_ITEMS - 1)
+    n_users = draw(st.integers(1, 5))
+    lists = [draw(st.lists(items, unique=True)) for _ in range(n_users)]
+    relevant = [draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0]))) for _ in lists]
+    relevant[-1] = {draw(items): 1.0}
+    return Case(lists, relevant, [draw(st.sets(items)) for _ in lists])
+
+
+@given(cases())
+def test_every_list_metric_equals_the_oracle(case: Case) -> None:
+    names = [f"{name}@{k}" for name in PER_USER for k in CUTOFFS]
+    ev = case.evaluate(names)
+    for name, more in PER_USER.items():
+        for k in CUTOFFS:
+            function = getattr(oracle, name.partition("(")[0])
+            expected = function(case.lists, case.relevant, case.train, N_ITEMS, k, **more)
+            np.testing.assert_allclose(
+                ev.values(f"{name}@{k}"), expected, rtol=1e-9, atol=1e-12, err_msg=f"{name}@{k}"
+            )
+
+
+@given(cases())
+def test_every_number_for_all_equals_the_oracle(case: Case) -> None:
+    names = [f"{name}@{k}" for name in oracle.ONE_NUMBER_LIST_METRICS for k in CUTOFFS]
+    ev = case.evaluate(names)
+    assert ev.per_user.shape[1] == 0
+    for name in oracle.ONE_NUMBER_LIST_METRICS:
+        for k in CUTOFFS:
+            function = getattr(oracle, name)
+            expected = function(case.lists, case.relevant, case.train, N_ITEMS, k)
+            assert ev[f"{name}@{k}"] == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
+
+
+@given(cases())
+def test_list_metrics_stay_in_their_range(case: Case) -> None:
+    names = [f"{name}@3" for name in (*PER_USER, *oracle.ONE_NUMBER_LIST_METRICS)]
+    ev = case.evaluate(names)
+    for plan in ev.plans:
+        values = ev.values(plan.metric) if plan.per_user else np.array([ev[plan.metric]])
+        defined = values[~np.isnan(values)]
+        assert (defined >= plan.definition.lower - 1e-12).all(), plan.metric
+        assert (defined <= plan.upper + 1e-12).all(), plan.metric
+
+
+@given(cases())
+def test_items_may_be_in_several_groups(case: Case) -> None:
+    found = case.evaluate(["calibration@3"], item_groups=WEIGHTS).values("calibration@3")
+    weights = [dict(enumerate(row)) for row in WEIGHTS.tolist()]
+    expected = oracle.calibration(case.lists, case.relevant, case.train, N_ITEMS, 3, groups=weights)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+SMALL = Case([[0, 1], [2, 0]], [{0: 1.0}, {2: 1.0}], [{3}, {0, 4}])
+
+
+def test_groups_are_told_apart_by_type_and_scale() -> None:
+    lists = se.Rankings.from_topk([[0], [1]])
+    data = (lists, csr_matrix(np.eye(2)), "calibration")
+    train = csr_matrix(np.eye(2)[::-1])
+    expected = se.evaluate(*data, train=train, item_groups=["a", "b"])["calibration"]
+    assert expected > 6
+    for groups in ([1, "1"], [2**53 + 1, 2.0**53], pd.Index(["x", "y"])):
+        ev = se.evaluate(*data, train=train, item_groups=groups)
+        assert ev["calibration"] == expected
+    for weight in (1.7e308, 5e-324):
+        ev = se.evaluate(*data, train=train, item_groups=np.array([[weight, 0], [0, weight]]))
+        assert ev["calibration"] == expected
+        same = np.full((2, 2), weight)
+        assert se.evaluate(*data, train=train, item_groups=same)["calibration"] == 0.0
+    frame = pd.DataFrame([[1, 0], [0, 1]])
+    assert se.evaluate(*data, train=train, item_groups=frame)["calibration"] == expected
+
+
+def test_keyed_groups_may_know_more_items() -> None:
+    relevance = se.Relevance.from_csr(csr_matrix(np.eye(2)), items=["a", "b"])
+    lists = se.Rankings.from_topk([[0], [1]])
+    more = {"a": 1, "b": 2, "c": 3, "d": 4}
+    assert se.evaluate(lists, relevance, "coverage", item_groups=more)["coverage"] == 0.5
+
+
+def test_many_groups_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = SMALL.evaluate(["calibration@2"]).columns
+    monkeypatch.setattr("sparse_eval.metrics.beyond_accuracy._MIXES", 1)
+    np.testing.assert_array_equal(SMALL.evaluate(["calibration@2"]).columns, expected)
+
+
+def test_inputs_may_be_keyed_by_item() -> None:
+    plain = SMALL.evaluate(["calibration@2", "diversity(similarity=vectors)@2"])
+    backwards = list(range(N_ITEMS))[::-1]
+    keyed = SMALL.evaluate(
+        ["calibration@2", "diversity(similarity=vectors)@2"],
+        item_groups={item: GROUPS[item] for item in backwards},
+        item_vectors=pd.DataFrame(VECTORS[backwards], index=backwards),
+    )
+    np.testing.assert_allclose(keyed.columns, plain.columns, rtol=1e-12)
+    series = SMALL.evaluate(["calibration@2"], item_groups=pd.Series(GROUPS))
+    np.testing.assert_array_equal(series.columns, plain.columns[:1])
+    matrix = SMALL.evaluate(
+        ["calibration@2"], item_groups=csr_matrix(pd.get_dummies(GROUPS).to_numpy(np.int8))
+    )
+    np.testing.assert_array_equal(matrix.columns, plain.columns[:1])
+
+
+def test_labels_of_items_are_matched() -> None:
+    lists = pd.DataFrame({"user": ["u", "u", "v"], "item": ["y", "x", "z"], "rank": [1, 2, 1]})
+    truth = pd.DataFrame({"user": ["u", "v"], "item": ["x", "z"]})
+    seen = pd.DataFrame({"user": ["v", "w", "u"], "item": ["x", "y", "q"]})
+    ev = se.evaluate(
+        se.Rankings.from_frame(lists, rank="rank"),
+        se.Relevance.from_frame(truth),
+        ["popularity@2", "calibration@2", "diversity(similarity=vectors)@2"],
+        train=se.Relevance.from_frame(seen),
+        item_groups={"q": 1, "x": 1, "y": 2, "z": 1},
+        item_vectors=pd.DataFrame({"a": [1, 0, 1, 1], "b": [0, 1, 0, 1]}, index=[*"xyzq"]),
+    )
+    assert ev.per_user.loc["u", "popularity@2"] == 1.0
+    assert ev.per_user.loc["v", "popularity@2"] == 0.0
+    assert ev.per_user.loc["u", "calibration@2"] == pytest.approx(-math.log2(0.505))
+    assert ev.per_user.loc["v", "calibration@2"] == 0.0
+    assert ev.per_user.loc["u", "diversity(similarity=vectors)@2"] == pytest.approx(1.0)
+
+
+def test_training_pairs_shown_but_not_clicked_are_seen_and_not_counted() -> None:
+    shown = csr_matrix((np.array([0.0, 1.0]), ([0, 1], [1, 2])), shape=(2, N_ITEMS))
+    ev = SMALL.evaluate(["popularity@2", "auc"], train=shown)
+    assert ev.values("popularity@2").tolist() == [0.0, 0.5]
+    without = SMALL.evaluate(["auc"], train=csr_matrix((2, N_ITEMS)))
+    seen = SMALL.evaluate(["auc"], train=csr_matrix((np.zeros(1), ([0], [8])), shape=(2, N_ITEMS)))
+    assert seen.values("auc")[0] == without.values("auc")[0] == 1.0
+
+
+def test_history_is_what_was_clicked() -> None:
+    shown = csr_matrix(([1.0, 0.0], ([0, 0], [0, 1])), shape=(2, N_ITEMS))
+    ev = SMALL.evaluate(["calibration@1"], train=shown)
+    assert ev.values("calibration@1")[0] == 0.0
+    assert np.isnan(ev.values("calibration@1")[1])
+    same = SMALL.evaluate(["calibration@1"], train=se.Relevance.from_csr(shown))
+    np.testing.assert_array_equal(same.columns, ev.columns)
+    vectors = SMALL.evaluate(["diversity(similarity=vectors)@2"], item_vectors=VECTORS.tolist())
+    plain = SMALL.evaluate(["diversity(similarity=vectors)@2"])
+    np.testing.assert_array_equal(vectors.columns, plain.columns)
+
+
+def test_smaller_and_larger_training_data_are_aligned() -> None:
+    more = sparse.lil_matrix((4, N_ITEMS + 3))
+    more[3, 0] = more[2, 0] = 1
+    ev = SMALL.evaluate(["popularity@2", "coverage@2"], train=more, item_groups=None,
+                        item_vectors=None)  # fmt: skip
+    assert ev.values("popularity@2").tolist() == [1.0, 1.0]
+    assert ev["coverage@2"] == 3 / (N_ITEMS + 3)
+    assert SMALL.evaluate(["popularity@2"], train=csr_matrix((1, 2)))["popularity@2"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("metric", "option"),
+    [
+        ("popularity@2", "train"),
+        ("novelty@2", "train"),
+        ("serendipity@2", "train"),
+        ("diversity@2", "train"),
+        ("diversity(similarity=vectors)@2", "item_vectors"),
+        ("calibration@2", "item_groups"),
+    ],
+)
+def test_what_a_metric_needs_is_said(metric: str, option: str) -> None:
+    with pytest.raises(InvalidMetricError) as error:
+        SMALL.evaluate([metric], **{option: None})
+    assert f"needs {option}: give {option}=" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ({"item_groups": GROUPS[:5]}, "item_groups covers 5 items, but there are 9: item 5 has"),
+        ({"item_groups": [*GROUPS[:5], None, *GROUPS[6:]]}, "puts item 5 into no group"),
+        ({"item_groups": {0: "a"}}, "item_groups has no entry for item 1 (8 of 9 items lack one)"),
+        ({"item_groups": pd.Series(["a", "b"], index=[1, 1])}, "names item 1 twice"),
+        ({"item_groups": np.zeros((9, 2))}, "puts item 0 into no group"),
+        ({"item_groups": -np.ones((9, 2))}, "gives item 0 the weight -1.0 in group 0"),
+        ({"item_groups": np.full((9, 2), np.nan)}, "weight nan"),
+        ({"item_groups": np.full((9, 2), "a")}, "item_groups is an array of <U1"),
+        ({"item_groups": 7}, "item_groups is a int"),
+        ({"item_groups": "abcdefghi"}, "item_groups is a str"),
+        ({"item_groups": (label for label in GROUPS)}, "item_groups is a generator"),
+        ({"item_groups": [["a"], ["b", "c"]] + [["a"]] * 7}, "cannot be hashed"),
+        ({"item_groups": pd.Series([{}] * 9)}, "cannot be hashed"),
+        ({"item_groups": [*GROUPS[:8], float("nan")]}, "puts item 8 into no group"),
+        ({"item_groups": np.zeros((9, 1, 1))}, "expected one group for each item"),
+        ({"item_groups": np.ma.masked_array(np.zeros(9))}, "masked array"),
+        ({"item_groups": {**dict(enumerate(GROUPS)), 10**12: "e"}}, "no entry for item 9"),
+        ({"item_groups": {-1: "a", **dict(enumerate(GROUPS[:8]))}}, "no entry for item 8"),
+        ({"item_vectors": VECTORS[:8]}, "item_vectors covers 8 items, but there are 9: item 8"),
+        ({"item_vectors": np.full((9, 2), np.nan)}, "not finite"),
+        ({"item_vectors": VECTORS[:, 0]}, "expected numbers, items × width"),
+        ({"item_vectors": csr_matrix(VECTORS)}, "expected a dense array"),
+        ({"item_vectors": pd.DataFrame(VECTORS[:3])}, "no entry for item 3 (6 of 9"),
+        (
+            {"train": np.eye(3)},
+            "train is a ndarray; expected a scipy sparse matrix, or a Relevance",
+        ),
+        ({"train": csr_matrix([[np.nan]])}, "holds nan in row 0, column 0"),
+    ],
+)
+def test_inputs_that_do_not_fit(inputs: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidDataError) as error:
+        SMALL.evaluate(["calibration@2"], **inputs)
+    assert says in str(error.value)
+
+
+def test_unknown_items_of_a_list_are_refused() -> None:
+    hits_only = csr_matrix(([3], ([0], [1])), shape=(1, N_ITEMS))
+    with pytest.raises(InvalidDataError, match="list of user 0 has positions without an item"):
+        se.evaluate(hits_only, csr_matrix(([1], ([0], [1])), (1, N_ITEMS)), "coverage@3")
+    gap = se.Rankings.from_topk([[0, -1, 2]])
+    relevant = csr_matrix([[1, 0, 0]])
+    assert se.evaluate(gap, relevant, "coverage@1")["coverage@1"] == 1 / 3
+    for k in (2, 3):
+        with pytest.raises(InvalidDataError, match="positions without an item"):
+            se.evaluate(gap, relevant, f"coverage@{k}")
+
+
+def test_positions_beyond_the_catalogue_have_no_auc() -> None:
+    far = csr_matrix(([30], ([0], [1])), shape=(1, N_ITEMS))
+    with pytest.raises(InvalidDataError, match="user 0 reaches position 30, but there are 9 items"):
+        se.evaluate(far, csr_matrix(([1], ([0], [1])), (1, N_ITEMS)), "auc")
+
+
+def test_a_list_may_be_the_whole_catalogue() -> None:
+    full = se.Rankings.from_topk([[0, 1, 2]])
+    last = csr_matrix([[0, 0, 1]])
+    assert se.evaluate(full, last, ["auc@1", "auc"]).mean() == {"auc@1": 0.25, "auc": 0.0}
+
+
+def test_labels_of_another_type_are_told() -> None:
+    lists = pd.DataFrame({"user": ["u"], "item": ["x"], "rank": [1]})
+    truth = pd.DataFrame({"user": ["u"], "item": ["x"]})
+    seen = pd.DataFrame({"user": ["u"], "item": [7]})
+    with pytest.raises(InvalidDataError, match="no label of train"):
+        se.evaluate(
+            se.Rankings.from_frame(lists, rank="rank"),
+            se.Relevance.from_frame(truth),
+            "popularity@1",
+            train=se.Relevance.from_frame(seen),
+        )

@@ -1,0 +1,173 @@
+"""Every metric and option against the oracle, on lists and relevance of every shape."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.metrics.measure import measure
+
+CUTOFFS = [1, 2, 5, 20, None]
+
+
+def spelled(
+    rows: list[tuple[str, dict[str, str]]],
+) -> list[tuple[str, str, dict[str, str], int | None]]:
+    return [
+        (oracle.spelling(name, options, k), name, options, k)
+        for name, options in rows
+        for k in CUTOFFS
+        if not (k is None and name in oracle.NEEDS_CUTOFF)
+        and not (k is not None and name in oracle.NO_CUTOFF)
+    ]
+
+
+ALL = spelled(oracle.METRICS)
+MICRO = spelled(oracle.MICRO)
+NAMES = [spelling for spelling, *_ in ALL]
+#: The catalogue is so large that no list of unknown items can be all of it.
+N_ITEMS = 50
+
+gains = st.sampled_from([0.0, 0.25, 1.0, 1.0, 2.0, 3.0, 4.0])
+
+
+class Case(NamedTuple):
+    ranked: list[oracle.Ranked]
+    relevant: list[oracle.Gains]
+    seen: list[set[int]]
+
+    @property
+    def contexts(self) -> list[oracle.Context]:
+        largest = max(gain for row in self.relevant for gain in row.values())
+        return [
+            oracle.Context(n_items=N_ITEMS, seen=seen, largest_gain=largest) for seen in self.seen
+        ]
+
+    @property
+    def matrices(self) -> tuple[csr_matrix, csr_matrix]:
+        return to_csr(self.ranked, np.int64), to_csr(self.relevant, np.float64)
+
+    @property
+    def train(self) -> csr_matrix:
+        return to_csr([dict.fromkeys(seen, 1) for seen in self.seen], np.int64)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    items = st.integers(0, draw(st.integers(0, 11)))
+    ranked, relevant, seen = [], [], []
+    for _ in range(draw(st.integers(1, 6))):
+        listed = draw(st.lists(items, unique=True))
+        positions = draw(
+            st.lists(st.integers(1, 30), unique=True, min_size=len(listed), max_size=len(listed))
+        )
+        ranked.append(dict(zip(listed, positions, strict=True)))
+        relevant.append(draw(st.dictionaries(items, gains)))
+        seen.append(draw(st.sets(st.integers(0, 15), max_size=6)))
+    relevant[0] = {draw(items): 2.0} | relevant[0]  # one user at least can be evaluated
+    if not any(gain > 0 for gain in relevant[0].values()):
+        relevant[0] = {0: 1.0}
+    return Case(ranked, relevant, seen)
+
+
+def to_csr(rows: list[dict[int, float]], dtype: type, n_items: int = N_ITEMS) -> csr_matrix:
+    indptr = np.cumsum([0] + [len(row) for row in rows])
+    indices = [item for row in rows for item in sorted(row)]
+    data = [row[item] for row in rows for item in sorted(row)]
+    return csr_matrix((np.array(data, dtype), np.array(indices, int), indptr), (len(rows), n_items))
+
+
+@given(cases())
+def test_every_metric_equals_the_oracle(case: Case) -> None:
+    ev = se.evaluate(*case.matrices, NAMES, train=case.train)
+    users = list(zip(case.ranked, case.relevant, case.contexts, strict=True))
+    for spelling, name, options, k in ALL:
+        expected = [oracle.value(name, options, k, *user) for user in users]
+        np.testing.assert_allclose(
+            ev.values(spelling), expected, rtol=1e-12, atol=1e-15, err_msg=spelling
+        )
+        evaluated = [x for x in expected if not math.isnan(x)]
+        mean = math.fsum(evaluated) / len(evaluated) if evaluated else math.nan
+        assert ev[spelling] == pytest.approx(mean, rel=1e-12, nan_ok=True)
+
+
+@given(cases())
+def test_every_micro_average_equals_the_oracle(case: Case) -> None:
+    ev = se.evaluate(*case.matrices, [name for name, *_ in MICRO], train=case.train)
+    users = list(zip(case.ranked, case.relevant, case.contexts, strict=True))
+    for spelling, name, options, k in MICRO:
+        assert ev[spelling] == pytest.approx(oracle.micro(name, options, k, users), rel=1e-12)
+    assert ev.per_user.shape == (len(users), 0)
+
+
+@given(cases())
+def test_metrics_stay_in_their_range(case: Case) -> None:
+    ev = se.evaluate(*case.matrices, NAMES, train=case.train)
+    for plan in ev.plans:
+        values = ev.values(plan.metric)
+        low, high = plan.definition.lower, plan.upper
+        defined = values[~np.isnan(values)]
+        assert (defined >= low - 1e-12).all(), plan.metric
+        assert (defined <= high * (1 + 1e-12)).all(), plan.metric
+
+
+@given(cases(), st.integers(1, 7), st.integers(1, 9))
+def test_threads_and_blocks_change_no_bit(case: Case, threads: int, block: int) -> None:
+    ev = se.evaluate(*case.matrices, NAMES, train=case.train, num_threads=1)
+    sums, _ = measure(ev.setting, list(ev.plans), threads, block)
+    seen = ev.n_relevant > 0
+    assert sums.columns[:, seen].tobytes() == ev.columns[:, seen].tobytes()
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=6),
+    st.dictionaries(st.integers(0, 5), gains),
+    st.sampled_from([1, 2, 3, 6]),
+)
+def test_tied_scores_average_over_their_orders(
+    scores: list[float], relevant: oracle.Gains, k: int
+) -> None:
+    relevant = {item: gain for item, gain in relevant.items() if item < len(scores)}
+    relevant[0] = 1.0
+    family = [(name, options) for name, options in oracle.METRICS if name.endswith("cg")]
+    names = [oracle.spelling(name, options, k) for name, options in family]
+    truth = to_csr([relevant], np.float64, len(scores))
+    for depth in (None, k):  # a list cut at k holds the group of ties that crosses k
+        lists = se.Rankings.from_scores([scores], k=depth, ties="average")
+        ev = se.evaluate(lists, truth, names)
+        for spelling, (name, options) in zip(names, family, strict=True):
+            expected = oracle.expected_over_ties(name, options, k, scores, relevant)
+            assert ev[spelling] == pytest.approx(expected, rel=1e-12, abs=1e-15), spelling
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]), min_size=5, max_size=5),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(1, 7),
+    st.sets(st.integers(0, 4)),
+)
+def test_scores_rank_by_score_then_id(rows: list[list[float]], k: int, seen: set[int]) -> None:
+    hidden = to_csr([dict.fromkeys(seen, 1.0)] * len(rows), np.float64, 5)
+    dense = se.Rankings.from_scores(rows, k=k, seen=hidden)
+    stored = csr_matrix(
+        (np.ravel(rows), np.tile(np.arange(5), len(rows)), np.arange(0, 5 * len(rows) + 1, 5)),
+        shape=(len(rows), 5),
+    )
+    sparse = se.Rankings.from_scores(stored, k=k, seen=hidden)
+    for user, row in enumerate(rows):
+        order = sorted((i for i in range(5) if i not in seen), key=lambda i: (-row[i], i))
+        for lists in (dense, sparse):
+            mine = slice(lists.indptr[user], lists.indptr[user + 1])
+            assert lists.items[mine].tolist() == order[:k]
+            assert lists.positions[mine].tolist() == list(range(1, len(order[:k]) + 1))

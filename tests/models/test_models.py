@@ -1,0 +1,444 @@
+"""The adapter: every model family, its traps, and checkpoints that are none."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from implicit.cpu.als import AlternatingLeastSquares
+from implicit.cpu.bpr import BayesianPersonalizedRanking
+from implicit.cpu.lmf import LogisticMatrixFactorization
+from implicit.nearest_neighbours import (
+    BM25Recommender,
+    CosineRecommender,
+    ItemItemRecommender,
+    TFIDFRecommender,
+)
+from scipy import sparse
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import sparse_eval as se
+from sparse_eval.errors import (
+    InvalidCheckpointError,
+    InvalidDataError,
+    InvalidMetricError,
+    SparseEvalError,
+    UnsupportedModelError,
+)
+from sparse_eval.models import recommend
+from sparse_eval.models.checkpoints import read_checkpoint
+from sparse_eval.models.recommend import as_model, recommend_lists
+
+FAMILIES = {
+    "als": lambda: AlternatingLeastSquares(factors=8, random_state=0),
+    "als64": lambda: AlternatingLeastSquares(factors=8, dtype=np.float64, random_state=0),
+    "bpr": lambda: BayesianPersonalizedRanking(factors=8, random_state=0),
+    "lmf": lambda: LogisticMatrixFactorization(factors=8, random_state=0),
+    "item-item": lambda: ItemItemRecommender(K=5),
+    "cosine": lambda: CosineRecommender(K=5),
+    "tfidf": lambda: TFIDFRecommender(K=5),
+    "bm25": lambda: BM25Recommender(K=5),
+}
+N_USERS, N_ITEMS = 250, 60
+
+
+@pytest.fixture(scope="module")
+def holdout() -> Any:
+    clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=2500, seed=3)
+    return se.split.random(clicks, fraction=0.3, seed=0)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def model(request: pytest.FixtureRequest, holdout: Any) -> Any:
+    with threadpool_limits(1, "blas"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # implicit's neighbours convert their own matrices
+        fitted = FAMILIES[request.param]()
+        fitted.fit(holdout.train, show_progress=False)
+    return fitted
+
+
+def scores_of(model: Any, user: int, train: sparse.csr_matrix) -> np.ndarray:
+    """What the model thinks of every item, without its recommend; NaN: it does not say."""
+    if hasattr(model, "item_factors"):
+        return model.item_factors.astype(float) @ model.user_factors[user].astype(float)
+    liked = train[user]
+    reached = np.full(N_ITEMS, np.nan)
+    total = np.asarray((liked @ model.similarity).todense()).ravel()
+    touched = np.asarray((abs(liked).sign() @ (abs(model.similarity).sign())).todense()).ravel() > 0
+    reached[touched] = total[touched]
+    return reached
+
+
+@pytest.mark.parametrize("k", [1, 10, N_ITEMS])
+def test_lists_hold_the_best_unseen_items(model: Any, holdout: Any, k: int) -> None:
+    users = np.arange(N_USERS)
+    lists = recommend_lists(model, holdout.train, users, k, progress=False)
+    assert lists.shape == (N_USERS, k)
+    for user in users:
+        seen = set(holdout.train[user].indices.tolist())
+        listed = [item for item in lists[user].tolist() if item != -1]
+        assert (lists[user, len(listed) :] == -1).all()
+        assert len(set(listed)) == len(listed)
+        assert not seen & set(listed)
+        scores = scores_of(model, user, holdout.train)
+        open_items = [i for i in range(N_ITEMS) if i not in seen and not np.isnan(scores[i])]
+        assert len(listed) == min(k, len(open_items))
+        best = sorted((scores[i] for i in open_items), reverse=True)[:k]
+        np.testing.assert_allclose(scores[listed], best, rtol=1e-4, atol=1e-5)
+
+
+def test_every_family_is_evaluated_from_model_and_from_file(
+    model: Any, holdout: Any, tmp_path: Path
+) -> None:
+    metrics = ["ndcg@10", "recall@20", "map(normalizer=min)@5"]
+    ev = se.evaluate_model(model, holdout.train, holdout.validation, metrics)
+    lists = recommend_lists(model, holdout.train, np.arange(N_USERS), 20, progress=False)
+    by_hand = se.evaluate(
+        se.Rankings.from_topk(lists, shape=holdout.train.shape), holdout.validation, metrics
+    )
+    assert ev.columns.tobytes() == by_hand.columns.tobytes()
+    assert 0 < ev["recall@20"] <= 1
+    path = tmp_path / "model.npz"
+    model.save(str(path))
+    from_file = se.evaluate_model(path, holdout.train, holdout.validation, metrics)
+    assert from_file.columns.tobytes() == ev.columns.tobytes()
+    assert (
+        se.evaluate_model(str(path), holdout.train, holdout.validation, metrics).mean() == ev.mean()
+    )
+
+
+def test_blocks_change_no_list(model: Any, holdout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    users = np.arange(N_USERS)
+    expected = recommend_lists(model, holdout.train, users, 10, progress=False)
+    monkeypatch.setattr(recommend, "USERS_AT_ONCE", 100)
+    assert (recommend_lists(model, holdout.train, users, 10, progress=False) == expected).all()
+
+
+def test_a_user_who_has_seen_nearly_everything(model: Any, holdout: Any) -> None:
+    train = holdout.train.tolil()
+    train[0] = 1
+    train[0, 7] = 0
+    train = train.tocsr()
+    lists = recommend_lists(model, train, np.array([0, 1]), 5, progress=False)
+    assert lists[0].tolist() in ([7, -1, -1, -1, -1], [-1] * 5)  # nothing points a neighbour to 7
+    assert (lists[1] >= 0).any()
+
+
+def test_matrices_of_every_kind(holdout: Any) -> None:
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    expected = se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10").columns
+    ints = sparse.csr_array(holdout.train.astype(np.int64))
+    ints.indices, ints.indptr = ints.indices.astype(np.int64), ints.indptr.astype(np.int64)
+    for part in (ints.data, ints.indices, ints.indptr):
+        part.flags.writeable = False
+    for train in (ints, holdout.train.tocsc(), holdout.train.tocoo(), holdout.train.astype("f4")):
+        found = se.evaluate_model(model, train, sparse.csr_array(holdout.validation), "ndcg@10")
+        assert found.columns.tobytes() == expected.tobytes()
+
+
+def test_explicit_zeros_in_train_are_seen(holdout: Any) -> None:
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    best = recommend_lists(model, holdout.train, np.array([0]), 1, progress=False)[0, 0]
+    row = sparse.coo_matrix(([0.0], ([0], [best])), shape=holdout.train.shape)
+    shown = holdout.train.tocoo()
+    shown = sparse.csr_matrix(
+        (
+            np.append(shown.data, 0.0),
+            (np.append(shown.row, row.row), np.append(shown.col, row.col)),
+        ),
+        shape=shown.shape,
+    )
+    assert shown.nnz == holdout.train.nnz + 1
+    lists = recommend_lists(model, shown, np.array([0]), 5, progress=False)
+    assert best not in lists[0]
+
+
+def test_a_smaller_validation_matrix_is_padded(holdout: Any) -> None:
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    part = holdout.validation[:100, :50]
+    ev = se.evaluate_model(model, holdout.train, part, "recall@10")
+    assert len(ev.n_relevant) == 100
+    labelled = se.Relevance.from_csr(part, users=[f"u{i}" for i in range(100)])
+    again = se.evaluate_model(model, holdout.train, labelled, "recall@10")
+    assert again.columns.tobytes() == ev.columns.tobytes()
+    assert again.per_user.index[1] == "u1"
+
+
+def test_training_is_repeatable_and_leaves_its_input_alone(holdout: Any) -> None:
+    before = holdout.train.copy()
+    one = se.train_als(holdout.train, factors=4, iterations=3, seed=5)
+    two = se.train_als(holdout.train, factors=4, iterations=3, seed=5)
+    other = se.train_als(holdout.train, factors=4, iterations=3, seed=6)
+    assert one.item_factors.tobytes() == two.item_factors.tobytes()
+    assert one.item_factors.tobytes() != other.item_factors.tobytes()
+    assert (before != holdout.train).nnz == 0
+
+
+def test_the_blas_limit_ends_with_the_call(holdout: Any) -> None:
+    before = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    model = se.train_als(holdout.train, factors=4, iterations=1)
+    se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")
+    after = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    assert before == after
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("factors", 0), ("factors", 2.5), ("iterations", 0), ("regularization", -1),
+        ("regularization", np.nan), ("alpha", 0), ("alpha", np.inf),
+    ],
+)  # fmt: skip
+def test_options_that_are_none(holdout: Any, option: str, value: object) -> None:
+    with pytest.raises(InvalidDataError, match=option):
+        se.train_als(holdout.train, **{option: value})
+
+
+def test_training_that_diverges(holdout: Any) -> None:
+    with pytest.raises(SparseEvalError, match="diverged"):
+        se.train_als(holdout.train * 1e30, factors=4, alpha=1e30, iterations=2)
+    bad = holdout.train.copy()
+    bad.data[3] = np.nan
+    with pytest.raises(InvalidDataError, match="nan in row"):
+        se.train_als(bad)
+
+
+def test_matrices_of_others(holdout: Any) -> None:
+    model = se.train_als(holdout.train, factors=4, iterations=1)
+    truth = holdout.validation
+    with pytest.raises(InvalidDataError, match="train has 249 users, the model 250"):
+        se.evaluate_model(model, holdout.train[:-1], truth, "mrr@5")
+    with pytest.raises(InvalidDataError, match="train has 59 items, the model 60"):
+        se.evaluate_model(model, holdout.train[:, :-1], truth, "mrr@5")
+    larger = sparse.csr_matrix(truth, shape=truth.shape)
+    larger.resize((N_USERS + 1, N_ITEMS))
+    with pytest.raises(InvalidDataError, match="validation has shape"):
+        se.evaluate_model(model, holdout.train, larger, "mrr@5")
+    with pytest.raises(InvalidMetricError, match="mrr has no cut-off"):
+        se.evaluate_model(model, holdout.train, truth, ["ndcg@5", "mrr"])
+
+
+def test_models_that_are_none(holdout: Any) -> None:
+    class Recommends:
+        def recommend(self) -> None: ...
+
+    for thing, says in (
+        (object(), "a object cannot recommend"),
+        (Recommends(), "neither factors nor similarities"),
+        (FAMILIES["als"](), "fit it first"),
+        (FAMILIES["cosine"](), "fit it first"),
+    ):
+        with pytest.raises(UnsupportedModelError, match=says):
+            se.evaluate_model(thing, holdout.train, holdout.validation, "mrr@5")
+    model = se.train_als(holdout.train, factors=4, iterations=1)
+    model.user_factors[17, 2] = np.inf
+    with pytest.raises(InvalidDataError, match="user_factors, row 17 is not finite"):
+        as_model(model)
+    model.user_factors[17, 2] = 3e38
+    model.item_factors *= np.float32(1e6)
+    with (
+        pytest.raises(InvalidDataError, match="scores for user 17 are not finite"),
+        np.errstate(all="ignore"),
+    ):
+        recommend_lists(as_model(model), holdout.train, np.arange(20), 5, progress=False)
+
+
+def test_a_model_elsewhere_is_moved_to_the_cpu(holdout: Any) -> None:
+    class Elsewhere:
+        def to_cpu(self) -> Any:
+            return se.train_als(holdout.train, factors=4, iterations=1)
+
+    ev = se.evaluate_model(Elsewhere(), holdout.train, holdout.validation, "mrr@5")
+    assert ev["mrr@5"] > 0
+
+
+GOOD = {
+    "user_factors": np.ones((3, 2), np.float32),
+    "item_factors": np.ones((4, 2), np.float32),
+    "alpha": 40.0,
+}
+
+
+def saved(path: Path, **arrays: Any) -> Path:
+    np.savez(path, **{name: a for name, a in (GOOD | arrays).items() if a is not None})
+    return path
+
+
+def test_a_checkpoint_is_read(tmp_path: Path) -> None:
+    found = read_checkpoint(saved(tmp_path / "m.npz"))
+    assert found.parameters == {"alpha": 40.0}
+    half = {name: GOOD[name].astype(np.float16) for name in ("user_factors", "item_factors")}
+    assert read_checkpoint(saved(tmp_path / "h.npz", **half)).user_factors.dtype == np.float32
+
+
+NOT_FINITE = np.ones((4, 2), np.float32)
+NOT_FINITE[2, 1] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"item_factors": None}, "has no item_factors, only user_factors, alpha"),
+        ({"user_factors": None}, "has no user_factors"),
+        ({"user_factors": None, "item_factors": None}, "neither factors nor similarities"),
+        ({"item_factors": NOT_FINITE}, "item_factors, row 2 is not finite"),
+        ({"item_factors": np.ones((4, 3), np.float32)}, "have 2 columns, item_factors 3"),
+        ({"item_factors": np.ones(4, np.float32)}, "expected a float array"),
+        ({"item_factors": np.ones((4, 2), int)}, "expected a float array"),
+        ({"alpha": np.array({"a": 1}, dtype=object)}, "only pickle could read"),
+    ],
+)
+def test_checkpoints_that_are_none(tmp_path: Path, arrays: dict[str, Any], says: str) -> None:
+    path = saved(tmp_path / "m.npz", **arrays)
+    with pytest.raises(InvalidCheckpointError, match=says) as error:
+        read_checkpoint(path)
+    assert str(path) in str(error.value)
+
+
+def test_neighbour_checkpoints_that_are_none(tmp_path: Path) -> None:
+    good = {"data": np.ones(2), "indices": [0, 1], "indptr": [0, 1, 2], "shape": (2, 2)}
+    for wrong, says in (
+        ({"indices": [0, 9]}, "column 9|no similarity matrix"),
+        ({"indptr": [0, 2]}, "no similarity matrix"),
+        ({"data": np.array([1, np.nan])}, "not finite"),
+        ({"shape": (2, 3)}, "expected a square"),
+        ({"indices": [0.0, 1.5]}, "not whole numbers"),
+    ):
+        np.savez(tmp_path / "m.npz", **(good | wrong))
+        with pytest.raises(InvalidCheckpointError, match=says):
+            read_checkpoint(tmp_path / "m.npz")
+
+
+def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
+    factors = np.random.default_rng(0).random((500, 2), np.float32)
+    good = saved(tmp_path / "good.npz", user_factors=factors).read_bytes()
+    contents = {
+        "empty.npz": b"",
+        "text.npz": b"user_factors",
+        "short.npz": good[: len(good) // 2],
+        "flipped.npz": good[:2000] + bytes([good[2000] ^ 255]) + good[2001:],
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    np.save(tmp_path / "single.npz.npy", np.ones(3))
+    for path in [*(tmp_path / name for name in contents), tmp_path / "single.npz.npy",
+                 tmp_path / "missing.npz", tmp_path]:  # fmt: skip
+        with pytest.raises(InvalidCheckpointError) as error:
+            read_checkpoint(path)
+        assert "\n" not in str(error.value)
+
+
+class Stub:
+    """A model whose answer is given."""
+
+    user_factors = np.ones((N_USERS, 2), np.float32)
+    item_factors = np.ones((N_ITEMS, 2), np.float32)
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def recommend(self, users: np.ndarray, train: Any, **options: Any) -> Any:
+        return self.answer(len(users))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda n: None,
+        lambda n: (np.zeros((n, 5), np.int32), np.zeros((n, 1))),
+        lambda n: (np.zeros((n + 9, 5), np.int32), np.zeros((n + 9, 5))),
+        lambda n: (np.full((n, 5), 0.5), np.zeros((n, 5))),
+        lambda n: (np.zeros(n, np.int32), np.zeros(n)),
+    ],
+)
+def test_answers_that_are_none(holdout: Any, answer: Any) -> None:
+    with pytest.raises(UnsupportedModelError, match="the Stub recommended ids of"):
+        recommend_lists(as_model(Stub(answer)), holdout.train, np.arange(9), 5, progress=False)
+
+
+def test_a_model_that_returns_less_than_asked_is_not_asked_for_ever(holdout: Any) -> None:
+    stub = Stub(lambda n: (np.full((n, 1), N_ITEMS - 1, np.int32), np.ones((n, 1))))
+    lists = recommend_lists(as_model(stub), holdout.train, np.arange(9), 5, progress=False)
+    assert (lists[:, 1:] == -1).all()
+
+
+def test_scores_below_what_single_precision_holds(holdout: Any) -> None:
+    stub = Stub(lambda n: (np.tile(np.arange(5, dtype=np.int32), (n, 1)), np.full((n, 5), -1e300)))
+    nothing_seen = sparse.csr_matrix(holdout.train.shape)
+    lists = recommend_lists(as_model(stub), nothing_seen, np.arange(3), 5, progress=False)
+    assert lists.tolist() == [[0, 1, 2, 3, 4]] * 3
+
+
+def test_damaged_similarities_do_not_reach_compiled_code(holdout: Any) -> None:
+    model = FAMILIES["item-item"]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(holdout.train, show_progress=False)
+    model.similarity.indices[:] = 10**8
+    with pytest.raises(InvalidDataError, match="the similarity matrix names column 100000000"):
+        se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")
+
+
+def test_factors_of_two_dtypes_and_foreign_byte_order(tmp_path: Path) -> None:
+    path = saved(tmp_path / "m.npz", item_factors=np.ones((4, 2), ">f8"))
+    found = read_checkpoint(path)
+    assert found.user_factors.dtype == found.item_factors.dtype == np.dtype(np.float64)
+    assert found.item_factors.dtype.isnative
+
+
+def test_no_standard_error_is_no_terminal(holdout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", None)
+    model = se.train_als(holdout.train, factors=4, iterations=1)
+    assert se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")["mrr@5"] > 0
+
+
+def test_the_popularity_ranking_beside_a_model() -> None:
+    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=3)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=8, iterations=3)
+    metrics = ["ndcg@10", "novelty@5", "coverage@10"]
+    data = (holdout.train, holdout.validation, metrics)
+    ev = se.evaluate_model(model, *data, baselines=True)
+    popular = ev.baselines["popularity"]
+    by_hand = se.evaluate(
+        se.Rankings.from_popularity(holdout.train, k=10),
+        holdout.validation,
+        metrics,
+        train=holdout.train,
+    )
+    assert popular.mean() == by_hand.mean()
+    summary = ev.summary()
+    assert summary["popularity"].tolist() == list(popular.mean().values())
+    assert (summary["random_se"] == 0).all()
+    assert summary.loc["ndcg@10", "lift"] > 1
+    assert json.loads(ev.to_json())["metrics"]["ndcg@10"]["popularity"] == popular["ndcg@10"]
+    assert se.evaluate_model(model, *data).baselines == {}
+
+
+def test_a_model_under_a_convention() -> None:
+    clicks = se.datasets.synthetic(n_users=100, n_items=40, seed=3)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    data = (holdout.train, holdout.validation)
+    ev = se.evaluate_model(model, *data, ["mrr", "recall@5"], convention="trec_eval")
+    assert ev["mrr"] == se.evaluate_model(model, *data, "mrr@5")["mrr@5"]
+    for metric, says in (
+        ("mrr", "no cut-off says how long"),
+        ("mean_rank,recall@5", "evaluate full rankings for it"),
+        ("map", "ask for 'map@k'"),
+    ):
+        with pytest.raises(InvalidMetricError, match=says):
+            se.evaluate_model(model, *data, metric, convention="trec_eval")
+    with pytest.raises(InvalidMetricError, match="needs item_groups"):
+        se.evaluate_model("missing.npz", *data, "calibration@5")
+
+
+def test_a_callback_that_is_none() -> None:
+    clicks = se.datasets.synthetic(n_users=30, n_items=20, seed=0).matrix()
+    for callback in (se.EvaluationCallback, print):
+        with pytest.raises(InvalidDataError, match="expected an EvaluationCallback"):
+            se.train_als(clicks, factors=2, iterations=1, callback=callback)  # type: ignore[arg-type]

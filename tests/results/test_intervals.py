@@ -1,0 +1,121 @@
+"""Confidence intervals: against scipy called directly, and how often they hold the truth."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.results import intervals
+
+Array = NDArray[Any]
+
+
+@pytest.fixture(scope="module")
+def evaluation() -> se.Evaluation:
+    """Evaluate lists of 3,000 users that are neither good nor bad."""
+    rng = np.random.default_rng(5)
+    n_users, n_items = 3000, 300
+    held_out = csr_matrix(rng.random((n_users, n_items)) < rng.beta(1, 30, (n_users, 1)))
+    scores = rng.random((n_users, n_items)) + 0.3 * held_out.toarray()
+    lists = se.Rankings.from_topk(np.argsort(-scores, axis=1)[:, :20])
+    names = ["ndcg@10", "recall@20", "mrr@20", "coverage@5", "recall(average=micro)@20"]
+    return se.evaluate(lists, held_out.astype(float), names)
+
+
+def test_many_values_have_the_interval_of_student(evaluation: se.Evaluation) -> None:
+    for level in (0.8, 0.95, 0.99):
+        summary = evaluation.summary(level)
+        for name in ("ndcg@10", "recall@20", "mrr@20"):
+            values = evaluation.values(name)
+            values = values[~np.isnan(values)]
+            expected = stats.ttest_1samp(values, 0).confidence_interval(level)
+            assert summary.loc[name, "interval"] == "t"
+            found = summary.loc[name, ["ci_low", "ci_high"]].tolist()
+            assert found == pytest.approx(list(expected), rel=1e-12)
+
+
+def test_few_values_have_that_of_a_bootstrap() -> None:
+    values = np.random.default_rng(0).beta(1, 5, intervals.MANY - 1)
+    found = intervals.interval_of_mean(values, 0.9)
+    expected = stats.bootstrap(
+        (values,), np.mean, n_resamples=intervals.RESAMPLES, confidence_level=0.9,
+        rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    assert found.method == "bca"
+    # Drawn in other blocks, so not the same draws.
+    assert found[:2] == pytest.approx(tuple(expected), abs=2e-3)
+    assert intervals.interval_of_mean(values, 0.9) == found
+
+
+@given(arrays(np.float64, st.integers(0, 40), elements=st.floats(0, 1, width=32)))
+def test_an_interval_is_around_the_mean(values: Array) -> None:
+    low, high, method = intervals.interval_of_mean(values, 0.95)
+    if method == "none":
+        assert math.isnan(low)
+        assert math.isnan(high)
+        assert len(values) < 2 or np.ptp(values) < 1e-3
+    else:
+        assert values.min() - 1e-12 <= low <= values.mean() + 1e-12
+        assert values.mean() - 1e-12 <= high <= values.max() + 1e-12
+    if len(values) > 1 and np.ptp(values) == 0:
+        assert low == high == values[0]
+
+
+def test_what_is_about_all_users_is_replicated(evaluation: se.Evaluation) -> None:
+    summary = evaluation.summary()
+    for name in ("coverage@5", "recall(average=micro)@20"):
+        replicates = evaluation.replicates(name)
+        assert replicates.shape == (intervals.REPLICATES,)
+        low, high = summary.loc[name, ["ci_low", "ci_high"]]
+        assert summary.loc[name, "interval"] == "bootstrap"
+        assert (low + high) / 2 == pytest.approx(evaluation[name])
+        assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 99) * replicates.std(ddof=1))
+    with pytest.raises(InvalidMetricError, match="has a value for each user"):
+        evaluation.replicates("ndcg@10")
+
+
+def test_replicates_are_those_of_the_users_drawn() -> None:
+    rng = np.random.default_rng(3)
+    lists = rng.permuted(np.tile(np.arange(40), (30, 1)), axis=1)[:, :3]
+    held_out = csr_matrix((rng.random((30, 40)) < 0.1).astype(float))
+    names = ["coverage@3", "gini@3", "personalization@3", "recall(average=micro)@3"]
+    ev = se.evaluate(se.Rankings.from_topk(lists), held_out, names, no_relevant="zero")
+    for place in range(3):
+        sample = np.random.default_rng([0, place]).integers(30, size=30)
+        drawn = se.evaluate(
+            se.Rankings.from_topk(lists[sample]), held_out[sample], names, no_relevant="zero"
+        )
+        for name in names:
+            assert ev.replicates(name)[place] == pytest.approx(drawn[name])
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan, "0.95", None, True])
+def test_levels_are_between_0_and_1(evaluation: se.Evaluation, level: Any) -> None:
+    with pytest.raises(InvalidDataError, match="level is .*; expected a number between 0 and 1"):
+        evaluation.summary(level)
+
+
+@pytest.mark.parametrize("name", ["ndcg@10", "recall@20", "mrr@20"])
+@pytest.mark.parametrize("n", [200, 2000])
+def test_intervals_hold_the_truth_as_often_as_they_say(
+    evaluation: se.Evaluation, name: str, n: int
+) -> None:
+    population = evaluation.values(name)
+    population = population[~np.isnan(population)]
+    rng = np.random.default_rng(n)
+    held = 0
+    for _ in range(500):
+        low, high, _ = intervals.interval_of_mean(rng.choice(population, n), 0.95)
+        held += low <= population.mean() <= high
+    assert 0.93 <= held / 500 <= 0.97
