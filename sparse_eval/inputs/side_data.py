@@ -12,8 +12,8 @@ from scipy import sparse
 
 from ..core.csr import canonical_csr, place, train_csr
 from ..errors import InvalidDataError
-from ..metrics.lists import Training, TrainingOfBlock
 from .relevance import Relevance
+from .training import Training, TrainingOfBlock
 
 if TYPE_CHECKING:
     import pandas as pd

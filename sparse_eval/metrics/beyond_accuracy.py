@@ -70,7 +70,10 @@ def novelty(lists: Lists) -> Values:
 
 def diversity(lists: Lists, similarity: str) -> Values:
     n = lists.lengths
-    total = _vector_cosines(lists) if similarity == "vectors" else lists.train.cosines(lists)
+    if similarity == "vectors":
+        total = _vector_cosines(lists)
+    else:
+        total = lists.train.cosines(lists.indptr, lists.items, lists.k)
     return 1.0 - total / (n * (n - 1) / 2)
 
 
@@ -86,7 +89,10 @@ def _vector_cosines(lists: Lists) -> Values:
 def serendipity(lists: Lists, form: str) -> Values:
     training = lists.train
     if form == "ge":
-        return training.unexpected(lists) / lists.k
+        unexpected = training.unexpected(
+            lists.users, lists.indptr, lists.items, lists.relevant, lists.k
+        )
+        return unexpected / lists.k
     hit = lists.gains > 0
     rows, ranks, n = lists.rows[hit], lists.ranks[hit], lists.n_items
     popular = training.popularity_levels[lists.items[hit]]

@@ -12,11 +12,11 @@ import numpy as np
 from ..core.exact_sums import Moments
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.training import take_rows as rows_of
 from ..kernels.catalogue import count_unseen_candidates
 from ..kernels.statistics import NAMES, sum_ideal, sweep, sweep_tied
 from ..metrics import Convention, Definition, Hits, Lists, Metric, Statistics
 from .conventions import MOST_SLOTS, discount
-from .lists import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

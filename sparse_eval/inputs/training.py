@@ -1,0 +1,227 @@
+"""Training data: the items that each user has seen, and how popular and how alike items are."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_cosines
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..core.types import Booleans, Floats, Integers, Items
+
+__all__ = ["Training", "TrainingOfBlock", "take_rows"]
+
+Entry = TypeVar("Entry", bound=np.generic)
+
+#: Pairs of items whose number of common users a thread remembers: 16 bytes each.
+CACHED_PAIRS = 1 << 17
+
+
+def take_rows(
+    indptr: Integers, rows: Integers, data: NDArray[Entry], limit: int | None = None
+) -> tuple[Integers, NDArray[Entry]]:
+    """Return `indptr` and `data` of the given rows of a CSR, at most `limit` entries of each."""
+    counts = np.diff(indptr)[rows]
+    if limit is not None:
+        counts = np.minimum(counts, limit)
+    bounds = _cumulated(counts)
+    return bounds, data[np.arange(bounds[-1]) + np.repeat(indptr[rows] - bounds[:-1], counts)]
+
+
+def _cumulated(counts: Integers | Booleans) -> Integers:
+    """Return the sums of the first 0, 1, 2, … counts."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+
+
+class Training:
+    """What each user has seen in the training data, and statistics of the items.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (n_users + 1,)
+        Where each user's row starts and ends in `items`. The first rows are the users that are
+        evaluated.
+    items : ndarray of int32
+        Item ids, ascending within a row: every stored entry, also an explicit zero.
+    n_items : int
+        N, the number of items in the catalogue.
+    """
+
+    def __init__(
+        self,
+        indptr: Integers,
+        items: Items,
+        interacted: Booleans | None,
+        n_items: int,
+        statistics: _ItemStatistics | None = None,
+    ) -> None:
+        self.indptr = indptr
+        self.items = items
+        self.n_items = n_items
+        self._interacted = interacted  # False for explicit zeros; None if there are none
+        self._statistics = statistics or _ItemStatistics(indptr, items, interacted, n_items)
+
+    @property
+    def item_users(self) -> tuple[Integers, Items]:
+        """`indptr` and ascending users of each item, without explicit zeros."""
+        return self._statistics.item_users
+
+    @property
+    def item_counts(self) -> Integers:
+        """The number of users of each item."""
+        return self._statistics.item_counts
+
+    @property
+    def item_novelty(self) -> Floats:
+        """−log2 of each item's share of the users; an item without users counts as one user's."""
+        return self._statistics.item_novelty
+
+    @property
+    def by_popularity(self) -> Items:
+        """All items, the most popular first, equally popular ones by id."""
+        return self._statistics.by_popularity
+
+    @property
+    def popularity_levels(self) -> Integers:
+        """1 for the most popular items, 2 for the next number of users, …; 0 without users."""
+        return self._statistics.popularity_levels
+
+    @cached_property
+    def user_counts(self) -> Integers:
+        """The number of items of each user, without explicit zeros."""
+        return _count_interactions(self.indptr, self._interacted)
+
+    def seen(self, users: Integers) -> tuple[Integers, Items]:
+        """Return `indptr` and ascending items of what the given users have seen."""
+        return take_rows(self.indptr, users, self.items)
+
+    def history(self, users: Integers) -> tuple[Integers, Items]:
+        """Return the same as `seen`, without explicit zeros."""
+        bounds, items = self.seen(users)
+        if self._interacted is None:
+            return bounds, items
+        _, interacted = take_rows(self.indptr, users, self._interacted)
+        return _cumulated(interacted)[bounds], items[interacted]
+
+    def popular_unseen(self, users: Integers, k: int) -> Items:
+        """Return the k most popular items that each user has not seen, -1 if there are fewer."""
+        out = np.empty((len(users), min(k, self.n_items)), np.int32)
+        popular_unseen(self.by_popularity, *self.seen(users), out)
+        return out
+
+    def unexpected(
+        self,
+        users: Integers,
+        indptr: Integers,
+        items: Items,
+        relevant: tuple[Integers, Items, Floats],
+        k: int,
+    ) -> Floats:
+        """Count the hits of each list that are not among the k most popular unseen items.
+
+        `indptr` and `items` are the lists of `users`, best first, and `relevant` is the
+        (indptr, items, gains) of their relevant items, ascending.
+        """
+        out = np.empty((1, len(users)))
+        ranks = self._statistics.popularity_ranks
+        count_unexpected(
+            ranks, *self.seen(users), indptr, items, items[:0], False, *relevant, np.array([k]), out
+        )
+        counts: Floats = out[0]
+        return counts
+
+    def cosines(self, indptr: Integers, items: Items, k: int) -> Floats:
+        """Sum, over all pairs of the first k items of each list, the cosines of their users."""
+        return self._statistics.cosines(indptr, items, k)
+
+
+class TrainingOfBlock(Training):
+    """The training data of a block of users, with the item statistics of all users."""
+
+    def __init__(self, whole: Training, first: int, last: int) -> None:
+        n_users = len(whole.indptr) - 1
+        indptr = whole.indptr[min(first, n_users) : last + 1]
+        missing = last - first + 1 - len(indptr)
+        if missing:  # users who are not in the training data
+            indptr = np.concatenate((indptr, np.full(missing, whole.indptr[-1])))
+        super().__init__(indptr, whole.items, whole._interacted, whole.n_items, whole._statistics)
+
+
+def _count_interactions(indptr: Integers, interacted: Booleans | None) -> Integers:
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    if interacted is not None:
+        rows = rows[interacted[indptr[0] : indptr[-1]]]
+    return np.bincount(rows, minlength=len(indptr) - 1)
+
+
+class _ItemStatistics:
+    """What all users' training data say of items, computed once and shared by all blocks."""
+
+    def __init__(
+        self, indptr: Integers, items: Items, interacted: Booleans | None, n_items: int
+    ) -> None:
+        self._indptr = indptr
+        self._items = items
+        self._interacted = interacted
+        self._n_items = n_items
+        # Numbers of common users: a thread takes a cache and puts it back.
+        self._caches: list[Integers] = []
+
+    @cached_property
+    def item_users(self) -> tuple[Integers, Items]:
+        users = np.repeat(np.arange(len(self._indptr) - 1, dtype=np.int32), np.diff(self._indptr))
+        items = self._items
+        if self._interacted is not None:
+            users, items = users[self._interacted], items[self._interacted]
+        order = np.argsort(items, kind="stable")
+        return _cumulated(np.bincount(items, minlength=self._n_items)), users[order]
+
+    @cached_property
+    def item_counts(self) -> Integers:
+        return np.diff(self.item_users[0])
+
+    @cached_property
+    def item_novelty(self) -> Floats:
+        n_users = int(np.count_nonzero(_count_interactions(self._indptr, self._interacted)))
+        if n_users == 0:
+            return np.full(self._n_items, np.nan)
+        novelty: Floats = np.log2(n_users / np.maximum(self.item_counts, 1))
+        return novelty
+
+    @cached_property
+    def by_popularity(self) -> Items:
+        return np.argsort(-self.item_counts, kind="stable").astype(np.int32)
+
+    @cached_property
+    def popularity_ranks(self) -> Integers:
+        """The position of each item in `by_popularity`."""
+        ranks = np.empty(self._n_items, np.int64)
+        ranks[self.by_popularity] = np.arange(self._n_items)
+        return ranks
+
+    @cached_property
+    def popularity_levels(self) -> Integers:
+        counts = self.item_counts
+        levels = np.unique(counts[counts > 0])  # ascending
+        ranks = len(levels) - np.searchsorted(levels, counts)
+        return np.where(counts > 0, ranks, 0)
+
+    def cosines(self, indptr: Integers, items: Items, k: int) -> Floats:
+        out = np.empty((1, len(indptr) - 1))
+        try:
+            cache = self._caches.pop()
+        except IndexError:
+            cache = np.zeros((CACHED_PAIRS, 2), np.int64)
+        sum_cosines(indptr, items, np.array([k]), *self.item_users, *self._bitmaps, cache, out)
+        self._caches.append(cache)
+        sums: Floats = out[0]
+        return sums
+
+    @cached_property
+    def _bitmaps(self) -> tuple[NDArray[np.uint64], Integers]:
+        return pack_bits(*self.item_users, len(self._indptr) - 1)

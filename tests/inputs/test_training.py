@@ -1,0 +1,52 @@
+"""Training data, whole and of a block of users."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from sparse_eval.inputs.side_data import Context
+from sparse_eval.inputs.training import Training, TrainingOfBlock, take_rows
+
+
+@pytest.fixture
+def training() -> Training:
+    stored = ([3.0, 0.0, 1.0, 2.0, 0.0, 5.0], [0, 2, 1, 2, 0, 2], [0, 2, 4, 5, 6])
+    training = Context.of((5, 3), None, None, train=csr_matrix(stored, shape=(4, 3))).training
+    assert training is not None
+    return training
+
+
+def test_counts_what_is_not_an_explicit_zero(training):
+    assert training.user_counts.tolist() == [1, 2, 0, 1, 0]
+    assert training.item_counts.tolist() == [1, 1, 2]
+    assert [part.tolist() for part in training.item_users] == [[0, 1, 2, 4], [0, 1, 1, 3]]
+
+
+def test_keeps_explicit_zeros_as_seen_but_not_in_the_history(training):
+    users = np.array([0, 2, 1])
+    assert [part.tolist() for part in training.seen(users)] == [[0, 2, 3, 5], [0, 2, 0, 1, 2]]
+    assert [part.tolist() for part in training.history(users)] == [[0, 1, 1, 3], [0, 1, 2]]
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 5), (1, 3), (3, 5), (4, 5), (5, 7)])
+def test_block_has_its_own_users_and_the_item_statistics_of_all(training, first, last):
+    block = TrainingOfBlock(training, first, last)
+    users = np.arange(last - first)
+    in_training = users[users + first < 5]
+    expected = np.zeros(last - first, np.int64)
+    expected[in_training] = training.user_counts[in_training + first]
+    assert block.user_counts.tolist() == expected.tolist()
+    for name in ("item_counts", "item_novelty", "by_popularity", "popularity_levels"):
+        np.testing.assert_array_equal(getattr(block, name), getattr(training, name))
+    for rows in ("seen", "history"):
+        ours = getattr(block, rows)(in_training)
+        whole = getattr(training, rows)(in_training + first)
+        for part, other in zip(ours, whole, strict=True):
+            np.testing.assert_array_equal(part, other)
+
+
+def test_takes_at_most_so_many_entries_of_each_row():
+    indptr, data = np.array([0, 3, 3, 5]), np.arange(5)
+    bounds, taken = take_rows(indptr, np.array([2, 0, 1, 0]), data, limit=2)
+    assert bounds.tolist() == [0, 2, 4, 4, 6]
+    assert taken.tolist() == [3, 4, 0, 1, 0, 1]
