@@ -3,46 +3,52 @@
 A prediction-position matrix and a validation matrix go in, one row of numbers per user comes out.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from . import errors
 from .errors import SparseEvalError
 from .evaluation.evaluate import evaluate
 from .inputs.rankings import Rankings
 from .inputs.relevance import Relevance
-from .metrics import Metric
-from .metrics.extension import register_metric
+from .metrics import Metric, register_metric
 from .results import Evaluation
 from .results.comparison import Comparison, compare
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from . import datasets
-    from .datasets import split
+    from .datasets import Interactions, split
+    from .datasets.split import Holdout
     from .inputs import trec
-    from .models.callback import EvaluationCallback
-    from .models.implicit import evaluate_model, train_als
+    from .models.callback import EvaluationCallback, TrainingStopped
+    from .models.evaluate import evaluate_model
     from .models.sweep import sweep
+    from .models.train import train_als
     from .models.tune import tune
     from .report import plots, write_report
-    from .results.saved import SavedEvaluation, load_evaluation
     from .retrieval.top_k import full_ranks, held_out_ranks, top_k
+
+    __version__: str
 
 __all__ = [
     "Comparison",
     "Evaluation",
     "EvaluationCallback",
+    "Holdout",
+    "Interactions",
     "Metric",
     "Rankings",
     "Relevance",
-    "SavedEvaluation",
     "SparseEvalError",
+    "TrainingStopped",
     "compare",
     "datasets",
+    "errors",
     "evaluate",
     "evaluate_model",
     "full_ranks",
     "held_out_ranks",
-    "load_evaluation",
     "plots",
     "register_metric",
     "split",
@@ -57,33 +63,40 @@ __all__ = [
 # What needs pandas or implicit is imported when it is first used: a job that only evaluates
 # matrices would wait longer for these imports than for its results.
 _MODULES = {
-    "datasets": "sparse_eval.datasets",
-    "plots": "sparse_eval.report.plots",
-    "split": "sparse_eval.datasets.split",
-    "trec": "sparse_eval.inputs.trec",
+    "datasets": "datasets",
+    "plots": "report.plots",
+    "split": "datasets.split",
+    "trec": "inputs.trec",
 }
 _ATTRIBUTES = {
-    "EvaluationCallback": "sparse_eval.models.callback",
-    "SavedEvaluation": "sparse_eval.results.saved",
-    "evaluate_model": "sparse_eval.models.implicit",
-    "full_ranks": "sparse_eval.retrieval.top_k",
-    "held_out_ranks": "sparse_eval.retrieval.top_k",
-    "load_evaluation": "sparse_eval.results.saved",
-    "sweep": "sparse_eval.models.sweep",
-    "top_k": "sparse_eval.retrieval.top_k",
-    "train_als": "sparse_eval.models.implicit",
-    "tune": "sparse_eval.models.tune",
-    "write_report": "sparse_eval.report",
+    "EvaluationCallback": "models.callback",
+    "Holdout": "datasets.split",
+    "Interactions": "datasets.interactions",
+    "TrainingStopped": "models.callback",
+    "evaluate_model": "models.evaluate",
+    "full_ranks": "retrieval.top_k",
+    "held_out_ranks": "retrieval.top_k",
+    "sweep": "models.sweep",
+    "top_k": "retrieval.top_k",
+    "train_als": "models.train",
+    "tune": "models.tune",
+    "write_report": "report.page",
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "__version__":
+        from .core.versions import installed_version
+
+        return installed_version()
     if name in _MODULES:
-        return import_module(_MODULES[name])
+        return import_module(f"sparse_eval.{_MODULES[name]}")
     if name in _ATTRIBUTES:
-        return getattr(import_module(_ATTRIBUTES[name]), name)
+        return getattr(import_module(f"sparse_eval.{_ATTRIBUTES[name]}"), name)
     raise AttributeError(f"module 'sparse_eval' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__doc__", "__name__", "__version__"])

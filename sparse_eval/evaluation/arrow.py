@@ -1,155 +1,167 @@
-"""Users' rows of tables, as columns of Arrow: recommendations and what is relevant, evaluated.
-
-What is known of a table is its columns; where the rows come from, and which users they are about,
-is the business of those who read them: `parquet` here, and the engines of `scale`.
-"""
+"""Blocks of users from rows of two Arrow tables: recommendations and relevant items."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from ..core.hashing import fingerprints
+from ..core.hashing import digest_of_labels
 from ..errors import InvalidDataError
 from ..inputs.rankings import Rankings, last_positions, order_rows, repeated_item
 from ..inputs.relevance import Relevance
-from ..inputs.side_data import Context
-from ..metrics.measure import needs_catalogue, needs_largest_gain
-from ..results.once import Question, terms_of
-from ..results.parts import digest_of_labels
-from .blocks import Block, evaluate_block
+from ..inputs.side_data import SideData
+from .sources import Block
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
-    from ..results.parts import Part
+    import pyarrow as pa
 
-    Integers = NDArray[np.int64]
+    from ..core.types import AnyArray, Floats, Integers, Items
+    from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..metrics.request import Request
 
 __all__ = [
     "Columns",
-    "Known",
-    "check_types",
-    "evaluate_rows",
-    "integers_of",
-    "kind_of",
-    "texts_of",
+    "IdKind",
+    "RowsLoader",
+    "check_id_kinds",
+    "id_kind",
+    "to_integers",
+    "to_texts",
+    "union_of_items",
     "whole_column",
 ]
+
+#: What ids are.
+IdKind: TypeAlias = Literal["integer", "text"]
 
 #: Items whose numbers are at most this stand for themselves: arrays may be as long.
 _DENSE = 1 << 20
 
 _MAX_RANK = np.iinfo(np.int32).max
 
+RECS, TRUTH = "the recommendations", "the relevant items"
+
 
 class Columns(NamedTuple):
-    """The names of the columns of both tables.
+    """The columns of both tables that are read.
 
     Attributes
     ----------
-    user, item : str
-        Of both.
-    rank, score : str or None
-        Of the recommendations; one of them.
-    gain : str or None
-        Of what is relevant; without it every row counts 1.
+    recs : tuple of str
+        User, item, and the column that orders the lists.
+    ranked : bool
+        Whether that column holds ranks, not scores.
+    truth : tuple of str
+        User, item and, if there is one, gain.
     """
 
-    user: str
-    item: str
-    rank: str | None
-    score: str | None
-    gain: str | None
+    recs: tuple[str, ...]
+    ranked: bool
+    truth: tuple[str, ...]
 
-    @property
-    def of_recs(self) -> list[str]:
-        """What is read of the recommendations."""
-        return [self.user, self.item, self.order]
-
-    @property
-    def of_truth(self) -> list[str]:
-        """What is read of what is relevant."""
-        return [self.user, self.item] + ([] if self.gain is None else [self.gain])
-
-    @property
-    def order(self) -> str:
-        """The column that recommendations are ordered by."""
-        name = self.score if self.rank is None else self.rank
-        assert name is not None  # noqa: S101 - `settled` makes it so
-        return name
-
-    def settled(self, recs: list[str], truth: list[str]) -> Columns:
-        """Choose what was left open by the columns there are, or raise `InvalidDataError`."""
-        if self.rank is not None and self.score is not None:
-            raise InvalidDataError("give one of rank= and score=, the column to order by")
-        found = self
-        if self.rank is None and self.score is None:
-            given = [name for name in ("rank", "score") if name in recs]
-            if len(given) != 1:
-                raise InvalidDataError(
-                    f"the recommendations have {'both' if given else 'none of'} the columns 'rank' "
-                    f"and 'score', among {', '.join(recs)}; say rank= or score="
-                )
-            found = found._replace(**{given[0]: given[0]})
-        if self.gain is None and "gain" in truth:
-            found = found._replace(gain="gain")
-        for wanted in (found.of_recs, found.of_truth):
-            if len(set(wanted)) < len(wanted):
-                raise InvalidDataError(
-                    f"columns {', '.join(wanted)} are to be read, one of them twice; name another "
-                    "for each of user, item, and rank, score or gain"
-                )
-        for name, wanted, there in (
-            ("the recommendations", found.of_recs, recs),
-            ("what is relevant", found.of_truth, truth),
-        ):
-            for column in wanted:
-                if there.count(column) != 1:
-                    n = "several columns" if column in there else "no column"
-                    raise InvalidDataError(
-                        f"{name}: expected one column {column!r}, found {n} of this name among "
-                        f"{', '.join(there)}"
-                    )
-        return found
+    @classmethod
+    def of(
+        cls,
+        rankings: RankingsScan,
+        relevance: RelevanceScan,
+        recs: Iterable[str],
+        truth: Iterable[str],
+    ) -> Columns:
+        """Choose from the columns that both tables have, or raise `InvalidDataError`."""
+        names, ranked = rankings.columns(list(recs))
+        return cls(tuple(names), ranked, tuple(relevance.columns(list(truth))))
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of all users before a block of them is evaluated.
+class RowsLoader:
+    """Turn all rows of some users, in two tables, into a block.
 
     Attributes
     ----------
+    columns : Columns
     catalogue : ndarray or None
         Every item of both tables, sorted, where metrics depend on it.
     largest_gain : float or None
         Where metrics depend on it.
     """
 
-    catalogue: NDArray[Any] | None = None
+    columns: Columns
+    catalogue: AnyArray | None = None
     largest_gain: float | None = None
 
     @cached_property
     def digest(self) -> str | None:
-        """16 hexadecimal digits that tell the catalogue."""
+        """A digest of the catalogue."""
         return None if self.catalogue is None else digest_of_labels(self.catalogue)
 
-    @staticmethod
-    def needed(question: Question) -> tuple[bool, bool]:
-        """Say whether the catalogue and the largest gain have to be known."""
-        plans = terms_of(question).plans
-        return needs_catalogue(plans), needs_largest_gain(plans)
+    def __call__(self, tables: tuple[pa.Table, pa.Table]) -> Block:
+        """Return the block of all users who have rows in either table, in any order.
+
+        Raises
+        ------
+        InvalidDataError
+            If a row cannot be used: user and item are named.
+        """
+        import pandas as pd
+
+        recs, truth = tables
+        columns = self.columns
+        users, items = check_id_kinds(recs.schema, truth.schema, columns)
+        user_ids, list_users, relevant_users = _encode(recs, truth, columns, 0, users)
+        item_ids, list_items, relevant_items = _encode(
+            recs,
+            truth,
+            columns,
+            1,
+            items,
+            self.catalogue,
+            largest=max(_DENSE, 4 * (len(recs) + len(truth))),
+        )
+        labels, list_rows, relevant_rows = _number_users(list_users, relevant_users)
+        names = _Names(labels if user_ids is None else user_ids[labels], item_ids)
+        n_items = 1 + max(int(list_items.max(initial=-1)), int(relevant_items.max(initial=-1)))
+        if self.catalogue is not None:
+            n_items = len(self.catalogue)
+        shape = (len(labels), n_items)
+        rankings = _rankings(recs, columns, shape, list_rows, list_items, names)
+        relevance = _relevance(truth, columns, shape, relevant_rows, relevant_items, names)
+        if items == "text":  # a user's fingerprint is made of labels, as that of a frame is
+            relevance = replace(relevance, items_index=pd.Index(item_ids, dtype=object))
+        self._check_largest(relevance, names)
+        return Block(
+            0,
+            rankings,
+            relevance,
+            SideData(n_items, largest_gain=self.largest_gain),
+            item_ids=item_ids,
+            items_digest=self.digest,
+        )
+
+    def _check_largest(self, relevance: Relevance, names: _Names) -> None:
+        """Raise if rows of one pair have a larger sum than the largest gain of any row."""
+        largest = self.largest_gain
+        if largest is None or relevance.gains.max(initial=0.0) <= largest:
+            return
+        entry = int(relevance.gains.argmax())
+        user, item = self.columns.truth[:2]
+        raise InvalidDataError(
+            f"{names.pair(relevance.indptr, relevance.items, entry)} is in several rows of "
+            f"{TRUTH}, with a sum of {relevance.gains[entry]:g}, and one of the metrics depends on "
+            f"the largest gain, which is {largest:g} in a single row; add up the rows of each "
+            f"{user!r} and {item!r} first"
+        )
 
 
-def kind_of(column: Any, name: str, where: str) -> str:
-    """Return "integer" or "text", what the ids of an Arrow column are, or raise."""
+def id_kind(dtype: Any, name: str, where: str) -> IdKind:
+    """Return what ids of an Arrow type are, or raise `InvalidDataError`."""
     import pyarrow as pa
 
-    dtype = column.type if hasattr(column, "type") else column
     if pa.types.is_dictionary(dtype):
         dtype = dtype.value_type
     if pa.types.is_integer(dtype):
@@ -164,157 +176,84 @@ def kind_of(column: Any, name: str, where: str) -> str:
     )
 
 
-def check_types(recs: Any, truth: Any, columns: Columns) -> dict[str, str]:
-    """Return what users and items are in two Arrow schemas, or raise where they differ."""
-    kinds = {}
-    for name in (columns.user, columns.item):
-        found = [
-            kind_of(schema.field(name).type, name, where)
-            for schema, where in ((recs, "the recommendations"), (truth, "what is relevant"))
-        ]
-        if found[0] != found[1]:
+def check_id_kinds(recs: pa.Schema, truth: pa.Schema, columns: Columns) -> tuple[IdKind, IdKind]:
+    """Return what users and items are in two schemas, or raise if they differ."""
+    kinds: list[IdKind] = []
+    for number in (0, 1):
+        names = columns.recs[number], columns.truth[number]
+        ours = id_kind(recs.field(names[0]).type, names[0], RECS)
+        theirs = id_kind(truth.field(names[1]).type, names[1], TRUTH)
+        if ours != theirs:
             raise InvalidDataError(
-                f"column {name!r} holds {recs.field(name).type} in the recommendations and "
-                f"{truth.field(name).type} in what is relevant, so that none would be found in the "
-                "other; cast one of them"
+                f"column {names[0]!r} holds {recs.field(names[0]).type} in {RECS} and column "
+                f"{names[1]!r} {truth.field(names[1]).type} in {TRUTH}, so that none would be "
+                "found in the other; cast one of them"
             )
-        kinds[name] = found[0]
-    return kinds
+        kinds.append(ours)
+    return kinds[0], kinds[1]
 
 
-def evaluate_rows(
-    question: Question,
-    columns: Columns,
-    recs: Any,
-    truth: Any,
-    known: Known,
-    per_user: bool,
-    num_threads: int | None = None,
-) -> Part:
-    """Evaluate all users who have rows in two Arrow tables.
-
-    Parameters
-    ----------
-    question : Question
-    columns : Columns
-        Settled.
-    recs, truth : pyarrow.Table
-        All rows of these users, in any order.
-    known : Known
-    per_user : bool
-    num_threads : int, optional
-
-    Raises
-    ------
-    InvalidDataError
-        If a row cannot be used: user and item are named.
-    """
-    import pandas as pd
-
-    kinds = check_types(recs.schema, truth.schema, columns)
-    users, listed, held = _encoded(recs, truth, columns.user, kinds[columns.user])
-    items, list_items, held_items = _encoded(
-        recs,
-        truth,
-        columns.item,
-        kinds[columns.item],
-        known.catalogue,
-        most=max(_DENSE, 4 * (len(recs) + len(truth))),
-    )
-    labels, list_rows, held_rows = _numbered(listed, held)
-    named = _Named(columns, labels if users is None else users[labels], items)
-    n_items = 1 + max(int(list_items.max(initial=-1)), int(held_items.max(initial=-1)))
-    if known.catalogue is not None:
-        n_items = len(known.catalogue)
-    shape = (len(labels), n_items)
-    rankings = _rankings(recs, columns, shape, list_rows, list_items, named)
-    relevance = _relevance(truth, columns, shape, held_rows, held_items, named)
-    if kinds[columns.item] == "text":  # a user's fingerprint is made of labels, as of a frame
-        relevance = replace(relevance, items_index=pd.Index(items, dtype=object))
-    _check_largest(relevance, columns, known.largest_gain, named)
-    context = Context(n_items, largest_gain=known.largest_gain)
-    part = evaluate_block(
-        terms_of(question), Block(0, rankings, relevance), context, per_user, num_threads
-    )
-    part = replace(part, terms=part.terms._replace(items=known.digest))
-    if part.rows is None or items is None or kinds[columns.item] == "text":
-        return part
-    # Of the ids, whose columns are others in each block.
-    prints = fingerprints(relevance.indptr, items[relevance.items], relevance.gains, None)
-    return replace(part, rows=replace(part.rows, fingerprints=prints))
-
-
-def _check_largest(
-    relevance: Relevance, columns: Columns, largest: float | None, named: _Named
-) -> None:
-    """Refuse rows of one pair whose gains are together more than the largest of any row."""
-    if largest is None or relevance.gains.max(initial=0.0) <= largest:
-        return
-    entry = int(relevance.gains.argmax())
-    pair = named.at(relevance.indptr, relevance.items, entry)
-    raise InvalidDataError(
-        f"{pair} is in several rows of what is relevant, with a sum of "
-        f"{relevance.gains[entry]:g}, and one of the metrics depends on the largest gain, "
-        f"which is {largest:g} in a single row; add up the rows of each {columns.user!r} and "
-        f"{columns.item!r} first"
-    )
-
-
-class _Named(NamedTuple):
+class _Names(NamedTuple):
     """What rows and columns are called in the tables."""
 
-    columns: Columns
-    users: NDArray[Any]
-    items: NDArray[Any] | None
+    users: AnyArray
+    items: AnyArray | None
 
-    def at(self, indptr: Integers, items: NDArray[np.int32], entry: int) -> str:
-        """Name user and item of an entry of a CSR."""
+    def pair(self, indptr: Integers, items: Items, entry: int) -> str:
+        """Return the user and item of an entry of a CSR."""
         row = int(np.searchsorted(indptr, entry, side="right")) - 1
-        return self.pair(row, items[entry])
+        return f"user {np.asarray(self.users[row]).item()!r}, {self.item(items[entry])}"
 
-    def pair(self, row: int, item: int) -> str:
-        label = item if self.items is None else self.items[item]
-        user = np.asarray(self.users[row]).item()
-        return f"user {user!r}, item {np.asarray(label).item()!r}"
+    def item(self, column: int) -> str:
+        """Return the item of a column."""
+        label = column if self.items is None else self.items[column]
+        return f"item {np.asarray(label).item()!r}"
 
 
-def _encoded(
-    recs: Any,
-    truth: Any,
-    name: str,
-    kind: str,
-    catalogue: NDArray[Any] | None = None,
-    most: int | None = None,
-) -> tuple[NDArray[Any] | None, Integers, Integers]:
-    """Return ids of both tables as whole numbers, and what these stand for: None, themselves.
+def _encode(
+    recs: pa.Table,
+    truth: pa.Table,
+    columns: Columns,
+    number: int,
+    kind: IdKind,
+    catalogue: AnyArray | None = None,
+    largest: int | None = None,
+) -> tuple[AnyArray | None, Integers, Integers]:
+    """Return the ids that codes stand for, None if for themselves, and the codes of both tables.
 
-    They are from 0 to `most`, if that is given.
+    Codes are from 0 to `largest`, if that is given.
     """
-    sides = [whole_column(table, name) for table in (recs, truth)]
-    if kind == "text":
-        import pyarrow as pa
+    import pyarrow as pa
 
+    name = columns.recs[number]
+    sides = [
+        whole_column(table, names[number])
+        for table, names in ((recs, columns.recs), (truth, columns.truth))
+    ]
+    if kind == "text":
         sides = [side.cast(pa.large_string()) for side in sides]
         both = pa.concat_arrays(sides).dictionary_encode()
-        distinct = texts_of(both.dictionary, name)
+        distinct = to_texts(both.dictionary, name)
         if any(not text or text.isspace() for text in distinct.tolist()):
             raise InvalidDataError(
                 f"column {name!r} holds an id that is empty or blank; every row needs one"
             )
-        labels = distinct[np.argsort(distinct)] if catalogue is None else catalogue
-        codes = np.searchsorted(labels, distinct)[both.indices.to_numpy()]
+        ids = distinct[np.argsort(distinct)] if catalogue is None else catalogue
+        codes = np.searchsorted(ids, distinct)[both.indices.to_numpy()]
     else:
-        codes = np.concatenate([integers_of(side, name) for side in sides])
-        labels = None
+        codes = np.concatenate([to_integers(side, name) for side in sides])
+        ids = None
         if catalogue is not None:
-            labels, codes = catalogue, np.searchsorted(catalogue, codes)
-        elif most is not None and len(codes) and not (codes.min() >= 0 and codes.max() <= most):
-            labels, codes = np.unique(codes, return_inverse=True)
-    return labels, codes[: len(sides[0])], codes[len(sides[0]) :]
+            ids, codes = catalogue, np.searchsorted(catalogue, codes)
+        elif (
+            largest is not None and len(codes) and not (codes.min() >= 0 and codes.max() <= largest)
+        ):
+            ids, codes = np.unique(codes, return_inverse=True)
+    return ids, codes[: len(sides[0])], codes[len(sides[0]) :]
 
 
 def whole_column(table: Any, name: str) -> Any:
-    """Return a column of a table or batch in one piece, which has something in every row."""
+    """Return a column of a table or batch in one chunk, or raise if it holds a null."""
     import pyarrow as pa
 
     column = table.column(name)
@@ -328,8 +267,8 @@ def whole_column(table: Any, name: str) -> Any:
     return column if isinstance(column, pa.Array) else column.combine_chunks()
 
 
-def texts_of(column: Any, name: str) -> NDArray[Any]:
-    """Return a column of text as an array of str, or raise where it is none."""
+def to_texts(column: Any, name: str) -> AnyArray:
+    """Return a column of text as an array of str, or raise if it is not UTF-8."""
     try:
         return np.array(column.to_pylist(), object)
     except UnicodeDecodeError as error:
@@ -338,8 +277,8 @@ def texts_of(column: Any, name: str) -> NDArray[Any]:
         ) from None
 
 
-def integers_of(column: Any, name: str) -> Integers:
-    """Return a column of whole numbers as int64, or raise where one does not fit."""
+def to_integers(column: Any, name: str) -> Integers:
+    """Return a column of whole numbers as int64, or raise if one does not fit."""
     numbers = column.to_numpy(zero_copy_only=False)
     if numbers.dtype == np.uint64 and len(numbers) and numbers.max() >= 2**63:
         raise InvalidDataError(
@@ -348,16 +287,31 @@ def integers_of(column: Any, name: str) -> Integers:
     return np.asarray(numbers, np.int64)
 
 
-def _numbered(listed: Integers, held: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return who there is on either side, sorted, and the place of each row's user among them."""
-    sides = [_runs(side) for side in (listed, held)]
-    labels = np.union1d(sides[0][0], sides[1][0])
-    rows = [np.repeat(np.searchsorted(labels, ids), lengths) for ids, lengths in sides]
-    return labels, rows[0], rows[1]
+def union_of_items(batches: Iterable[tuple[Any, str]], kind: IdKind) -> AnyArray:
+    """Return every item in the named column of some batches or tables, sorted."""
+    import pyarrow.compute as pc
+
+    texts: set[str] = set()
+    numbers = np.empty(0, np.int64)
+    for batch, name in batches:
+        distinct = pc.unique(whole_column(batch, name))
+        if kind == "text":
+            texts.update(to_texts(distinct, name))
+        else:
+            numbers = np.union1d(numbers, to_integers(distinct, name))
+    return np.array(sorted(texts), object) if kind == "text" else numbers
+
+
+def _number_users(listed: Integers, relevant: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return the users on either side, sorted, and the position of each row's user among them."""
+    sides = [_runs(side) for side in (listed, relevant)]
+    users = np.union1d(sides[0][0], sides[1][0])
+    rows = [np.repeat(np.searchsorted(users, ids), lengths) for ids, lengths in sides]
+    return users, rows[0], rows[1]
 
 
 def _runs(ids: Integers) -> tuple[Integers, Integers]:
-    """Return ids, each of a stretch of rows once, and how long the stretches are.
+    """Return the ids of stretches of equal rows, and how long these are.
 
     The rows of a user are mostly beside each other.
     """
@@ -365,7 +319,7 @@ def _runs(ids: Integers) -> tuple[Integers, Integers]:
     return ids[starts], np.diff(np.append(starts, len(ids)))
 
 
-def _by_user(rows: Integers, n_users: int) -> tuple[Integers, Any]:
+def _by_user(rows: Integers, n_users: int) -> tuple[Integers, Integers | slice]:
     """Return the bounds of each user's rows, and an order that brings them together."""
     indptr = np.zeros(n_users + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=n_users), out=indptr[1:])
@@ -375,46 +329,45 @@ def _by_user(rows: Integers, n_users: int) -> tuple[Integers, Any]:
 
 
 def _rankings(
-    recs: Any,
+    recs: pa.Table,
     columns: Columns,
     shape: tuple[int, int],
     rows: Integers,
     items: Integers,
-    named: _Named,
+    names: _Names,
 ) -> Rankings:
-    values = _numbers(recs, columns.order, exact=columns.rank is None)
+    name = columns.recs[2]
+    values = _numbers(recs, name, exact=not columns.ranked)
     indptr, order = _by_user(rows, shape[0])
     listed, values = items[order].astype(np.int32), values[order]
-    if columns.rank is None:
-        bad = ~np.isfinite(values)
-        expected = "a finite number"
-    else:
+    if columns.ranked:
         bad = ~((values >= 1) & (values <= _MAX_RANK) & (values == np.floor(values)))
         expected = "a whole number of at least 1"
+    else:
+        bad = ~np.isfinite(values)
+        expected = "a finite number"
     if bad.any():
         entry = int(bad.argmax())
         raise InvalidDataError(
-            f"column {columns.order!r} of the recommendations ({named.at(indptr, listed, entry)}): "
-            f"expected {expected}, found {values[entry]:g}"
+            f"column {name!r} of {RECS} ({names.pair(indptr, listed, entry)}): expected "
+            f"{expected}, found {values[entry]:g}"
         )
-    if columns.rank is None:
-        owners = np.repeat(np.arange(shape[0]), np.diff(indptr))
-        listed = listed[np.lexsort((listed, -values, owners))]
-        positions = None
-    else:
+    positions = None
+    if columns.ranked:
         listed, positions, fault = order_rows(indptr, listed, values.astype(np.int32))
         if fault is not None:
-            row, entry = fault
+            entry = fault[1]
             raise InvalidDataError(
-                f"rank {positions[entry]} is given twice ({named.pair(row, listed[entry])}, and "
-                f"item {named.pair(row, listed[entry - 1]).partition('item ')[2]}); a rank can be "
-                "taken once"
+                f"rank {positions[entry]} is given twice ({names.pair(indptr, listed, entry)}, and "
+                f"{names.item(listed[entry - 1])}); a rank can be taken once"
             )
-    fault = repeated_item(indptr, listed)
-    if fault is not None:
-        row, entry = fault
+    else:
+        users = np.repeat(np.arange(shape[0]), np.diff(indptr))
+        listed = listed[np.lexsort((listed, -values, users))]
+    repeated = repeated_item(indptr, listed)
+    if repeated is not None:
         raise InvalidDataError(
-            f"{named.pair(row, listed[entry])} is twice in the recommendations; remove the "
+            f"{names.pair(indptr, listed, repeated[1])} is twice in {RECS}; remove the "
             "repetition, because a repeated hit would be counted twice"
         )
     lengths = np.diff(indptr)
@@ -426,41 +379,40 @@ def _rankings(
 
 
 def _relevance(
-    truth: Any,
+    truth: pa.Table,
     columns: Columns,
     shape: tuple[int, int],
     rows: Integers,
     items: Integers,
-    named: _Named,
+    names: _Names,
 ) -> Relevance:
     import pandas as pd
 
+    name = columns.truth[2] if len(columns.truth) > 2 else None
     indptr, order = _by_user(rows, shape[0])
-    held = items[order].astype(np.int32)
-    gains = np.ones(len(items)) if columns.gain is None else _numbers(truth, columns.gain)[order]
+    relevant = items[order].astype(np.int32)
+    gains = np.ones(len(items)) if name is None else _numbers(truth, name)[order]
     bad = ~(np.isfinite(gains) & (gains >= 0))
     if bad.any():
         entry = int(bad.argmax())
         raise InvalidDataError(
-            f"column {columns.gain!r} of what is relevant ({named.at(indptr, held, entry)}): "
-            f"expected a finite number of at least 0, found {gains[entry]:g}"
+            f"column {name!r} of {TRUTH} ({names.pair(indptr, relevant, entry)}): expected a "
+            f"finite number of at least 0, found {gains[entry]:g}"
         )
-    if repeated_item(indptr, held) is not None:
-        indptr, held, gains = _summed(indptr, held, gains)
+    if repeated_item(indptr, relevant) is not None:
+        indptr, relevant, gains = _sum_pairs(indptr, relevant, gains)
         if not np.isfinite(gains).all():
             entry = int(np.isinf(gains).argmax())
             raise InvalidDataError(
-                f"the sum of the gains of {named.at(indptr, held, entry)} is beyond float64; scale "
-                f"column {columns.gain!r} down"
+                f"the sum of the gains of {names.pair(indptr, relevant, entry)} is beyond float64; "
+                f"scale column {name!r} down"
             )
-    matrix = sparse.csr_matrix((gains, held, indptr), shape=shape)
-    return Relevance.from_csr(matrix, users=pd.Index(named.users))
+    matrix = sparse.csr_matrix((gains, relevant, indptr), shape=shape)
+    return Relevance.from_csr(matrix, users=pd.Index(names.users))
 
 
-def _summed(
-    indptr: Integers, items: NDArray[np.int32], gains: NDArray[np.float64]
-) -> tuple[Integers, NDArray[np.int32], NDArray[np.float64]]:
-    """Add up the gains of each pair, in ascending order: the order of the rows does not show."""
+def _sum_pairs(indptr: Integers, items: Items, gains: Floats) -> tuple[Integers, Items, Floats]:
+    """Sum the gains of each pair, in ascending order: the order of the rows does not show."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((gains, items, rows))
     items, gains = items[order], gains[order]
@@ -472,8 +424,8 @@ def _summed(
     return np.searchsorted(starts, indptr), items[starts], gains
 
 
-def _numbers(table: Any, name: str, *, exact: bool = False) -> NDArray[np.float64]:
-    """Return a column of ranks, scores or gains, or raise if `exact` and float64 rounds one."""
+def _numbers(table: pa.Table, name: str, *, exact: bool = False) -> Floats:
+    """Return a column of ranks, scores or gains; if `exact`, raise if float64 rounds one."""
     column = whole_column(table, name)
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype.kind not in "biuf":

@@ -1,296 +1,421 @@
-"""Dask: users, checkpoints and tables fanned out to the workers of a cluster.
-
-Wherever a client is asked for, any `concurrent.futures.Executor` does too. Each task uses one
-thread, so that as many run beside each other as the workers have. Kernels are compiled once on each
-machine and kept in numba's cache. Results are those of one process, to the last bit.
-"""
+"""Dask: tasks for the workers of a cluster, and dataframes whose partitions they evaluate."""
 
 from __future__ import annotations
 
-import warnings
-from contextlib import ExitStack
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from itertools import islice, pairwise
+from os import getpid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from socket import create_connection, gethostname
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tqdm.auto import tqdm
-
-from ..core.progress import is_shown
-from ..errors import InvalidDataError
-from ..metrics import convention_named
-from ..models.blocks import (
-    Saved,
-    evaluate_users,
-    make_task,
-    open_model,
-    told_of_seen,
-    user_blocks,
-    users_of,
-)
-from ..models.checkpoints import Factors
-from ..models.implicit import parse_cut_metrics
-from ..models.recommend import as_model
-from ..models.sweep import Job, list_checkpoints, prepare, score_file, text_of
-from ..results import MergedEvaluation
-from ..results.once import Question, terms_of
-from ..results.parts import Total
-from .arrow import Columns
-from .blocks import open_matrix
-from .dask_frames import partitions
-from .files import PIECE, cut_files
-from .parquet import Piece, deal_out, evaluate_heap, evaluate_piece, temporary_folder
-from .workers import DaskWorkers, workers_of
+from ..core.versions import installed_version
+from ..errors import InvalidDataError, MissingExtraError, WorkerError
+from .arrow import Columns, RowsLoader, check_id_kinds, union_of_items
+from .runners import TASKS_PER_THREAD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    import pandas as pd
+    import pyarrow as pa
 
-    from ..metrics import Metric
-    from ..models.ranking import Via
-    from ..results.parts import Part
+    from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..metrics.request import Request
+    from .runners import ClientLike, Work
+    from .sources import Block
 
-__all__ = ["evaluate_model", "evaluate_table", "sweep"]
+__all__ = ["DaskRunner", "DaskSource", "connect"]
 
-#: Users of a task at most, and tasks that there should be at least: the last one done decides.
-ROWS = 1 << 16
-LEAST_TASKS = 16
+#: Seconds to wait for a scheduler and for its workers.
+PATIENCE = 5
 
 
-def evaluate_model(
-    model: Any,
-    train: Any,
-    validation: Any,
-    metrics: str | Metric | Iterable[str | Metric],
-    *,
-    client: Any = None,
-    convention: str | None = None,
-    item_groups: Any = None,
-    item_vectors: Any = None,
-    no_relevant: Literal["exclude", "zero", "judged"] | None = None,
-    via: Via | None = None,
-    per_user: bool = True,
-    progress: bool | None = None,
-) -> MergedEvaluation:
-    """Rank and evaluate the users of a model in blocks, on the workers of a cluster.
+class Partitions(NamedTuple):
+    """A task that Dask has to compute first: a partition of each side."""
 
-    Parameters
-    ----------
-    model, train, validation, metrics
-        As in `sparse_eval.evaluate_model`, of models with factors. What is given by its path is
-        opened by each worker, and not sent: the path has to lead to the same files everywhere.
-        With everything on disk users cost their evaluation alone; sending them may take as long.
-    client : distributed.Client, str or concurrent.futures.Executor, optional
-        Who does the work; text is the address of a scheduler. By default the current client.
-    convention, item_groups, item_vectors, no_relevant, via, per_user, progress
-        As in `sparse_eval.evaluate_model`.
+    recs: Any
+    truth: Any
 
-    Returns
-    -------
-    MergedEvaluation
-        The same, to the last bit, as from `sparse_eval.evaluate_model` in blocks.
+
+class DaskRunner:
+    """Gives tasks to the workers of a Dask cluster."""
+
+    num_threads = 1
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        if client.status != "running":
+            raise InvalidDataError(f"the client is {client.status}; give one that is connected")
+        try:  # workers may be starting
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise WorkerError(
+                "the scheduler has no workers; start some: dask worker ADDRESS"
+            ) from None
+
+    def run(
+        self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Do tasks on the workers, no more than a few waiting there.
+
+        What is shared goes to each worker once. It and the tasks are given to the scheduler, which
+        gives them out again when a worker is lost: what is scattered to workers is lost with them,
+        and one that dies while it is scattered to was seen to keep the client waiting for ever.
+        """
+        import dask
+        from dask.distributed import as_completed
+
+        waiting = iter(tasks)
+        running: dict[Any, Any] = {}
+        done = as_completed(loop=self.client.loop)
+
+        def submit(function: Callable[..., Any], *arguments: Any) -> Any:
+            # That a task is large is known: no more than a few are under way at once.
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+                return self.client.submit(function, *arguments, pure=False)
+
+        def give_out() -> None:
+            for task, tag in islice(waiting, max(self._n_at_once - len(running), 0)):
+                if isinstance(task, Partitions):  # all at once: they may come from one shuffle
+                    others = ((task, tag), *waiting)
+                    running.update(self._compute(work, shared, others, done))
+                    return
+                future = submit(_do, installed_version(), work, sent, task)
+                running[future] = tag
+                done.add(future)
+
+        try:
+            sent = submit(_keep, shared)
+            give_out()
+            for future in done:
+                tag = running.pop(future)
+                result = result_of(future)
+                future.release()
+                give_out()
+                yield tag, result
+        finally:
+            if self.client.status == "running":
+                self.client.cancel(list(running))
+
+    @property
+    def _n_at_once(self) -> int:
+        """Tasks given out at the same time: workers may come and go."""
+        return TASKS_PER_THREAD * max(int(sum(self.client.nthreads().values())), 1)
+
+    def _compute(
+        self, work: Work, shared: Any, tasks: Iterable[tuple[Partitions, Any]], done: Any
+    ) -> dict[Any, Any]:
+        """Have pairs of partitions computed and evaluated; return the futures with their tags."""
+        from dask.delayed import delayed
+
+        common = delayed(shared, traverse=False)
+        pairs = list(tasks)
+        graph = [
+            delayed(_do_partitions)(installed_version(), work, common, *task) for task, _ in pairs
+        ]
+        futures = self.client.compute(graph)
+        for future in futures:
+            done.add(future)
+        return dict(zip(futures, (tag for _, tag in pairs), strict=True))
+
+
+def _keep(shared: Any) -> Any:
+    return shared
+
+
+def _do(version: str, work: Work, shared: Any, task: Any) -> Any:
+    """Do a task, in a worker that has the version of who gave it."""
+    check_version(version)
+    return work(shared, task)
+
+
+def _do_partitions(version: str, work: Work, shared: Any, recs: Any, truth: Any) -> Any:
+    return _do(version, work, shared, Partitions(recs, truth))
+
+
+def check_version(version: str) -> None:
+    """Raise `WorkerError` unless this process has that version of the package."""
+    installed = installed_version()
+    if installed != version:
+        raise WorkerError(
+            f"worker {gethostname()} (process {getpid()}) has sparse_eval {installed}, and who "
+            f"gave it the task {version}; install the same version everywhere"
+        )
+
+
+def result_of(future: Any) -> Any:
+    """Return what a worker of Dask returned, or raise an error that says what happened to it."""
+    from dask.distributed import KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        raise WorkerError(
+            f"a task killed several workers, one after the other ({error}), perhaps because they "
+            "ran out of memory; give workers more memory, or fewer threads"
+        ) from error
+    except CancelledError as error:
+        raise WorkerError(
+            f"a task was cancelled ({error}): the scheduler was lost, or the client closed; begin "
+            "again"
+        ) from error
+    except (ImportError, RuntimeError) as error:  # the second is raised from the first
+        causes = f"{error} {error.__cause__}"
+        if "No module named" not in causes:
+            raise
+        raise WorkerError(
+            f"a worker lacks what it needs ({causes}); install sparse_eval "
+            f"{installed_version()} there, as it is here"
+        ) from error
+
+
+@contextmanager
+def connect(client: ClientLike | None) -> Iterator[DaskRunner]:
+    """Yield the runner of a client, of the scheduler at an address, or of the current client.
 
     Raises
     ------
     WorkerError
-        If nobody answers at the address, there are no workers, they have another version of this
-        package, or a block of users killed one after the other.
+        If the scheduler cannot be reached, or has no workers.
     MissingExtraError
-        If distributed is not installed and `client` is no executor.
-    SparseEvalError
-        What `sparse_eval.evaluate_model` raises.
-
-    Examples
-    --------
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> import sparse_eval as se
-    >>> from sparse_eval.evaluation.dask import evaluate_model
-    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
-    >>> holdout = se.split.random(clicks, seed=0)
-    >>> data = holdout.train, holdout.validation
-    >>> model = se.train_als(holdout.train, factors=8)
-    >>> with ThreadPoolExecutor(2) as pool:
-    ...     found = evaluate_model(model, *data, "ndcg@10", client=pool)
-    >>> found["ndcg@10"] == se.evaluate_model(model, *data, "ndcg@10")["ndcg@10"]
-    True
-    """
-    asked = parse_cut_metrics(metrics, convention_named(convention))
-    inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
-    given = {"train", *(name for name, value in inputs.items() if value is not None)}
-    question = Question.of(asked, convention, no_relevant, given)
-    sides = {"factors": model, "train": train, "validation": validation}
-    saved: dict[str, Any] = {
-        name: Saved.of(side) for name, side in sides.items() if isinstance(side, str | Path)
-    }
-    train, validation = (
-        open_matrix(side) if isinstance(side, str | Path) else side for side in (train, validation)
-    )
-    model = open_model(model)
-    if not isinstance(model, Factors):  # whose rows are checked block by block
-        model = as_model(model)
-    users = users_of(model, train, validation)
-    task = make_task(question, model, users, inputs, via, per_user, saved.get("factors"))
-    n_rows = max(min(ROWS, -(-(users.n_users or ROWS) // LEAST_TASKS)), 1)
-    sent = users._replace(**saved)
-    total = Total()
-    with (
-        workers_of(client) as workers,
-        tqdm(
-            total=users.n_users, desc="evaluate", unit=" users", disable=not is_shown(progress)
-        ) as bar,
-    ):
-        for _, part in workers.run(evaluate_users, task, user_blocks(sent, n_rows)):
-            total.add(part)
-            bar.update(part.span.n)
-    terms = terms_of(question)
-    found = MergedEvaluation([total.whole()], terms.plans, terms.rules)
-    if found.retrieval is not None and found.retrieval.n_seen:
-        warnings.warn(told_of_seen(found.retrieval.n_seen), stacklevel=2)
-    return found
-
-
-def sweep(
-    paths: str | Path | Iterable[str | Path],
-    train: Any,
-    validation: Any,
-    metrics: str | Metric | Iterable[str | Metric],
-    *,
-    client: Any = None,
-    out: str | Path | None = None,
-    convention: str | None = None,
-    monitor: str | Metric | None = None,
-    progress: bool | None = None,
-) -> pd.DataFrame:
-    """Evaluate many checkpoints on the same data, each on one of the workers of a cluster.
-
-    Parameters
-    ----------
-    paths : str, Path or iterable of them
-        As in `sparse_eval.sweep`; they have to lead to the same files everywhere.
-    train, validation, metrics, out, convention, monitor, progress
-        As in `sparse_eval.sweep`. Only this process writes `out`.
-    client : distributed.Client, str or concurrent.futures.Executor, optional
-        As in `evaluate_model`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As from `sparse_eval.sweep`.
-
-    Raises
-    ------
-    WorkerError, MissingExtraError
-        As from `evaluate_model`.
-    SparseEvalError
-        What `sparse_eval.sweep` raises.
-    """
-    files = list_checkpoints(paths)
-    job, table = prepare(files, train, validation, metrics, out, convention, monitor, 1)
-    with (
-        workers_of(client) as workers,
-        tqdm(
-            total=len(files), desc="score", unit=" checkpoints", disable=not is_shown(progress)
-        ) as bar,
-    ):
-        tasks = ((path, path.absolute()) for path in files)
-        for (path, _), row in workers.run(_score, (job, table.scored), tasks):
-            bar.set_postfix_str(path.name)
-            table.add(row, files)
-            bar.update()
-    table.save(files)
-    return table.frame(files)
-
-
-def _score(shared: tuple[Job, dict[str, Any]], task: tuple[Path, Path]) -> dict[str, str]:
-    job, scored = shared
-    path, absolute = task
-    return score_file(absolute, job, scored) | {"file": text_of(path)}
-
-
-def evaluate_table(
-    recs: Any,
-    truth: Any,
-    metrics: str | Metric | Iterable[str | Metric],
-    *,
-    client: Any = None,
-    user: str = "user",
-    item: str = "item",
-    rank: str | None = None,
-    score: str | None = None,
-    gain: str | None = None,
-    convention: str | None = None,
-    no_relevant: Literal["exclude", "zero", "judged"] | None = None,
-    per_user: bool = False,
-    progress: bool | None = None,
-) -> MergedEvaluation:
-    """Evaluate recommendations in a table against a table of what is relevant.
-
-    Parameters
-    ----------
-    recs, truth : dask.dataframe.DataFrame, str or Path
-        One row for each recommended item, and for each relevant one; or the paths of Parquet files
-        or folders, which have to lead to the same files everywhere. Rows may be in any order, and
-        those of a user in any partition: unless partitions hold different users, which is looked
-        for, rows are shuffled.
-    metrics : str, Metric or iterable of them
-        Those that need neither training data nor groups or vectors of items.
-    client : distributed.Client, str or concurrent.futures.Executor, optional
-        As in `evaluate_model`; for dataframes one of Dask's.
-    user, item : str
-        Columns with the ids, whole numbers or text, in both tables.
-    rank, score : str, optional
-        The column of `recs` with 1-based ranks, or with scores, higher is better, of which equal
-        ones are ordered by item. By default the one of "rank" and "score" that there is.
-    gain : str, optional
-        The column of `truth` with gains; by default "gain" where there is one, and otherwise every
-        row counts 1.
-    convention, no_relevant, per_user, progress
-        As in `sparse_eval.evaluate`; values of users are not kept by default.
-
-    Returns
-    -------
-    MergedEvaluation
-        The same, to the last bit, as `sparse_eval.evaluate` makes of Parquet.
-
-    Raises
-    ------
-    WorkerError, MissingExtraError
-        As from `evaluate_model`.
+        If distributed is not installed.
     InvalidDataError
-        If a column is missing or of another type in the other table, or a row cannot be used: user
-        and item are named.
-    InvalidFileError
-        If a file cannot be read.
+        If `client` is something else, or None without a current one.
     """
-    question = Question.of(metrics, convention, no_relevant)
-    columns = Columns(user, item, rank, score, gain)
-    paths = [isinstance(side, str | Path) for side in (recs, truth)]
-    if any(paths) and not all(paths):
-        raise InvalidDataError("give recs and truth alike: two dataframes, or two paths")
-    total = Total()
-    with workers_of(client) as workers, ExitStack() as stack:
-        pieces: list[Any] | None = None
-        if all(paths):
-            files = cut_files(question, recs, truth, columns)
-            pieces = files.pieces
-            if pieces is None and not isinstance(workers, DaskWorkers):
-                folder = stack.enter_context(temporary_folder())
-                pieces = list(deal_out(files.tables, files.columns, PIECE, Path(folder)))
-        if pieces is None:
-            parts, n = partitions(question, recs, truth, columns, workers, per_user)
+    try:
+        from dask.distributed import Client, get_client
+    except ImportError:
+        raise MissingExtraError(
+            'a Dask cluster needs distributed: pip install "sparse_eval[dask]"'
+        ) from None
+    expected = (
+        "a distributed.Client, the address of a scheduler, or an executor of concurrent.futures"
+    )
+    if client is None:
+        try:
+            client = get_client()
+        except ValueError:
+            raise InvalidDataError(
+                f"there is no current Dask client; give client=, {expected}"
+            ) from None
+    if isinstance(client, Client):
+        yield DaskRunner(client)
+        return
+    if not isinstance(client, str):
+        raise InvalidDataError(f"client is a {type(client).__name__}; expected {expected}")
+    _check_reachable(client)
+    try:
+        connected = Client(client, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TypeError, ValueError) as error:  # a TimeoutError is an OSError
+        raise WorkerError(_unreachable(client, error)) from None
+    with connected:
+        yield DaskRunner(connected)
+
+
+def _check_reachable(address: str) -> None:
+    """Raise if the scheduler cannot be reached: a client that cannot goes on trying at exit."""
+    scheme, _, rest = address.rpartition("://")
+    host, _, port = rest.rpartition(":")
+    if not host or not port.isdecimal():
+        raise WorkerError(_unreachable(address, "it is not an address"))
+    if scheme in ("", "tcp", "tls"):
+        try:
+            create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        except (OSError, OverflowError) as error:
+            raise WorkerError(_unreachable(address, error)) from None
+
+
+def _unreachable(address: str, why: object) -> str:
+    return (
+        f"no scheduler answers at {address!r} ({why}); expected the address of one, such as "
+        "tcp://10.0.0.1:8786"
+    )
+
+
+class PartitionLoader(NamedTuple):
+    """Turn a partition of each side into a block."""
+
+    rows: RowsLoader
+    schemas: tuple[Any, Any]
+
+    def __call__(self, task: Partitions) -> Block:
+        return self.rows((_table(task.recs, self.schemas[0]), _table(task.truth, self.schemas[1])))
+
+
+class DaskSource:
+    """Dask dataframes, shuffled by user unless their partitions hold different users already.
+
+    Parameters
+    ----------
+    request : Request
+    rankings : RankingsScan
+    relevance : RelevanceScan
+        Of a dataframe, or of Parquet, which is then read as one.
+    runner : DaskRunner
+    """
+
+    unit = " partitions"
+    distinct = True
+    repeatable = True
+
+    def __init__(
+        self,
+        request: Request,
+        rankings: RankingsScan,
+        relevance: RelevanceScan,
+        runner: DaskRunner,
+    ) -> None:
+        try:
+            from dask import dataframe
+        except ImportError:
+            raise MissingExtraError(
+                'Dask dataframes need dask: pip install "sparse_eval[dask]"'
+            ) from None
+        self.client = runner.client
+        frames = [
+            dataframe.read_parquet(str(Path(scan.table).absolute()))
+            if isinstance(scan.table, str | Path)
+            else scan.table
+            for scan in (rankings, relevance)
+        ]
+        for frame in frames:
+            if not isinstance(frame, dataframe.DataFrame):
+                raise InvalidDataError(
+                    f"a {type(frame).__name__} cannot be evaluated beside a Dask dataframe; give "
+                    "both sides as dataframes, or as Parquet"
+                )
+        columns = Columns.of(rankings, relevance, *(list(frame.columns) for frame in frames))
+        names = list(columns.recs), list(columns.truth)
+        schemas = tuple(
+            _schema(frame[own]._meta) for frame, own in zip(frames, names, strict=True)
+        )
+        _, kind = check_id_kinds(*schemas, columns)
+        frames = [_with_equal_hashes(frame[own]) for frame, own in zip(frames, names, strict=True)]
+        with self.client.as_current():  # a shuffle asks for the current client
+            catalogue = largest = None
+            if request.needs_catalogue:
+                catalogue = self._catalogue(frames, columns, schemas, kind)
+            if request.needs_largest_gain:
+                largest = 1.0
+                if len(columns.truth) > 2:
+                    largest = float(self._gather([frames[1][columns.truth[2]].max()])[0])
+            if not self._are_disjoint(frames, schemas, columns):
+                n = max(frame.npartitions for frame in frames)
+                users = columns.recs[0], columns.truth[0]
+                frames = [
+                    frame.shuffle(on=user, npartitions=n)
+                    for frame, user in zip(frames, users, strict=True)
+                ]
+        self.frames = frames
+        self.total = frames[0].npartitions
+        self.load = PartitionLoader(RowsLoader(columns, catalogue, largest), schemas)  # type: ignore[arg-type]
+
+    def tasks(self) -> Iterator[tuple[Partitions, int]]:
+        """Yield pairs of partitions."""
+        with self.client.as_current():
+            sides = [frame.to_delayed() for frame in self.frames]
+        for pair in zip(*sides, strict=True):
+            yield Partitions(*pair), 1
+
+    def _catalogue(self, frames: list[Any], columns: Columns, schemas: Any, kind: Any) -> Any:
+        import pyarrow as pa
+
+        names = columns.recs[1], columns.truth[1]
+        items = self._gather(
+            [frame[name].unique() for frame, name in zip(frames, names, strict=True)]
+        )
+        tables = [
+            (_table(series.to_frame(name), pa.schema([schema.field(name)])), name)
+            for series, name, schema in zip(items, names, schemas, strict=True)
+        ]
+        return union_of_items(tables, kind)
+
+    def _are_disjoint(self, frames: list[Any], schemas: Any, columns: Columns) -> bool:
+        """Return whether partitions hold different users, those of one number the same."""
+        import pyarrow as pa
+        from dask.delayed import delayed
+
+        n = frames[0].npartitions
+        if n != frames[1].npartitions:
+            return False
+        names = columns.recs[0], columns.truth[0]
+        bounds = self._gather(
+            [
+                delayed(_bounds)(partition, pa.schema([schema.field(name)]))
+                for frame, name, schema in zip(frames, names, schemas, strict=True)
+                for partition in frame[[name]].to_delayed()
+            ]
+        )
+        spans = []
+        for pair in zip(bounds[:n], bounds[n:], strict=True):
+            known = [span for span in pair if span is not None]
+            if known:
+                spans.append((min(span[0] for span in known), max(span[1] for span in known)))
+        spans.sort()
+        return all(before[1] < after[0] for before, after in pairwise(spans))
+
+    def _gather(self, collections: list[Any]) -> list[Any]:
+        return [result_of(future) for future in self.client.compute(collections)]
+
+
+def _with_equal_hashes(frame: Any) -> Any:
+    """Cast ids so that equal ones have equal hashes on both sides."""
+    import pandas as pd
+
+    dtypes: dict[str, Any] = {}
+    for name in frame.columns[:2]:
+        dtype = frame._meta[name].dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            dtypes[name] = dtype = dtype.categories.dtype
+        if pd.api.types.is_integer_dtype(dtype) and dtype.itemsize < 8:
+            dtypes[name] = "Int64" if pd.api.types.is_extension_array_dtype(dtype) else "int64"
+    return frame.astype(dtypes)
+
+
+def _schema(meta: Any) -> pa.Schema:
+    """Return what the columns of a frame are in Arrow: ids of one type each, else floats."""
+    import pandas as pd
+    import pyarrow as pa
+
+    fields = []
+    for number, name in enumerate(meta.columns):
+        dtype = meta[name].dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            dtype = dtype.categories.dtype
+        if number > 1:
+            arrow = pa.float64()
+        elif pd.api.types.is_unsigned_integer_dtype(dtype) and dtype.itemsize == 8:
+            arrow = pa.uint64()
+        elif pd.api.types.is_integer_dtype(dtype):
+            arrow = pa.int64()
+        elif pd.api.types.is_string_dtype(dtype):
+            arrow = pa.string()
         else:
-            shared = question, files.columns, files.schemas, files.known, per_user
-            n = len(pieces)
-            parts = (part for _, part in workers.run(_evaluate_piece, shared, pieces))
-        for part in tqdm(
-            parts, total=n, desc="evaluate", unit=" parts", disable=not is_shown(progress)
-        ):
-            total.add(part)
-    terms = terms_of(question)
-    return MergedEvaluation([total.whole()], terms.plans, terms.rules)
+            raise InvalidDataError(
+                f"column {name!r} holds {dtype}; expected ids that are whole numbers or text, none "
+                "of them missing"
+            )
+        fields.append((name, arrow))
+    return pa.schema(fields)
 
 
-def _evaluate_piece(shared: tuple[Any, ...], piece: Any) -> Part:
-    question, columns, schemas, known, per_user = shared
-    if isinstance(piece, Piece):
-        return evaluate_piece(question, columns, schemas, piece, known, per_user, 1)
-    return evaluate_heap(question, columns, piece, known, per_user, 1)
+def _table(frame: Any, schema: pa.Schema) -> pa.Table:
+    """Return a partition as a table of Arrow, or raise `InvalidDataError`."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+    except pa.ArrowException as error:
+        raise InvalidDataError(
+            f"a partition does not hold what its columns promise ({error}); cast them to "
+            f"{', '.join(f'{field.name}: {field.type}' for field in schema)}"
+        ) from None
+
+
+def _bounds(users: Any, schema: pa.Schema) -> tuple[Any, Any] | None:
+    """Return the least and largest user of a partition, None of an empty one."""
+    import pyarrow.compute as pc
+
+    bounds = pc.min_max(_table(users, schema).column(0)).as_py()
+    return None if bounds["min"] is None else (bounds["min"], bounds["max"])

@@ -2,65 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import InvalidDataError
 from ..inputs.alignment import align
+from ..inputs.npy import sliceable_csr
+from ..inputs.paths import open_rankings, open_relevance
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.side_data import Context
-from ..results import Evaluation, MergedEvaluation, reduce_block
-from ..results.once import Question, Terms, evaluate_once, settle_terms
-from .blocks import (
-    blocks_of_matrices,
-    check_memory,
-    csr_on_disk,
-    evaluate_blocks,
+from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan, engine_of
+from ..inputs.side_data import SideData
+from ..metrics.request import Request
+from ..results import Evaluation
+from .budget import check_memory, users_within
+from .run import evaluate_source
+from .sources import (
+    USERS_PER_BLOCK,
+    Block,
+    BlockSource,
+    MatrixSource,
+    evaluate_block,
     is_blocks,
-    is_matrix_folder,
-    largest_gain_of,
-    open_matrix,
-    paired,
-    rows_within,
+    largest_gain,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from ..core.types import PathLike, SparseInput
+    from ..metrics.random_baseline import RandomTotals
+    from ..metrics.request import MetricsLike, NoRelevant
+    from .runners import ClientLike
 
-    from ..metrics import Metric
+__all__ = ["RankingsLike", "RelevanceLike", "evaluate"]
 
-__all__ = ["evaluate"]
+#: Users in a task for workers, at most, and tasks that there should be at least: the slowest of
+#: the last ones decides when all are done.
+USERS_PER_TASK = 1 << 16
+FEWEST_TASKS = 16
+
+#: What `evaluate` takes as recommendations.
+RankingsLike: TypeAlias = (
+    "Rankings | RankingsScan | SparseInput | FrameLike | PathLike | Iterable[Rankings | SparseInput]"
+)
+
+#: What `evaluate` takes as relevant items.
+RelevanceLike: TypeAlias = (
+    "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
+    " | Iterable[Relevance | SparseInput]"
+)
 
 
 def evaluate(
-    predictions: Any,
-    validation: Any,
-    metrics: str | Metric | Iterable[str | Metric],
+    predictions: RankingsLike,
+    validation: RelevanceLike,
+    metrics: MetricsLike,
     *,
     convention: str | None = None,
-    train: Any = None,
+    train: Relevance | SparseInput | PathLike | None = None,
     item_groups: Any = None,
     item_vectors: Any = None,
-    no_relevant: Literal["exclude", "zero", "judged"] | None = None,
-    num_threads: int | None = None,
+    no_relevant: NoRelevant | None = None,
     per_user: bool = True,
     memory: int | None = None,
+    client: ClientLike | None = None,
+    num_threads: int | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
     """Evaluate ranked lists against the items that turned out to be relevant.
 
     Parameters
     ----------
-    predictions : Rankings, or scipy sparse matrix or array, shape (n_users, n_items)
-        A matrix holds 1-based positions (`Rankings.from_positions`). Or an iterable of these,
-        blocks of users one after the other; or a path, see Notes.
-    validation : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
-        A matrix holds gains, at least 0 (`Relevance.from_csr`). Where both sides carry labels
-        they are matched by label; otherwise row and column numbers are compared, and the smaller
-        matrix is padded: an item outside of the other is not relevant but keeps its position.
-        With blocks of predictions, blocks of the same users, or all users at once.
+    predictions : Rankings, sparse matrix, frame, path, or iterable of blocks
+        A matrix of shape (n_users, n_items) holds 1-based positions (`Rankings.from_positions`);
+        a table has a row for each recommended item (`Rankings.scan`), by default in columns
+        ``user``, ``item`` and ``rank`` or ``score``. Frames are those of pandas, polars, Arrow,
+        Dask and Spark; for paths see Notes. An iterable yields matrices or `Rankings` of blocks
+        of users, one after the other.
+    validation : Relevance, sparse matrix, frame, path, or iterable of blocks
+        A matrix of shape (n_users, n_items) holds gains, at least 0 (`Relevance.from_csr`); a
+        table (`Relevance.scan`) has columns ``user``, ``item`` and, optionally, ``gain``. Where
+        both sides carry labels they are matched by label; otherwise row and column numbers are
+        compared, and the smaller matrix is padded: an item outside of the other is not relevant
+        but keeps its position. With blocks of predictions, blocks of the same users, or all users
+        at once.
     metrics : str, Metric or iterable of them
         For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``.
     convention : str, optional
@@ -69,8 +95,8 @@ def evaluate(
         metrics --convention NAME`` lists it. Options and `no_relevant` that are given are kept.
         Lists are taken as they come: where a library orders equal scores another way, make them
         so, with the ``ties=`` of `Rankings` or `sparse_eval.trec.read_run`.
-    train : scipy sparse matrix or array, shape (n_users, n_items), or Relevance, optional
-        What the users had seen: every stored entry, an explicit zero too, is no candidate for
+    train : sparse matrix of shape (n_users, n_items), Relevance or path, optional
+        What the users had seen: every stored entry, also an explicit zero, is no candidate for
         recommendation; entries other than zero count for popularity, co-occurrence and history.
         Numbered as `validation`, or labelled like it (`Relevance.from_frame`). Some metrics need
         it. The catalogue is as large as the largest of all inputs.
@@ -82,43 +108,61 @@ def evaluate(
         A user without relevant items is left out of every mean (NaN for that user; the default),
         or counts 0, or counts 0 only if the validation data hold zeros for it. A user with
         relevant items and no list counts 0, unless the convention leaves it out.
-    num_threads : int, optional
-        Threads to use, one for each core by default. The result does not depend on it.
     per_user : bool
         Whether to keep the values of each user. Without them what is kept does not grow with the
-        number of users.
+        number of users, and the lists are not kept either.
     memory : int, optional
         Bytes that the evaluation may take, beside its inputs and the interpreter; at least 16 MiB.
         Users are then evaluated in blocks of as many as fit; blocks of an iterable stay as given.
+    client : distributed.Client, str or concurrent.futures.Executor, optional
+        Who evaluates blocks of users: the workers of a Dask cluster, given by its client or the
+        address of its scheduler, or those of an executor, each task with one thread. By default
+        this process; for frames of Dask the current client. Frames of Spark are evaluated by
+        Spark.
+    num_threads : int, optional
+        Threads of this process to use, one for each core by default. The result does not depend
+        on it.
     progress : bool, optional
         Show a progress bar where there are blocks; by default on a terminal only.
 
     Returns
     -------
     Evaluation
-        A `MergedEvaluation`, which has no lists, of users in blocks and with ``per_user=False``.
-        Its numbers have the same bits, however users are cut into blocks.
+        With the lists and the values of each user, as far as they are kept (see there). Its
+        numbers have the same bits, however users are cut into blocks and whoever evaluates them.
 
     Raises
     ------
     InvalidMetricError
-        If a metric, option or convention is unknown, none is asked for, one needs an input that
-        is not given, or one is not defined for lists with ``ties="average"``.
+        If a metric, option or convention is unknown, none is given, one needs an input that is
+        missing, or one is not defined for lists with ``ties="average"``.
     InvalidDataError
-        If a matrix is refused by `Rankings.from_positions` or `Relevance.from_csr`, groups or
-        vectors do not cover the items, no user has a relevant item, gains are too large for a sum
-        of them to be finite, or a metric of what is recommended meets a list with unknown items;
-        or if blocks are of different users, or the values of the users do not fit into `memory`.
+        If a matrix is refused by `Rankings.from_positions` or `Relevance.from_csr`, a row of a
+        table cannot be used, groups or vectors do not cover the items, no user has a relevant
+        item, gains are too large for a sum of them to be finite, or a metric of what is
+        recommended meets a list with unknown items; or if blocks are of different users, or the
+        values of the users do not fit into `memory`.
     InvalidFileError
         If a file cannot be read.
+    WorkerError
+        If the workers cannot be reached, or do not survive a task.
+    MissingExtraError
+        If an optional dependency is not installed, here or where the workers run.
+
+    See Also
+    --------
+    evaluate_model : Rank the items of a model and evaluate the rankings.
+    Rankings.scan, Relevance.scan : Name the columns of tables.
 
     Notes
     -----
-    A path is a folder with a CSR matrix in four files, ``data.npy``, ``indices.npy``,
-    ``indptr.npy`` and ``shape.npy``, which stay on disk; or a Parquet file, or a folder of them,
-    with a row for each recommended item: columns ``user``, ``item`` and ``rank`` (or ``score``),
-    and for validation ``user``, ``item`` and, optionally, ``gain``. Parquet is read a range of
-    users after the other, whatever the order of its rows, and takes the extra ``parquet``.
+    What a path means is told by what it holds: Parquet (a file, or a folder of files) and CSV are
+    tables; a folder with ``data.npy``, ``indices.npy``, ``indptr.npy`` and ``shape.npy`` is a CSR
+    matrix that stays on disk; ``.npz`` is a matrix that `scipy.sparse.save_npz` wrote; text with
+    six fields in a line is a TREC run, with four fields qrels.
+
+    Tables in Parquet on both sides are read one range of users after the other, whatever the
+    order of their rows, and need not fit into memory. Parquet takes the extra ``parquet``.
 
     Examples
     --------
@@ -135,124 +179,134 @@ def evaluate(
     0.7039180890341347
     """
     inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
-    given = [name for name, value in inputs.items() if value is not None]
-    if isinstance(predictions, str | Path) and not is_matrix_folder(predictions):
-        question = Question.of(metrics, convention, no_relevant, given)
-        return _tables(question, predictions, validation, memory, per_user, num_threads, progress)
-    terms = settle_terms(metrics, convention, no_relevant, given)
+    inputs = {name: value for name, value in inputs.items() if value is not None}
+    request = Request.parse(metrics, convention, no_relevant, inputs)
     memory = check_memory(memory)
-    options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
-    if is_blocks(predictions) or is_blocks(validation):
-        return _in_blocks(terms, predictions, validation, inputs, per_user, options)
-    predictions, validation = (
-        open_matrix(side) if isinstance(side, str | Path) else side
-        for side in (predictions, validation)
+    if isinstance(train, str | Path):
+        inputs["train"] = open_side(open_relevance(train))
+    options: dict[str, Any] = {
+        "per_user": per_user,
+        "memory": memory,
+        "client": client,
+        "num_threads": num_threads,
+        "progress": progress,
+    }
+    rankings, relevance = _scanned(predictions, validation)
+    if isinstance(rankings, RankingsScan) and isinstance(relevance, RelevanceScan):
+        from .tables import evaluate_tables
+
+        evaluation = evaluate_tables(request, rankings, relevance, options)
+        if evaluation is not None:
+            return evaluation
+    rankings, relevance = open_side(rankings), open_side(relevance)
+    if is_blocks(rankings):
+        source = BlockSource(request, rankings, relevance, inputs)
+        return evaluate_source(request, source, **options)
+    if is_blocks(relevance):
+        raise InvalidDataError(
+            f"validation is an iterable of blocks, and predictions a {type(rankings).__name__}; "
+            "give blocks of both"
+        )
+    if memory is None and client is None:
+        return _evaluate_in_memory(request, rankings, relevance, inputs, per_user, num_threads)
+    return evaluate_source(
+        request, _matrices(request, rankings, relevance, inputs, options), **options
     )
-    if memory is not None:
-        return _within(memory, terms, predictions, validation, inputs, per_user, options)
+
+
+def _scanned(predictions: Any, validation: Any) -> tuple[Any, Any]:
+    """Open paths, and take frames for tables with the usual columns."""
+    if isinstance(predictions, str | Path):
+        predictions = open_rankings(predictions)
+    elif engine_of(predictions) is not None:
+        predictions = Rankings.scan(predictions)
+    if isinstance(validation, str | Path):
+        validation = open_relevance(validation)
+    elif engine_of(validation) is not None:
+        validation = Relevance.scan(validation)
+    return predictions, validation
+
+
+def open_side(side: Any) -> Any:
+    """Read a table into memory; return anything else as it is."""
+    if isinstance(side, RankingsScan):
+        frame = side.to_pandas()
+        name = frame.columns[-1]
+        return Rankings.from_frame(frame, **{str(name): str(name)})
+    if isinstance(side, RelevanceScan):
+        frame = side.to_pandas()
+        return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
+    return side
+
+
+def _evaluate_in_memory(
+    request: Request,
+    predictions: Rankings | SparseInput,
+    validation: Relevance | SparseInput,
+    inputs: dict[str, Any],
+    per_user: bool,
+    num_threads: int | None,
+) -> Evaluation:
+    """Evaluate the one block of all users, and keep its lists."""
     rankings = (
         predictions if isinstance(predictions, Rankings) else Rankings.from_positions(predictions)
     )
     relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
     rankings, relevance = align(rankings, relevance)
-    context = Context.between(rankings, relevance, **inputs)
-    found = evaluate_once(terms, rankings, relevance, context, num_threads)
-    return found if per_user else reduce_block(found, per_user=False)
+    side_data = SideData.beside(rankings, relevance, **inputs)
+    block = evaluate_block(request, Block(0, rankings, relevance, side_data), num_threads)
+    if per_user:
+        return Evaluation(request, block)
+
+    def random_totals() -> RandomTotals:
+        again = _evaluate_in_memory(request, predictions, validation, inputs, True, num_threads)
+        return again._random or ()
+
+    return Evaluation(request, parts=[block.part(per_user=False)], random_totals=random_totals)
 
 
-def _tables(
-    question: Question,
-    predictions: str | Path,
-    validation: Any,
-    memory: int | None,
-    per_user: bool,
-    num_threads: int | None,
-    progress: bool | None,
-) -> MergedEvaluation:
-    """Evaluate Parquet files."""
-    from .arrow import Columns
-    from .parquet import evaluate_parquet
-
-    if not isinstance(validation, str | Path):
-        raise InvalidDataError(
-            f"predictions are the table {predictions}, and validation is a "
-            f"{type(validation).__name__}; give the path of a table too"
-        )
-    if question.given:
-        raise InvalidDataError(
-            f"{', '.join(sorted(question.given))} cannot be given beside tables, whose users and "
-            "items have other numbers; evaluate matrices"
-        )
-    columns = Columns("user", "item", None, None, None)
-    return evaluate_parquet(
-        question,
-        predictions,
-        validation,
-        columns,
-        memory=check_memory(memory),
-        per_user=per_user,
-        num_threads=num_threads,
-        progress=progress,
-    )
-
-
-def _in_blocks(
-    terms: Terms,
+def _matrices(
+    request: Request,
     predictions: Any,
     validation: Any,
     inputs: dict[str, Any],
-    per_user: bool,
     options: dict[str, Any],
-) -> MergedEvaluation:
-    """Evaluate an iterable of blocks."""
-    if not is_blocks(predictions):
-        raise InvalidDataError(
-            f"validation is an iterable of blocks, and predictions a {type(predictions).__name__}; "
-            "give blocks of both"
-        )
-    if is_blocks(validation):
-        blocks = paired(predictions, validation)
-        return evaluate_blocks(terms, blocks, inputs, per_user=per_user, **options)
-    if isinstance(validation, str | Path):
-        validation = open_matrix(validation)
-    relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
-    context = Context.of(relevance.shape, relevance.users, relevance.items_index, **inputs)
-    context = replace(context, largest_gain=largest_gain_of(terms.plans, relevance))
-    blocks = paired(predictions, relevance)
-    return evaluate_blocks(
-        terms, blocks, inputs, context, n_users=relevance.shape[0], per_user=per_user, **options
-    )
-
-
-def _within(
-    memory: int,
-    terms: Terms,
-    predictions: Any,
-    validation: Any,
-    inputs: dict[str, Any],
-    per_user: bool,
-    options: dict[str, Any],
-) -> MergedEvaluation:
-    """Evaluate matrices in blocks that need no more than `memory` bytes."""
+) -> MatrixSource:
+    """Cut matrices into blocks that fit into the budget, or that workers can share."""
     if isinstance(predictions, Rankings) and isinstance(validation, Relevance):
         predictions, validation = align(predictions, validation)
     sides: list[Any] = [
-        side if isinstance(side, Rankings | Relevance) else csr_on_disk(side, name)
+        side if isinstance(side, Rankings | Relevance) else sliceable_csr(side, name)
         for side, name in (
             (predictions, "the position matrix"),
             (validation, "the validation matrix"),
         )
     ]
-    labels = next((side.users for side in sides if getattr(side, "users", None) is not None), None)
-    items = next(
-        (side.items_index for side in sides if getattr(side, "items_index", None) is not None), None
+    users, items = (
+        next((getattr(side, name, None) for side in sides if getattr(side, name, None) is not None),
+             None)
+        for name in ("users", "items_index")
     )
     shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))
-    context = Context.of(shape, labels, items, **inputs)
-    n_entries = sum(int(side.indptr[-1]) for side in sides)
-    n_rows = rows_within(memory, n_entries, shape[0], len(terms.plans), per_user)
-    context = replace(context, largest_gain=largest_gain_of(terms.plans, sides[1], n_rows))
-    blocks = blocks_of_matrices(sides[0], sides[1], shape[0], n_rows)
-    return evaluate_blocks(
-        terms, blocks, inputs, context, n_users=shape[0], per_user=per_user, **options
-    )
+    side_data = SideData.of(shape, users, items, **inputs)
+    n_rows = USERS_PER_BLOCK
+    if options["memory"] is not None:
+        n_entries = sum(int(side.indptr[-1]) for side in sides)
+        n_rows = users_within(
+            options["memory"],
+            n_entries,
+            shape[0],
+            len(request.metrics),
+            per_user=options["per_user"],
+        )
+    if options["client"] is not None:
+        n_rows = min(n_rows, users_per_task(shape[0]))
+    side_data = replace(side_data, largest_gain=largest_gain(request, sides[1], n_rows))
+    return MatrixSource(sides[0], sides[1], side_data, n_rows)
+
+
+def users_per_task(n_users: int | None) -> int:
+    """Return how many users a task for workers has."""
+    if n_users is None:
+        return USERS_PER_TASK
+    return max(min(USERS_PER_TASK, -(-n_users // FEWEST_TASKS)), 1)

@@ -1,9 +1,9 @@
-"""Tables in Parquet that need not fit into memory: evaluated one range of users after the other.
+"""Tables in Parquet that need not fit into memory, read one range of users after the other.
 
 Row groups say the least and the largest user in them. Where tables are in the order of the users,
 or nearly so, the users are cut into ranges, and of each only the row groups are read that have some
 of them. Tables in any other order are first dealt out, in one pass over the rows, to files of their
-own, by a number made of the user.
+own, by a hash of the user.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import tempfile
 from bisect import bisect_left
 from collections import deque
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from operator import attrgetter
@@ -20,95 +21,91 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from tqdm.auto import tqdm
 
+from ..core.files import need_pyarrow
+from ..core.hashing import marks
 from ..core.progress import is_shown
-from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, OutputError
-from ..results import MergedEvaluation
-from ..results.once import Question, terms_of
-from ..results.parts import add_in_order, add_parts, marks
+from ..errors import InvalidDataError, InvalidFileError, OutputError
 from .arrow import (
     Columns,
-    Known,
-    check_types,
-    evaluate_rows,
-    integers_of,
-    kind_of,
-    texts_of,
+    RowsLoader,
+    check_id_kinds,
+    id_kind,
+    to_integers,
+    to_texts,
+    union_of_items,
     whole_column,
 )
-from .blocks import check_kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from numpy.typing import NDArray
+    import pyarrow as pa
 
-    from ..results.parts import Part
+    from ..core.types import PathLike
+    from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..metrics.request import Request
+    from .sources import Block
 
-__all__ = [
-    "Group",
-    "Piece",
-    "Table",
-    "deal_out",
-    "evaluate_heap",
-    "evaluate_parquet",
-    "evaluate_piece",
-    "items_of",
-    "look_around",
-    "plan_pieces",
-    "settle",
-    "temporary_folder",
-]
+__all__ = ["ParquetSource", "ParquetTable", "RowGroup", "UserRange", "cut_users"]
 
 #: Bytes that a row takes at the peak of the evaluation of its block: measured, see
 #: benchmarks/SCALE.md.
 PER_ROW = 140
 
-#: Rows of a block where nothing says how much memory there is, and of what is read at once.
-ROWS = 4_000_000
+#: Rows of a block without a budget, of a task for workers, and of what is read at once.
+ROWS_PER_BLOCK = 4_000_000
+ROWS_PER_TASK = 2_000_000
 BATCH = 1 << 20
 
 #: Files that rows are dealt out to, at most: all are open at once.
-MOST_HEAPS = 500
+MAX_FILES = 500
 
-#: Row groups are read so many times for each of their rows at most; beyond, rows are dealt out.
-MOST_READ = 4.0
+#: Row groups are read at most this many times for each of their rows; beyond, rows are dealt out.
+MAX_READS = 4.0
 
 
-class Group(NamedTuple):
-    """A row group: where it is, how many rows it has, and the least and largest user in them."""
+class RowGroup(NamedTuple):
+    """A row group: where it is, how many rows it has, and the least and largest user in them.
+
+    The users are None where they are not known.
+    """
 
     path: Path
     number: int
     n_rows: int
     least: Any
-    most: Any
+    largest: Any
 
 
-class Piece(NamedTuple):
-    """Some users: the row groups that have rows of theirs, and from which to which they are.
+class UserRange(NamedTuple):
+    """Some users, and the row groups that may have rows of theirs.
 
     Attributes
     ----------
-    recs, truth : tuple of Group
-    least : int, str or None
+    recs, truth : tuple of RowGroup
+    first : int, str or None
         The first of the users, None without a bound.
-    below : int, str or None
-        Behind the last of them.
+    end : int, str or None
+        The first user behind the range.
     """
 
-    recs: tuple[Group, ...]
-    truth: tuple[Group, ...]
-    least: Any = None
-    below: Any = None
+    recs: tuple[RowGroup, ...]
+    truth: tuple[RowGroup, ...]
+    first: Any = None
+    end: Any = None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of its row groups."""
+        return sum(group.n_rows for group in self.recs + self.truth)
 
 
-class Table:
+class ParquetTable:
     """A Parquet file, or all those in a folder and below."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: PathLike) -> None:
+        self.path = Path(path).absolute()
         if not self.path.exists():
             raise InvalidFileError("does not exist; expected a Parquet file or a folder", self.path)
         self.files = [self.path]
@@ -123,50 +120,57 @@ class Table:
             raise InvalidFileError("has no .parquet file in it", self.path)
 
     @cached_property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The columns, which are those of each file."""
         return _open(self.files[0]).schema_arrow
 
-    def check(self, wanted: list[str]) -> None:
-        """Raise `InvalidFileError` where a file lacks a column, or has it of another type."""
+    @cached_property
+    def n_rows(self) -> int:
+        """The number of rows in all files."""
+        return sum(_open(file).metadata.num_rows for file in self.files)
+
+    def check_files(self, names: Iterable[str]) -> None:
+        """Raise `InvalidFileError` if a file lacks a column, or has it with another type."""
         for file in self.files[1:]:
             schema = _open(file).schema_arrow
-            for name in wanted:
+            for name in names:
                 if schema.names.count(name) > 1:
                     raise InvalidFileError(f"there are several columns {name!r}", file)
-                found = schema.field(name).type if name in schema.names else None
-                if found != self.schema.field(name).type:
+                dtype = schema.field(name).type if name in schema.names else None
+                if dtype != self.schema.field(name).type:
                     raise InvalidFileError(
-                        f"column {name!r} is {found or 'not there'}, and in {self.files[0].name} "
+                        f"column {name!r} is {dtype or 'missing'}, and in {self.files[0].name} "
                         f"{self.schema.field(name).type}; write all files alike",
                         file,
                     )
 
-    def groups(self, user: str) -> list[Group]:
-        """Return all row groups that have rows; None for users who are not known."""
-        found = []
+    def row_groups(self, user: str) -> list[RowGroup]:
+        """Return all row groups that have rows."""
+        groups = []
         for file in self.files:
             meta = _open(file).metadata
-            place = next(
-                at for at in range(meta.num_columns) if meta.schema.column(at).path == user
+            number_of_user = next(
+                number
+                for number in range(meta.num_columns)
+                if meta.schema.column(number).path == user
             )
             for number in range(meta.num_row_groups):
                 group = meta.row_group(number)
                 if group.num_rows:
-                    ends = _ends(group.column(place).statistics)
-                    found.append(Group(file, number, group.num_rows, *ends))
-        return found
+                    bounds = _bounds(group.column(number_of_user).statistics)
+                    groups.append(RowGroup(file, number, group.num_rows, *bounds))
+        return groups
 
-    def batches(self, names: list[str], n_rows: int = BATCH) -> Iterator[Any]:
-        """Read columns, in this order, so many rows at once."""
+    def batches(self, names: list[str], n_rows: int = BATCH) -> Iterator[pa.RecordBatch]:
+        """Yield `n_rows` rows at a time of some columns, in this order."""
         for file in self.files:
             batches = _open(file).iter_batches(n_rows, columns=names)
             while (batch := _readable(partial(next, batches, None), file)) is not None:
                 yield batch.select(names)
 
 
-def _ends(statistics: Any) -> tuple[Any, Any]:
-    """Return the least and the largest value of a row group, None where they are not known."""
+def _bounds(statistics: Any) -> tuple[Any, Any]:
+    """Return the least and largest value of a row group, None where they are not known."""
     try:
         if statistics is not None and statistics.has_min_max:
             return statistics.min, statistics.max
@@ -186,115 +190,115 @@ def _readable(read: Callable[[], Any], path: Path) -> Any:
 
 
 def _open(path: Path) -> Any:
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError(
-            'reading Parquet takes pyarrow: pip install "sparse_eval[parquet]"'
-        ) from None
+    need_pyarrow()
+    from pyarrow import parquet
+
     return _readable(lambda: parquet.ParquetFile(path), path)
 
 
-def plan_pieces(recs: list[Group], truth: list[Group], n_rows: int) -> list[Piece] | None:
+def cut_users(recs: list[RowGroup], truth: list[RowGroup], n_rows: int) -> list[UserRange] | None:
     """Cut the users into ranges of at most about `n_rows` rows.
 
     Returns
     -------
-    list of Piece or None
-        None where the rows are in no such order that this is possible without reading them more
-        than a few times.
+    list of UserRange or None
+        None where rows are in no such order that this is possible without reading them more than
+        a few times.
     """
     groups = recs + truth
     if any(group.least is None for group in groups):
         return None
     n_all = sum(group.n_rows for group in groups)
-    begun, ended = _Below(groups, "least"), _Below(groups, "most")
+    begun, ended = _RowsBelow(groups, "least"), _RowsBelow(groups, "largest")
     ranges: list[tuple[Any, Any]] = []
-    read = 0
+    n_read = 0
 
-    def size(least: Any, below: Any) -> int:
-        """Rows of the groups that may have users from `least` on, below `below`."""
-        return (n_all if below is None else begun.n_rows(below)) - ended.n_rows(least)
+    def size(first: Any, end: Any) -> int:
+        """Rows of the groups that may have users from `first` on, below `end`."""
+        return (n_all if end is None else begun(end)) - ended(first)
 
-    least, *others = sorted({group.least for group in groups})
+    first, *others = sorted({group.least for group in groups})
     reached = None
-    for below in [*others, None]:
-        if reached is not None and size(least, below) > n_rows:
-            ranges.append((least, reached))
-            read += size(least, reached)
-            least = reached
-        reached = below
-        if size(least, reached) > 2 * n_rows:
+    for end in [*others, None]:
+        if reached is not None and size(first, end) > n_rows:
+            ranges.append((first, reached))
+            n_read += size(first, reached)
+            first = reached
+        reached = end
+        if size(first, reached) > 2 * n_rows:
             return None
-    ranges.append((least, None))
-    read += size(least, None)
-    if len(ranges) > 1 and read > MOST_READ * n_all:
+    ranges.append((first, None))
+    n_read += size(first, None)
+    if len(ranges) > 1 and n_read > MAX_READS * n_all:
         return None
     sides = zip(_within(recs, ranges), _within(truth, ranges), strict=True)
-    return [Piece(*groups, *ends) for groups, ends in zip(sides, ranges, strict=True)]
+    return [UserRange(*groups, *bounds) for groups, bounds in zip(sides, ranges, strict=True)]
 
 
-class _Below:
+class _RowsBelow:
     """Rows of the groups whose least, or largest, user is below another."""
 
-    def __init__(self, groups: list[Group], end: Literal["least", "most"]) -> None:
-        ordered = sorted(groups, key=attrgetter(end))
-        self.ends = [getattr(group, end) for group in ordered]
+    def __init__(self, groups: list[RowGroup], bound: Literal["least", "largest"]) -> None:
+        ordered = sorted(groups, key=attrgetter(bound))
+        self.bounds = [getattr(group, bound) for group in ordered]
         self.sums = [0, *accumulate(group.n_rows for group in ordered)]
 
-    def n_rows(self, user: Any) -> int:
-        return self.sums[bisect_left(self.ends, user)]
+    def __call__(self, user: Any) -> int:
+        return self.sums[bisect_left(self.bounds, user)]
 
 
-def _within(groups: list[Group], ranges: list[tuple[Any, Any]]) -> Iterator[tuple[Group, ...]]:
+def _within(groups: list[RowGroup], ranges: list[tuple[Any, Any]]) -> Iterator[tuple[RowGroup, ...]]:
     """Yield the groups that may have users of each range; ranges ascend."""
     waiting = deque(sorted(groups, key=attrgetter("least")))
-    begun: list[Group] = []
-    for least, below in ranges:
-        while waiting and (below is None or waiting[0].least < below):
+    begun: list[RowGroup] = []
+    for first, end in ranges:
+        while waiting and (end is None or waiting[0].least < end):
             begun.append(waiting.popleft())
-        begun = [group for group in begun if group.most >= least]
+        begun = [group for group in begun if group.largest >= first]
         yield tuple(begun)
 
 
-def evaluate_piece(
-    question: Question,
-    columns: Columns,
-    schemas: tuple[Any, Any],
-    piece: Piece,
-    known: Known,
-    per_user: bool,
-    num_threads: int | None = None,
-) -> Part:
-    """Read the rows of some users and evaluate them; `schemas` are those of both tables."""
-    recs = _read(piece.recs, columns.of_recs, piece, schemas[0])
-    truth = _read(piece.truth, columns.of_truth, piece, schemas[1])
-    return evaluate_rows(question, columns, recs, truth, known, per_user, num_threads)
+@dataclass(frozen=True)
+class ParquetLoader:
+    """Read the rows of some users, from ranges of row groups or from files of their own."""
+
+    rows: RowsLoader
+    schemas: tuple[Any, Any]
+
+    def __call__(self, task: UserRange | tuple[Path, Path]) -> Block:
+        if not isinstance(task, UserRange):
+            return self.rows((_read_dealt(task[0]), _read_dealt(task[1])))
+        columns = self.rows.columns
+        recs = _read_range(task.recs, columns.recs, task, self.schemas[0])
+        truth = _read_range(task.truth, columns.truth, task, self.schemas[1])
+        return self.rows((recs, truth))
 
 
-def _read(groups: tuple[Group, ...], names: list[str], piece: Piece, schema: Any) -> Any:
+def _read_range(
+    groups: tuple[RowGroup, ...], names: tuple[str, ...], users: UserRange, schema: pa.Schema
+) -> pa.Table:
+    """Read the rows of the users of a range."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    plain = _plain(schema, names)
+    plain = _plain_schema(schema, names)
     dtype = plain.field(0).type
     tables = [plain.empty_table()]
     for group in groups:
         file = _open(group.path)
-        table = _readable(partial(file.read_row_group, group.number, names), group.path)
-        table = table.select(names).cast(plain)
+        table = _readable(partial(file.read_row_group, group.number, list(names)), group.path)
+        table = table.select(list(names)).cast(plain)
         whole_column(table, names[0])  # raises where a user is missing, whom a filter would lose
-        for user, beyond, keep in (
-            (piece.least, group.least < piece.least, pc.greater_equal),
-            (piece.below, piece.below is not None and group.most >= piece.below, pc.less),
-        ):
-            if beyond:
-                table = table.filter(keep(table.column(names[0]), pa.scalar(user, dtype)))
+        if group.least < users.first:
+            within = pc.greater_equal(table.column(names[0]), pa.scalar(users.first, dtype))
+            table = table.filter(within)
+        if users.end is not None and group.largest >= users.end:
+            table = table.filter(pc.less(table.column(names[0]), pa.scalar(users.end, dtype)))
         tables.append(table)
     return pa.concat_tables(tables)
 
 
-def _plain(schema: Any, names: list[str]) -> Any:
+def _plain_schema(schema: pa.Schema, names: Iterable[str]) -> pa.Schema:
     """Return columns as a schema without dictionaries, which differ from file to file.
 
     The first two are ids. Text is of one type, with which everything can be done.
@@ -302,85 +306,135 @@ def _plain(schema: Any, names: list[str]) -> Any:
     import pyarrow as pa
 
     types = []
-    for place, name in enumerate(names):
+    for number, name in enumerate(names):
         dtype = schema.field(name).type
         if pa.types.is_dictionary(dtype):
             dtype = dtype.value_type
-        is_text = place < 2 and kind_of(dtype, name, "the table") == "text"
+        is_text = number < 2 and id_kind(dtype, name, "the table") == "text"
         types.append(pa.large_string() if is_text else dtype)
     return pa.schema(zip(names, types, strict=True))
 
 
-def evaluate_parquet(
-    question: Question,
-    recs: str | Path,
-    truth: str | Path,
-    columns: Columns,
-    *,
-    memory: int | None = None,
-    per_user: bool = False,
-    num_threads: int | None = None,
-    progress: bool | None = None,
-) -> MergedEvaluation:
-    """Evaluate recommendations in Parquet, a range of users after the other.
+class ParquetSource:
+    """Recommendations and relevant items in Parquet.
 
     Parameters
     ----------
-    question : Question
-    recs, truth : str or Path
-        A file, or a folder of files.
-    columns : Columns
-    memory, per_user, num_threads, progress
+    request : Request
+    rankings : RankingsScan
+    relevance : RelevanceScan
+    n_rows : int
+        Rows of a block, about.
+    progress : bool, optional
         As in `evaluate`.
+
+    Attributes
+    ----------
+    ranges : list of UserRange or None
+        None where rows are in no order of the users.
     """
-    terms = terms_of(question)
-    tables = Table(recs), Table(truth)
-    columns = settle(columns, tables)
-    n_rows = ROWS
-    if memory is not None:
-        n_rows = max((memory // 2 if per_user else memory) // PER_ROW, 1)
-    groups = [table.groups(columns.user) for table in tables]
-    n_all = sum(group.n_rows for group in groups[0] + groups[1])
-    if not groups[1]:
-        raise InvalidFileError("has no row; there is nothing to evaluate", truth)
-    known = look_around(question, tables, columns)
-    schemas = tables[0].schema, tables[1].schema
 
-    def checked(parts: Iterable[Part]) -> Iterator[Part]:
-        n_users = 0
-        for part in parts:
-            n_users += part.span.n
-            if memory is not None and per_user:
-                check_kept(memory, n_users, len(terms.plans))
-            yield part
+    unit = " rows"
+    distinct = True  # a user is in one range, or in one file
+    repeatable = True
 
-    with tqdm(
-        total=n_all, desc="evaluate", unit=" rows", unit_scale=True, disable=not is_shown(progress)
-    ) as bar:
-        pieces = plan_pieces(groups[0], groups[1], n_rows)
-        if pieces is not None:
+    def __init__(
+        self,
+        request: Request,
+        rankings: RankingsScan,
+        relevance: RelevanceScan,
+        n_rows: int = ROWS_PER_BLOCK,
+        progress: bool | None = None,
+    ) -> None:
+        self.tables = ParquetTable(rankings.table), ParquetTable(relevance.table)  # type: ignore[arg-type]
+        schemas = self.tables[0].schema, self.tables[1].schema
+        try:
+            self.columns = Columns.of(rankings, relevance, schemas[0].names, schemas[1].names)
+            kinds = check_id_kinds(*schemas, self.columns)
+        except InvalidDataError as error:
+            paths = f"{self.tables[0].path}, {self.tables[1].path}"
+            raise InvalidDataError(f"{paths}: {error}") from None
+        self.tables[0].check_files(self.columns.recs)
+        self.tables[1].check_files(self.columns.truth)
+        groups = [
+            table.row_groups(names[0])
+            for table, names in zip(self.tables, (self.columns.recs, self.columns.truth), strict=True)
+        ]
+        if not groups[1]:
+            raise InvalidFileError("has no row; there is nothing to evaluate", self.tables[1].path)
+        self.n_rows = n_rows
+        self.progress = progress
+        self.total = self.tables[0].n_rows + self.tables[1].n_rows
+        self.ranges = cut_users(groups[0], groups[1], n_rows)
+        rows = RowsLoader(
+            self.columns,
+            self._catalogue(kinds[1]) if request.needs_catalogue else None,
+            self._largest_gain() if request.needs_largest_gain else None,
+        )
+        self.load = ParquetLoader(rows, schemas)
 
-            def in_ranges() -> Iterator[Part]:
-                for piece in pieces:
-                    yield evaluate_piece(
-                        question, columns, schemas, piece, known, per_user, num_threads
-                    )
-                    bar.update(sum(g.n_rows for g in piece.recs + piece.truth))
+    def tasks(self) -> Iterator[tuple[Any, int]]:
+        """Yield ranges of users, or files that their rows were dealt out to."""
+        if self.ranges is not None:
+            for users in self.ranges:
+                yield users, users.n_rows
+            return
+        with _temporary_folder() as folder:
+            yield from self._deal_out(Path(folder))
 
-            parts = add_in_order(checked(in_ranges()))
-        else:
-            with temporary_folder() as folder:
-                heaps = deal_out(tables, columns, n_rows, Path(folder), bar)
+    def _catalogue(self, kind: Literal["integer", "text"]) -> Any:
+        names = self.columns.recs[1], self.columns.truth[1]
+        pairs = zip(self.tables, names, strict=True)
+        return union_of_items(
+            ((batch, name) for table, name in pairs for batch in table.batches([name])), kind
+        )
 
-                def in_heaps() -> Iterator[Part]:
-                    for heap in heaps:
-                        yield evaluate_heap(question, columns, heap, known, per_user, num_threads)
+    def _largest_gain(self) -> float:
+        if len(self.columns.truth) < 3:
+            return 1.0
+        gains = (
+            batch.column(0).to_numpy(zero_copy_only=False)
+            for batch in self.tables[1].batches([self.columns.truth[2]])
+        )
+        return float(max((values.max() for values in gains if len(values)), default=0.0))
 
-                parts = [add_parts(checked(in_heaps()))]
-    return MergedEvaluation(parts, terms.plans, terms.rules)
+    def _deal_out(self, folder: Path) -> list[tuple[tuple[Path, Path], int]]:
+        """Write the rows of both tables to pairs of files, those of a user into one pair."""
+        from tqdm.auto import tqdm
+
+        n_files = -(-self.total * 5 // (4 * self.n_rows)) + 1  # a quarter more: sizes differ
+        if n_files > MAX_FILES:
+            raise InvalidDataError(
+                f"{self.total:,} rows in no order of the users would be dealt out to {n_files:,} "
+                f"files, for which memory is too little; expected at most {MAX_FILES}: sort the "
+                f"tables by {self.columns.recs[0]!r}, or give more memory"
+            )
+        n_bytes = sum(file.stat().st_size for table in self.tables for file in table.files)
+        free = shutil.disk_usage(folder).free
+        if free < 4 * n_bytes:
+            raise OutputError(
+                f"{folder.parent}: {free:,} bytes are free, and dealing out rows that are in no "
+                f"order of the users may take {4 * n_bytes:,}; sort the tables by "
+                f"{self.columns.recs[0]!r}, or name another folder for temporary files in TMPDIR"
+            )
+        counts = np.zeros(n_files, np.int64)
+        paths = []
+        with tqdm(
+            total=self.total,
+            desc="sort by user",
+            unit=" rows",
+            unit_scale=True,
+            disable=not is_shown(self.progress),
+        ) as bar:
+            for number, (table, names) in enumerate(
+                zip(self.tables, (self.columns.recs, self.columns.truth), strict=True)
+            ):
+                paths.append([folder / f"{number}-{file}.arrow" for file in range(n_files)])
+                counts += _deal(table, list(names), paths[-1], min(BATCH, self.n_rows), bar)
+        return list(zip(zip(*paths, strict=True), counts.tolist(), strict=True))
 
 
-def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
     """Return a folder that is removed in the end, or raise `OutputError`."""
     try:
         return tempfile.TemporaryDirectory(prefix="sparse_eval-")
@@ -391,143 +445,51 @@ def temporary_folder() -> tempfile.TemporaryDirectory[str]:
         ) from None
 
 
-def settle(columns: Columns, tables: tuple[Table, Table]) -> Columns:
-    """Choose columns by what the tables have, and check their types."""
-    try:
-        found = columns.settled(*(table.schema.names for table in tables))
-        check_types(tables[0].schema, tables[1].schema, found)
-    except InvalidDataError as error:
-        raise InvalidDataError(f"{tables[0].path}, {tables[1].path}: {error}") from None
-    tables[0].check(found.of_recs)
-    tables[1].check(found.of_truth)
-    return found
-
-
-def look_around(question: Question, tables: tuple[Table, Table], columns: Columns) -> Known:
-    """Read what has to be known of all users before the first is evaluated; mostly nothing."""
-    wants_catalogue, wants_largest = Known.needed(question)
-    catalogue = largest = None
-    if wants_catalogue:
-        kind = check_types(tables[0].schema, tables[1].schema, columns)[columns.item]
-        catalogue = items_of(
-            (batch for table in tables for batch in table.batches([columns.item])),
-            columns.item,
-            kind,
-        )
-    if wants_largest:
-        largest = 1.0
-        if columns.gain is not None:
-            ends = [
-                batch.column(0).to_numpy(zero_copy_only=False).max()
-                for batch in tables[1].batches([columns.gain])
-                if len(batch)
-            ]
-            largest = float(max(ends, default=0.0))
-    return Known(catalogue, largest)
-
-
-def items_of(batches: Iterable[Any], name: str, kind: str) -> NDArray[Any]:
-    """Return every item in a column of some batches or tables, sorted."""
-    import pyarrow.compute as pc
-
-    if kind == "text":
-        texts: set[str] = set()
-        for batch in batches:
-            texts.update(texts_of(pc.unique(whole_column(batch, name)), name))
-        return np.array(sorted(texts), object)
-    found = np.empty(0, np.int64)
-    for batch in batches:
-        found = np.union1d(found, integers_of(pc.unique(whole_column(batch, name)), name))
-    return found
-
-
-def deal_out(
-    tables: tuple[Table, Table],
-    columns: Columns,
-    n_rows: int,
-    folder: Path,
-    bar: Any = None,
-) -> list[tuple[Path, Path]]:
-    """Write the rows of both tables to pairs of files of about `n_rows`, a user's into one pair."""
-    n_all = sum(_open(file).metadata.num_rows for table in tables for file in table.files)
-    n_heaps = -(-n_all * 5 // (4 * n_rows)) + 1  # a quarter more, because they are not equal
-    if n_heaps > MOST_HEAPS:
-        raise InvalidDataError(
-            f"{n_all:,} rows in no order of the users would be dealt out to {n_heaps:,} files, for "
-            f"which memory is too little; expected at most {MOST_HEAPS}: sort the tables by "
-            f"{columns.user!r}, or give more memory"
-        )
-    needed = sum(file.stat().st_size for table in tables for file in table.files)
-    free = shutil.disk_usage(folder).free
-    if free < 4 * needed:
-        raise OutputError(
-            f"{folder.parent}: {free:,} bytes are free, and dealing out rows that are in no order "
-            f"of the users may take {4 * needed:,}; sort the tables by {columns.user!r}, or name "
-            "another folder for temporary files in TMPDIR"
-        )
-    found = []
-    for number, (table, names) in enumerate(
-        zip(tables, (columns.of_recs, columns.of_truth), strict=True)
-    ):
-        paths = [folder / f"{number}-{heap}.arrow" for heap in range(n_heaps)]
-        _deal(table, names, paths, min(BATCH, n_rows), bar)
-        found.append(paths)
-    return list(zip(*found, strict=True))
-
-
-def _deal(table: Table, names: list[str], paths: list[Path], n_rows: int, bar: Any) -> None:
+def _deal(
+    table: ParquetTable, names: list[str], paths: list[Path], n_rows: int, bar: Any
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Write each row of a table to the file of its user; return the number of rows in each."""
     import pyarrow as pa
 
-    schema = _plain(table.schema, names)
+    schema = _plain_schema(table.schema, names)
+    counts = np.zeros(len(paths), np.int64)
     try:
         with ExitStack() as stack:
             files = [stack.enter_context(pa.OSFile(str(path), "wb")) for path in paths]
-            heaps = [stack.enter_context(pa.ipc.new_stream(file, schema)) for file in files]
+            writers = [stack.enter_context(pa.ipc.new_stream(file, schema)) for file in files]
             for batch in table.batches(names, n_rows):
                 part = pa.Table.from_batches([batch]).cast(schema)
-                _deal_batch(part, names[0], heaps)
-                if bar is not None:
-                    bar.update(len(part))
+                order, bounds = _order_by_file(part, names[0], len(paths))
+                dealt = part.take(pa.array(order))
+                counts += np.diff(bounds)
+                for writer, (start, end) in zip(writers, pairwise(bounds.tolist()), strict=True):
+                    if end > start:
+                        writer.write_table(dealt.slice(start, end - start))
+                bar.update(len(part))
     except OSError as error:
         raise OutputError(
             f"{paths[0].parent}: rows cannot be dealt out to temporary files there ({error}); name "
             "another folder for them in TMPDIR"
         ) from None
+    return counts
 
 
-def _deal_batch(part: Any, user: str, heaps: list[Any]) -> None:
-    """Write each row to the heap of its user."""
+def _order_by_file(part: pa.Table, user: str, n_files: int) -> tuple[Any, Any]:
+    """Return an order of rows by the file of their user, and the bounds of each file."""
     import pyarrow as pa
 
     users = whole_column(part, user)
     if pa.types.is_integer(users.type):
-        numbers = marks(integers_of(users, user))
+        hashes = marks(to_integers(users, user))
     else:
         encoded = users.dictionary_encode()
-        numbers = marks(texts_of(encoded.dictionary, user))[encoded.indices.to_numpy()]
-    heap_of = (numbers >> np.uint64(32)) % np.uint64(len(heaps))
-    order = np.argsort(heap_of, kind="stable")
-    ends = np.searchsorted(heap_of[order], np.arange(len(heaps) + 1))
-    dealt = part.take(pa.array(order))
-    for heap, (start, end) in zip(heaps, pairwise(ends.tolist()), strict=True):
-        if end > start:
-            heap.write_table(dealt.slice(start, end - start))
+        hashes = marks(to_texts(encoded.dictionary, user))[encoded.indices.to_numpy()]
+    files = (hashes >> np.uint64(32)) % np.uint64(n_files)
+    order = np.argsort(files, kind="stable")
+    return order, np.searchsorted(files[order], np.arange(n_files + 1))
 
 
-def evaluate_heap(
-    question: Question,
-    columns: Columns,
-    heap: tuple[Path, Path],
-    known: Known,
-    per_user: bool,
-    num_threads: int | None = None,
-) -> Part:
-    """Evaluate the users whose rows were dealt out to two files."""
-    recs, truth = (_read_heap(path) for path in heap)
-    return evaluate_rows(question, columns, recs, truth, known, per_user, num_threads)
-
-
-def _read_heap(path: Path) -> Any:
+def _read_dealt(path: Path) -> pa.Table:
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as file:

@@ -26,10 +26,14 @@ from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..kernels.catalogue import popular_unseen
 from ..kernels.lists import find_repeat, find_repeat_in_rows, order_by_position, rank_scores
+from .scan import RankingsScan
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
+
+    from ..core.types import PathLike
+    from .scan import FrameLike
 
 
 __all__ = ["Rankings", "Ties", "check_ties", "last_positions", "order_rows", "repeated_item"]
@@ -378,6 +382,56 @@ class Rankings:
         else:
             plain = cls.from_scores(matrix.tocsr(), ties=order)
         return replace(plain, users=user_labels, items_index=item_labels)
+
+    @classmethod
+    def scan(
+        cls,
+        table: PathLike | FrameLike,
+        *,
+        user: str = "user",
+        item: str = "item",
+        rank: str | None = None,
+        score: str | None = None,
+    ) -> RankingsScan:
+        """Name the columns of a table that `evaluate` is to read.
+
+        Nothing is read here: a table in Parquet need not fit into memory, and a frame of Dask or
+        Spark is evaluated by its workers.
+
+        Parameters
+        ----------
+        table : str, Path or frame
+            A Parquet or CSV file, a folder of Parquet files, or a frame of pandas, polars, Arrow,
+            Dask or Spark, with a row for each recommended item.
+        user, item : str
+            The columns with the ids: whole numbers or text.
+        rank : str, optional
+            The column of 1-based positions.
+        score : str, optional
+            The column of scores, higher is better, of equal ones the smaller item first. With
+            neither, the one of "rank" and "score" that the table has.
+
+        Returns
+        -------
+        RankingsScan
+            To be given to `evaluate`.
+
+        See Also
+        --------
+        Relevance.scan : The other side.
+        from_frame : Make lists from a frame of pandas now.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import sparse_eval as se
+        >>> recs = pd.DataFrame({"uid": ["a", "a"], "iid": ["x", "y"], "score": [0.1, 0.7]})
+        >>> clicks = pd.DataFrame({"user": ["a"], "item": ["y"]})
+        >>> lists = se.Rankings.scan(recs, user="uid", item="iid")
+        >>> se.evaluate(lists, se.Relevance.scan(clicks), "mrr")["mrr"]
+        1.0
+        """
+        return RankingsScan(table, user, item, rank, score)
 
     @classmethod
     def from_popularity(cls, train: Any, k: int, users: ArrayLike | None = None) -> Rankings:

@@ -17,12 +17,15 @@ from ..core.csr import (
     to_int32,
 )
 from ..errors import InvalidDataError
+from .scan import RelevanceScan
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from ..core.types import PathLike
     from ..datasets import Interactions
+    from .scan import FrameLike
 
 __all__ = ["Relevance"]
 
@@ -202,6 +205,39 @@ class Relevance:
         if combine == "max" or (combine is None and event is not None):
             pairs = _largest(pairs)
         return cls.from_csr(pairs.matrix(), threshold, pairs.users, pairs.items)
+
+    @classmethod
+    def scan(
+        cls,
+        table: PathLike | FrameLike,
+        *,
+        user: str = "user",
+        item: str = "item",
+        gain: str | None = None,
+    ) -> RelevanceScan:
+        """Name the columns of a table that `evaluate` is to read.
+
+        Parameters
+        ----------
+        table : str, Path or frame
+            As in `Rankings.scan`, with a row for each relevant item.
+        user, item : str
+            The columns with the ids: whole numbers or text.
+        gain : str, optional
+            The column of gains, at least 0. By default "gain" if the table has it; otherwise
+            every row counts 1.
+
+        Returns
+        -------
+        RelevanceScan
+            To be given to `evaluate`.
+
+        See Also
+        --------
+        Rankings.scan : The other side, with an example.
+        from_frame : Make relevance from a frame of pandas now.
+        """
+        return RelevanceScan(table, user, item, gain)
 
     @property
     def n_relevant(self) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What some metrics need besides lists and relevance: training data, item groups, item vectors."""
+"""`SideData`: the inputs of some metrics beside lists and relevance, numbered alike."""
 
 from __future__ import annotations
 
@@ -16,50 +16,55 @@ from .relevance import Relevance
 from .training import Training, TrainingOfBlock
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Labels
     from .rankings import Rankings
 
-__all__ = ["Context"]
+__all__ = ["SideData"]
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
-    """The inputs of `evaluate` beside the two sides, numbered as these are.
+class SideData:
+    """Training data, item groups and item vectors, with the rows and columns of the evaluation.
 
     Attributes
     ----------
     n_items : int
-        N, the items of the catalogue: as many as the largest of all inputs has.
+        N, the number of items in the catalogue: that of the largest of all inputs.
     training : Training or None
     groups : scipy csr_matrix of float64, shape (n_items, n_groups), or None
         Each row sums to 1.
     vectors : ndarray of float64, shape (n_items, width), or None
         Each of length 1, or all zeros.
     largest_gain : float, optional
-        Of all users, where a block of them is evaluated.
+        That of all users, where only a block of them is evaluated.
     """
 
     n_items: int
     training: Training | None = None
-    groups: Any = None
-    vectors: NDArray[np.float64] | None = None
+    groups: CSRMatrix | None = None
+    vectors: Floats | None = None
     largest_gain: float | None = None
 
     @classmethod
     def of(
         cls,
         shape: tuple[int, int],
-        users: pd.Index[Any] | None,
-        labels: pd.Index[Any] | None,
+        users: Labels | None,
+        labels: Labels | None,
         train: Any = None,
         item_groups: Any = None,
         item_vectors: Any = None,
-    ) -> Context:
-        """Check and number the inputs of an evaluation.
+    ) -> SideData:
+        """Check the inputs and align them with lists and relevance.
 
-        `shape` is that of all users and items of both sides, `users` and `labels` are theirs.
+        Parameters
+        ----------
+        shape : tuple of int
+            The number of users and of items on both sides together.
+        users, labels : pandas.Index or None
+            The labels of these users and items.
+        train, item_groups, item_vectors
+            As in `evaluate`.
         """
         n_items = shape[1]
         if train is None and item_groups is None and item_vectors is None:
@@ -82,8 +87,8 @@ class Context:
         return cls(n_items, training, groups, vectors)
 
     @classmethod
-    def between(cls, rankings: Rankings, relevance: Relevance, **inputs: Any) -> Context:
-        """Check and number the inputs of an evaluation whose sides are aligned."""
+    def beside(cls, rankings: Rankings, relevance: Relevance, **inputs: Any) -> SideData:
+        """Check the inputs and align them with lists and relevance that are aligned already."""
         sides = (relevance, rankings)
         labels = max(
             (side.items_index for side in sides if side.items_index is not None),
@@ -95,19 +100,19 @@ class Context:
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits that tell what is known of the items."""
-        found = sha256()
+        """16 hexadecimal digits that identify what is known about the items."""
+        digest = sha256()
         if self.training is not None:
-            found.update(self.training.item_counts.data)
+            digest.update(self.training.item_counts.data)
         if self.groups is not None:
             for part in (self.groups.indptr, self.groups.indices, self.groups.data):
-                found.update(np.ascontiguousarray(part).data)
+                digest.update(np.ascontiguousarray(part).data)
         if self.vectors is not None:
-            found.update(np.ascontiguousarray(self.vectors).data)
-        return found.hexdigest()[:16]
+            digest.update(np.ascontiguousarray(self.vectors).data)
+        return digest.hexdigest()[:16]
 
-    def of_users(self, first: int, last: int) -> Context:
-        """Return what there is for some of the users."""
+    def of_users(self, first: int, last: int) -> SideData:
+        """Return the side data of the users from `first` to `last`."""
         if self.training is None:
             return self
         return replace(self, training=TrainingOfBlock(self.training, first, last))
@@ -122,14 +127,14 @@ def _training(matrix: Any, n_users: int, n_items: int) -> Training:
     items = np.ascontiguousarray(matrix.indices, np.int32)
     if np.shares_memory(items, matrix.indices):
         items = items.view()
-        items.flags.writeable = False  # it is the caller's, and formulas may be anybody's
+        items.flags.writeable = False  # the caller's array, and formulas are anybody's
     return Training(indptr, items, None if interacted.all() else interacted, n_items)
 
 
 def _train_matrix(
-    train: Any, users: pd.Index[Any] | None, items: pd.Index[Any] | None, n_items: int
-) -> tuple[Any, pd.Index[Any] | None]:
-    """Return the training data as a CSR in the numbering of the evaluation, and its items."""
+    train: Any, users: Labels | None, items: Labels | None, n_items: int
+) -> tuple[Any, Labels | None]:
+    """Return the training data as a CSR aligned with the evaluation, and the items' labels."""
     if not isinstance(train, Relevance):
         if not sparse.issparse(train):
             raise InvalidDataError(
@@ -140,8 +145,8 @@ def _train_matrix(
         return matrix, items
     parts = (train.gains, train.items, train.indptr)
     matrix = sparse.csr_matrix(parts, shape=train.shape)
-    rows, _ = _places(train.users, users, 0)
-    columns, items = _places(train.items_index, items, n_items)
+    rows, _ = _positions(train.users, users, 0)
+    columns, items = _positions(train.items_index, items, n_items)
     entries = matrix.tocoo()
     if rows is None and columns is None:
         return matrix, items
@@ -152,31 +157,30 @@ def _train_matrix(
     ), items
 
 
-def _places(
-    ours: pd.Index[Any] | None, theirs: pd.Index[Any] | None, n: int
-) -> tuple[NDArray[np.int64] | None, pd.Index[Any] | None]:
-    """Say where labels stand among the evaluation's, and what all the labels are.
+def _positions(
+    labels: Labels | None, aligned: Labels | None, n: int
+) -> tuple[Integers | None, Labels | None]:
+    """Return the positions of labels among those of the evaluation, and the union of both.
 
-    Those that the evaluation lacks come behind its own, and behind the `n` columns there are.
+    Labels that the evaluation lacks come behind its own, and behind its `n` columns.
     """
-    if ours is None or theirs is None:
-        return None, theirs
-    known = theirs.get_indexer(ours)
-    lacking = known < 0
-    if len(ours) and len(theirs) and lacking.all():
+    if labels is None or aligned is None:
+        return None, aligned
+    positions = aligned.get_indexer(labels)
+    missing = positions < 0
+    if len(labels) and len(aligned) and missing.all():
         raise InvalidDataError(
-            f"no label of train ({ours.tolist()[0]!r}, …, {ours.dtype}) is among those of the "
-            f"validation data ({theirs.tolist()[0]!r}, …, {theirs.dtype}); give both the same ids, "
-            "of one type"
+            f"no label of train ({labels.tolist()[0]!r}, …, {labels.dtype}) is among those of the "
+            f"validation data ({aligned.tolist()[0]!r}, …, {aligned.dtype}); give both the same "
+            "ids, of one type"
         )
-    known[lacking] = max(len(theirs), n) + np.arange(lacking.sum())
-    return known.astype(np.int64), theirs.append(ours[lacking]) if n <= len(theirs) else theirs
+    positions[missing] = max(len(aligned), n) + np.arange(missing.sum())
+    union = aligned.append(labels[missing]) if n <= len(aligned) else aligned
+    return positions.astype(np.int64), union
 
 
-def _groups(
-    groups: Any, n_items: int, labels: pd.Index[Any] | None
-) -> tuple[Any, pd.Index[Any] | None]:
-    """Return each item's shares of the groups, from one label an item or a matrix of weights."""
+def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labels | None]:
+    """Return each item's shares of the groups, from a label for each item or from weights."""
     if sparse.issparse(groups):
         weights = canonical_csr(groups, "item_groups", sum_duplicates=True).astype(np.float64)
     else:
@@ -212,7 +216,7 @@ def _groups(
     return sparse.csr_matrix(parts, shape=weights.shape), labels
 
 
-def _one_group_each(values: NDArray[Any]) -> Any:
+def _one_group_each(values: AnyArray) -> Any:
     import pandas as pd
 
     try:
@@ -222,16 +226,14 @@ def _one_group_each(values: NDArray[Any]) -> Any:
             "item_groups holds groups that cannot be hashed; expected one text or number for each "
             "item, or items × groups of weights"
         ) from None
-    held = codes >= 0  # the others are found to be in no group
+    grouped = codes >= 0  # an item of no group is refused below
     return sparse.csr_matrix(
-        (np.ones(int(held.sum())), (np.flatnonzero(held), codes[held])),
+        (np.ones(int(grouped.sum())), (np.flatnonzero(grouped), codes[grouped])),
         shape=(len(codes), int(codes.max(initial=-1)) + 1),
     )
 
 
-def _vectors(
-    vectors: Any, n_items: int, labels: pd.Index[Any] | None
-) -> tuple[NDArray[np.float64], pd.Index[Any] | None]:
+def _vectors(vectors: Any, n_items: int, labels: Labels | None) -> tuple[Floats, Labels | None]:
     if sparse.issparse(vectors):
         raise InvalidDataError(
             "item_vectors is a sparse matrix; expected a dense array, items × width: .toarray()"
@@ -253,15 +255,15 @@ def _vectors(
     scale = np.abs(table).max(axis=1, initial=0.0, keepdims=True)
     scaled = np.divide(table, scale, out=np.zeros_like(table), where=scale > 0)
     lengths = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
-    directions: NDArray[np.float64] = np.zeros_like(table)
+    directions: Floats = np.zeros_like(table)
     np.divide(scaled, lengths, out=directions, where=lengths > 0)
     return directions, labels
 
 
 def _by_item(
-    values: Any, name: str, n_items: int, labels: pd.Index[Any] | None
-) -> tuple[NDArray[Any], pd.Index[Any] | None]:
-    """Return what is given for each item in their order, and the labels of all items."""
+    values: Any, name: str, n_items: int, labels: Labels | None
+) -> tuple[AnyArray, Labels | None]:
+    """Return the entries in the order of the items, and the labels of all items."""
     import pandas as pd
 
     if isinstance(values, Mapping):
@@ -292,25 +294,25 @@ def _by_item(
 
 
 def _in_order(
-    values: Any, name: str, n_items: int, labels: pd.Index[Any] | None
-) -> tuple[Any, pd.Index[Any] | None]:
-    """Put a Series or frame that is keyed by items into the order of the items."""
+    values: Any, name: str, n_items: int, labels: Labels | None
+) -> tuple[Any, Labels | None]:
+    """Return the rows of a Series or frame that is indexed by item in the order of the items."""
     import pandas as pd
 
     if values.index.has_duplicates:
         twice = values.index[values.index.duplicated()].tolist()[0]
         raise InvalidDataError(f"{name} names item {twice!r} twice; give each item one entry")
     if labels is None:
-        wanted: pd.Index[Any] = pd.RangeIndex(max(n_items, len(values)))
-    else:  # items that nobody was shown are part of the catalogue too
-        wanted = labels.append(values.index[~values.index.isin(labels)])
-    lacking = ~wanted.isin(values.index)
-    if lacking.any():
+        order: Labels = pd.RangeIndex(max(n_items, len(values)))
+    else:  # items that nobody was shown belong to the catalogue too
+        order = labels.append(values.index[~values.index.isin(labels)])
+    missing = ~order.isin(values.index)
+    if missing.any():
         raise InvalidDataError(
-            f"{name} has no entry for item {wanted[lacking].tolist()[0]!r} ({int(lacking.sum())} "
-            f"of {len(wanted)} items lack one); give every item of the catalogue one"
+            f"{name} has no entry for item {order[missing].tolist()[0]!r} ({int(missing.sum())} "
+            f"of {len(order)} items lack one); give every item of the catalogue one"
         )
-    return values.reindex(wanted), None if labels is None else wanted
+    return values.reindex(order), None if labels is None else order
 
 
 def _not_covered(name: str, n: int, n_items: int) -> InvalidDataError:
@@ -320,5 +322,5 @@ def _not_covered(name: str, n: int, n_items: int) -> InvalidDataError:
     )
 
 
-def _label(item: int, labels: pd.Index[Any] | None) -> Any:
+def _label(item: int, labels: Labels | None) -> Any:
     return repr(labels.tolist()[item]) if labels is not None and item < len(labels) else item

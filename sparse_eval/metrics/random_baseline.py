@@ -1,112 +1,180 @@
-"""The random baseline: what each metric would be if every user's list were drawn at random."""
+"""The random baseline: the value of each metric if every user's list were drawn at random.
+
+Every order of a user's candidates is equally likely: the catalogue without what the user has seen.
+A list has k items or, without a cut-off, as many as the user's own. The sums over users are exact,
+and what is drawn for a user depends on the user alone, so that the baseline of blocks of users has
+the same bits as that of all users at once.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..core.exact_sums import Moments
+from ..core.hashing import uniforms
 from ..core.threads import BLOCK
 from ..inputs.rankings import Rankings
-from ..kernels.catalogue import draw_lists, draw_ranks, uniforms
+from ..kernels.catalogue import draw_lists, draw_ranks
 from ..kernels.statistics import NAMES, sum_ideal
-from ..metrics import FULL_LIST
+from .columns import MetricColumns, ratio_of
 from .conventions import MOST_SLOTS
 from .expectation import Chances, ExpectedStatistics
-from .measure import Plan, Setting, Sums, discount_tables, make_lists, measure, value_of_lists
+from .measure import discount_tables, measure, values_of_lists
 from .random_lists import RandomLists
+from .statistics import FULL_LIST
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterable, Sequence
 
-    Values = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+    from ..core.types import Hashes, Integers
+    from .aligned import Aligned
+    from .request import Plan
 
-__all__ = ["Expectation", "expect_at_random", "is_exact"]
+__all__ = ["Expectation", "RandomSums", "RandomTotals", "is_exact", "random_totals"]
 
-#: Random lists are drawn so many times for each user where no expectation is known.
-REPEATED = 10
-SEED = 0
+#: Random lists drawn for each user where the expectation is unknown.
+DRAWS = 10
 
-#: Lists of more items than this are not drawn: whole catalogues for everybody.
+#: Lists of more items in total than this are not drawn: whole catalogues for every user.
 _MOST_ITEMS = 100_000_000
 
 
 class Expectation(NamedTuple):
-    """The mean of a metric under a random ranking, and its standard error: 0 where it is exact."""
+    """The mean of a metric under random rankings, and its standard error: 0 where it is exact."""
 
     mean: float
     error: float
 
 
-def expect_at_random(
-    setting: Setting, plans: list[Plan], users: list[Integers]
-) -> list[Expectation]:
-    """Return what the mean of each plan over `users`, those that count for it, is at random.
+UNKNOWN = Expectation(math.nan, math.nan)
 
-    Every order of a user's candidates is equally likely: of the catalogue less what the user has
-    seen. A list has k items; where there is no cut-off, as many as the user's own. NaN where
-    lists would have to be drawn that are too long.
+
+class RandomSums(NamedTuple):
+    """Sums over users of what random lists give, which can be added up in any order.
+
+    Attributes
+    ----------
+    values : tuple of Moments
+        Of the expectations, or of each of the draws.
+    denominators : tuple of Moments
+        Of a micro average; otherwise empty.
     """
-    found = [Expectation(math.nan, math.nan)] * len(plans)
-    linear = [row for row, plan in enumerate(plans) if is_exact(plan)]
-    sums = _expected_sums(setting, [plans[row] for row in linear])
-    _count_nothing_as_zero(setting, sums, [plans[row] for row in linear])
-    for place, row in enumerate(linear):
-        found[row] = Expectation(sums.mean(place, users[row]), 0.0)
-    drawn: dict[tuple[str, bool], list[int]] = {}
-    for row in sorted(set(range(len(plans))) - set(linear)):
-        metric, definition, _ = plans[row]
-        value = _expected_lists(setting, plans[row], users[row])
-        if value is None:  # one draw serves all plans that can share it
-            drawn.setdefault((definition.over, metric.cutoff is None), []).append(row)
-        else:
-            found[row] = Expectation(value, 0.0)
-    for (over, whole), rows in drawn.items():
-        draw = _draw_ranks if over == "statistics" else _draw_lists
-        some, theirs = [plans[row] for row in rows], [users[row] for row in rows]
-        depth = max(plan.metric.k for plan in some)
-        means = np.array(
-            [
-                _means(setting, draw(setting, whole, depth, seed), some, theirs)
-                for seed in range(SEED, SEED + REPEATED)
-            ]
+
+    values: tuple[Moments, ...]
+    denominators: tuple[Moments, ...] = ()
+
+    def merge(self, other: RandomSums) -> RandomSums:
+        """Return the sums over the users of both."""
+        return RandomSums(
+            tuple(a + b for a, b in zip(self.values, other.values, strict=True)),
+            tuple(a + b for a, b in zip(self.denominators, other.denominators, strict=True)),
         )
-        errors = means.std(axis=0, ddof=1) / math.sqrt(REPEATED)
-        for place, row in enumerate(rows):
-            found[row] = Expectation(float(means[:, place].mean()), float(errors[place]))
-    return found
+
+    @property
+    def expectation(self) -> Expectation:
+        """The mean over the users."""
+        if self.denominators and self.values[0].n:
+            pairs = zip(self.values, self.denominators, strict=True)
+            means = np.array([ratio_of(above, below) for above, below in pairs])
+        else:
+            means = np.array([moments.mean for moments in self.values])
+        if len(means) == 1:
+            return Expectation(float(means[0]), 0.0)
+        error = float(means.std(ddof=1)) / math.sqrt(len(means))
+        return Expectation(float(means.mean()), error)
 
 
-def _count_nothing_as_zero(setting: Setting, sums: Sums, plans: list[Plan]) -> None:
-    """Give users without relevant items, where they count, the 0 that they count in the means."""
-    nothing = np.flatnonzero(setting.relevance.n_relevant == 0)
-    for row, plan in enumerate(plans):
-        if plan.definition.over == "statistics":
-            sums.columns[row, nothing] = 0.0
+#: For each plan its sums; the expectation itself, where it takes all users at once to know it; or
+#: None where only some of them were at hand.
+RandomTotals: TypeAlias = "tuple[RandomSums | Expectation | None, ...]"
+
+
+def random_totals(
+    aligned: Aligned,
+    plans: Sequence[Plan],
+    users: Sequence[Integers],
+    keys: Hashes,
+    *,
+    all_users: bool,
+) -> RandomTotals:
+    """Return the random baseline of each plan over `users`, those that count for it.
+
+    Parameters
+    ----------
+    aligned : Aligned
+    plans : sequence of Plan
+    users : sequence of ndarray of int64
+        For each plan the rows of the users that count.
+    keys : ndarray of uint64, shape (n_users,)
+        A hash of each user, from which its random lists are drawn.
+    all_users : bool
+        Whether these are all users, not a block of them: numbers about all lists together, such
+        as coverage, are left out otherwise.
+    """
+    totals: list[RandomSums | Expectation | None] = [None] * len(plans)
+    exact = [row for row, plan in enumerate(plans) if is_exact(plan)]
+    columns = _expected_columns(aligned, [plans[row] for row in exact])
+    for number, row in enumerate(exact):
+        totals[row] = _summed([columns], number, users[row])
+    drawn: dict[tuple[bool, bool], list[int]] = {}
+    for row in sorted(set(range(len(plans))).difference(exact)):
+        plan = plans[row]
+        if not (plan.definition.per_user or all_users):
+            continue
+        expected = _expected_lists(aligned, plan, users[row])
+        if expected is None:  # one draw serves all plans that can share it
+            drawn.setdefault((plan.is_swept, plan.metric.cutoff is None), []).append(row)
+        else:
+            totals[row] = expected
+    for (swept, whole), rows in drawn.items():
+        depth = max(plans[row].metric.k for row in rows)
+        draw = _draw_ranks if swept else _draw_lists
+        lists = (draw(aligned, whole, depth, keys, seed) for seed in range(DRAWS))
+        shared = [plans[row] for row in rows]
+        values = _of_drawn(aligned, lists, shared, [users[row] for row in rows])
+        for row, total in zip(rows, values, strict=True):
+            totals[row] = total
+    return tuple(totals)
 
 
 def is_exact(plan: Plan) -> bool:
-    """Say whether a plan over statistics has an exact expectation."""
-    definition = plan.definition
-    return definition.over == "statistics" and (
-        definition.expected is not None or definition.closed_form(plan.arguments)
+    """Return whether a plan over statistics has an exact expectation."""
+    return plan.is_swept and (
+        plan.definition.expected is not None or plan.definition.closed_form(plan.arguments)
     )
 
 
-def _expected_sums(setting: Setting, plans: list[Plan]) -> Sums:
+def _summed(draws: Sequence[MetricColumns], row: int, users: Integers) -> RandomSums:
+    """Sum a row of columns over some users."""
+    values = tuple(columns.moments(row, users) for columns in draws)
+    if row not in draws[0].denominators:
+        return RandomSums(values)
+    below = (Moments.of(columns.denominators[row][users], squares=False) for columns in draws)
+    return RandomSums(values, tuple(below))
+
+
+def _count_as_zero(aligned: Aligned, columns: MetricColumns, plans: Sequence[Plan]) -> None:
+    """Set the values of users without relevant items to 0, where statistics make them 0 / 0."""
+    without_relevant = np.flatnonzero(aligned.relevance.n_relevant == 0)
+    for row, plan in enumerate(plans):
+        if plan.is_swept:
+            columns.values[row, without_relevant] = 0.0
+
+
+def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
     """Apply formulas to the expectations of the statistics, a block of users at a time."""
-    sums = Sums.empty(plans, setting.n_users)
+    columns = MetricColumns.empty(plans, aligned.n_users)
     if not plans:
-        return sums
+        return columns
     cutoffs = sorted({plan.metric.k for plan in plans})
     exponential = any(plan.is_exponential for plan in plans)
-    for first in range(0, setting.n_users, BLOCK):
-        last = min(first + BLOCK, setting.n_users)
-        block = _Block(setting, first, last, exponential)
+    for first in range(0, aligned.n_users, BLOCK):
+        last = min(first + BLOCK, aligned.n_users)
+        block = _Block(aligned, first, last, exponential)
         with np.errstate(divide="ignore", invalid="ignore"):  # users without relevant items
             for k in cutoffs:
                 statistics = block.expect(k)
@@ -114,33 +182,33 @@ def _expected_sums(setting: Setting, plans: list[Plan]) -> Sums:
                     if plan.metric.k == k:
                         formula = plan.definition.expected or plan.definition.formula
                         value = formula(statistics, **plan.arguments)
-                        sums.put(row, first, last, value, plan.metric)
-    return sums
+                        columns.store(row, first, last, value, plan.metric)
+    _count_as_zero(aligned, columns, plans)
+    return columns
 
 
 class _Block:
-    """The users of a block, and what random lists of theirs are drawn from."""
+    """The gains and candidates of a block of users, and the expectations of their statistics."""
 
-    def __init__(self, setting: Setting, first: int, last: int, exponential: bool) -> None:
-        self.setting = setting
+    def __init__(self, aligned: Aligned, first: int, last: int, exponential: bool) -> None:
+        self.aligned = aligned
         self.exponential = exponential
-        self.lengths = setting.rankings.lengths[first:last]
-        self.n_candidates = setting.n_candidates[first:last]
-        self.indptr = setting.relevance.indptr[first : last + 1]
+        self.lengths = aligned.rankings.lengths[first:last]
+        self.n_candidates = aligned.n_candidates[first:last]
+        self.indptr = aligned.relevance.indptr[first : last + 1]
         entries = slice(self.indptr[0], self.indptr[-1])
-        owners = np.repeat(np.arange(last - first), np.diff(self.indptr))
-        gains = setting.hit_gains[0][entries]
         size = last - first
-        self.n_hits = np.bincount(owners[gains > 0], minlength=size)
-        self.gain = np.bincount(owners, gains, size).astype(np.float64)
+        rows = np.repeat(np.arange(size), np.diff(self.indptr))
+        gains = aligned.hit_gains[0][entries]
+        self.n_hits = np.bincount(rows[gains > 0], minlength=size)
+        self.gain = np.bincount(rows, gains, size).astype(np.float64)
         raised = np.exp2(gains) - 1.0 if exponential else gains
-        self.exp_gain = np.bincount(owners, raised, size).astype(np.float64)
-        self.total_gain = np.bincount(owners, setting.relevance.gains[entries], size)
+        self.exp_gain = np.bincount(rows, raised, size).astype(np.float64)
+        self.total_gain = np.bincount(rows, aligned.relevance.gains[entries], size)
 
     def expect(self, k: int) -> ExpectedStatistics:
         """Return the expectations at cut-off `k`."""
-        setting = self.setting
-        convention, relevance = setting.convention, setting.relevance
+        convention, relevance = self.aligned.convention, self.aligned.relevance
         depths = np.minimum(self.lengths if k == FULL_LIST else k, self.n_candidates)
         deepest = max(int(depths.max(initial=1)), int(np.diff(self.indptr).max(initial=0)))
         if convention.ideal == "slots":
@@ -164,68 +232,89 @@ class _Block:
             ideal,
             chances,
             total_gain=self.total_gain,
-            largest_gain=float(relevance.gains.max(initial=0.0)),
+            largest_gain=self.aligned.largest_gain,
         )
 
 
-def _expected_lists(setting: Setting, plan: Plan, users: Integers) -> float | None:
-    expected = plan.definition.expected
-    if expected is None:
+def _expected_lists(
+    aligned: Aligned, plan: Plan, users: Integers
+) -> RandomSums | Expectation | None:
+    """Return the expectation of a plan over lists where it is known."""
+    formula = plan.definition.expected
+    if formula is None:
         return None
-    nobodys = replace(setting, rankings=_no_lists(setting))
-    lists = make_lists(nobodys, plan.metric.k, users)
-    depths = setting.rankings.lengths[users] if plan.metric.cutoff is None else plan.metric.k
+    shape = aligned.rankings.shape
+    empty = replace(aligned, rankings=Rankings.from_topk(np.empty((0, 1), np.int32), shape=shape))
+    lists = empty.lists(plan.metric.k, users)
+    depths = aligned.rankings.lengths[users] if plan.metric.cutoff is None else plan.metric.k
     random = RandomLists(lists, np.broadcast_to(depths, len(users)))
     with np.errstate(divide="ignore", invalid="ignore"):  # users who have seen everything
-        value = expected(random, **plan.arguments)
+        value = formula(random, **plan.arguments)
     if value is None or np.ndim(value) == 0:
-        return None if value is None else float(value)
-    return Moments.of(value[~np.isnan(value)], squares=False).mean
+        return None if value is None else Expectation(float(value), 0.0)
+    return RandomSums((Moments.of(value[~np.isnan(value)], squares=False),))
 
 
-def _no_lists(setting: Setting) -> Rankings:
-    shape = setting.rankings.shape
-    return Rankings.from_topk(np.empty((0, 1), np.int32), shape=shape)
-
-
-def _means(
-    setting: Setting, lists: Rankings | None, plans: list[Plan], users: list[Integers]
-) -> list[float]:
-    if lists is None:
-        return [math.nan] * len(plans)
-    drawn = replace(setting, rankings=lists)
-    sums, _ = measure(drawn, plans)
-    _count_nothing_as_zero(setting, sums, plans)
-    means = []
+def _of_drawn(
+    aligned: Aligned,
+    draws: Iterable[Rankings | None],
+    plans: Sequence[Plan],
+    users: Sequence[Integers],
+) -> list[RandomSums | Expectation]:
+    """Measure random lists, drawn several times."""
+    measured: list[MetricColumns] = []
+    overall: list[list[float]] = [[] for _ in plans]
+    for rankings in draws:
+        if rankings is None:
+            return [UNKNOWN] * len(plans)
+        drawn = replace(aligned, rankings=rankings)
+        columns, _ = measure(drawn, plans)
+        _count_as_zero(aligned, columns, plans)
+        measured.append(columns)
+        for row, plan in enumerate(plans):
+            if not plan.definition.per_user:
+                overall[row] += values_of_lists(drawn, [plan], users[row])
+    totals: list[RandomSums | Expectation] = []
     for row, plan in enumerate(plans):
         if plan.definition.per_user:
-            defined = users[row][~np.isnan(sums.columns[row, users[row]])]
-            means.append(sums.mean(row, defined))
+            totals.append(_summed_where_defined(measured, row, users[row]))
         else:
-            means.append(value_of_lists(drawn, plan, users[row]))
-    return means
+            means = np.array(overall[row])
+            error = float(means.std(ddof=1)) / math.sqrt(len(means))
+            totals.append(Expectation(float(means.mean()), error))
+    return totals
 
 
-def _draw_ranks(setting: Setting, whole: bool, depth: int, seed: int) -> Rankings:
+def _summed_where_defined(draws: list[MetricColumns], row: int, users: Integers) -> RandomSums:
+    """Sum a row of each draw over the users for whom it is defined."""
+    sums = [
+        _summed([columns], row, users[~np.isnan(columns.values[row, users])]) for columns in draws
+    ]
+    below = tuple(one.denominators[0] for one in sums if one.denominators)
+    return RandomSums(tuple(one.values[0] for one in sums), below)
+
+
+def _draw_ranks(aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: int) -> Rankings:
     """Draw the ranks of the items that can be hits, which is all that the statistics need.
 
-    Lists are as long as the users' own if `whole`, otherwise of `depth` places.
+    Lists are as long as the users' own if `whole`, otherwise `depth`.
     """
-    relevance = setting.relevance
-    candidates = setting.n_candidates
-    owners = np.repeat(np.arange(setting.n_users), np.diff(relevance.indptr))
-    hit = setting.hit_gains[0] > 0
-    owners, items = owners[hit], relevance.items[hit]
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=setting.n_users))))
+    relevance = aligned.relevance
+    candidates = aligned.n_candidates
+    rows = np.repeat(np.arange(aligned.n_users), np.diff(relevance.indptr))
+    hit = aligned.hit_gains[0] > 0
+    rows, items = rows[hit], relevance.items[hit]
+    counts = np.bincount(rows, minlength=aligned.n_users)
+    indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
     ranks = np.empty(len(items), np.int64)
-    draw_ranks(uniforms(seed, 0, len(ranks)), candidates, indptr, ranks)
-    lengths = np.minimum(setting.rankings.lengths if whole else depth, candidates)
-    reached = ranks <= lengths[owners]
-    owners, items, ranks = owners[reached], items[reached], ranks[reached]
-    order = np.lexsort((ranks, owners))
-    counts = np.bincount(owners, minlength=setting.n_users)
+    draw_ranks(uniforms(keys, counts, seed), candidates, indptr, ranks)
+    lengths = np.minimum(aligned.rankings.lengths if whole else depth, candidates)
+    reached = ranks <= lengths[rows]
+    rows, items, ranks = rows[reached], items[reached], ranks[reached]
+    order = np.lexsort((ranks, rows))
+    counts = np.bincount(rows, minlength=aligned.n_users)
     return Rankings(
-        setting.rankings.shape,
+        aligned.rankings.shape,
         np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))),
         items[order],
         ranks[order].astype(np.int32),
@@ -233,11 +322,13 @@ def _draw_ranks(setting: Setting, whole: bool, depth: int, seed: int) -> Ranking
     )
 
 
-def _draw_lists(setting: Setting, whole: bool, depth: int, seed: int) -> Rankings | None:
+def _draw_lists(
+    aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: int
+) -> Rankings | None:
     """Draw lists of items that the users have not seen; None if they would be too long."""
-    training, n_users = setting.context.training, setting.n_users
-    lengths = setting.rankings.lengths
-    n_items = setting.context.n_items
+    training, n_users = aligned.side_data.training, aligned.n_users
+    lengths = aligned.rankings.lengths
+    n_items = aligned.side_data.n_items
     deepest = min(int(lengths.max(initial=1)) if whole else depth, n_items)
     if deepest * n_users > _MOST_ITEMS:
         return None
@@ -246,7 +337,7 @@ def _draw_lists(setting: Setting, whole: bool, depth: int, seed: int) -> Ranking
     else:
         indptr, items = training.indptr[: n_users + 1], training.items
     ids = np.empty((n_users, deepest), np.int32)
-    numbers = uniforms(seed, 0, ids.size).reshape(ids.shape)
+    numbers = uniforms(keys, np.full(n_users, deepest), seed).reshape(ids.shape)
     draw_lists(numbers, indptr, items, n_items, ids)
     if whole:
         ids[np.arange(deepest) >= lengths[:, None]] = -1

@@ -1,32 +1,63 @@
-"""What models are trained and evaluated on: checked, and told apart by content."""
+"""Training matrices and held-out items of models: checked, opened, and identified by content."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy import sparse
 
 from ..core.csr import train_csr
 from ..core.hashing import digest
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.paths import open_relevance
 from ..inputs.relevance import Relevance
+from ..inputs.scan import RelevanceScan
 
-__all__ = ["digest_of", "held_out_part", "train_part"]
+if TYPE_CHECKING:
+    from ..core.types import CSRMatrix, PathLike, SparseInput
+
+__all__ = ["TrainLike", "digest_of", "held_out", "open_matrix", "training_matrix"]
+
+#: What a model was trained on, or what is held out: a matrix with a row for each of its users.
+TrainLike: TypeAlias = "SparseInput | PathLike"
 
 
-def train_part(train: Any) -> Any:
+def open_matrix(side: Any) -> Any:
+    """Return the matrix at a path; return anything else as it is.
+
+    Raises
+    ------
+    InvalidFileError
+        If the path holds a table or qrels, whose users are not numbered as the model's.
+    """
+    if not isinstance(side, str | Path):
+        return side
+    opened = open_relevance(side)
+    if isinstance(opened, RelevanceScan | Relevance):
+        raise InvalidFileError(
+            "has users and items with ids, and a model numbers them; give a matrix with its rows "
+            "and columns: .npz of scipy.sparse.save_npz, or a folder of .npy files",
+            side,
+        )
+    return opened
+
+
+def training_matrix(train: SparseInput) -> CSRMatrix:
     """Return `train` as a canonical csr_matrix, for compiled code that takes no csr_array."""
     matrix = train_csr(train)
     return matrix if isinstance(matrix, sparse.csr_matrix) else sparse.csr_matrix(matrix)
 
 
-def held_out_part(held: Any, shape: tuple[int, int], name: str = "validation") -> Relevance:
-    """Return what is held out, of a split whose train part has that shape.
+def held_out(
+    held: Relevance | SparseInput, shape: tuple[int, int], name: str = "validation"
+) -> Relevance:
+    """Return the held-out items of a split whose train part has the given shape.
 
     Raises
     ------
     InvalidDataError
-        If it has more users or items, or nobody has a relevant item.
+        If it has more users or items, or no user has a relevant item.
     """
     relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
     if any(of > than for of, than in zip(relevance.shape, shape, strict=True)):
@@ -42,9 +73,8 @@ def held_out_part(held: Any, shape: tuple[int, int], name: str = "validation") -
     return relevance
 
 
-def digest_of(part: Any) -> str:
-    """Return 16 hexadecimal digits that tell what a CSR or a Relevance holds, not its dtypes."""
-    columns, values = (
-        (part.items, part.gains) if isinstance(part, Relevance) else (part.indices, part.data)
-    )
-    return digest(part.shape, part.indptr, columns, values)[:16]
+def digest_of(matrix: CSRMatrix | Relevance) -> str:
+    """Return 16 hexadecimal digits that identify what a matrix holds, whatever its dtypes."""
+    if isinstance(matrix, Relevance):
+        return digest(matrix.shape, matrix.indptr, matrix.items, matrix.gains)[:16]
+    return digest(matrix.shape, matrix.indptr, matrix.indices, matrix.data)[:16]

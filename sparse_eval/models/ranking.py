@@ -1,43 +1,42 @@
-"""A model's rankings of held-out items, by the cheapest way that its metrics allow."""
+"""The rankings of a model's unseen items, in the cheapest way that the metrics allow."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
-from ..results.parts import Retrieval
+from ..results.totals import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
 from .checkpoints import Factors
 from .recommend import recommend_lists
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
+    from ..core.types import CSRMatrix, Floats, Integers
     from ..inputs.relevance import Relevance
-    from ..metrics.measure import Plan
+    from ..metrics.request import Request
     from ..retrieval.top_k import TopK
 
-    Via = Literal["held_out_ranks", "top_k", "recommend"]
+__all__ = ["Via", "choose_way", "rank"]
 
-__all__ = ["choose_way", "rank"]
+#: A way to rankings, see `evaluate_model`.
+Via: TypeAlias = Literal["held_out_ranks", "top_k", "recommend"]
 
 _WAYS = ("held_out_ranks", "top_k", "recommend")
 
 
-def choose_way(model: Any, plans: Sequence[Plan], via: Via | None) -> Via:
-    """Return the way that was asked for, or else the cheapest.
+def choose_way(model: Any, request: Request, via: Via | None) -> Via:
+    """Return the requested way, or else the cheapest.
 
     Raises
     ------
     UnsupportedModelError
-        If the model has no factors and something else than "recommend" was asked for.
+        If the model has no factors and another way than "recommend" is requested.
     InvalidMetricError
-        If a metric is over whole lists and "held_out_ranks" was asked for, or there is no such way.
+        If a metric is over whole lists and "held_out_ranks" is requested, or `via` is unknown.
     """
     if via is not None and via not in _WAYS:
         raise InvalidMetricError(f"via is {via!r}; expected one of {', '.join(_WAYS)}, or None")
@@ -49,22 +48,24 @@ def choose_way(model: Any, plans: Sequence[Plan], via: Via | None) -> Via:
         return "recommend"
     if via == "recommend" and isinstance(model, Factors):
         raise UnsupportedModelError('factors alone cannot recommend; leave via="recommend" out')
-    of_lists = [str(plan.metric) for plan in plans if plan.definition.over == "lists"]
+    over_lists = [str(plan.metric) for plan in request.plans if not plan.is_swept]
     if via is None:
-        return "top_k" if of_lists else "held_out_ranks"
-    if via == "held_out_ranks" and of_lists:
-        raise InvalidMetricError(f'{of_lists[0]} needs the lists; give via="top_k"')
+        return "top_k" if over_lists else "held_out_ranks"
+    if via == "held_out_ranks" and over_lists:
+        raise InvalidMetricError(f'{over_lists[0]} needs the lists; give via="top_k"')
     return via
 
 
 def rank(
     model: Any,
-    train: Any,
+    train: CSRMatrix,
     relevance: Relevance,
     k: int,
     via: Via,
-    num_threads: int | None,
-    progress: bool | None,
+    *,
+    stored_zeros: bool = False,
+    num_threads: int | None = None,
+    progress: bool | None = None,
 ) -> tuple[Rankings, Retrieval]:
     """Rank the unseen items of every user who has a relevant one.
 
@@ -80,6 +81,8 @@ def rank(
         List length.
     via : {"held_out_ranks", "top_k", "recommend"}
         From `choose_way`.
+    stored_zeros : bool
+        Whether items stored with a gain of 0 are hits too, as one convention has it.
     num_threads : int, optional
         Of "held_out_ranks" and "top_k"; implicit has an option of its own.
     progress : bool, optional
@@ -90,38 +93,45 @@ def rank(
     rankings : Rankings
         Of the users of `relevance` and the items of `train`.
     retrieval : Retrieval
-        How they came about.
+        How they were made.
     """
     users = np.flatnonzero(relevance.n_relevant)
     shape = (relevance.shape[0], train.shape[1])
     if via == "recommend":
         ids = recommend_lists(model, train, users, k, progress)
-        seen = count_seen(relevance, train)
-        return Rankings.from_topk(ids, users, shape), Retrieval(via, seen)
+        return Rankings.from_topk(ids, users, shape), Retrieval(via, count_seen(relevance, train))
     factors = (model.user_factors, model.item_factors)
     options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
+    hits = _with_stored_zeros(relevance) if stored_zeros else relevance
     if via == "top_k":
         lists, left_out, report = find_lists(*factors, k, train, users, **options)
         rankings = Rankings.from_topk(lists.ids, users, shape)
-        n_tied = _count_tied(lists, left_out, users, relevance)
+        n_tied = _count_tied(lists, left_out, users, hits)
         n_seen = count_seen(relevance, train)
     else:
-        found, n_seen, n_tied, report = find_ranks(
-            *factors, relevance, k, train, overlap="report", **options
+        ranks, n_seen, n_tied, report = find_ranks(
+            *factors, hits, k, train, overlap="report", **options
         )
+        if stored_zeros:
+            n_seen = count_seen(relevance, train)
         rankings = Rankings(
             shape,
-            found.indptr[: shape[0] + 1],
-            found.items,
-            found.gapped_positions,
-            found.lengths[: shape[0]],
+            ranks.indptr[: shape[0] + 1],
+            ranks.items,
+            ranks.gapped_positions,
+            ranks.lengths[: shape[0]],
         )
     return rankings, Retrieval(via, n_seen, n_tied, report.cold_users, report.cold_items)
 
 
-def _count_tied(
-    lists: TopK, left_out: NDArray[np.float64], users: NDArray[np.int64], relevance: Relevance
-) -> int:
+def _with_stored_zeros(relevance: Relevance) -> Relevance:
+    """Return items stored with a gain of 0 as hits, of users who have a relevant item."""
+    counts = np.diff(relevance.indptr)
+    has_relevant = np.repeat(relevance.n_relevant > 0, counts)
+    return replace(relevance, gains=has_relevant.astype(np.float64), binary=False)
+
+
+def _count_tied(lists: TopK, left_out: Floats, users: Integers, relevance: Relevance) -> int:
     """Count the relevant items in lists whose score another candidate has too."""
     scores = lists.scores
     listed = lists.ids >= 0
@@ -131,12 +141,10 @@ def _count_tied(
     tied[:, :-1] |= equal
     tied |= listed & (scores == left_out[:, None])
     rows, columns = np.nonzero(tied)
-    relevant = {
-        user: relevance.items[relevance.indptr[user] : relevance.indptr[user + 1]][
-            relevance.gains[relevance.indptr[user] : relevance.indptr[user + 1]] > 0
-        ]
-        for user in users[np.unique(rows)].tolist()
-    }
+    relevant = {}
+    for user in users[np.unique(rows)].tolist():
+        row = slice(relevance.indptr[user], relevance.indptr[user + 1])
+        relevant[user] = relevance.items[row][relevance.gains[row] > 0]
     return sum(
         lists.ids[row, column] in relevant[user]
         for row, column, user in zip(rows, columns, users[rows].tolist(), strict=True)

@@ -19,7 +19,7 @@ from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_model", "catalogue", "recommend_lists"]
+__all__ = ["as_model", "catalogue", "check_shape", "recommend_lists"]
 
 #: Users handed to `recommend` at once. implicit scores them in batches of 100, so a multiple of
 #: that gives every user the same batch, and with it the same rounding, as one call for all users.
@@ -76,6 +76,17 @@ def catalogue(model: Any) -> tuple[int | None, int]:
     if hasattr(model, "item_factors"):
         return len(model.user_factors), len(model.item_factors)
     return None, model.similarity.shape[0]
+
+
+def check_shape(model: Any, shape: tuple[int, int]) -> None:
+    """Raise `InvalidDataError` unless a model was trained on a matrix of that shape."""
+    n_users, n_items = catalogue(model)
+    for what, size, expected in (("users", shape[0], n_users), ("items", shape[1], n_items)):
+        if expected is not None and size != expected:
+            raise InvalidDataError(
+                f"train has {size} {what}, the model {expected}; give the matrix that the model "
+                "was trained on"
+            )
 
 
 def recommend_lists(

@@ -1,6 +1,5 @@
-"""What `evaluate` returns, and what several of them are together."""
+"""What `evaluate` returns: numbers, how sure they are, and what they are made of."""
 
 from .evaluation import Evaluation
-from .merged import MergedEvaluation, part_of, reduce_block
 
-__all__ = ["Evaluation", "MergedEvaluation", "part_of", "reduce_block"]
+__all__ = ["Evaluation"]

@@ -5,297 +5,100 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..core.arguments import check_whole
 from ..core.files import replacing, write_parquet
-from ..core.formatting import as_html, number, plain, records
-from ..core.hashing import digest, fingerprints
-from ..core.versions import installed_version
-from ..errors import InvalidDataError, InvalidMetricError
-from ..metrics import Metric, Training, parse
-from ..metrics.measure import (
-    Plan,
-    Setting,
-    Sums,
-    collect_hits,
-    counts_apart,
-    measure,
-    value_of_lists,
-    values_of_lists,
-)
-from .comparison import Comparison, Scored, compare
+from ..core.formatting import as_html, number
+from ..errors import InvalidDataError
+from ..metrics.measure import collect_hits
+from ..metrics.random_baseline import Expectation, RandomSums
+from .breakdown import break_down
+from .comparison import compare
 from .curves import PrecisionRecall
-from .details import (
-    describe_concentration,
-    describe_curve,
-    describe_example,
-    pick_examples,
-    versions,
-)
 from .explain import explain
-from .intervals import Interval, check_level, interval_around, interval_of_mean, replicate
-from .saved import SCHEMA, SavedEvaluation, check_about
-from .segments import by_activity, by_label, by_popularity
+from .intervals import check_level
+from .scores import Scores
+from .totals import distinct_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from ..core.types import Labels, PathLike
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
-    from ..metrics import Convention
-    from ..metrics.random_baseline import Expectation
-    from .merged import MergedEvaluation
-    from .parts import Retrieval
+    from ..metrics import Metric
+    from ..metrics.random_baseline import RandomTotals
+    from ..metrics.request import Request
+    from .block import BlockResult
+    from .comparison import Comparison
+    from .record import Record
+    from .totals import Part
 
 __all__ = ["Evaluation"]
 
-#: A precision–recall curve has no more ranks.
-MOST_RANKS = 10_000_000
+#: The last rank of a precision–recall curve, at most.
+MAX_RANKS = 10_000_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
-    """Every metric for every user.
+class Evaluation(Scores):
+    """Every metric of some users, each user's values and the lists, as far as these were kept.
+
+    In memory both are kept. With ``per_user=False`` or ``memory=``, of blocks, of tables in
+    Parquet and from the workers of a cluster the lists are not, and with ``per_user=False`` the
+    values of the users neither. Means, standard deviations and intervals are the same to the last
+    bit; what needs more than was kept raises `InvalidDataError` and says which option keeps it.
 
     Attributes
     ----------
-    plans : tuple of Plan
-        What was asked for, in that order, and how it is computed.
-    sums : Sums
-        The values for each user, NaN for one that is left out.
-    overall : dict of Metric to float
-        The metrics that have one number for all users.
-    setting : Setting
-        What was evaluated, the users and items of both sides aligned.
-    n_relevant : ndarray of int64, shape (n_users,)
-        Relevant items of each user.
-    no_relevant : {"exclude", "zero", "judged"}
-        What was done with users without relevant items.
+    request : Request
+        What was computed.
     baselines : dict of str to Evaluation
-        Evaluations of simple rankings beside this one, by name.
-    retrieval : Retrieval or None
-        How a model's rankings came about.
+        Evaluations of simple rankings of the same users, by name.
     """
 
-    plans: tuple[Plan, ...]
-    sums: Sums
-    overall: dict[Metric, float]
-    setting: Setting
-    n_relevant: NDArray[np.int64]
-    no_relevant: Literal["exclude", "zero", "judged"]
-    baselines: dict[str, Evaluation] = field(default_factory=dict)
-    retrieval: Retrieval | None = None
-
-    @classmethod
-    def of(
-        cls,
-        setting: Setting,
-        plans: tuple[Plan, ...],
-        sums: Sums,
-        n_relevant: NDArray[np.int64],
-        no_relevant: Literal["exclude", "zero", "judged"],
+    def __init__(
+        self,
+        request: Request,
+        block: BlockResult | None = None,
+        parts: Iterable[Part] | None = None,
         *,
-        alone: bool = True,
-    ) -> Evaluation:
-        """Leave out who does not count, and compute what is about all the others together.
+        random_totals: Callable[[], RandomTotals] | None = None,
+        baselines: Mapping[str, Evaluation] | None = None,
+    ) -> None:
+        distinct = None if parts is None else tuple(distinct_parts(parts))
+        super().__init__(request, block, distinct)
+        self.baselines = dict(baselines or {})
+        self._compute_random = random_totals
 
-        Unless they are not `alone`, but a block of users.
-        """
-        evaluation = cls(plans, sums, {}, setting, n_relevant, no_relevant)
-        alike: dict[tuple[bool, bool], list[int]] = {}
-        for row, plan in enumerate(plans):
-            alike.setdefault(counts_apart(setting.convention, plan), []).append(row)
-        for rows in alike.values():
-            counted = evaluation._counted(plans[rows[0]])
-            users, left_out = np.flatnonzero(counted), np.flatnonzero(~counted)
-            not_yet = left_out[n_relevant[left_out] > 0]  # the others are NaN already
-            for row in rows:
-                swept = plans[row].definition.over == "statistics" and no_relevant == "exclude"
-                sums.columns[row, not_yet if swept else left_out] = np.nan
-                if alone and not plans[row].definition.per_user:
-                    value = value_of_lists(setting, plans[row], users)
-                    evaluation.overall[plans[row].metric] = value
-        return evaluation
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """What was asked for, in that order."""
-        return tuple(plan.metric for plan in self.plans)
-
-    @property
-    def columns(self) -> NDArray[np.float64]:
-        """The metrics that have a value for each user, shape (n_metrics, n_users)."""
-        rows = [row for row, plan in enumerate(self.plans) if plan.per_user]
-        return self.sums.columns if len(rows) == len(self.plans) else self.sums.columns[rows]
+    def __getstate__(self) -> dict[str, Any]:
+        """Support pickling: sources of blocks, which may be open files, are left behind."""
+        return self.__dict__ | {"_compute_random": None}
 
     @property
     def rankings(self) -> Rankings:
         """The lists, aligned with the relevance."""
-        return self.setting.rankings
+        return self._lists("rankings").aligned.rankings
 
     @property
     def relevance(self) -> Relevance:
         """The relevance, aligned with the lists."""
-        return self.setting.relevance
+        return self._lists("relevance").aligned.relevance
 
-    @property
-    def rules(self) -> Convention:
-        """The convention."""
-        return self.setting.convention
-
-    @property
-    def convention(self) -> str:
-        """The name of the convention, "standard" where none was given."""
-        return self.rules.name
-
-    @property
-    def names(self) -> list[str]:
-        """The metrics' canonical names, in the order they were asked for."""
-        return [str(metric) for metric in self.metrics]
-
-    @property
-    def n_users(self) -> int:
-        """Number of users that count in every mean."""
-        return len(self.n_relevant) - self.n_skipped
-
-    @property
-    def n_skipped(self) -> int:
-        """Number of users left out: without a relevant item, or as the convention says."""
-        return int(np.count_nonzero(~self._counted()))
-
-    @property
-    def n_users_of(self) -> dict[str, int]:
-        """Number of users in the mean of each metric: fewer where it is not defined for some."""
-        return {name: self._count(row) for row, name in enumerate(self.names)}
-
-    @property
-    def n_without_list(self) -> int:
-        """Number of users with relevant items and no list.
-
-        Each counts 0 in every mean, unless the convention leaves them out.
-        """
-        return int(np.count_nonzero((self.n_relevant > 0) & (self.rankings.lengths == 0)))
-
-    @property
-    def users(self) -> pd.Index[Any] | None:
-        """The users' labels, None where they are row numbers."""
-        return self.relevance.users
-
-    @property
-    def counted(self) -> NDArray[np.bool_]:
-        """Say of each user whether it is evaluated."""
-        return self._counted()
-
-    @cached_property
-    def fingerprints(self) -> NDArray[np.uint64]:
-        """A number for each user that stands for its relevant items and their gains."""
-        relevance = self.relevance
-        return fingerprints(
-            relevance.indptr, relevance.items, relevance.gains, relevance.items_index
-        )
-
-    def is_per_user(self, name: str | Metric) -> bool:
-        """Say whether a metric has a value for each user."""
-        return self.plans[self._row_of(name)].per_user
-
-    def higher_is_better(self, name: str | Metric) -> bool:
-        """Say which way a metric is better."""
-        return self.plans[self._row_of(name)].definition.higher_is_better
-
-    def values(self, name: str | Metric) -> NDArray[np.float64]:
-        """Return one metric of every user.
-
-        Parameters
-        ----------
-        name : str or Metric
-            In any spelling of the grammar that means a metric which was asked for.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_users,)
-            NaN for a user that is left out. Read-only.
-
-        Raises
-        ------
-        InvalidMetricError
-            If the metric is unknown, was not asked for, or has no values for single users.
-        """
-        row = self._row_of(name)
-        if not self.plans[row].per_user:
-            raise InvalidMetricError(
-                f"{self.plans[row].metric} is one number for all users together; read it as "
-                f"ev[{str(self.plans[row].metric)!r}]"
+    def _lists(self, what: str) -> BlockResult:
+        """Return the block of all users, or raise if its lists were not kept."""
+        if self._block is None:
+            raise InvalidDataError(
+                f"{what} needs the lists, which were not kept; evaluate in memory: matrices or "
+                "frames, without memory=, client= and per_user=False"
             )
-        column: NDArray[np.float64] = self.sums.columns[row]
-        column.flags.writeable = False
-        return column
-
-    def __getitem__(self, name: str | Metric) -> float:
-        """Return the mean of a metric over the evaluated users, or its one number."""
-        return self._value(self._row_of(name))
-
-    def mean(self) -> dict[str, float]:
-        """Return the mean of every metric over the evaluated users, or its one number.
-
-        Returns
-        -------
-        dict of str to float
-            By canonical name, in the order asked for. Each sum is rounded once, so
-            that it does not depend on the order of the users. NaN for a metric that is defined
-            for none of them.
-        """
-        return {name: self._value(row) for row, name in enumerate(self.names)}
-
-    @property
-    def per_user(self) -> pd.DataFrame:
-        """One row for each user (index ``user``: label or row number).
-
-        One column for each metric that has a value for each user; NaN for a user that is left
-        out.
-        """
-        import pandas as pd  # not needed to evaluate, and slower to import than evaluating is
-
-        users = self.users
-        index = pd.RangeIndex(len(self.n_relevant)) if users is None else users
-        names = [str(plan.metric) for plan in self.plans if plan.per_user]
-        return pd.DataFrame(self.columns.T, index=index.rename("user"), columns=names)
-
-    def replicates(self, name: str | Metric) -> NDArray[np.float64]:
-        """Return a number about all users together for 100 samples of them.
-
-        Parameters
-        ----------
-        name : str or Metric
-            One without values for single users, such as coverage or a micro average.
-
-        Returns
-        -------
-        ndarray of float64, shape (100,)
-            Each sample is of as many users, drawn with replacement, always the same for as many
-            users: what two evaluations of the same users return is paired. Of what was merged,
-            shape (20,): one for each group of users, as far from each other as the standard error
-            says; empty if there are too few users for as many groups.
-
-        Raises
-        ------
-        InvalidMetricError
-            If the metric is unknown, was not asked for, or has values for single users.
-        """
-        row = self._row_of(name)
-        if self.plans[row].per_user:
-            raise InvalidMetricError(
-                f"{self.plans[row].metric} has a value for each user; see ev.values"
-            )
-        return self._replicates_of(row)
+        return self._block
 
     def summary(self, level: float = 0.95) -> pd.DataFrame:
         """Return the table to print.
@@ -313,10 +116,10 @@ class Evaluation:
             over users like these, ``ci_low`` and ``ci_high``, and ``interval``, its kind: "t",
             Student's, for 200 users and more; "bca", a bias-corrected and accelerated bootstrap,
             for fewer (which holds the mean less often than it says with fewer than 30 users whose
-            values are skewed: with 10 in 80 of 100 cases); "bootstrap", the standard error of
-            bootstrap samples of the users, for metrics without values for each user; "none" for a
-            single user; ``random``, the expectation under a random ranking of each user's
-            candidates (the catalogue less what `train` says is seen), and ``random_se``, its
+            values are skewed: with 10 in 80 of 100 cases); "jackknife", Student's with the
+            standard error of a delete-a-group jackknife, for metrics without values for each
+            user; "none" for too few users; ``random``, the expectation under a random ranking of
+            each user's candidates (the catalogue without the seen items), and ``random_se``, its
             standard error: 0 where the expectation is exact, otherwise that of ten seeded draws
             (0 too, should all ten agree); ``lift``, mean / random; the mean of each of
             `baselines`; ``n_users`` that count and ``n_skipped`` that are left out.
@@ -325,19 +128,28 @@ class Evaluation:
         ------
         InvalidDataError
             If `level` is not between 0 and 1.
+
+        Notes
+        -----
+        Where the lists were not kept, the random baseline takes a second pass over the input. It
+        is NaN for metrics of all lists together, such as coverage, and where there is no second
+        pass: of an iterable of blocks, and of evaluations that were merged; see `random`.
         """
         import pandas as pd
 
         level = check_level(level)
+        random = self._random
         rows = []
-        for row, expectation in enumerate(self._at_random):
-            users = self._users(row)
-            mean, std = self._value(row), _std(self.sums, self.plans[row], row, users)
+        for row, name in enumerate(self.names):
+            mean, n_users = self._value(row), self._count(row)
             interval = self._interval(row, mean, level)
-            lift = mean / expectation.mean if expectation.mean else math.nan
-            others = [baseline._value(row) for baseline in self.baselines.values()]
-            counts = (len(users), len(self.n_relevant) - len(users))
-            rows.append((mean, std, *interval, *expectation, lift, *others, *counts))
+            expected = _expectation(random, row) or Expectation(math.nan, math.nan)
+            lift = mean / expected.mean if expected.mean else math.nan
+            baselines = [baseline[name] for baseline in self.baselines.values()]
+            counts = (n_users, self.n_users + self.n_skipped - n_users)
+            rows.append(
+                (mean, self._std(row), *interval, *expected, lift, *baselines, *counts)
+            )
         columns = ["mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift"]
         return pd.DataFrame(
             rows,
@@ -345,45 +157,47 @@ class Evaluation:
             columns=[*columns, *self.baselines, "n_users", "n_skipped"],
         )
 
-    def _replicates_of(self, row: int) -> NDArray[np.float64]:
-        if row not in self._replicates:
-            self._replicate_like(row)
-        return self._replicates[row]
+    def random(self, name: str | Metric) -> Expectation:
+        """Return the value of a metric under random rankings of each user's candidates.
 
-    def _replicate_like(self, row: int) -> None:
-        """Compute the replicates of a number about all users, and of all that can share samples."""
-        users = self._users(row)
-        if row in self.sums.denominators:
-            parts = (self.sums.columns[row], self.sums.denominators[row])
-            above, below = (values[users] for values in parts)
-            self._replicates[row] = replicate(
-                lambda times: (times * above).sum() / ((times * below).sum() or 1.0), len(users)
+        Parameters
+        ----------
+        name : str or Metric
+            One that was evaluated.
+
+        Returns
+        -------
+        Expectation
+            ``mean`` and ``error``, its standard error: 0 where the expectation is exact.
+
+        Raises
+        ------
+        InvalidMetricError
+            If the metric is unknown or was not evaluated.
+        InvalidDataError
+            If it takes lists that were not kept.
+        """
+        row = self._row_of(name)
+        expected = _expectation(self._random, row)
+        if expected is None:
+            raise InvalidDataError(
+                f"the random baseline of {self.metrics[row]} needs the lists of all users, which "
+                "were not kept; evaluate in memory, without memory=, client= and per_user=False"
             )
-            return
-        alike = counts_apart(self.rules, self.plans[row])
-        rows = [
-            other
-            for other, plan in enumerate(self.plans)
-            if not plan.definition.per_user and counts_apart(self.rules, plan) == alike
-        ]
-        plans = [self.plans[other] for other in rows]
-        found = replicate(
-            # In the order of the users: their lists are read in order, five times as fast.
-            lambda times: values_of_lists(self.setting, plans, np.repeat(users, times)),
-            len(users),
-        )
-        self._replicates.update(zip(rows, found.T, strict=True))
+        return expected
 
-    def _interval(self, row: int, mean: float, level: float) -> Interval:
-        users = self._users(row)
-        if self.plans[row].per_user:
-            return interval_of_mean(self.sums.columns[row, users], level)
-        replicates = self.replicates(self.plans[row].metric) if len(users) > 1 else np.zeros(0)
-        return interval_around(mean, replicates, level)
+    @cached_property
+    def _random(self) -> RandomTotals | None:
+        """The random baseline, computed when it is first needed; None where it cannot be."""
+        if self._block is not None:
+            return self._block.random_totals(all_users=True)
+        if self._totals.random is None and self._compute_random is not None:
+            return self._compute_random()
+        return self._totals.random
 
     def compare(
         self,
-        other: Scored,
+        other: Scores,
         metrics: str | Iterable[str] | None = None,
         *,
         names: tuple[str, str] = ("this", "other"),
@@ -400,7 +214,7 @@ class Evaluation:
         names : pair of str
             What to call them.
         metrics, test, correction, how, level
-            As of `sparse_eval.compare`, which compares more than two.
+            As in `sparse_eval.compare`, which compares more than two.
 
         Returns
         -------
@@ -418,8 +232,8 @@ class Evaluation:
         >>> held_out = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
         >>> als = se.evaluate(se.Rankings.from_topk([[0, 1], [0, 1], [0, 1]]), held_out, "mrr@2")
         >>> bpr = se.evaluate(se.Rankings.from_topk([[0, 2], [1, 0], [2, 0]]), held_out, "mrr@2")
-        >>> found = als.compare(bpr, names=("als", "bpr"))
-        >>> found.table[["a", "b", "difference", "wins", "ties", "losses"]]
+        >>> comparison = als.compare(bpr, names=("als", "bpr"))
+        >>> comparison.table[["a", "b", "difference", "wins", "ties", "losses"]]
              a    b  difference  wins  ties  losses
         0  als  bpr    0.333333     2     1       0
         """
@@ -432,19 +246,19 @@ class Evaluation:
             level=level,
         )
 
-    def merge(self, *others: Evaluation) -> MergedEvaluation:
+    def merge(self, *others: Evaluation) -> Evaluation:
         """Return the evaluation of the users of several evaluations.
 
         Parameters
         ----------
         *others : Evaluation
-            Of other users, for the same metrics. In any order, and merged or not: what is merged
-            in another order, or from users who were cut into other blocks, has the same bits. A
-            block that is there twice counts once.
+            Of other users, for the same metrics, in any order, merged before or not: however the
+            users were cut into blocks, the numbers have the same bits. A block that is there
+            twice counts once.
 
         Returns
         -------
-        MergedEvaluation
+        Evaluation
             Without the lists; with the values of each user if all have them.
 
         Raises
@@ -470,11 +284,15 @@ class Evaluation:
         ...     for a, b in ((0, 1), (1, 3))
         ... ]
         >>> blocks[1].merge(blocks[0])
-        <MergedEvaluation: 3 users, 0 left out; mrr@2 0.6667>
+        <Evaluation: 3 users, 0 left out; mrr@2 0.6667>
         """
-        from .merged import merge
-
-        return merge((self, *others))
+        for other in others:
+            if not isinstance(other, Evaluation):
+                raise InvalidDataError(
+                    f"a {type(other).__name__} cannot be merged; expected what evaluate returns"
+                )
+        parts = [part for evaluation in (self, *others) for part in evaluation._parts]
+        return Evaluation(self.request, parts=parts)
 
     def by(self, groups: Any, bands: int = 4) -> pd.DataFrame:
         """Break every metric down by groups of users, or by how popular the items are.
@@ -485,7 +303,7 @@ class Evaluation:
             A label for each user, in order or keyed by user. "activity" groups users by their
             number of training items, those without any being "cold". "popularity" divides not
             the users but the relevant items, by their number of training users, and shows the
-            metrics that can be asked for a part of the relevant items: recall, hit_rate.
+            metrics that can be computed for a part of the relevant items: recall, hit_rate.
         bands : int
             How many bands "activity" (about as many users each) and "popularity" (about as many
             training interactions each) make at most.
@@ -500,9 +318,10 @@ class Evaluation:
         Raises
         ------
         InvalidDataError
-            If an evaluated user has no group, or groups do not fit the users.
+            If an evaluated user has no group, groups do not fit the users, or the lists were not
+            kept.
         InvalidMetricError
-            If "activity" or "popularity" is asked for without `train`, or "popularity" without a
+            If "activity" or "popularity" is given without `train`, or "popularity" without a
             metric that it can divide.
 
         Examples
@@ -517,64 +336,7 @@ class Evaluation:
         new   mrr@2   1.00        1
         old   mrr@2   0.25        2
         """
-        check_whole("bands", bands, 1, 1000)
-        if isinstance(groups, str) and groups == "popularity":
-            return self._by_popularity(bands)
-        counted = self._counted()
-        if isinstance(groups, str) and groups == "activity":
-            counts = self._training(groups).user_counts[: len(self.n_relevant)]
-            segments = by_activity(counts, counted, bands)
-        elif isinstance(groups, str):
-            raise InvalidDataError(
-                f"groups is {groups!r}; expected 'activity', 'popularity' or a label for each user"
-            )
-        else:
-            segments = by_label(groups, len(self.n_relevant), self.relevance.users, counted)
-        rows = {}
-        for code, name in enumerate(segments.names):
-            mine = segments.codes == code
-            for row, metric in enumerate(self.names):
-                users = self._users(row)
-                users = users[mine[users]]
-                if len(users):
-                    std = _std(self.sums, self.plans[row], row, users)
-                    rows[name, metric] = (self._value_over(row, users), std, len(users))
-        return _by_group(rows, ["mean", "std", "n_users"])
-
-    def _by_popularity(self, bands: int) -> pd.DataFrame:
-        plans = [plan for plan in self.plans if plan.definition.by_item]
-        if not plans:
-            raise InvalidMetricError(
-                "none of the metrics can be divided by items; ask for recall or hit_rate"
-            )
-        segments = by_popularity(self._training("popularity").item_counts, bands)
-        relevance = self.relevance
-        rows = {}
-        for code, name in enumerate(segments.names):
-            kept = (segments.codes[relevance.items] == code) & (relevance.gains > 0)
-            before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))
-            part = replace(
-                relevance,
-                indptr=before[relevance.indptr],
-                items=relevance.items[kept],
-                gains=relevance.gains[kept],
-            )
-            setting = replace(self.setting, relevance=part)
-            sums, n_relevant = measure(setting, plans)
-            n_items = int(np.count_nonzero(segments.codes == code))
-            for row, plan in enumerate(plans):
-                users = np.flatnonzero(self._counted(plan) & (n_relevant > 0))
-                if len(users):
-                    numbers = (sums.mean(row, users), _std(sums, plan, row, users))
-                    counts = (len(users), n_items, int(n_relevant[users].sum()))
-                    rows[name, str(plan.metric)] = (*numbers, *counts)
-        return _by_group(rows, ["mean", "std", "n_users", "n_items", "n_relevant"])
-
-    def _training(self, what: str) -> Training:
-        training = self.setting.context.training
-        if training is None:
-            raise InvalidMetricError(f"by({what!r}) needs train: give train= to the evaluation")
-        return training
+        return break_down(self._lists("by()"), groups, bands)
 
     def precision_recall(self, k: int | None = None) -> PrecisionRecall:
         """Return precision and recall at every rank, averaged over the evaluated users.
@@ -591,8 +353,8 @@ class Evaluation:
         Raises
         ------
         InvalidDataError
-            If `k` is no whole number of at least 1, or positions are uncertain
-            (``ties="average"``).
+            If `k` is not a whole number of at least 1, positions are uncertain
+            (``ties="average"``), or the lists were not kept.
 
         Examples
         --------
@@ -606,23 +368,11 @@ class Evaluation:
         2      0.500000     0.5
         3      0.666667     1.0
         """
-        if k is not None:
-            check_whole("k", k, 1, MOST_RANKS)
-        if self.rankings.last_positions is not None:
-            raise InvalidDataError(
-                'lists with ties="average" have no certain positions; use ties="item"'
-            )
-        longest = self._longest()
-        if k is None and longest > MOST_RANKS:
-            raise InvalidDataError(
-                f"a list reaches position {longest}; give k, of at most {MOST_RANKS}"
-            )
-        depth = longest if k is None else k
-        hits = collect_hits(self.setting, depth)
-        return PrecisionRecall.of(depth, hits, self.n_relevant, np.flatnonzero(self._counted()))
-
-    def _longest(self) -> int:
-        return max(int(self.rankings.lengths.max(initial=0)), 1)
+        block = self._lists("precision_recall()")
+        depth = _depth(block.aligned.rankings, k)
+        hits = collect_hits(block.aligned, depth)
+        users = np.flatnonzero(block.counted())
+        return PrecisionRecall.of(depth, hits, block.n_relevant, users)
 
     def explain(self, user: Hashable) -> pd.DataFrame:
         """Show where one user's dcg comes from.
@@ -644,7 +394,7 @@ class Evaluation:
         Raises
         ------
         InvalidDataError
-            If there is no such user.
+            If there is no such user, or the lists were not kept.
 
         Examples
         --------
@@ -658,28 +408,24 @@ class Evaluation:
         1     2     2   3.0      1.892789
         2  <NA>     3   1.0      0.000000
         """
-        return explain(self.setting, self._row(user))
+        block = self._lists("explain()")
+        return explain(block.aligned, _row_of_user(user, block.labels, len(block.n_relevant)))
+
+    @cached_property
+    def record(self) -> Record:
+        """What is saved and reported: everything but the lists."""
+        from .record import make_record
+
+        return make_record(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the per-user values, ready for JSON. The keys are stable."""
-        summary = self.summary()
-        return {
-            "schema": SCHEMA,
-            "sparse_eval": installed_version(),
-            "n_users": self.n_users,
-            "n_skipped": self.n_skipped,
-            "n_without_list": self.n_without_list,
-            "no_relevant": self.no_relevant,
-            "convention": self.convention,
-            "retrieval": self.retrieval and self.retrieval._asdict(),
-            "metrics": {
-                name: {key: plain(value) for key, value in row.items()}
-                for name, row in summary.iterrows()
-            },
-        }
+        """Return everything but the values of the users, ready for JSON. The keys are stable."""
+        from .record import to_dict
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Return `to_dict` as JSON, and write it to `path` if there is one.
+        return to_dict(self)
+
+    def to_json(self, path: PathLike | None = None) -> str:
+        """Return `to_dict` as JSON, and write it to `path` if one is given.
 
         Raises
         ------
@@ -692,94 +438,26 @@ class Evaluation:
                 temporary.write_text(text, encoding="utf-8")
         return text
 
-    def snapshot(self, about: Mapping[str, Any] | None = None) -> SavedEvaluation:
-        """Return the evaluation without its lists: what is compared, reported and saved.
-
-        Parameters
-        ----------
-        about : mapping, optional
-            What is to be remembered, such as hyperparameters, seeds and the commit: text, numbers,
-            lists and dicts.
-
-        Returns
-        -------
-        SavedEvaluation
-            With what a report shows beside the numbers: breakdowns by activity and popularity
-            (with `train`), precision and recall at every rank, how concentrated the
-            recommendations are, a few users in depth, versions, and digests of the inputs.
-
-        Raises
-        ------
-        InvalidDataError
-            If `about` holds what JSON cannot.
-        """
-        taken = self._snapshot
-        return replace(taken, content=taken.content | {"about": check_about(about)})
-
-    @cached_property
-    def _snapshot(self) -> SavedEvaluation:
-        training = self.setting.context.training
-        seen = {}
-        if training is not None:
-            seen["seen"] = training.user_counts[: len(self.n_relevant)]
-        content = {
-            "by": self._breakdowns(),
-            "precision_recall": self._curve(),
-            "concentration": describe_concentration(
-                self.rankings,
-                np.flatnonzero(self.counted),
-                max((metric.cutoff or 0 for metric in self.metrics), default=0) or MOST_RANKS,
-                self.setting.context.n_items,
-            ),
-            "examples": self._examples(),
-            "inputs": self._inputs(),
-        }
-        return self._saved(seen, content)
-
-    def _saved(self, known: dict[str, NDArray[Any]], lists: dict[str, Any]) -> SavedEvaluation:
-        """Return what is saved, with what else is known of users, and of their lists."""
-        of_all = [name for name in self.names if not self.is_per_user(name)]
-        table = self.per_user
-        columns = {
-            "evaluated": self.counted,
-            "relevant": self.n_relevant,
-            "fingerprint": self.fingerprints,
-            **known,
-        }
-        taken = {"user", "seen", *columns}.intersection(self.names)
-        if taken:
-            raise InvalidDataError(
-                f"a metric is called {min(taken)!r}, as a column of what is saved; register it "
-                "under another name"
-            )
-        for place, (name, column) in enumerate(columns.items()):
-            table.insert(place, name, column)
-        content = {
-            "per_user": [name for name in self.names if name not in of_all],
-            "replicates": {name: list(map(plain, self.replicates(name))) for name in of_all},
-            "higher_is_better": {name: self.higher_is_better(name) for name in self.names},
-            "versions": versions(),
-            "about": {},
-        }
-        return SavedEvaluation(self.to_dict() | content | lists, table, self.users is not None)
-
     def save(
         self,
-        folder: str | Path,
+        folder: PathLike,
         users: Literal["csv", "parquet"] = "csv",
+        *,
         about: Mapping[str, Any] | None = None,
     ) -> Path:
-        """Save everything but the lists, for `load_evaluation`.
+        """Save everything but the lists, for `Evaluation.load`.
 
         Parameters
         ----------
         folder : str or Path
-            Made if missing. ``summary.json`` and ``per_user.csv`` or ``per_user.parquet`` are
-            written there; `sparse_eval.results.saved` describes them.
+            Made if missing. ``summary.json``, ``totals.npz`` and, if the values of the users were
+            kept, ``per_user.csv`` or ``per_user.parquet`` are written there;
+            `sparse_eval.results.saving` describes them.
         users : {"csv", "parquet"}
             The kind of the table of the users. Parquet is smaller and quicker, and needs pyarrow.
         about : mapping, optional
-            As of `snapshot`.
+            What is to be remembered, such as hyperparameters, seeds and the commit: text, numbers,
+            lists and dicts.
 
         Returns
         -------
@@ -796,59 +474,56 @@ class Evaluation:
         OutputError
             If a file cannot be written.
         """
-        return self.snapshot(about).save(folder, users)
+        from .saving import save
 
-    def _breakdowns(self) -> dict[str, list[dict[str, Any]]]:
-        """Return means by activity and by popularity, as far as that is possible."""
-        if self.setting.context.training is None:
-            return {}
-        ways = {"activity": True, "popularity": any(p.definition.by_item for p in self.plans)}
-        return {
-            way: records(self.by(way).reset_index()) for way, possible in ways.items() if possible
-        }
+        return save(self, Path(folder), users, about)
 
-    def _curve(self) -> dict[str, Any] | None:
-        if self.rankings.last_positions is not None:
-            return None
-        return describe_curve(self.precision_recall(min(self._longest(), MOST_RANKS)))
+    @classmethod
+    def load(cls, path: PathLike) -> Evaluation:
+        """Read what `save` wrote.
 
-    def _examples(self) -> list[dict[str, Any]]:
-        """Show a few users in depth: some that all models share, and the best of this one."""
-        rows = dict.fromkeys(pick_examples(self.n_relevant, self.counted, self.fingerprints), "")
-        for row, plan in enumerate(self.plans):
-            values = self.sums.columns[row]
-            if plan.per_user and np.isfinite(values).any():
-                sign = 1 if plan.definition.higher_is_better else -1
-                rows.setdefault(int(np.nanargmax(sign * values)), f"best by {plan.metric}")
-                break
-        labels, lists = self.relevance.users, self.rankings
-        whole = np.diff(lists.indptr) == lists.lengths
-        return [
-            describe_example(
-                row if labels is None else labels[row],
-                explain(self.setting, row),
-                bool(whole[row]),
-                why,
-            )
-            for row, why in rows.items()
-        ]
+        Parameters
+        ----------
+        path : str or Path
+            The folder, or the JSON in it.
 
-    def _inputs(self) -> dict[str, Any]:
-        """Return the size of each input and a digest of it, aligned as it was evaluated."""
-        lists, truth, training = self.rankings, self.relevance, self.setting.context.training
-        parts: dict[str, tuple[Any, ...]] = {
-            "rankings": (lists.shape, lists.indptr, lists.items, lists.positions),
-            "relevance": (truth.shape, truth.indptr, truth.items, truth.gains),
-        }
-        if training is not None:
-            shape = (len(training.indptr) - 1, training.n_items)
-            parts["train"] = (shape, training.indptr, training.items)
-        return {
-            name: {"shape": list(part[0]), "entries": len(part[2]), "sha256": digest(*part)}
-            for name, part in parts.items()
-        }
+        Returns
+        -------
+        Evaluation
+            With all numbers, to the last bit, and the values of each user if they were saved;
+            without the lists.
 
-    def to_csv(self, path: str | Path) -> None:
+        Raises
+        ------
+        InvalidFileError
+            If a file cannot be read, is something else, was written by a newer version, or does
+            not belong to the others.
+        MissingExtraError
+            If the table is Parquet and pyarrow is not installed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> lists = se.Rankings.from_topk([[0, 1], [1, 0]])
+        >>> ev = se.evaluate(lists, csr_matrix([[1, 0], [1, 0]]), "mrr@2")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saved = se.Evaluation.load(ev.save(Path(folder) / "als", about={"seed": 1}))
+        >>> saved.mean(), saved.about
+        ({'mrr@2': 0.75}, {'seed': 1})
+        """
+        from .saving import load
+
+        return load(Path(path))
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What was to be remembered when it was saved; empty before."""
+        return dict(self.record.content["about"]) if "record" in self.__dict__ else {}
+
+    def to_csv(self, path: PathLike) -> None:
         """Write `per_user` as CSV, every value in full.
 
         Raises
@@ -859,7 +534,7 @@ class Evaluation:
         with replacing(path) as temporary:
             self.per_user.to_csv(temporary)
 
-    def to_parquet(self, path: str | Path) -> None:
+    def to_parquet(self, path: PathLike) -> None:
         """Write `per_user` as Parquet.
 
         Raises
@@ -882,108 +557,50 @@ class Evaluation:
     def _repr_html_(self) -> str:
         import pandas as pd
 
-        # Without what `summary` has of random lists, which may take longer than the evaluation.
+        # Without the random baseline, which may take longer than the evaluation.
         rows = []
-        for row in range(len(self.plans)):
+        for row in range(len(self.names)):
             mean = self._value(row)
             interval = self._interval(row, mean, 0.95)
-            counted = f"{self._count(row):,}"
-            rows.append((*map(number, (mean, interval.low, interval.high)), counted))
+            numbers = map(number, (mean, interval.low, interval.high))
+            rows.append((*numbers, f"{self._count(row):,}"))
         columns = ["mean", "ci_low", "ci_high", "n_users"]
         table = pd.DataFrame(rows, index=pd.Index(self.names, name="metric"), columns=columns)
         heading = f"Evaluation: {self.n_users:,} users, {self.n_skipped:,} left out"
         return as_html(heading, table, index=True, where=".summary()")
 
-    @cached_property
-    def _at_random(self) -> list[Expectation]:
-        from ..metrics.random_baseline import (
-            expect_at_random,  # of no use to those who only read the means
+
+def _expectation(totals: RandomTotals | None, row: int) -> Expectation | None:
+    total = None if totals is None else totals[row]
+    return total.expectation if isinstance(total, RandomSums) else total
+
+
+def _depth(rankings: Rankings, k: int | None) -> int:
+    """Return the last rank of a precision–recall curve."""
+    if k is not None:
+        check_whole("k", k, 1, MAX_RANKS)
+    if rankings.last_positions is not None:
+        raise InvalidDataError(
+            'lists with ties="average" have no certain positions; use ties="item"'
         )
-
-        users = [self._users(row) for row in range(len(self.plans))]
-        return expect_at_random(self.setting, list(self.plans), users)
-
-    def _counted(self, plan: Plan | None = None) -> NDArray[np.bool_]:
-        """Say of each user whether it counts for a plan, or in general."""
-        rules = self.rules
-        every_list, every_user = (False, False) if plan is None else counts_apart(rules, plan)
-        has_list = self.rankings.lengths > 0
-        if every_list:
-            return has_list
-        if self.no_relevant == "zero":
-            counted = np.ones(len(has_list), bool)
-        elif self.no_relevant == "judged":
-            counted = np.diff(self.relevance.indptr) > 0
-        else:
-            counted = self.n_relevant > 0
-        if rules.without_list == "exclude" and not every_user:
-            counted &= has_list
-        return counted
-
-    def _count(self, row: int) -> int:
-        return len(self._users(row))
-
-    def _users(self, row: int) -> NDArray[np.int64]:
-        """Return the users that count for a plan, its value being defined for them."""
-        counted = self._counted(self.plans[row])
-        if self.plans[row].per_user:
-            counted &= ~np.isnan(self.sums.columns[row])
-        return np.flatnonzero(counted)
-
-    def _value(self, row: int) -> float:
-        plan = self.plans[row]
-        if not plan.definition.per_user:
-            return self.overall[plan.metric]
-        return self.sums.mean(row, self._users(row))
-
-    def _value_over(self, row: int, users: NDArray[np.int64]) -> float:
-        plan = self.plans[row]
-        if not plan.definition.per_user:
-            return value_of_lists(self.setting, plan, users)
-        return self.sums.mean(row, users)
-
-    def _row_of(self, name: str | Metric) -> int:
-        spelling = str(name)
-        if spelling in self._rows:  # mostly it is spelt as it is printed
-            return self._rows[spelling]
-        found = parse(spelling, self.rules.options)
-        if len(found) != 1 or str(found[0]) not in self._rows:
-            raise InvalidMetricError(
-                f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"
-            )
-        return self._rows[str(found[0])]
-
-    @cached_property
-    def _replicates(self) -> dict[int, NDArray[np.float64]]:
-        return {}
-
-    @cached_property
-    def _rows(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.names)}
-
-    def _row(self, user: Hashable) -> int:
-        labels = self.relevance.users
-        n_users = len(self.n_relevant)
-        if labels is not None:
-            import pandas as pd
-
-            if not isinstance(user, Hashable) or user not in labels:
-                raise InvalidDataError(f"there is no user {user!r} among the {n_users} labels")
-            return int(labels.get_indexer(pd.Index([user], tupleize_cols=False))[0])
-        if not isinstance(user, int | np.integer) or not 0 <= user < n_users:
-            raise InvalidDataError(
-                f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}"
-            )
-        return int(user)
+    longest = max(int(rankings.lengths.max(initial=0)), 1)
+    if k is None and longest > MAX_RANKS:
+        raise InvalidDataError(
+            f"a list reaches position {longest}; give k, of at most {MAX_RANKS}"
+        )
+    return longest if k is None else k
 
 
-def _std(sums: Sums, plan: Plan, row: int, users: NDArray[np.int64]) -> float:
-    """Return the standard deviation of a plan's values, with n − 1; NaN where there is none."""
-    return sums.moments(row, users, squares=True).std if plan.per_user else math.nan
+def _row_of_user(user: Hashable, labels: Labels | None, n_users: int) -> int:
+    """Return the row of a user, by label or row number."""
+    if labels is not None:
+        import pandas as pd
 
-
-def _by_group(rows: dict[tuple[Any, str], tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    index = pd.MultiIndex.from_tuples(list(rows), names=["group", "metric"])
-    return pd.DataFrame(list(rows.values()), index=index, columns=columns)
+        if not isinstance(user, Hashable) or user not in labels:
+            raise InvalidDataError(f"there is no user {user!r} among the {n_users} labels")
+        return int(labels.get_indexer(pd.Index([user], tupleize_cols=False))[0])
+    if not isinstance(user, int | np.integer) or not 0 <= user < n_users:
+        raise InvalidDataError(
+            f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}"
+        )
+    return int(user)

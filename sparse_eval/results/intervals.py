@@ -1,4 +1,4 @@
-"""How sure a number is: confidence intervals, from `scipy.stats`."""
+"""Confidence intervals of means, and of numbers about all users together."""
 
 from __future__ import annotations
 
@@ -10,33 +10,31 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..core.exact_sums import Moments
-from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Values = NDArray[np.float64]
+    from ..core.types import Floats, Integers
 
 __all__ = [
-    "MANY",
+    "FEWEST_FOR_T",
+    "N_GROUPS",
     "Interval",
     "check_level",
-    "interval_around",
     "interval_of_mean",
     "interval_of_moments",
-    "replicate",
+    "interval_of_replicates",
+    "jackknife",
 ]
 
-#: From so many users on, Student's interval covers a mean as often as it says, as simulations with
-#: skewed metrics show, and the bootstrap costs time.
-MANY = 200
+#: From this number of users on, Student's interval holds a mean as often as it says, as simulations
+#: with skewed metrics show, and the bootstrap costs time.
+FEWEST_FOR_T = 200
 
-#: Resamples of a mean over fewer, and of a number about all users together.
+#: Bootstrap samples of a mean over fewer users.
 RESAMPLES = 4999
-REPLICATES = 100
+
+#: Groups that users are put into, by a hash of their label, for the jackknife.
+N_GROUPS = 20
 
 #: Numbers drawn at once.
 _AT_ONCE = 1 << 21
@@ -49,9 +47,9 @@ class Interval(NamedTuple):
     ----------
     low, high : float
         NaN where there is none.
-    method : {"t", "bca", "bootstrap", "none"}
+    method : {"t", "bca", "jackknife", "none"}
         Student's; bias-corrected and accelerated bootstrap; Student's with the standard error of
-        bootstrap replicates; or none, with fewer than two users or numbers out of range.
+        a jackknife over groups of users; or none, with too few users or numbers out of range.
     """
 
     low: float
@@ -59,7 +57,7 @@ class Interval(NamedTuple):
     method: str
 
 
-NOWHERE = Interval(math.nan, math.nan, "none")
+NO_INTERVAL = Interval(math.nan, math.nan, "none")
 
 
 def check_level(level: float) -> float:
@@ -70,16 +68,16 @@ def check_level(level: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def student(level: float, freedom: int) -> Values:
+def student(level: float, freedom: int) -> Floats:
     """Return both ends of Student's interval around 0; comparisons ask for the same ones again."""
     from scipy import stats
 
-    ends: Values = np.array(stats.t.interval(level, freedom))
+    ends: Floats = np.array(stats.t.interval(level, freedom))
     ends.flags.writeable = False
     return ends
 
 
-def interval_of_mean(values: Values, level: float) -> Interval:
+def interval_of_mean(values: Floats, level: float) -> Interval:
     """Return the interval of a mean: Student's for many values, a BCa bootstrap for few.
 
     Parameters
@@ -93,12 +91,17 @@ def interval_of_mean(values: Values, level: float) -> Interval:
     -------
     Interval
         Of no width if all values are equal.
+
+    References
+    ----------
+    .. [1] Efron, B. (1987). Better Bootstrap Confidence Intervals. Journal of the American
+       Statistical Association 82(397), 171-185. doi:10.1080/01621459.1987.10478410
     """
     from scipy import stats
 
     if len(values) < 2:
-        return NOWHERE
-    if len(values) >= MANY:
+        return NO_INTERVAL
+    if len(values) >= FEWEST_FOR_T:
         return interval_of_moments(Moments.of(values), level)
     if values.min() == values.max():
         mean = Moments.of(values, squares=False).mean
@@ -107,7 +110,7 @@ def interval_of_mean(values: Values, level: float) -> Interval:
         # Of numbers near the largest float, or nearly all equal: there is no interval then.
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)
         low, high = stats.bootstrap(
-            (np.sort(values),),  # so that the order of the users is no matter
+            (np.sort(values),),  # so that the order of the users does not matter
             np.mean,
             n_resamples=RESAMPLES,
             batch=max(_AT_ONCE // len(values), 1),
@@ -115,66 +118,70 @@ def interval_of_mean(values: Values, level: float) -> Interval:
             method="BCa",
             rng=np.random.default_rng(0),
         ).confidence_interval
-    return _sound(low, high, "bca")
+    return _finite_interval(low, high, "bca")
 
 
 def interval_of_moments(moments: Moments, level: float) -> Interval:
     """Return Student's interval of a mean, for which sums are enough."""
     if moments.n < 2:
-        return NOWHERE
+        return NO_INTERVAL
     error = moments.std / math.sqrt(moments.n)
     with np.errstate(over="ignore", invalid="ignore"):
         low, high = student(level, moments.n - 1) * error + moments.mean
-    return _sound(low, high, "t")
+    return _finite_interval(low, high, "t")
 
 
-def _sound(low: float, high: float, method: str) -> Interval:
+def _finite_interval(low: float, high: float, method: str) -> Interval:
     if not np.isfinite([low, high]).all():
-        return NOWHERE
+        return NO_INTERVAL
     return Interval(float(low), float(high), method)
 
 
-def replicate(statistic: Callable[[NDArray[np.int64]], ArrayLike], n_users: int) -> Values:
-    """Compute numbers about all users together for samples of them, drawn with replacement.
+def interval_of_replicates(value: float, replicates: Floats, level: float) -> Interval:
+    """Return the interval around a number with the standard deviation of its replicates."""
+    if len(replicates) < 2 or not np.isfinite(replicates).all():
+        return NO_INTERVAL
+    error = float(replicates.std(ddof=1))
+    if error == 0:
+        return Interval(value, value, "jackknife")
+    low, high = student(level, len(replicates) - 1) * error + value
+    return Interval(float(low), float(high), "jackknife")
 
-    Two numbers about the same users, in the same order, are computed for the same samples, so
-    that their replicates can be paired.
+
+def jackknife(value: float, without: Floats, sizes: Integers) -> Floats:
+    """Return replicates of a number whose standard deviation is its standard error.
 
     Parameters
     ----------
-    statistic : callable
-        One number or several, of how many times each user was drawn.
-    n_users : int
-        At least 1.
+    value : float
+        A number about all users.
+    without : ndarray of float64, shape (n_groups,)
+        The same number without each group of users.
+    sizes : ndarray of int64, shape (n_groups,)
+        The number of users in each group.
 
     Returns
     -------
-    ndarray of float64, shape (REPLICATES,) or (REPLICATES, numbers)
+    ndarray of float64, shape (n_groups,)
+        Those of two evaluations of the same users are paired. Empty if a group has no users.
+
+    Notes
+    -----
+    The delete-a-group jackknife for groups of unequal sizes [1]_. Groups are the same for the same
+    users, however they were cut into blocks, which samples drawn with replacement are not; and a
+    sample drawn with replacement has fewer distinct users, and so recommends fewer distinct items,
+    than the users have.
+
+    References
+    ----------
+    .. [1] Busing, F. M. T. A., Meijer, E. and van der Leeden, R. (1999). Delete-m Jackknife for
+       Unequal m. Statistics and Computing 9, 3-8. doi:10.1023/A:1008800423698
     """
-    found: list[ArrayLike] = [0.0] * REPLICATES
-
-    def work(first: int, last: int) -> None:
-        for number in range(first, last):
-            rng = np.random.default_rng([0, number])  # whichever thread draws it
-            drawn = rng.integers(n_users, size=n_users)
-            found[number] = statistic(np.bincount(drawn, minlength=n_users))
-
-    for_blocks(work, REPLICATES, block=1)
-    return np.array(found, np.float64)
-
-
-def interval_around(value: float, replicates: Values, level: float) -> Interval:
-    """Return the interval around a number with the standard error of its replicates.
-
-    Not their percentiles: a sample drawn with replacement has fewer distinct users, and so
-    recommends fewer distinct items, than the users have.
-    """
-    from scipy import stats
-
-    if len(replicates) < 2 or not np.isfinite(replicates).all():
-        return NOWHERE
-    error = float(replicates.std(ddof=1))
-    if error == 0:
-        return Interval(value, value, "bootstrap")
-    low, high = stats.t.interval(level, len(replicates) - 1, value, error)
-    return Interval(float(low), float(high), "bootstrap")
+    if not (sizes > 0).all():
+        return np.empty(0)
+    n_groups = len(sizes)
+    times = sizes.sum() / sizes
+    center = n_groups * value - ((1 - 1 / times) * without).sum()
+    pseudovalues = times * value - (times - 1) * without
+    scaled = (pseudovalues - center) * np.sqrt((n_groups - 1) / (n_groups * (times - 1)))
+    return np.asarray(value + scaled)

@@ -1,17 +1,16 @@
-"""Parts as bytes, so that one computed in another process or on another machine can be added.
+"""Parts as bytes, so that one computed elsewhere, or saved, can be merged.
 
-What is written is a line that says what it is, a SHA-256 of the rest, and an archive of NumPy
-arrays, one of which holds all that is no array, as JSON. Nothing in it is a pickle, so that
-reading it runs nothing. A part comes back with the same bits.
+What is written is an archive of NumPy arrays, one of which holds all that is not an array, as JSON.
+Nothing in it is a pickle, so that reading it runs nothing. A part comes back with the same bits.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import struct
 import zipfile
+import zlib
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -19,138 +18,118 @@ import numpy as np
 
 from ..core.exact_sums import Moments
 from ..errors import InvalidDataError
-from .parts import ListCounts, Part, Retrieval, Rows, Span, Terms
+from ..metrics.random_baseline import Expectation, RandomSums
+from .totals import ListCounts, MergeKey, Part, Retrieval, Span, Totals, UserValues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
-    Arrays = dict[str, NDArray[Any]]
+    from ..core.types import AnyArray, Integers
+    from ..metrics.random_baseline import RandomTotals
 
 __all__ = ["pack", "unpack"]
 
-#: What the bytes begin with. Another layout takes another number.
-MARK = b"sparse_eval part 1\n"
+#: Version of the layout.
+FORMAT = 2
 
 _HEADER = "header"
-_DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 def pack(part: Part) -> bytes:
     """Write a part.
 
-    Parameters
-    ----------
-    part : Part
-
     Returns
     -------
     bytes
-        Some kilobytes, and what the users' rows take where the part has them.
+        An ``.npz`` archive of some kilobytes, and of what the users' values take if it has them.
     """
-    arrays: Arrays = {}
+    totals, values = part
+    arrays: dict[str, AnyArray] = {}
     header = {
-        "terms": part.terms._asdict() | {"largest_gain": _written(part.terms.largest_gain)},
-        "span": part.span._asdict(),
-        "n_counted": part.n_counted,
-        "n_without_list": part.n_without_list,
-        "moments": [_moments(one) for one in part.moments],
-        "few": [values is not None for values in part.few],
+        "format": FORMAT,
+        "key": totals.key._asdict() | {"largest_gain": _write_float(totals.key.largest_gain)},
+        "span": totals.span._asdict(),
+        "n_counted": totals.n_counted,
+        "n_without_list": totals.n_without_list,
+        "moments": [_write_moments(moments) for moments in totals.moments],
+        "samples": [sample is not None for sample in totals.samples],
         "ratios": {
-            str(row): [[_moments(above), _moments(below)] for above, below in ratios]
-            for row, ratios in part.ratios.items()
+            str(row): [[_write_moments(above), _write_moments(below)] for above, below in ratios]
+            for row, ratios in totals.ratios.items()
         },
-        "lists": [[bool(one), bool(other), int(k)] for one, other, k in part.lists],
-        "rows": part.rows is not None,
+        "lists": [[bool(one), bool(other), int(k)] for one, other, k in totals.lists],
+        "retrieval": None if totals.retrieval is None else totals.retrieval._asdict(),
+        "random": _write_random(totals.random),
+        "values": values is not None,
         "users": None,
-        "retrieval": None if part.retrieval is None else part.retrieval._asdict(),
     }
-    for row, values in enumerate(part.few):
-        if values is not None:
-            arrays[f"few.{row}"] = values
-    for number, counts in enumerate(part.lists.values()):
+    for row, sample in enumerate(totals.samples):
+        if sample is not None:
+            arrays[f"samples.{row}"] = sample
+    for number, counts in enumerate(totals.lists.values()):
         for field in fields(ListCounts):
             arrays[f"lists.{number}.{field.name}"] = _narrow(getattr(counts, field.name))
-    if part.rows is not None:
-        for field in fields(Rows):
-            arrays[f"rows.{field.name}"] = getattr(part.rows, field.name)
-        if part.rows.users.dtype == object:  # text
-            header["users"] = arrays.pop("rows.users").tolist()
+    if values is not None:
+        for field in fields(UserValues):
+            arrays[f"values.{field.name}"] = getattr(values, field.name)
+        if values.users.dtype == object:  # text
+            header["users"] = arrays.pop("values.users").tolist()
     text = json.dumps(header, allow_nan=False, default=_whole)
     arrays[_HEADER] = np.frombuffer(text.encode("ascii"), np.uint8)
     stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, **arrays)
-    body = stream.getvalue()
-    return MARK + hashlib.sha256(body).digest() + body
+    return stream.getvalue()
 
 
 def unpack(data: bytes) -> Part:
     """Read what `pack` wrote.
 
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    Part
-
     Raises
     ------
     InvalidDataError
-        If the bytes are no part, were written by a version with another layout, or were damaged
-        on the way.
+        If the bytes are not a part, or were written by a version with another layout.
     """
-    if not data.startswith(MARK):
-        raise InvalidDataError(
-            f"{len(data)} bytes are no part of an evaluation: they begin with {data[:8]!r}, and "
-            f"{MARK!r} was expected; give what pack of this version of sparse_eval returned"
-        )
-    start = len(MARK) + _DIGEST_SIZE
-    body = data[start:]
-    if hashlib.sha256(body).digest() != data[len(MARK) : start]:
-        raise InvalidDataError(
-            f"a part of an evaluation of {len(data)} bytes does not have the SHA-256 that it was "
-            "written with: bytes were lost or changed on the way; send it again"
-        )
     try:
-        with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-            return _part(arrays)
-    except (ValueError, LookupError, TypeError, OSError, EOFError, struct.error) as error:
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            return _read_part(arrays)
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, EOFError) as error:
         raise _unreadable(error) from None
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise _unreadable(error) from None
+    except struct.error as error:
         raise _unreadable(error) from None
 
 
 def _unreadable(error: Exception) -> InvalidDataError:
     return InvalidDataError(
-        f"a part of an evaluation cannot be read ({type(error).__name__}: {error}); give what pack "
-        "of this version of sparse_eval returned"
+        f"the totals of an evaluation cannot be read ({type(error).__name__}: {error}); give what "
+        "this version of sparse_eval wrote"
     )
 
 
-def _part(arrays: Mapping[str, NDArray[Any]]) -> Part:
+def _read_part(arrays: Mapping[str, AnyArray]) -> Part:
     header = json.loads(arrays[_HEADER].tobytes().decode("ascii"))
-    terms = header["terms"]
-    terms |= {"metrics": tuple(terms["metrics"]), "largest_gain": _read(terms["largest_gain"])}
-    rows = None
-    if header["rows"]:
+    if header["format"] != FORMAT:
+        raise ValueError(f"layout {header['format']}, and {FORMAT} can be read here")
+    key = header["key"]
+    key |= {"metrics": tuple(key["metrics"]), "largest_gain": _read_float(key["largest_gain"])}
+    values = None
+    if header["values"]:
         users = header["users"]
-        labels = arrays["rows.users"] if users is None else np.array(users, object)
-        others = [arrays[f"rows.{field.name}"] for field in fields(Rows) if field.name != "users"]
-        rows = Rows(labels, *others)
-    return Part(
-        Terms(**terms),
+        labels = arrays["values.users"] if users is None else np.array(users, object)
+        others = [arrays[f"values.{field.name}"] for field in fields(UserValues)[1:]]
+        values = UserValues(labels, *others)
+    totals = Totals(
+        MergeKey(**key),
         Span(**header["span"]),
         header["n_counted"],
         header["n_without_list"],
-        tuple(_moments_of(one) for one in header["moments"]),
+        tuple(map(_read_moments, header["moments"])),
         tuple(
-            arrays[f"few.{row}"] if is_kept else None for row, is_kept in enumerate(header["few"])
+            arrays[f"samples.{row}"] if kept else None for row, kept in enumerate(header["samples"])
         ),
         {
-            int(row): tuple((_moments_of(above), _moments_of(below)) for above, below in ratios)
+            int(row): tuple((_read_moments(above), _read_moments(below)) for above, below in ratios)
             for row, ratios in header["ratios"].items()
         },
         {
@@ -162,30 +141,60 @@ def _part(arrays: Mapping[str, NDArray[Any]]) -> Part:
             )
             for number, (one, other, k) in enumerate(header["lists"])
         },
-        rows,
         None if header["retrieval"] is None else Retrieval(**header["retrieval"]),
+        _read_random(header["random"]),
+    )
+    return Part(totals, values)
+
+
+def _write_moments(moments: Moments) -> list[Any]:
+    # Hexadecimal, because Python refuses to read decimal numbers of thousands of digits.
+    n, total, squares, rest = moments
+    return [n, hex(total), hex(squares), _write_float(rest)]
+
+
+def _read_moments(written: list[Any]) -> Moments:
+    n, total, squares, rest = written
+    number = _read_float(rest)
+    if number is None:
+        raise ValueError("moments without the sum of what is not finite")
+    return Moments(n, int(total, 16), int(squares, 16), number)
+
+
+def _write_random(random: RandomTotals | None) -> list[Any] | None:
+    if random is None:
+        return None
+    return [
+        {
+            "values": list(map(_write_moments, total.values)),
+            "denominators": list(map(_write_moments, total.denominators)),
+        }
+        if isinstance(total, RandomSums)
+        else total and list(map(_write_float, total))
+        for total in random
+    ]
+
+
+def _read_random(written: list[Any] | None) -> RandomTotals | None:
+    if written is None:
+        return None
+    return tuple(
+        RandomSums(
+            tuple(map(_read_moments, total["values"])),
+            tuple(map(_read_moments, total["denominators"])),
+        )
+        if isinstance(total, dict)
+        else total and Expectation(*(float(_read_float(text) or 0.0) for text in total))
+        for total in written
     )
 
 
-def _moments(moments: Moments) -> list[Any]:
-    # Hexadecimal, because Python refuses to read decimal numbers of thousands of digits.
-    return [moments.n, hex(moments.total), hex(moments.squares), _written(moments.endless)]
-
-
-def _moments_of(written: list[Any]) -> Moments:
-    n, total, squares, endless = written
-    found = _read(endless)
-    if found is None:
-        raise ValueError("moments without the sum of what is endless")
-    return Moments(n, int(total, 16), int(squares, 16), found)
-
-
-def _written(number: float | None) -> str | None:
+def _write_float(number: float | None) -> str | None:
     """Return the eight bytes of a float as text: infinities and every NaN have some too."""
     return None if number is None else struct.pack(">d", number).hex()
 
 
-def _read(text: str | None) -> float | None:
+def _read_float(text: str | None) -> float | None:
     return None if text is None else float(struct.unpack(">d", bytes.fromhex(text))[0])
 
 
@@ -196,6 +205,6 @@ def _whole(number: object) -> int:
     raise TypeError(f"{type(number).__name__} is not known to JSON")
 
 
-def _narrow(counts: NDArray[np.int64]) -> NDArray[Any]:
+def _narrow(counts: Integers) -> AnyArray:
     """Return counts in as few bytes as the largest takes: there is one for each item."""
     return counts.astype(np.min_scalar_type(counts.max(initial=0)))

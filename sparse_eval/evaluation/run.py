@@ -1,0 +1,118 @@
+"""The one loop: blocks of a source, evaluated by a runner, merged into an `Evaluation`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..core.progress import is_shown
+from ..results import Evaluation
+from ..results.totals import Part, RunningTotals, merge_in_order
+from .budget import check_values_fit
+from .runners import open_runner
+from .sources import evaluate_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from ..metrics.random_baseline import RandomTotals
+    from ..metrics.request import Request
+    from .runners import ClientLike, Runner
+    from .sources import Loader, Source
+
+__all__ = ["Shared", "evaluate_source", "evaluate_task"]
+
+
+class Shared(NamedTuple):
+    """What all tasks of an evaluation share, sent to each worker once."""
+
+    request: Request
+    load: Loader
+    per_user: bool
+    random: bool
+    num_threads: int | None
+
+
+def evaluate_task(shared: Shared, task: Any) -> Part:
+    """Load a block and evaluate it: what a worker does."""
+    result = evaluate_block(shared.request, shared.load(task), shared.num_threads)
+    part = result.part(per_user=shared.per_user)
+    if not shared.random:
+        return part
+    random = result.random_totals(all_users=False)
+    return Part(replace(part.totals, random=random))
+
+
+def evaluate_source(
+    request: Request,
+    source: Source,
+    *,
+    per_user: bool,
+    client: ClientLike | None = None,
+    num_threads: int | None = None,
+    memory: int | None = None,
+    progress: bool | None = None,
+    runner: Callable[[], AbstractContextManager[Runner]] | None = None,
+) -> Evaluation:
+    """Evaluate the users of a source, block by block.
+
+    Parameters
+    ----------
+    request : Request
+    source : Source
+    per_user, client, num_threads, memory, progress
+        As in `evaluate`.
+    runner : callable, optional
+        Returns the context of a runner other than that of `client`.
+
+    Returns
+    -------
+    Evaluation
+        Without the lists.
+    """
+    open_one = runner or partial(open_runner, client, num_threads)
+
+    def parts(bar: Any, *, random: bool = False) -> Iterator[Part]:
+        n_users = 0
+        with open_one() as opened:
+            kept = per_user and not random
+            shared = Shared(request, source.load, kept, random, opened.num_threads)
+            for amount, part in opened.run(evaluate_task, shared, source.tasks()):
+                n_users += part.span.n
+                if kept and memory is not None:
+                    check_values_fit(memory, n_users, len(request.metrics))
+                bar.update(amount)
+                yield part
+
+    def merged(*, random: bool = False) -> list[Part]:
+        from tqdm.auto import tqdm  # it loads asyncio, which importing the package need not do
+
+        with tqdm(
+            total=source.total,
+            desc="random baseline" if random else "evaluate",
+            unit=source.unit,
+            unit_scale=source.unit == " rows",
+            disable=not is_shown(progress),
+        ) as bar:
+            if not source.distinct:
+                return merge_in_order(parts(bar, random=random))
+            return [merge(parts(bar, random=random))]
+
+    def random_totals() -> RandomTotals:
+        totals = merge(merged(random=True)).totals
+        return totals.random or (None,) * len(request.metrics)
+
+    return Evaluation(
+        request, parts=merged(), random_totals=random_totals if source.repeatable else None
+    )
+
+
+def merge(parts: Any) -> Part:
+    """Merge the parts of different users."""
+    running = RunningTotals()
+    for part in parts:
+        running.add(part)
+    return running.part()

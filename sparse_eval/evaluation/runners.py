@@ -1,0 +1,144 @@
+"""Runners: who evaluates blocks of users, this process, an executor or a Dask cluster.
+
+A new engine is a class with the method of `Runner`, in a module of its own.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ..errors import WorkerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from distributed import Client
+    from pyspark.sql import SparkSession
+
+__all__ = ["TASKS_PER_THREAD", "ClientLike", "ExecutorRunner", "LocalRunner", "Runner", "open_runner"]
+
+#: What a task is done by: it is given what all tasks share, and the task.
+Work: TypeAlias = "Callable[[Any, Any], Any]"
+
+#: Who does the work: a Dask client, the address of its scheduler, an executor or a Spark session.
+ClientLike: TypeAlias = "Client | str | Executor | SparkSession"
+
+#: Tasks given out for each thread of the workers: one that is done, and one that waits there.
+TASKS_PER_THREAD = 2
+
+
+class Runner(Protocol):
+    """Does tasks, here or elsewhere, a few at once.
+
+    Attributes
+    ----------
+    num_threads : int or None
+        Threads that each task may use, None for as many as there are cores.
+    """
+
+    @property
+    def num_threads(self) -> int | None: ...
+
+    def run(
+        self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield the tag of each task and ``work(shared, task)``, as they are done.
+
+        Parameters
+        ----------
+        work : callable
+            It can be pickled, as can all the rest.
+        shared : object
+            Sent to each worker once.
+        tasks : iterable of (task, tag)
+        """
+
+
+class LocalRunner:
+    """Does tasks one after the other in this process."""
+
+    def __init__(self, num_threads: int | None = None) -> None:
+        self.num_threads = num_threads
+
+    def run(
+        self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Do each task when its result is asked for."""
+        for task, tag in tasks:
+            yield tag, work(shared, task)
+
+
+class ExecutorRunner:
+    """Gives tasks to an executor of `concurrent.futures`."""
+
+    num_threads = 1
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self.n_at_once = TASKS_PER_THREAD * getattr(executor, "_max_workers", 8)
+
+    def run(
+        self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Do tasks on the workers, no more than a few waiting there."""
+        waiting = iter(tasks)
+        running: dict[Future[Any], Any] = {}
+        try:
+            while True:
+                for task, tag in islice(waiting, self.n_at_once - len(running)):
+                    running[self._submit(work, shared, task)] = tag
+                if not running:
+                    return
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield running.pop(future), future.result()
+        except BrokenExecutor as error:
+            raise WorkerError(
+                f"a worker of the executor died ({error}), perhaps because it ran out of memory; "
+                "use fewer workers, or give them more"
+            ) from error
+        finally:
+            for future in running:
+                future.cancel()
+
+    def _submit(self, *arguments: Any) -> Future[Any]:
+        try:
+            return self.executor.submit(*arguments)
+        except BrokenExecutor:
+            raise
+        except RuntimeError as error:  # it was shut down
+            raise WorkerError(f"the executor takes no tasks ({error}); give another") from None
+
+
+@contextmanager
+def open_runner(
+    client: ClientLike | None = None, num_threads: int | None = None
+) -> Iterator[Runner]:
+    """Yield the runner for a client: this process without one.
+
+    Raises
+    ------
+    WorkerError
+        If the scheduler cannot be reached or has no workers.
+    MissingExtraError
+        If `client` is for Dask, and distributed is not installed.
+    InvalidDataError
+        If `client` is something else.
+    """
+    if client is None:
+        yield LocalRunner(num_threads)
+    elif isinstance(client, Executor):
+        yield ExecutorRunner(client)
+    elif type(client).__module__.startswith("pyspark."):
+        from .spark import spark_runner
+
+        with spark_runner(client) as spark:
+            yield spark
+    else:
+        from .dask import connect
+
+        with connect(client) as runner:
+            yield runner

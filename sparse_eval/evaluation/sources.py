@@ -1,0 +1,394 @@
+"""Sources of users: inputs of any kind as blocks of users with their lists and relevant items.
+
+A new kind of input is a class with the methods of `Source`, in a module of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeGuard
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.alignment import align
+from ..inputs.npy import release, slice_rows
+from ..inputs.rankings import Rankings
+from ..inputs.relevance import Relevance
+from ..inputs.scan import RankingsScan, RelevanceScan
+from ..inputs.side_data import SideData
+from ..metrics.aligned import Aligned
+from ..results.block import BlockResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.types import AnyArray, CSRMatrix, SparseInput
+    from ..metrics.request import Request
+    from ..results.totals import Retrieval
+
+__all__ = [
+    "Block",
+    "BlockSource",
+    "Loader",
+    "MatrixSource",
+    "Source",
+    "evaluate_block",
+    "is_blocks",
+    "largest_gain",
+]
+
+#: Users in a block, where no budget says how many.
+USERS_PER_BLOCK = 1 << 18
+
+
+class Block(NamedTuple):
+    """Some users: their lists, their relevant items, and the side data that belong to them.
+
+    Attributes
+    ----------
+    first_row : int
+        The number of the first user, where users have no labels.
+    rankings : Rankings
+    relevance : Relevance
+    side_data : SideData
+        Of these users, and of all items.
+    retrieval : Retrieval or None
+        How the rankings were made, if by a model.
+    item_ids : ndarray or None
+        What the columns stand for, where every block numbers items in its own way.
+    items_digest : str or None
+        A digest of the catalogue, where a block does not hold all of its items.
+    """
+
+    first_row: int
+    rankings: Rankings
+    relevance: Relevance
+    side_data: SideData
+    retrieval: Retrieval | None = None
+    item_ids: AnyArray | None = None
+    items_digest: str | None = None
+
+
+#: Turns a task of a source into a block, on any machine; it can be pickled.
+Loader: TypeAlias = "Callable[[Any], Block]"
+
+
+class Source(Protocol):
+    """Users in blocks, whatever they come from.
+
+    Attributes
+    ----------
+    load : callable
+        Turns a task into a `Block`. It is sent to each worker once.
+    total : int or None
+        What the progress bar counts to, None if unknown.
+    unit : str
+        What it counts.
+    in_order : bool
+        Whether tasks are known to be about different users. Otherwise their labels have to show
+        it.
+    repeatable : bool
+        Whether `tasks` can be called again.
+    """
+
+    @property
+    def load(self) -> Loader: ...
+    @property
+    def total(self) -> int | None: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def distinct(self) -> bool: ...
+    @property
+    def repeatable(self) -> bool: ...
+
+    def tasks(self) -> Iterator[tuple[Any, int]]:
+        """Yield descriptions of blocks that can be pickled, and how far each moves the progress."""
+
+
+def evaluate_block(request: Request, block: Block, num_threads: int | None = None) -> BlockResult:
+    """Evaluate the users of a block: the one function for every source and every engine.
+
+    Raises
+    ------
+    InvalidMetricError
+        If a metric is undefined for lists with ``ties="average"``.
+    InvalidDataError
+        If both sides do not fit together, or the block has items beyond the catalogue.
+    """
+    rankings, relevance = align(block.rankings, block.relevance)
+    if rankings.last_positions is not None:
+        for plan in request.plans:
+            if not plan.definition.averages_ties:
+                raise InvalidMetricError(
+                    f"{plan.metric} has no expectation over tied items; make the lists with "
+                    'ties="item"'
+                )
+    n_items = max(rankings.shape[1], relevance.shape[1])
+    if n_items > block.side_data.n_items and request.needs_catalogue:
+        raise InvalidDataError(
+            f"the block that begins at user {block.first_row} has {n_items} items, and the "
+            f"catalogue {block.side_data.n_items}, on which some of the metrics depend; give every "
+            "block as many columns as there are items"
+        )
+    aligned = Aligned(rankings, relevance, block.side_data, request.convention)
+    result = BlockResult.compute(request, aligned, num_threads)
+    return replace(
+        result,
+        first_row=block.first_row,
+        retrieval=block.retrieval,
+        item_ids=block.item_ids,
+        items_digest=block.items_digest,
+    )
+
+
+def is_blocks(value: object) -> TypeGuard[Iterable[Any]]:
+    """Return whether a value is an iterable of blocks, rather than a matrix or a table."""
+    return isinstance(value, Iterable) and not (
+        isinstance(value, str | bytes | Path | np.ndarray)
+        or isinstance(value, Rankings | Relevance | RankingsScan | RelevanceScan)
+        or sparse.issparse(value)
+        or hasattr(value, "columns")  # a frame
+    )
+
+
+def largest_gain(
+    request: Request, relevance: Relevance | CSRMatrix, n_rows: int = USERS_PER_BLOCK
+) -> float | None:
+    """Return the largest gain, read `n_rows` users at a time; None if no metric depends on it."""
+    if not request.needs_largest_gain:
+        return None
+    if isinstance(relevance, Relevance):
+        return float(relevance.gains.max(initial=0.0))
+    n_users = int(relevance.shape[0])
+    largest = 0.0
+    for first in range(0, n_users, n_rows):
+        rows = slice_rows(relevance, first, min(first + n_rows, n_users))
+        largest = max(largest, float(_relevance(rows, first).gains.max(initial=0.0)))
+    return largest
+
+
+def _rankings(side: Rankings | SparseInput, first_row: int) -> Rankings:
+    if isinstance(side, Rankings):
+        return side
+    return _checked(Rankings.from_positions, side, first_row)
+
+
+def _relevance(side: Relevance | SparseInput, first_row: int) -> Relevance:
+    if isinstance(side, Relevance):
+        return side
+    return _checked(Relevance.from_csr, side, first_row)
+
+
+def _checked(make: Callable[[Any], Any], matrix: SparseInput, first_row: int) -> Any:
+    """Check rows of a matrix; errors count them from the first of the block."""
+    try:
+        return make(matrix)
+    except InvalidDataError as error:
+        if first_row == 0:
+            raise
+        raise InvalidDataError(
+            f"in the block that begins at row {first_row}, which is its row 0: {error}"
+        ) from None
+
+
+@dataclass(frozen=True)
+class RowLoader:
+    """Check both sides of some rows, and put the side data of these users beside them."""
+
+    side_data: SideData
+
+    def __call__(self, task: tuple[int, int, Any, Any]) -> Block:
+        first, last, rankings, relevance = task
+        return Block(
+            first,
+            _rankings(rankings, first),
+            _relevance(relevance, first),
+            self.side_data.of_users(first, last),
+        )
+
+
+class MatrixSource:
+    """Two matrices with the same rows, in memory or on disk, cut into blocks of rows.
+
+    Parameters
+    ----------
+    rankings : Rankings or CSR matrix
+    relevance : Relevance or CSR matrix
+    side_data : SideData
+        Of all users.
+    n_rows : int
+        Users in a block.
+    """
+
+    unit = " users"
+    distinct = True  # rows of whole matrices are different users, whatever their labels
+    repeatable = True
+
+    def __init__(
+        self,
+        rankings: Rankings | CSRMatrix,
+        relevance: Relevance | CSRMatrix,
+        side_data: SideData,
+        n_rows: int,
+    ) -> None:
+        self.rankings = rankings
+        self.relevance = relevance
+        self.load = RowLoader(side_data)
+        self.total = max(rankings.shape[0], relevance.shape[0])
+        self.n_rows = n_rows
+
+    def tasks(self) -> Iterator[tuple[Any, int]]:
+        """Yield rows of both matrices."""
+        for first in range(0, self.total, self.n_rows):
+            last = min(first + self.n_rows, self.total)
+            sides = (slice_rows(side, first, last) for side in (self.rankings, self.relevance))
+            yield (first, last, *sides), last - first
+            release(self.rankings, self.relevance)
+
+
+class BlockSource:
+    """Blocks of lists that an iterable yields, beside blocks or all rows of the relevance.
+
+    Parameters
+    ----------
+    request : Request
+    rankings : iterable of Rankings or matrices
+    relevance : Relevance, CSR matrix, or iterable of them
+    inputs : mapping
+        `train`, `item_groups` and `item_vectors`, of all users.
+    """
+
+    unit = " users"
+
+    def __init__(
+        self,
+        request: Request,
+        rankings: Iterable[Any],
+        relevance: Any,
+        inputs: dict[str, Any],
+    ) -> None:
+        self.request = request
+        self.rankings = rankings
+        self.relevance = relevance
+        self.inputs = inputs
+        sides = (rankings, relevance) if is_blocks(relevance) else (rankings,)
+        self.repeatable = not any(isinstance(side, Iterator) for side in sides)
+        self.total: int | None = None
+        self.distinct = False
+        self.side_data: SideData | None = None
+        if not is_blocks(relevance):
+            self.total = int(relevance.shape[0])
+            self.distinct = True
+            whole = isinstance(relevance, Relevance)
+            labels = (relevance.users, relevance.items_index) if whole else (None, None)
+            side_data = SideData.of(relevance.shape, *labels, **inputs)
+            gain = largest_gain(request, relevance)
+            self.side_data = replace(side_data, largest_gain=gain)
+
+    @staticmethod
+    def load(block: Block) -> Block:
+        """Return the block, which is complete."""
+        return block
+
+    def tasks(self) -> Iterator[tuple[Block, int]]:
+        """Yield each block with the relevance and side data of its users."""
+        side_data = self.side_data
+        for first, lists, gains in self._pairs():
+            rankings, relevance = _rankings(lists, first), _relevance(gains, first)
+            if self.side_data is None:
+                self._check_independent(rankings, relevance)
+            if side_data is None:
+                side_data = SideData.beside(rankings, relevance, **self.inputs)
+                if self.request.needs_largest_gain:
+                    side_data = replace(side_data, largest_gain=1.0)
+            n_users = relevance.shape[0]
+            own = side_data.of_users(first, first + n_users)
+            yield Block(first, rankings, relevance, own), n_users
+
+    def _pairs(self) -> Iterator[tuple[int, Any, Any]]:
+        """Yield the first row, the lists and the gains of each block."""
+        first = 0
+        others = iter(self.relevance) if is_blocks(self.relevance) else None
+        for number, lists in enumerate(self.rankings):
+            if not (isinstance(lists, Rankings) or sparse.issparse(lists)):
+                raise InvalidDataError(
+                    f"block {number} of the predictions is a {type(lists).__name__}; expected a "
+                    "Rankings or a sparse matrix of positions"
+                )
+            n_users = int(lists.shape[0])
+            if others is None:
+                gains = self._rows(first, n_users, number, lists)
+            else:
+                gains = _next_gains(others, number, n_users)
+            yield first, lists, gains
+            first += n_users
+        if others is not None and next(others, None) is not None:
+            raise InvalidDataError(
+                "validation has more blocks than the predictions; give both in blocks of the same "
+                "users"
+            )
+        if others is None and first < self.relevance.shape[0]:
+            raise InvalidDataError(
+                f"the predictions end after {first} users, validation has "
+                f"{self.relevance.shape[0]}; give the others too, an empty row for a user without "
+                "a list"
+            )
+
+    def _rows(self, first: int, n_users: int, number: int, lists: Any) -> Any:
+        """Return the rows of the relevance that a block of lists stands for."""
+        if first + n_users > self.relevance.shape[0]:
+            raise InvalidDataError(
+                f"the predictions have a row {first + n_users - 1} (in block {number}), but "
+                f"validation has {self.relevance.shape[0]} rows; give both the same users"
+            )
+        gains = slice_rows(self.relevance, first, first + n_users)
+        labels, users = getattr(lists, "users", None), getattr(gains, "users", None)
+        if labels is not None and users is not None and set(labels) != set(users):
+            raise InvalidDataError(
+                f"block {number} of the predictions is not about the users of these rows of "
+                f"validation, {users.tolist()[0]!r}, …; give blocks in the order of the users of "
+                "validation, or give both in blocks"
+            )
+        return gains
+
+    def _check_independent(self, rankings: Rankings, relevance: Relevance) -> None:
+        """Raise if the block cannot be evaluated without the blocks that follow."""
+        largest = float(relevance.gains.max(initial=0.0))
+        if self.request.needs_largest_gain and largest not in (0.0, 1.0):
+            metric = next(
+                plan.metric
+                for plan in self.request.plans
+                if plan.definition.of_largest(plan.arguments)
+            )
+            raise InvalidMetricError(
+                f"{metric} needs the largest of all gains, which is not known before the last "
+                "block; give validation as a whole matrix"
+            )
+        labelled = rankings.users is not None or relevance.users is not None
+        if labelled and self.inputs.get("train") is not None:
+            raise InvalidDataError(
+                "train has a row for each user by number, and the blocks' users have labels; give "
+                "blocks without labels, in the order of the rows of train"
+            )
+
+
+def _next_gains(blocks: Iterator[Any], number: int, n_users: int) -> Any:
+    """Return the next block of relevance, for as many users as the block of lists has."""
+    gains = next(blocks, None)
+    if not (gains is None or isinstance(gains, Relevance) or sparse.issparse(gains)):
+        raise InvalidDataError(
+            f"block {number} of validation is a {type(gains).__name__}; expected a Relevance or a "
+            "sparse matrix of gains"
+        )
+    if gains is None or gains.shape[0] != n_users:
+        number_of_users = "there is none" if gains is None else f"it has {gains.shape[0]}"
+        raise InvalidDataError(
+            f"block {number} of the predictions has {n_users} users, and of validation "
+            f"{number_of_users}; give both in blocks of the same users"
+        )
+    return gains

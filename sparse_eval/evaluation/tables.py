@@ -1,0 +1,87 @@
+"""Tables on both sides: which of the sources reads them, and which runner evaluates them."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidDataError
+from ..inputs.paths import Kind, kind_of
+from ..inputs.scan import engine_of
+from .parquet import PER_ROW, ROWS_PER_BLOCK, ROWS_PER_TASK, ParquetSource
+from .run import evaluate_source
+
+if TYPE_CHECKING:
+    from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..metrics.request import Request
+    from ..results import Evaluation
+
+__all__ = ["evaluate_tables"]
+
+
+def evaluate_tables(
+    request: Request,
+    rankings: RankingsScan,
+    relevance: RelevanceScan,
+    options: dict[str, Any],
+) -> Evaluation | None:
+    """Evaluate two tables that need not fit into memory; return None if they are in memory.
+
+    `options` are those of `evaluate` that say how it is done.
+    """
+    engines = {_engine(rankings.table), _engine(relevance.table)}
+    if not engines & {"parquet", "dask", "pyspark"}:
+        return None
+    if not engines <= {"parquet", "dask"} and not engines <= {"parquet", "pyspark"}:
+        return None if "parquet" in engines and len(engines) == 2 else _refuse(engines)
+    if request.inputs:
+        raise InvalidDataError(
+            f"{', '.join(sorted(request.inputs))} cannot be given beside tables, whose users and "
+            "items have other numbers; evaluate matrices"
+        )
+    if "pyspark" in engines:
+        return _in_spark(request, rankings, relevance, options)
+    client = options["client"]
+    if engines == {"parquet"}:
+        parquet = ParquetSource(
+            request, rankings, relevance, _rows_of_block(options), options["progress"]
+        )
+        if client is None or isinstance(client, Executor) or parquet.ranges is not None:
+            return evaluate_source(request, parquet, **options)
+        if type(client).__module__.startswith("pyspark."):
+            return _in_spark(request, rankings, relevance, options)
+    from .dask import DaskSource, connect
+
+    with connect(client) as runner:
+        source = DaskSource(request, rankings, relevance, runner)
+        return evaluate_source(request, source, **options | {"client": runner.client})
+
+
+def _in_spark(
+    request: Request, rankings: RankingsScan, relevance: RelevanceScan, options: dict[str, Any]
+) -> Evaluation:
+    from .spark import SparkSource, spark_runner
+
+    source = SparkSource(request, rankings, relevance, options["client"])
+    return evaluate_source(request, source, **options, runner=spark_runner)
+
+
+def _engine(table: Any) -> str | None:
+    if isinstance(table, str | Path):
+        return "parquet" if kind_of(table) is Kind.PARQUET else "csv"
+    return engine_of(table)
+
+
+def _refuse(engines: set[str | None]) -> None:
+    names = ", ".join(sorted(str(engine) for engine in engines))
+    raise InvalidDataError(
+        f"the tables are of {names}; give both sides as frames of one library, or as Parquet"
+    )
+
+
+def _rows_of_block(options: dict[str, Any]) -> int:
+    memory = options["memory"]
+    if memory is not None:
+        return max((memory // 2 if options["per_user"] else memory) // PER_ROW, 1)
+    return ROWS_PER_BLOCK if options["client"] is None else ROWS_PER_TASK

@@ -1,0 +1,151 @@
+"""Arrays and CSR matrices that stay on disk, memory-mapped from ``.npy`` files."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from ..core.csr import canonical_csr, check_parts
+from ..errors import InvalidDataError, InvalidFileError
+from .rankings import Rankings
+from .relevance import Relevance
+
+if TYPE_CHECKING:
+    from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
+
+__all__ = ["open_array", "open_csr", "release", "slice_rows", "sliceable_csr"]
+
+Rows = TypeVar("Rows", bound="CSRMatrix | Rankings | Relevance")
+
+
+def open_array(path: Path) -> AnyArray:
+    """Return the memory-mapped array of a ``.npy`` file, or raise `InvalidFileError`."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise InvalidFileError(
+            "does not exist; expected an array that numpy.save wrote", path
+        ) from None
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidFileError(f"is not an array that numpy.save wrote: {error}", path) from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise InvalidFileError("holds several arrays; expected one, from numpy.save", path)
+    return array
+
+
+def open_csr(folder: PathLike) -> CSRMatrix:
+    """Return a CSR matrix that stays on disk.
+
+    Parameters
+    ----------
+    folder : str or Path
+        With its parts in ``data.npy``, ``indices.npy``, ``indptr.npy`` and ``shape.npy``.
+
+    Raises
+    ------
+    InvalidFileError
+        If a file is missing or cannot be read, or the parts do not fit together.
+    """
+    folder = Path(folder)
+    shape = open_array(folder / "shape.npy")
+    if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape.min() < 0:
+        raise InvalidFileError(
+            f"holds {shape.tolist()!r}; expected two whole numbers, of users and of items",
+            folder / "shape.npy",
+        )
+    matrix: CSRMatrix = sparse.csr_matrix(tuple(shape.tolist()))
+    for name in ("data", "indices", "indptr"):  # SciPy's constructor would copy some of them
+        setattr(matrix, name, open_array(folder / f"{name}.npy"))
+    try:
+        return sliceable_csr(matrix, "the matrix")
+    except InvalidDataError as error:
+        raise InvalidFileError(str(error), folder) from None
+
+
+def sliceable_csr(matrix: SparseInput, name: str) -> CSRMatrix:
+    """Return a CSR whose rows can be sliced, without reading its entries.
+
+    Other formats are converted.
+    """
+    if not sparse.issparse(matrix):
+        raise InvalidDataError(
+            f"{name} is a {type(matrix).__name__}; expected a scipy sparse matrix, such as "
+            "scipy.sparse.csr_matrix(x) of a dense array"
+        )
+    if matrix.format != "csr":
+        return canonical_csr(matrix, name, sum_duplicates=True)
+    csr: CSRMatrix = matrix  # type: ignore[assignment]
+    check_parts(csr, name)
+    if not 0 <= csr.indptr[-1] <= len(csr.data):
+        raise InvalidDataError(
+            f"{name} is not a CSR: its rows have {csr.indptr[-1]} entries, and there are "
+            f"{len(csr.data)}; make it anew with scipy.sparse.csr_matrix"
+        )
+    return csr
+
+
+def slice_rows(matrix: Rows, first: int, last: int) -> Rows:
+    """Return the rows from `first` to `last`; those beyond the end are empty."""
+    indptr = matrix.indptr[min(first, matrix.shape[0]) : last + 1]
+    if (indptr[1:] < indptr[:-1]).any():
+        row = first + int((indptr[1:] < indptr[:-1]).argmax())
+        raise InvalidDataError(
+            f"the matrix is not a CSR: the bounds of row {row} are out of order; make it anew with "
+            "scipy.sparse.csr_matrix"
+        )
+    bounds = slice(int(indptr[0]), int(indptr[-1]))
+    n_missing = last - first + 1 - len(indptr)
+    indptr = np.concatenate(
+        (
+            (indptr - indptr[0]).astype(np.int64, copy=False),
+            np.full(n_missing, bounds.stop - bounds.start, np.int64),
+        )
+    )
+    shape = (last - first, matrix.shape[1])
+    if not isinstance(matrix, Rankings | Relevance):
+        rows: Rows = sparse.csr_matrix(
+            (matrix.data[bounds], matrix.indices[bounds], indptr), shape=shape
+        )
+        return rows
+    users = None if matrix.users is None else matrix.users[first:last]
+    if isinstance(matrix, Relevance):
+        return replace(
+            matrix,
+            shape=shape,
+            indptr=indptr,
+            items=matrix.items[bounds],
+            gains=matrix.gains[bounds],
+            users=users,
+        )
+    lengths = matrix.lengths[first:last]
+    gapped, last_positions = matrix.gapped_positions, matrix.last_positions
+    return replace(
+        matrix,
+        shape=shape,
+        indptr=indptr,
+        items=matrix.items[bounds],
+        gapped_positions=None if gapped is None else gapped[bounds],
+        last_positions=None if last_positions is None else last_positions[bounds],
+        lengths=np.concatenate((lengths, np.zeros(last - first - len(lengths), np.int64))),
+        users=users,
+    )
+
+
+def release(*sides: object) -> None:
+    """Release the resident pages of memory-mapped arrays and matrices (MADV_DONTNEED).
+
+    Mapped pages count as the process's own until another process needs the memory: without this,
+    a budget would look exceeded by all that was read.
+    """
+    for side in sides:
+        arrays = (side.data, side.indices, side.indptr) if sparse.issparse(side) else (side,)  # type: ignore[attr-defined]
+        for array in arrays:
+            mapped = getattr(array, "base", None)
+            if isinstance(mapped, mmap.mmap) and getattr(array, "mode", "") == "r":
+                mapped.madvise(mmap.MADV_DONTNEED)  # it is read again where it is needed again

@@ -1,0 +1,201 @@
+"""Tables of recommendations and of relevant items that are read when they are evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from ..errors import InvalidDataError, InvalidFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from ..core.types import PathLike
+
+__all__ = ["FrameLike", "RankingsScan", "RelevanceScan", "engine_of"]
+
+Engine = Literal["pandas", "polars", "pyarrow", "dask", "pyspark"]
+
+_ENGINES: dict[str, Engine] = {
+    "pandas": "pandas",
+    "polars": "polars",
+    "pyarrow": "pyarrow",
+    "dask": "dask",
+    "dask_expr": "dask",
+    "pyspark": "pyspark",
+}
+
+
+class FrameLike(Protocol):
+    """A frame of pandas, polars, Arrow, Dask or Spark."""
+
+    @property
+    def columns(self) -> Any:
+        """The columns, or their names."""
+
+
+@dataclass(frozen=True)
+class RankingsScan:
+    """A table with a row for each recommended item; made by `Rankings.scan`.
+
+    Attributes
+    ----------
+    table : str, Path or frame
+        A Parquet or CSV file, a folder of Parquet files, or a frame.
+    user, item : str
+        The columns with the ids.
+    rank, score : str or None
+        The column that orders each list. With neither, the one of "rank" and "score" that the
+        table has.
+    """
+
+    table: PathLike | FrameLike
+    user: str = "user"
+    item: str = "item"
+    rank: str | None = None
+    score: str | None = None
+
+    def columns(self, names: Sequence[str]) -> tuple[list[str], bool]:
+        """Return the columns to read of those that the table has, and whether they hold ranks.
+
+        Raises
+        ------
+        InvalidDataError
+            If a column is missing, named twice, or the order is ambiguous.
+        """
+        rank, score = self.rank, self.score
+        if rank is not None and score is not None:
+            raise InvalidDataError("give one of rank= and score=, the column to order by")
+        if rank is None and score is None:
+            given = [name for name in ("rank", "score") if name in names]
+            if len(given) != 1:
+                raise InvalidDataError(
+                    f"the recommendations have {'both' if given else 'none of'} the columns 'rank' "
+                    f"and 'score', among {', '.join(names)}; name one: Rankings.scan(…, rank=…), "
+                    "or score="
+                )
+            rank, score = (given[0], None) if given[0] == "rank" else (None, given[0])
+        order = rank if rank is not None else score
+        assert order is not None  # noqa: S101 - one of them is given by now
+        columns = [self.user, self.item, order]
+        _check_columns(columns, names, "the recommendations")
+        return columns, rank is not None
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table in memory, its columns called "user", "item", and "rank" or "score"."""
+        frame = _read(self.table, (self.user, self.item))
+        columns, ranked = self.columns(list(map(str, frame.columns)))
+        return _renamed(frame, columns, ["user", "item", "rank" if ranked else "score"])
+
+
+@dataclass(frozen=True)
+class RelevanceScan:
+    """A table with a row for each relevant item; made by `Relevance.scan`.
+
+    Attributes
+    ----------
+    table : str, Path or frame
+        A Parquet or CSV file, a folder of Parquet files, or a frame.
+    user, item : str
+        The columns with the ids.
+    gain : str or None
+        The column with the gains. By default "gain" if the table has it; otherwise every row
+        counts 1.
+    """
+
+    table: PathLike | FrameLike
+    user: str = "user"
+    item: str = "item"
+    gain: str | None = None
+
+    def columns(self, names: Sequence[str]) -> list[str]:
+        """Return the columns to read of those that the table has.
+
+        Raises
+        ------
+        InvalidDataError
+            If a column is missing or named twice.
+        """
+        gain = self.gain
+        if gain is None and "gain" in names:
+            gain = "gain"
+        columns = [self.user, self.item] + ([] if gain is None else [gain])
+        _check_columns(columns, names, "the relevant items")
+        return columns
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table in memory, its columns called "user", "item" and, if any, "gain"."""
+        frame = _read(self.table, (self.user, self.item))
+        columns = self.columns(list(map(str, frame.columns)))
+        return _renamed(frame, columns, ["user", "item", "gain"][: len(columns)])
+
+
+def engine_of(table: object) -> Engine | None:
+    """Return the library that a frame belongs to, None if it is not a frame."""
+    if not hasattr(table, "columns"):
+        return None
+    return _ENGINES.get(type(table).__module__.partition(".")[0])
+
+
+def _check_columns(columns: list[str], names: Sequence[str], where: str) -> None:
+    if len(set(columns)) < len(columns):
+        raise InvalidDataError(
+            f"{where}: columns {', '.join(columns)} are to be read, one of them twice; name "
+            "another for each of user, item, and rank, score or gain"
+        )
+    for column in columns:
+        if list(names).count(column) != 1:
+            number = "several columns" if column in names else "no column"
+            raise InvalidDataError(
+                f"{where}: expected one column {column!r}, found {number} of this name among "
+                f"{', '.join(names)}; name the columns with scan(…, user=…, item=…)"
+            )
+
+
+def _renamed(frame: pd.DataFrame, columns: list[str], names: list[str]) -> pd.DataFrame:
+    renamed = frame[columns].copy()
+    renamed.columns = names
+    return renamed
+
+
+def _read(table: Any, ids: tuple[str, str]) -> pd.DataFrame:
+    """Return a table as a frame of pandas."""
+    import pandas as pd
+
+    if isinstance(table, str | Path):
+        path = Path(table)
+        if path.is_dir() or path.suffix != ".csv":
+            from ..core.files import need_pyarrow
+
+            need_pyarrow()
+            try:
+                return pd.read_parquet(path)
+            except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
+                raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
+        return _read_csv(path, ids)
+    engine = engine_of(table)
+    if engine == "pandas":
+        frame: pd.DataFrame = table
+        return frame
+    if engine == "polars" and hasattr(table, "collect"):
+        table = table.collect()
+    return pd.DataFrame(table.to_pandas())
+
+
+def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
+    """Read a CSV; ids that are all whole numbers, without leading zeros, become int64."""
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(path, dtype=dict.fromkeys(ids, str), keep_default_na=False)
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    except ValueError as error:  # not UTF-8, ragged lines, or empty
+        raise InvalidFileError(f"is not a readable CSV ({error})", path) from None
+    for name in ids:
+        if name in frame and frame[name].str.fullmatch("0|-?[1-9][0-9]{0,17}").all():
+            frame[name] = frame[name].astype("int64")
+    return frame

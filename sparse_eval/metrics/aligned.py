@@ -1,0 +1,119 @@
+"""`Aligned`: the lists and relevant items of the same users, and the side data beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InvalidDataError
+from ..inputs.training import take_rows
+from ..kernels.catalogue import count_unseen_candidates
+from .lists import Lists
+
+if TYPE_CHECKING:
+    from ..core.types import Floats, Integers
+    from ..inputs.rankings import Rankings
+    from ..inputs.relevance import Relevance
+    from ..inputs.side_data import SideData
+    from .conventions import Convention
+
+__all__ = ["Aligned"]
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """What formulas are applied to: both sides, with the same rows and columns.
+
+    Attributes
+    ----------
+    rankings : Rankings
+    relevance : Relevance
+    side_data : SideData
+    convention : Convention
+        Which of the candidates and of the stored items count.
+    """
+
+    rankings: Rankings
+    relevance: Relevance
+    side_data: SideData
+    convention: Convention
+
+    @property
+    def n_users(self) -> int:
+        """Number of rows of both sides."""
+        return len(self.relevance.indptr) - 1
+
+    @property
+    def largest_gain(self) -> float:
+        """The largest gain of the whole validation data."""
+        if self.side_data.largest_gain is not None:
+            return self.side_data.largest_gain
+        return float(self.relevance.gains.max(initial=0.0))
+
+    @cached_property
+    def hit_gains(self) -> tuple[Floats, bool]:
+        """The gain of each stored item as a hit in a list, and whether all of them are 1."""
+        gains, binary = self.relevance.gains, self.relevance.binary
+        if self.convention.stored_zeros and not binary:
+            return np.where(gains > 0, gains, 1.0), False
+        return gains, binary
+
+    @cached_property
+    def n_candidates(self) -> Integers:
+        """The number of candidates of every user, see `count_candidates`."""
+        return self.count_candidates(0, self.n_users)
+
+    def count_candidates(self, first: int, last: int) -> Integers:
+        """Count the items that can be recommended to each of the users from `first` to `last`.
+
+        The catalogue without the seen items, except those that are relevant or in the list.
+        """
+        training, n_items = self.side_data.training, self.side_data.n_items
+        counts = np.full(last - first, n_items, np.int64)
+        if training is None or self.convention.whole_catalogue:
+            return counts
+        bounds = slice(first, last + 1)
+        rankings, relevance = self.rankings, self.relevance
+        count_unseen_candidates(
+            training.indptr[bounds], training.items, relevance.indptr[bounds], relevance.items,
+            self.hit_gains[0], rankings.indptr[bounds], rankings.items, n_items, counts,
+        )  # fmt: skip
+        return counts
+
+    def lists(self, k: int, users: Integers) -> Lists:
+        """Return the first `k` items of the lists of some users.
+
+        Raises
+        ------
+        InvalidDataError
+            If the item at one of these positions is unknown.
+        """
+        rankings, relevance, side_data = self.rankings, self.relevance, self.side_data
+        counts = np.minimum(np.diff(rankings.indptr)[users], k)
+        incomplete = counts != np.minimum(rankings.lengths[users], k)
+        if rankings.gapped_positions is not None and not incomplete.any():
+            bounds, positions = take_rows(
+                rankings.indptr, users, rankings.gapped_positions, limit=k
+            )
+            ranks = np.arange(1, len(positions) + 1) - np.repeat(bounds[:-1], counts)
+            rows = np.repeat(np.arange(len(users)), counts)
+            incomplete[rows[positions != ranks]] = True
+        if incomplete.any():
+            user = users[np.flatnonzero(incomplete)[0]]
+            raise InvalidDataError(
+                f"the list of user {user} has positions without an item; metrics of what is "
+                "recommended need complete lists"
+            )
+        return Lists(
+            k,
+            users,
+            (rankings.indptr, rankings.items),
+            side_data.n_items,
+            (relevance.indptr, relevance.items, relevance.gains),
+            side_data.training,
+            side_data.groups,
+            side_data.vectors,
+        )

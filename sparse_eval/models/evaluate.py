@@ -1,0 +1,282 @@
+"""`evaluate_model`: rank the unseen items of a model's users, and evaluate the rankings."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidMetricError
+from ..evaluation.budget import check_memory
+from ..evaluation.evaluate import open_side
+from ..evaluation.run import evaluate_source
+from ..evaluation.sources import Block, evaluate_block, is_blocks
+from ..inputs.alignment import align
+from ..inputs.rankings import Rankings
+from ..inputs.side_data import SideData
+from ..metrics.request import Request
+from ..results import Evaluation
+from .checkpoints import Factors
+from .inputs import held_out, open_matrix, training_matrix
+from .ranking import choose_way, rank
+from .recommend import as_model, check_shape
+from .source import ModelSource, PopularitySource, longest_list, open_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..core.types import PathLike, SparseInput
+    from ..evaluation.runners import ClientLike
+    from ..inputs.relevance import Relevance
+    from ..metrics.request import MetricsLike, NoRelevant
+    from ..results.totals import Retrieval
+    from .ranking import Via
+    from .recommend import ModelLike
+
+__all__ = ["evaluate_model", "parse_cut_request"]
+
+
+def evaluate_model(
+    model: ModelLike,
+    train: SparseInput | PathLike | Iterable[SparseInput],
+    validation: Relevance | SparseInput | PathLike | Iterable[Relevance | SparseInput],
+    metrics: MetricsLike,
+    *,
+    convention: str | None = None,
+    item_groups: Any = None,
+    item_vectors: Any = None,
+    no_relevant: NoRelevant | None = None,
+    baselines: bool = False,
+    via: Via | None = None,
+    per_user: bool = True,
+    memory: int | None = None,
+    client: ClientLike | None = None,
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> Evaluation:
+    """Rank the unseen items of every user with relevant ones, and evaluate the rankings.
+
+    Parameters
+    ----------
+    model : fitted model of implicit, path, or pair of factors
+        ALS, BPR, LMF or an item-item neighbour model, on the CPU or movable there; or the path of
+        a checkpoint that one of them saved. Or factors alone: a pair of arrays (of users, of
+        items) or of ``.npy`` files, or a folder with ``user_factors.npy`` and
+        ``item_factors.npy``; files stay on disk. The first of a pair may be an iterable of blocks.
+    train : scipy sparse matrix or array, shape (n_users, n_items), path, or iterable of blocks
+        What the model was trained on: every stored entry, also an explicit zero, is seen and not
+        recommended again. A path leads to a matrix, see `evaluate`; an iterable yields blocks of
+        its rows.
+    validation : Relevance, or as `train`
+        The held-out gains. A smaller matrix is padded.
+    metrics : str, Metric or iterable of them
+        Each with a cut-off.
+    convention, item_groups, item_vectors, no_relevant
+        As in `evaluate`, which is given `train` too.
+    baselines : bool
+        Evaluate the popularity ranking beside the model: the items of most training users that
+        the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
+    via : {"held_out_ranks", "top_k", "recommend"}, optional
+        The way to the rankings. Of a factor model, accuracy metrics need no more than the ranks of
+        the relevant items (`held_out_ranks`), the others need lists (`top_k`); both are exact, and
+        of equal scores the lower id comes first. "recommend" is the model's own way, and all that
+        there is for neighbour models: its scores, and its order of equal ones (implicit puts the
+        higher id first). By default the cheapest way that the metrics allow.
+    per_user, memory, client
+        As in `evaluate`, for models with factors. `memory` is beside the factors, too, and at
+        least what ranking takes whatever the number of users (some 160 MB, and more with many
+        items). With `client`, what is given by its path is opened by each worker, and not sent:
+        the path has to lead to the same files everywhere.
+    num_threads : int, optional
+        One for each core by default. The result does not depend on it.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    Evaluation
+        As from `evaluate`, on rankings as long as the largest cut-off. ``ev.retrieval`` says which
+        way was taken, how many relevant items had been seen before and can be in no list, how many
+        hits are tied, and how many users and items are without factors. Users without relevant
+        items get no list, so that a convention that counts every list of theirs finds none. A list
+        is shorter where there are no more unseen items.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the model cannot recommend, was not fitted, or has no factors for `via`, `memory` or
+        `client`.
+    InvalidCheckpointError
+        If the checkpoint cannot be read, or has no finite factors.
+    InvalidDataError
+        If `train` is not of the model's users and items, `validation` is larger than `train`, or
+        a score is not finite.
+    InvalidMetricError
+        If a metric is unknown, has no cut-off, or needs lists that `via` does not make.
+    WorkerError, MissingExtraError
+        As from `evaluate`.
+
+    Warns
+    -----
+    UserWarning
+        If held-out items were seen by their users: no list can hold them.
+
+    See Also
+    --------
+    evaluate : Evaluate rankings that are there already.
+    sweep : Evaluate many checkpoints.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> model = se.train_als(holdout.train, factors=8)
+    >>> ev = se.evaluate_model(model, holdout.train, holdout.validation, ["ndcg@10"])
+    >>> 0 < ev["ndcg@10"] < 1
+    True
+    >>> ev.retrieval.via
+    'held_out_ranks'
+
+    The users can be shared between workers, here those of an executor:
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     shared = se.evaluate_model(
+    ...         model, holdout.train, holdout.validation, "ndcg@10", client=pool
+    ...     )
+    >>> shared["ndcg@10"] == ev["ndcg@10"]
+    True
+    """
+    inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
+    inputs = {name: value for name, value in inputs.items() if value is not None}
+    # What is missing is reported before the lists are made, not after.
+    request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs})
+    memory = check_memory(memory)
+    opened = open_model(model)
+    sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
+    if memory is None and client is None and not any(map(is_blocks, sides)):
+        evaluation = _evaluate_in_memory(
+            request, opened, train, validation, inputs, baselines, via, per_user, num_threads,
+            progress,
+        )  # fmt: skip
+    else:
+        options: dict[str, Any] = {
+            "per_user": per_user,
+            "memory": memory,
+            "client": client,
+            "num_threads": num_threads,
+            "progress": progress,
+        }
+        source = ModelSource(
+            request,
+            model,
+            train,
+            validation,
+            inputs,
+            via,
+            num_threads=num_threads if client is None else 1,
+            for_workers=client is not None,
+        )
+        if memory is not None:
+            source.fit_into(memory, request, per_user=per_user)
+        beside = PopularitySource(request, source, inputs) if baselines else None
+        evaluation = evaluate_source(request, source, **options)
+        if beside is not None:
+            evaluation.baselines["popularity"] = evaluate_source(request, beside, **options)
+    retrieval = evaluation.retrieval
+    if retrieval is not None and retrieval.n_seen:
+        warnings.warn(
+            f"{retrieval.n_seen} held-out items were seen by their users; they can be in no list "
+            "and count as missed",
+            stacklevel=2,
+        )
+    return evaluation
+
+
+def _evaluate_in_memory(
+    request: Request,
+    model: Any,
+    train: Any,
+    validation: Any,
+    inputs: Mapping[str, Any],
+    baselines: bool,
+    via: Via | None,
+    per_user: bool,
+    num_threads: int | None,
+    progress: bool | None,
+) -> Evaluation:
+    """Evaluate the one block of all users."""
+    model = as_model(model)
+    way = choose_way(model, request, via)
+    matrix = training_matrix(open_matrix(train))
+    check_shape(model, matrix.shape)
+    relevance = held_out(open_side(open_matrix(validation)), matrix.shape)
+    k = longest_list(request, matrix.shape[1])
+
+    def evaluated(rankings: Rankings, retrieval: Retrieval | None) -> Evaluation:
+        aligned = align(rankings, relevance)
+        side_data = SideData.beside(*aligned, train=matrix, **inputs)
+        block = evaluate_block(request, Block(0, *aligned, side_data, retrieval), num_threads)
+        if per_user:
+            return Evaluation(request, block)
+        return Evaluation(
+            request,
+            parts=[block.part(per_user=False)],
+            random_totals=lambda: again()._random or (),
+        )
+
+    def again() -> Evaluation:
+        return _evaluate_in_memory(
+            request, model, matrix, relevance, inputs, False, via, True, num_threads, False
+        )
+
+    evaluation = evaluated(
+        *rank(
+            model,
+            matrix,
+            relevance,
+            k,
+            way,
+            stored_zeros=request.convention.stored_zeros,
+            num_threads=num_threads,
+            progress=progress,
+        )
+    )
+    if baselines:
+        users = np.flatnonzero(relevance.n_relevant)
+        popular = Rankings.from_popularity(matrix, k, users=users)
+        evaluation.baselines["popularity"] = evaluated(popular, None)
+    return evaluation
+
+
+def parse_cut_request(
+    metrics: MetricsLike,
+    convention: str | None = None,
+    no_relevant: NoRelevant | None = None,
+    inputs: Iterable[str] = ("train",),
+) -> Request:
+    """Parse what is to be computed of a model's lists.
+
+    Raises
+    ------
+    InvalidMetricError
+        As from `Request.parse`, and if a metric has no cut-off.
+    """
+    request = Request.parse(metrics, convention, no_relevant, inputs)
+    for metric in request.metrics:
+        if metric.cutoff is None and metric.name not in request.convention.uncut:
+            remedy = f"ask for '{metric}@k'"
+            if metric.definition.cutoff == "none":
+                remedy = "evaluate full rankings for it"
+            raise InvalidMetricError(
+                f"{metric} has no cut-off, and would need the whole catalogue ranked for every "
+                f"user; {remedy}"
+            )
+    if all(metric.cutoff is None for metric in request.metrics):
+        raise InvalidMetricError(
+            f"no cut-off says how long the lists are to be; ask for another metric beside "
+            f"{request.metrics[0]}, such as 'ndcg@10'"
+        )
+    return request

@@ -1,0 +1,470 @@
+"""A model with its training matrix as a source of users, ranked block by block."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
+from ..evaluation.budget import users_within
+from ..evaluation.evaluate import users_per_task
+from ..evaluation.sources import USERS_PER_BLOCK, Block, is_blocks, largest_gain
+from ..inputs.npy import open_array, release, slice_rows, sliceable_csr
+from ..inputs.paths import Kind, kind_of
+from ..inputs.rankings import Rankings
+from ..inputs.relevance import Relevance
+from ..inputs.side_data import SideData
+from ..kernels.catalogue import popular_unseen
+from .checkpoints import Factors
+from .inputs import open_matrix, training_matrix
+from .ranking import choose_way, rank
+from .recommend import as_model, check_shape
+
+if TYPE_CHECKING:
+    from ..core.types import AnyArray, PathLike
+    from ..metrics.request import Request
+    from .ranking import Via
+
+__all__ = ["FileReference", "ModelSource", "PopularitySource", "open_model"]
+
+#: Places of a file that are hashed to recognize it, and bytes at each.
+_SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
+
+#: Bytes that retrieval takes for each number of an item's factors, beside these, and for all else.
+PER_ITEM_FACTOR, PER_SEARCH = 4, 80_000_000
+
+_NEED_FACTORS = (
+    "users in blocks need a model with factors, whose rankings are exact: recommend() rounds "
+    "scores by whom it is asked for together; evaluate this one in one process, without memory= "
+    "and client="
+)
+
+
+def open_model(model: Any) -> Any:
+    """Return a model, or the factors of one that stay on disk.
+
+    A pair of arrays or of ``.npy`` files, or a folder with ``user_factors.npy`` and
+    ``item_factors.npy``, stands for a model with these factors.
+    """
+    if isinstance(model, str | Path) and Path(model).is_dir():
+        folder = Path(model)
+        model = folder / "user_factors.npy", folder / "item_factors.npy"
+    if isinstance(model, tuple) and len(model) == 2:
+        users, items = (
+            open_array(Path(side)) if isinstance(side, str | Path) else side for side in model
+        )
+        return Factors(users, items)
+    return model
+
+
+@dataclass(frozen=True)
+class FileReference:
+    """A model or a matrix on disk, which each worker opens where it is, instead of being sent it.
+
+    Attributes
+    ----------
+    path : Path
+        A checkpoint, a folder of two arrays of factors, or a matrix.
+    digest : str
+        Of the sizes and of samples of the files, by which a worker recognizes them.
+    """
+
+    path: Path
+    digest: str
+
+    @classmethod
+    def of(cls, path: PathLike) -> FileReference:
+        """Make a reference to files that this process can read."""
+        absolute = Path(path).absolute()
+        return cls(absolute, _digest(absolute))
+
+    def open(self) -> Any:
+        """Return the model or matrix, or raise `InvalidFileError` if the files are others."""
+        return _open_reference(self)
+
+
+@lru_cache(maxsize=4)
+def _open_reference(reference: FileReference) -> Any:
+    path = reference.path
+    if not path.exists():
+        raise InvalidFileError("does not exist where this worker runs", path)
+    if _digest(path) != reference.digest:
+        raise InvalidFileError(
+            "is something else where this worker runs; give all workers the same", path
+        )
+    if kind_of(path) in (Kind.CSR_FOLDER, Kind.MATRIX):
+        return open_matrix(path)
+    opened = open_model(path)
+    return opened if isinstance(opened, Factors) else as_model(opened)
+
+
+def _digest(path: Path) -> str:
+    """Hash the sizes and some bytes of files: they may be larger than a disk is fast."""
+    digest = hashlib.sha256()
+    try:
+        for file in sorted(path.glob("*.npy")) if path.is_dir() else [path]:
+            size = file.stat().st_size
+            digest.update(f"{file.name} {size}".encode())
+            with file.open("rb") as stream:
+                for sample in range(_SAMPLES):
+                    stream.seek(sample * size // _SAMPLES)
+                    digest.update(stream.read(_SAMPLE_SIZE))
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror}", path) from None
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class UserRows:
+    """A task: some users, with the rows of each side, or a reference to the whole of it."""
+
+    first: int
+    last: int
+    train: Any
+    validation: Any
+    factors: Any = None
+
+
+@dataclass(frozen=True)
+class RankingLoader:
+    """Rank the unseen items of some users.
+
+    Attributes
+    ----------
+    item_factors : ndarray or FileReference
+    via : {"held_out_ranks", "top_k"}
+    k : int
+        List length.
+    side_data : SideData
+        Of all users; `training` only if metrics need that of all users.
+    stored_zeros : bool
+        As in `rank`.
+    num_threads : int or None
+    """
+
+    item_factors: AnyArray | FileReference
+    via: Via
+    k: int
+    side_data: SideData
+    stored_zeros: bool
+    num_threads: int | None
+
+    def __call__(self, task: UserRows) -> Block:
+        try:
+            return self._block(task)
+        except InvalidDataError as error:
+            if task.first == 0:
+                raise
+            raise InvalidDataError(
+                f"in the block that begins at user {task.first}: {error}"
+            ) from None
+
+    def _block(self, task: UserRows) -> Block:
+        items, users = self.item_factors, task.factors
+        if isinstance(items, FileReference):
+            items = items.open().item_factors
+        if isinstance(users, FileReference):
+            whole = users.open().user_factors
+            users = np.array(whole[task.first : task.last])
+            release(whole)
+        train, relevance, side_data = _load_rows(task, self.side_data, len(items))
+        rankings, retrieval = rank(
+            Factors(users, items),
+            train,
+            relevance,
+            self.k,
+            self.via,
+            stored_zeros=self.stored_zeros,
+            num_threads=self.num_threads,
+            progress=False,
+        )
+        return Block(task.first, rankings, relevance, side_data, retrieval)
+
+
+@dataclass(frozen=True)
+class PopularityLoader:
+    """Recommend some users the most popular items that they have not seen.
+
+    Attributes
+    ----------
+    order : ndarray of int32
+        Items, those of most training users first.
+    k : int
+        List length.
+    side_data : SideData
+    """
+
+    order: AnyArray
+    k: int
+    side_data: SideData
+
+    def __call__(self, task: UserRows) -> Block:
+        train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
+        users = np.flatnonzero(relevance.n_relevant)
+        ids = np.empty((train.shape[0], self.k), np.int32)
+        popular_unseen(self.order, train.indptr.astype(np.int64), train.indices, ids)
+        shape = (relevance.shape[0], train.shape[1])
+        rankings = Rankings.from_topk(ids[users], users, shape)
+        return Block(task.first, rankings, relevance, side_data)
+
+
+def _load_rows(
+    task: UserRows, shared: SideData, n_items: int
+) -> tuple[Any, Relevance, SideData]:
+    """Return the training rows, the held-out items and the side data of the users of a task."""
+    train, held = (
+        _rows_of_reference(side, task.first, task.last)
+        if isinstance(side, FileReference)
+        else side
+        for side in (task.train, task.validation)
+    )
+    train = training_matrix(train)
+    relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
+    for name, side in (("train", train), ("validation", relevance)):
+        if side.shape[1] > n_items or (name == "train" and side.shape[1] != n_items):
+            raise InvalidDataError(
+                f"{name} has {side.shape[1]} items, the model {n_items}; give the matrices that "
+                "the model was trained on"
+            )
+    side_data = shared.of_users(task.first, task.last)
+    if side_data.training is None:  # the users' own rows are enough
+        own = SideData.of(train.shape, None, None, train=train)
+        side_data = replace(side_data, training=own.training)
+    return train, relevance, side_data
+
+
+def _rows_of_reference(reference: FileReference, first: int, last: int) -> Any:
+    matrix = reference.open()
+    rows = slice_rows(matrix, first, last).copy()
+    release(matrix)
+    return rows
+
+
+class _UserSource:
+    """The users of a model in blocks; what the sources below share.
+
+    Parameters
+    ----------
+    factors, train, validation
+        Of the users: matrices, iterables of blocks of them, or paths.
+    n_items : int
+    """
+
+    unit = " users"
+    distinct = True
+
+    def __init__(self, factors: Any, train: Any, validation: Any, n_items: int) -> None:
+        train, validation = (
+            side if is_blocks(side) or isinstance(side, Relevance) else sliceable_csr(side, name)
+            for side, name in ((train, "the train matrix"), (validation, "the validation matrix"))
+        )
+        self.sides = {"factors": factors, "train": train, "validation": validation}
+        wholes = [side.shape[0] for side in (factors, train) if not is_blocks(side)]
+        self.total: int | None = wholes[0] if wholes else None
+        if not is_blocks(validation) and self.total is not None:
+            shape = (self.total, n_items)
+            if any(of > than for of, than in zip(validation.shape, shape, strict=True)):
+                raise InvalidDataError(
+                    f"validation has shape {validation.shape}, the model {shape}; give both the "
+                    "users and items of the same split"
+                )
+        self.references: dict[str, FileReference] = {}
+        self.n_rows = USERS_PER_BLOCK
+        self.repeatable = not any(isinstance(side, Iterator) for side in self.sides.values())
+
+    def side_data(self, request: Request, inputs: dict[str, Any], n_items: int) -> SideData:
+        """Return what is known of all users and items."""
+        train, validation = self.sides["train"], self.sides["validation"]
+        whole_train = None
+        if any("train" in plan.inputs for plan in request.plans):
+            if is_blocks(train):
+                raise InvalidDataError(
+                    "train is an iterable of blocks, and metrics of what all users have seen need "
+                    "the whole of it; give it as a matrix, which may be memory-mapped"
+                )
+            whole_train = training_matrix(train)
+        labels = getattr(validation, "users", None), getattr(validation, "items_index", None)
+        shape = (self.total or 0, n_items)
+        side_data = SideData.of(shape, *labels, train=whole_train, **inputs)
+        if not request.needs_largest_gain:
+            return side_data
+        if is_blocks(validation):
+            raise InvalidDataError(
+                "validation is an iterable of blocks, and some of the metrics depend on the "
+                "largest gain of all; give it as a matrix, which may be memory-mapped"
+            )
+        return replace(side_data, largest_gain=largest_gain(request, validation))
+
+    def tasks(self) -> Iterator[tuple[UserRows, int]]:
+        """Cut the users into blocks of `n_rows`, or as the iterables among the sides are cut."""
+        iterators = {name: iter(side) for name, side in self.sides.items() if is_blocks(side)}
+        first = 0
+        while True:
+            blocks = {name: next(iterator, None) for name, iterator in iterators.items()}
+            last = first + self.n_rows
+            if self.total is not None:
+                last = min(last, self.total)
+            if iterators:
+                last = self._end_of_blocks(first, blocks)
+            if first >= last:
+                return
+            rows = {
+                name: blocks[name] if name in blocks else self._rows(name, first, last)
+                for name in self.sides
+            }
+            yield UserRows(first, last, **rows), last - first
+            release(*self.sides.values())
+            first = last
+
+    def _rows(self, name: str, first: int, last: int) -> Any:
+        if name in self.references:
+            return self.references[name]
+        side = self.sides[name]
+        return side[first:last] if isinstance(side, np.ndarray) else slice_rows(side, first, last)
+
+    def _end_of_blocks(self, first: int, blocks: dict[str, Any]) -> int:
+        """Return the end of the users that the next block of every iterable is about."""
+        sizes = {name: 0 if block is None else block.shape[0] for name, block in blocks.items()}
+        size = next(iter(sizes.values()))
+        last: int = first + size
+        if len(set(sizes.values())) > 1 or (self.total is not None and last > self.total):
+            numbers = ", ".join(f"{name} {size}" for name, size in sizes.items())
+            raise InvalidDataError(
+                f"the blocks behind user {first} are not of the same users (users: {numbers}; in "
+                f"all: {self.total or 'not known'}); cut every side alike"
+            )
+        if not size and self.total is not None and first < self.total:
+            raise InvalidDataError(
+                f"the blocks of {' and '.join(blocks)} end after {first} of {self.total} users; "
+                "give blocks of all of them"
+            )
+        return last
+
+
+class ModelSource(_UserSource):
+    """The users of a model with factors, ranked block by block.
+
+    Parameters
+    ----------
+    request : Request
+    model : model of implicit, Factors or path
+    train, validation
+        As in `evaluate_model`.
+    inputs : dict
+        `item_groups` and `item_vectors`.
+    via : {"held_out_ranks", "top_k"}, optional
+    num_threads : int, optional
+        For each block.
+    for_workers : bool
+        Whether blocks are evaluated elsewhere: what is given by path is then opened there.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        model: Any,
+        train: Any,
+        validation: Any,
+        inputs: dict[str, Any],
+        via: Via | None,
+        *,
+        num_threads: int | None = None,
+        for_workers: bool = False,
+    ) -> None:
+        given = {"factors": model, "train": train, "validation": validation}
+        model = open_model(model)
+        if not isinstance(model, Factors):  # whose rows are checked block by block
+            model = as_model(model)
+        if not hasattr(model, "user_factors"):
+            raise UnsupportedModelError(_NEED_FACTORS)
+        train, validation = open_matrix(train), open_matrix(validation)
+        n_items = len(model.item_factors)
+        super().__init__(model.user_factors, train, validation, n_items)
+        if not is_blocks(train) and not is_blocks(model.user_factors):
+            check_shape(model, self.sides["train"].shape)
+        way = choose_way(model, request, via)
+        if way == "recommend":
+            raise UnsupportedModelError(_NEED_FACTORS)
+        if for_workers:
+            self.references = {
+                name: FileReference.of(side)
+                for name, side in given.items()
+                if isinstance(side, str | Path)
+            }
+            self.n_rows = users_per_task(self.total)
+        self.width = model.item_factors.shape[1]
+        self.load = RankingLoader(
+            self.references.get("factors", model.item_factors),
+            way,
+            longest_list(request, n_items),
+            self.side_data(request, inputs, n_items),
+            request.convention.stored_zeros,
+            num_threads,
+        )
+
+    def fit_into(self, memory: int, request: Request, *, per_user: bool) -> None:
+        """Cut the users into blocks so small that the evaluation stays within a budget."""
+        n_items = self.load.side_data.n_items
+        fixed = PER_SEARCH + PER_ITEM_FACTOR * n_items * self.width
+        if memory < 2 * fixed:
+            raise InvalidDataError(
+                f"memory is {memory:,} bytes, and ranking {n_items:,} items takes {fixed:,} "
+                f"whatever the number of users; give {2 * fixed:,} at least"
+            )
+        n_users = self.total or 1
+        matrices = [self.sides[name] for name in ("train", "validation")]
+        entries = sum(int(side.indptr[-1]) for side in matrices if not is_blocks(side))
+        listed = self.load.k if self.load.via == "top_k" else 0
+        n_entries = entries + n_users * (listed + self.width // 4)
+        n_rows = users_within(
+            memory - fixed, n_entries, n_users, len(request.metrics), per_user=per_user
+        )
+        self.n_rows = min(self.n_rows, n_rows) if self.references else n_rows
+
+
+class PopularitySource(_UserSource):
+    """The popularity ranking of the same users as those of a model.
+
+    Parameters
+    ----------
+    request : Request
+    model : ModelSource
+        Without iterables, which can be read once only.
+    inputs : dict
+        `item_groups` and `item_vectors`.
+    """
+
+    def __init__(self, request: Request, model: ModelSource, inputs: dict[str, Any]) -> None:
+        train, validation = model.sides["train"], model.sides["validation"]
+        if is_blocks(train) or is_blocks(validation):
+            raise InvalidDataError(
+                "baselines need train and validation twice, and one of them is an iterable of "
+                "blocks; give matrices, which may be memory-mapped, or leave out baselines="
+            )
+        n_items = train.shape[1]
+        super().__init__(train, train, validation, n_items)
+        del self.sides["factors"]
+        self.total = model.total
+        self.references = {
+            name: one for name, one in model.references.items() if name != "factors"
+        }
+        self.n_rows = model.n_rows
+        counts = np.zeros(n_items, np.int64)
+        for first in range(0, train.shape[0], USERS_PER_BLOCK):
+            rows = slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
+            counts += np.bincount(rows.indices[rows.data != 0], minlength=n_items)
+        order = np.argsort(-counts, kind="stable").astype(np.int32)
+        self.load = PopularityLoader(
+            order, longest_list(request, n_items), self.side_data(request, inputs, n_items)
+        )
+
+
+def longest_list(request: Request, n_items: int) -> int:
+    """Return the list length that the metrics need."""
+    return min(max(metric.cutoff or 0 for metric in request.metrics), n_items)

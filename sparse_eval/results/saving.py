@@ -1,0 +1,332 @@
+"""Saved evaluations: a folder with all but the lists, readable by people and by other programs.
+
+``summary.json`` holds what `Evaluation.to_dict` returns, and
+
+- ``users``: the file of the table of users, its SHA-256, its number of rows, its ``columns`` before
+  those of the metrics, and whether ``labels`` are "text", "integer" or null, the users then being
+  row numbers; null where the values of the users were not kept;
+- ``totals``: the files of exact sums, by name of the baseline ("" for the evaluation itself), with
+  their SHA-256;
+- ``per_user``: the metrics that have a column; ``replicates``: the jackknife replicates of every
+  other metric; ``higher_is_better``: which way each metric is better; ``inputs_given``: which of
+  train, item_groups and item_vectors it was computed from;
+- ``by``: means by "activity" and "popularity", where training data were given;
+  ``precision_recall``, at some ranks; ``concentration``: the Lorenz curve of how often items are
+  recommended, where complete lists are known; ``examples``: users in depth (null: not known);
+- ``versions`` of the libraries; ``inputs``: shape, entries and SHA-256 of each;
+- ``about``: what the caller wanted to be remembered;
+- ``digest``: SHA-256 of all that, as JSON with sorted keys in one line.
+
+``per_user.csv`` or ``per_user.parquet`` has one row for each user: ``user``; ``evaluated``, 1 or
+0; ``relevant``, the number of relevant items; ``fingerprint``, a hash of them; ``seen``, the number
+of training items, where it is known; and a column for each metric, empty (null) where the user is
+left out. Numbers are written in full.
+
+``totals.npz`` has the exact sums, from which all numbers are computed again, see `serialize`.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..core.files import make_folder, need_pyarrow, replacing, write_parquet
+from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from ..metrics import Definition, Metric, convention_named
+from ..metrics.request import Plan, Request
+from .evaluation import Evaluation
+from .record import SCHEMA, USER_COLUMNS, Record, check_about
+from .serialize import pack, unpack
+from .totals import Part, UserValues
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from ..core.types import Floats, Labels
+
+__all__ = ["SUMMARY", "load", "save"]
+
+#: The files of a saved evaluation, the second with a suffix.
+SUMMARY, PER_USER = "summary.json", "per_user"
+
+_KINDS = ("csv", "parquet")
+
+
+def save(
+    evaluation: Evaluation,
+    folder: Path,
+    users: Literal["csv", "parquet"],
+    about: Mapping[str, Any] | None,
+) -> Path:
+    """Write the tables, then the JSON that names them; see `Evaluation.save`."""
+    if users not in _KINDS:
+        raise InvalidDataError(f"users is {users!r}; expected 'csv' or 'parquet'")
+    content, table = evaluation.record
+    if about is not None or not content["about"]:
+        content = content | {"about": check_about(about)}
+    labels = None
+    if table is not None and evaluation.users is not None:
+        labels = _kind_of_labels(table.index)
+    json.dumps(content, allow_nan=False)  # before anything that is there is replaced
+    folder = make_folder(folder)
+    totals = {
+        name: _save_totals(one, folder / f"totals{'-' if name else ''}{name}.npz")
+        for name, one in {"": evaluation, **evaluation.baselines}.items()
+    }
+    beside = None
+    if table is not None:
+        beside = _save_table(table, folder / f"{PER_USER}.{users}", labels)
+    content = _signed(content | {"users": beside, "totals": totals})
+    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+    with replacing(folder / SUMMARY) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return folder
+
+
+def _save_totals(evaluation: Evaluation, path: Path) -> dict[str, str]:
+    totals = replace(evaluation._totals, random=evaluation._random)
+    with replacing(path) as temporary:
+        temporary.write_bytes(pack(Part(totals)))
+        return {"file": path.name, "sha256": _digest(temporary)}
+
+
+def _save_table(table: pd.DataFrame, path: Path, labels: str | None) -> dict[str, Any]:
+    table = table.assign(evaluated=table["evaluated"].astype(np.int64))
+    flat = table.reset_index()
+    with replacing(path) as temporary:
+        if path.suffix == ".csv":
+            # "\n" everywhere, so that the file and its hash are the same on every system; text in
+            # quotes, or a carriage return in a label would end the line.
+            flat.to_csv(temporary, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+        else:
+            write_parquet(flat, temporary, index=False)
+        return {
+            "file": path.name,
+            "sha256": _digest(temporary),
+            "rows": len(table),
+            "columns": [name for name in table if name in USER_COLUMNS],
+            "labels": labels,
+        }
+
+
+def load(path: Path) -> Evaluation:
+    """Read what `save` wrote; see `Evaluation.load`."""
+    path = path / SUMMARY if path.is_dir() else path
+    content = _read_json(path)
+    parts = {
+        name: _read_totals(_beside(path, facts), path) for name, facts in content["totals"].items()
+    }
+    table = values = None
+    facts = content["users"]
+    if facts is not None:
+        table = _read_table(_beside(path, facts), path, facts, list(content["per_user"]))
+        values = UserValues(
+            table.index.to_numpy(),
+            table["evaluated"].to_numpy(),
+            table["relevant"].to_numpy(),
+            table["fingerprint"].to_numpy(),
+            np.ascontiguousarray(table[list(content["per_user"])].to_numpy(np.float64).T),
+        )
+        if facts["labels"] == "text":
+            values = _with_text(values)
+    request, fixed = _request(content)
+    evaluation = Evaluation(
+        request,
+        parts=[Part(parts.pop("").totals, values)],
+        baselines={name: Evaluation(request, parts=[part]) for name, part in parts.items()},
+    )
+    evaluation.__dict__["record"] = Record(content, table)
+    if facts is not None:
+        evaluation.__dict__["users"] = None if facts["labels"] is None else table.index
+    evaluation._replicates.update(fixed)
+    return evaluation
+
+
+def _with_text(values: UserValues) -> UserValues:
+    return replace(values, users=np.array(list(map(str, values.users.tolist())), object))
+
+
+def _request(content: dict[str, Any]) -> tuple[Request, dict[int, Floats]]:
+    """Return what was computed, and the replicates of metrics that are not registered here."""
+    convention = content["convention"]
+    names = list(content["metrics"])
+    try:
+        request = Request.parse(
+            names, convention, content["no_relevant"], content["inputs_given"]
+        )
+    except InvalidMetricError:  # a metric of another package, or of one's own
+        rules = convention_named(convention)
+        plans = [_plan_of(name, content) for name in names]
+        request = Request(
+            tuple(plan.metric for plan in plans),
+            rules,
+            content["no_relevant"],
+            frozenset(content["inputs_given"]),
+        )
+        request.__dict__["plans"] = tuple(plans)
+    fixed = {
+        row: np.array(content["replicates"][name], np.float64)
+        for row, name in enumerate(names)
+        if name in content["replicates"]
+    }
+    return request, fixed
+
+
+def _plan_of(name: str, content: dict[str, Any]) -> Plan:
+    """Return a plan whose formula is what was saved."""
+    convention = convention_named(content["convention"])
+    try:
+        (metric,) = Request.parse(
+            name, content["convention"], content["no_relevant"], content["inputs_given"]
+        ).metrics
+        return Plan(metric, metric.definition, convention.arguments(metric))
+    except InvalidMetricError:
+        mean = content["metrics"][name]["mean"]
+        per_user = name in content["per_user"]
+        definition = Definition(
+            name,
+            lambda lists: float("nan") if mean is None else mean,
+            "",
+            "",
+            over="statistics" if per_user else "lists",
+            per_user=per_user,
+            higher_is_better=content["higher_is_better"][name],
+        )
+        return Plan(Metric(name), definition, {})
+
+
+def _beside(path: Path, facts: dict[str, Any]) -> Path:
+    """Return a file that was saved with the JSON, checked by its hash."""
+    name = facts["file"]
+    if not name or Path(name).name != name or "\\" in name or not name.isprintable():
+        raise InvalidFileError("names no file beside it", path)
+    file = path.parent / name
+    try:
+        digest = _digest(file)
+    except OSError as error:
+        raise InvalidFileError(
+            f"cannot be read ({error.strerror}); it belongs to {path.name}, keep both together",
+            file,
+        ) from None
+    if digest != facts["sha256"]:
+        raise InvalidFileError(
+            f"is not the file that {path.name} was saved with; save the evaluation again", file
+        )
+    return file
+
+
+def _read_totals(file: Path, path: Path) -> Part:
+    try:
+        return unpack(file.read_bytes())
+    except InvalidDataError as error:
+        raise InvalidFileError(f"does not fit {path.name}: {error}", file) from None
+
+
+def _read_table(file: Path, path: Path, facts: dict[str, Any], names: list[str]) -> pd.DataFrame:
+    table = _read_csv(file, names) if file.suffix == ".csv" else _read_parquet(file)
+    if list(table.columns) != ["user", *facts["columns"], *names] or len(table) != facts["rows"]:
+        raise InvalidFileError(f"has other columns or rows than {path.name} says", file)
+    table["user"] = table["user"].astype(str if facts["labels"] == "text" else np.int64)
+    table["evaluated"] = table["evaluated"].astype(bool)
+    return table.set_index("user")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    except UnicodeDecodeError:
+        raise InvalidFileError(
+            "is not a saved evaluation; a model is scored first: sparse-eval score MODEL "
+            "--out FOLDER",
+            path,
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidFileError(f"is not JSON ({error})", path) from None
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if not isinstance(schema, int) or isinstance(schema, bool):
+        raise InvalidFileError("is not a saved evaluation", path)
+    if schema > SCHEMA:
+        raise InvalidFileError(
+            f"was written by a newer sparse_eval (schema {schema}, {SCHEMA} can be read here); "
+            "upgrade with pip install -U sparse_eval",
+            path,
+        )
+    if schema < SCHEMA:
+        raise InvalidFileError(
+            f"was written by an older sparse_eval (schema {schema}), without the exact sums that "
+            "are read here; save the evaluation again",
+            path,
+        )
+    if "digest" not in content:
+        raise InvalidFileError(
+            "is not a saved evaluation, though it looks like one; save with Evaluation.save", path
+        )
+    if content["digest"] != _signed(content)["digest"]:
+        raise InvalidFileError("was changed after it was saved; save the evaluation again", path)
+    return dict(content)
+
+
+def _signed(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what is written with a digest of it, so that what is read is what was written."""
+    rest = {key: value for key, value in content.items() if key != "digest"}
+    text = json.dumps(rest, sort_keys=True)
+    return rest | {"digest": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _kind_of_labels(labels: Labels) -> str:
+    listed = labels.tolist()
+    if all(isinstance(label, str) for label in listed):
+        return "text"
+    if all(isinstance(label, int) and not isinstance(label, bool) for label in listed):
+        if max(listed) >= 2**63 or min(listed) < -(2**63):
+            raise InvalidDataError(
+                "the users' labels do not fit into 64 bits with a sign; make them text, as with "
+                "map(str, labels)"
+            )
+        return "integer"
+    raise InvalidDataError(
+        "the users' labels are neither all text nor all whole numbers; make them so, as with "
+        "map(str, labels)"
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_csv(path: Path, names: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        # As text: pandas would take a user "NA" for none, and round some numbers.
+        table = pd.read_csv(path, dtype=str, na_filter=False)
+        for name in set(table.columns).intersection([*USER_COLUMNS, *names]):
+            cells = table[name].tolist()
+            if name in USER_COLUMNS:
+                table[name] = np.array([int(text) for text in cells], USER_COLUMNS[name])
+            else:
+                table[name] = np.array([float(text or "nan") for text in cells])
+    except ValueError as error:
+        raise InvalidFileError(f"is not a table of users ({error})", path) from None
+    return table
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    need_pyarrow()
+    try:
+        return pd.read_parquet(path)
+    except ValueError as error:  # as pyarrow's own errors are
+        raise InvalidFileError(f"is not a table of users ({error})", path) from None

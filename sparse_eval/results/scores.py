@@ -1,0 +1,389 @@
+"""`Scores`: the numbers of an evaluation, of each user and of all of them together."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.exact_sums import Moments
+from ..errors import InvalidDataError, InvalidMetricError
+from ..metrics import parse
+from ..metrics.columns import ratio_of
+from .intervals import (
+    N_GROUPS,
+    Interval,
+    interval_of_mean,
+    interval_of_moments,
+    interval_of_replicates,
+    jackknife,
+)
+from .totals import Part, RunningTotals
+from .counted_lists import CountedLists
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from ..core.types import Booleans, Floats, Hashes, Integers, Labels
+    from ..metrics import Metric
+    from ..metrics.request import Plan, Request
+    from .block import BlockResult
+    from .totals import ListCounts, Ratios, Retrieval, Totals, UserValues
+
+__all__ = ["Scores"]
+
+
+class Scores:
+    """Every metric of some users: what is printed, compared and saved.
+
+    They come from a block of users whose lists were kept, or from parts of blocks that were merged.
+    Numbers are the same to the last bit either way.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        block: BlockResult | None = None,
+        parts: tuple[Part, ...] | None = None,
+    ) -> None:
+        self.request = request
+        self._block = block
+        if parts is not None:
+            self._parts = parts
+        if not self.n_users:
+            raise InvalidDataError(self._why_nobody())
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        """What is merged with others, each part about other users, in their order."""
+        assert self._block is not None  # noqa: S101 - otherwise parts were given
+        return (self._block.part(per_user=True),)
+
+    @cached_property
+    def _merged(self) -> Part:
+        if len(self._parts) == 1:
+            return self._parts[0]
+        merged = RunningTotals()
+        for part in self._parts:
+            merged.add(part)
+        return merged.part()
+
+    @property
+    def _totals(self) -> Totals:
+        return self._merged.totals
+
+    @property
+    def _values(self) -> UserValues:
+        if self._merged.values is None:
+            raise InvalidDataError(
+                "the values of the users were not kept; evaluate with per_user=True"
+            )
+        return self._merged.values
+
+    def _why_nobody(self) -> str:
+        convention = self.request.convention
+        n_users = self.n_users + self.n_skipped
+        if convention.without_list != "exclude" or (
+            self._block is not None and not self._block.n_relevant.any()
+        ):
+            return (
+                f"none of the {n_users} users has a relevant item (a stored value above 0); "
+                "there is nothing to evaluate"
+            )
+        return (
+            f"no user counts with convention={convention.name!r}: none of them has both a relevant "
+            "item and a list"
+        )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics, in the order in which they were requested."""
+        return self.request.metrics
+
+    @property
+    def names(self) -> list[str]:
+        """The canonical names of the metrics."""
+        return list(self.request.names)
+
+    @property
+    def convention(self) -> str:
+        """The name of the convention, "standard" where none was given."""
+        return self.request.convention.name
+
+    @property
+    def no_relevant(self) -> str:
+        """What becomes of users without relevant items: "exclude", "zero" or "judged"."""
+        return self.request.no_relevant
+
+    @property
+    def retrieval(self) -> Retrieval | None:
+        """How the rankings were made, None where they were given."""
+        return self._totals.retrieval if self._block is None else self._block.retrieval
+
+    @property
+    def n_users(self) -> int:
+        """Number of users that count in the means."""
+        if self._block is not None:
+            return int(np.count_nonzero(self._block.counted()))
+        return self._totals.n_counted
+
+    @property
+    def n_skipped(self) -> int:
+        """Number of users left out: without a relevant item, or as the convention says."""
+        if self._block is not None:
+            return len(self._block.n_relevant) - self.n_users
+        return self._totals.span.n - self._totals.n_counted
+
+    @property
+    def n_users_of(self) -> dict[str, int]:
+        """Number of users in the mean of each metric: fewer where it is undefined for some."""
+        return {name: self._count(row) for row, name in enumerate(self.names)}
+
+    @property
+    def n_without_list(self) -> int:
+        """Number of users with relevant items and no list.
+
+        Each counts 0 in every mean, unless the convention leaves them out.
+        """
+        if self._block is not None:
+            return self._block.n_without_list
+        return self._totals.n_without_list
+
+    @cached_property
+    def users(self) -> Labels | None:
+        """The users' labels, None where they are the row numbers from 0 on."""
+        if self._block is not None:
+            return self._block.labels
+        import pandas as pd
+
+        users = self._values.users
+        if users.dtype.kind in "iu" and np.array_equal(users, np.arange(len(users))):
+            return None
+        index: Labels = pd.Index(users)
+        return index
+
+    @property
+    def counted(self) -> Booleans:
+        """Whether each user counts in the means, shape (n_users,)."""
+        return self._values.counted if self._block is None else self._block.counted()
+
+    @property
+    def n_relevant(self) -> Integers:
+        """Number of relevant items of each user."""
+        return self._values.n_relevant if self._block is None else self._block.n_relevant
+
+    @property
+    def fingerprints(self) -> Hashes:
+        """A hash of each user's relevant items and their gains."""
+        return self._values.fingerprints if self._block is None else self._block.fingerprints
+
+    @property
+    def columns(self) -> Floats:
+        """The metrics that have a value for each user, shape (n_metrics, n_users)."""
+        return self._values.columns if self._block is None else self._block.per_user_values
+
+    @property
+    def per_user(self) -> pd.DataFrame:
+        """One row for each user (index ``user``: label or row number).
+
+        One column for each metric that has a value for each user; NaN for a user that is left
+        out.
+        """
+        import pandas as pd  # not needed to evaluate, and slower to import than evaluating is
+
+        columns = self.columns
+        users = self.users
+        index = pd.RangeIndex(columns.shape[1]) if users is None else users
+        names = [name for name in self.names if self.is_per_user(name)]
+        return pd.DataFrame(columns.T, index=index.rename("user"), columns=names)
+
+    def is_per_user(self, name: str | Metric) -> bool:
+        """Return whether a metric has a value for each user."""
+        return self._plan(name).per_user
+
+    def higher_is_better(self, name: str | Metric) -> bool:
+        """Return whether a larger value of a metric is the better one."""
+        return self._plan(name).definition.higher_is_better
+
+    def values(self, name: str | Metric) -> Floats:
+        """Return one metric of every user.
+
+        Parameters
+        ----------
+        name : str or Metric
+            In any spelling that means a metric which was evaluated.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_users,)
+            NaN for a user that is left out. Read-only.
+
+        Raises
+        ------
+        InvalidMetricError
+            If the metric is unknown, was not evaluated, or has no values for single users.
+        InvalidDataError
+            If the values of the users were not kept.
+        """
+        row = self._row_of(name)
+        plans = self.request.plans
+        if not plans[row].per_user:
+            raise InvalidMetricError(
+                f"{plans[row].metric} is one number for all users together; read it as "
+                f"ev[{str(plans[row].metric)!r}]"
+            )
+        column = self.columns[sum(plan.per_user for plan in plans[:row])]
+        column.flags.writeable = False
+        return column
+
+    def __getitem__(self, name: str | Metric) -> float:
+        """Return the mean of a metric over the evaluated users, or its one number."""
+        return self._value(self._row_of(name))
+
+    def mean(self) -> dict[str, float]:
+        """Return the mean of every metric over the evaluated users, or its one number.
+
+        Returns
+        -------
+        dict of str to float
+            By canonical name, in the order in which they were requested. Each sum is rounded once,
+            so that it does not depend on the order of the users. NaN for a metric that is defined
+            for none of them.
+        """
+        return {name: self._value(row) for row, name in enumerate(self.names)}
+
+    def replicates(self, name: str | Metric) -> Floats:
+        """Return jackknife replicates of a number about all users together.
+
+        Parameters
+        ----------
+        name : str or Metric
+            One without values for single users, such as coverage or a micro average.
+
+        Returns
+        -------
+        ndarray of float64
+            One for each group of users, with the standard error as their standard deviation. Groups
+            are made of a hash of the users' labels, so that what two evaluations of the same users
+            return is paired. Empty if there are too few users for as many groups.
+
+        Raises
+        ------
+        InvalidMetricError
+            If the metric is unknown, was not evaluated, or has values for single users.
+        """
+        row = self._row_of(name)
+        if self.request.plans[row].per_user:
+            raise InvalidMetricError(
+                f"{self.request.plans[row].metric} has a value for each user; see ev.values"
+            )
+        if row not in self._replicates:
+            sizes, overall = self._group_sizes(row), self._overall_of(row)
+            without = np.array([overall(group) for group in range(N_GROUPS)])
+            self._replicates[row] = jackknife(self._value(row), without, sizes)
+        return self._replicates[row]
+
+    @cached_property
+    def _replicates(self) -> dict[int, Floats]:
+        return {}
+
+    def _value(self, row: int) -> float:
+        if self._block is not None:
+            return self._block.value_over(row, self._block.users_of(row))
+        if self.request.plans[row].per_user:
+            return self._totals.moments[row].mean
+        return self._overall_of(row)(None)
+
+    def _count(self, row: int) -> int:
+        if self._block is not None:
+            return len(self._block.users_of(row))
+        if self.request.plans[row].per_user:
+            return self._totals.moments[row].n
+        return int(self._group_sizes(row).sum())
+
+    def _std(self, row: int) -> float:
+        """Return the standard deviation of the users' values, with n − 1; NaN without any."""
+        if not self.request.plans[row].per_user:
+            return math.nan
+        return self._moments(row).std
+
+    def _moments(self, row: int) -> Moments:
+        return self._totals.moments[row] if self._block is None else self._block.moments(row)
+
+    def _interval(self, row: int, mean: float, level: float) -> Interval:
+        if not self.request.plans[row].per_user:
+            return interval_of_replicates(mean, self.replicates(self.metrics[row]), level)
+        if self._block is not None:
+            users = self._block.users_of(row)
+            return interval_of_mean(self._block.columns.values[row, users], level)
+        sample = self._totals.samples[row]
+        if sample is not None:
+            return interval_of_mean(sample, level)
+        return interval_of_moments(self._totals.moments[row], level)
+
+    def _group_sizes(self, row: int) -> Integers:
+        """Return the number of users that count in each group."""
+        plan = self.request.plans[row]
+        if self._block is not None:
+            groups = self._block.groups[self._block.users_of(row)]
+            return np.bincount(groups, minlength=N_GROUPS)
+        if plan.is_micro:
+            return np.array([above.n for above, _ in self._totals.ratios[row]])
+        return self._list_counts(row).n_users
+
+    def _list_counts(self, row: int) -> ListCounts:
+        plan = self.request.plans[row]
+        return self._totals.lists[(*plan.counts_apart(self.request.convention), plan.metric.k)]
+
+    def _overall_of(self, row: int) -> Callable[[int | None], float]:
+        """Return a function that computes a number about all users but those of a group."""
+        plan, block = self.request.plans[row], self._block
+        if plan.is_micro:
+            ratios = self._totals.ratios[row] if block is None else block.ratios(row)
+            return partial(_micro_average, ratios)
+        if block is None:
+            return partial(_of_counts, plan, self._list_counts(row))
+        users = block.users_of(row)
+        groups = block.groups[users]
+
+        def overall(left_out: int | None) -> float:
+            kept = users if left_out is None else users[groups != left_out]
+            return block.value_over(row, kept) if len(kept) else math.nan
+
+        return overall
+
+    def _plan(self, name: str | Metric) -> Plan:
+        return self.request.plans[self._row_of(name)]
+
+    def _row_of(self, name: str | Metric) -> int:
+        spelling = str(name)
+        if spelling not in self._rows:  # mostly it is spelt as it is printed
+            parsed = parse(spelling, self.request.convention.options)
+            spelling = str(parsed[0]) if len(parsed) == 1 else ""
+        if spelling not in self._rows:
+            raise InvalidMetricError(
+                f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"
+            )
+        return self._rows[spelling]
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.names)}
+
+
+def _micro_average(ratios: Ratios, left_out: int | None) -> float:
+    above, below = Moments(), Moments()
+    for group, (numerators, denominators) in enumerate(ratios):
+        if group != left_out:
+            above += numerators
+            below += denominators
+    return ratio_of(above, below) if above.n else math.nan
+
+
+def _of_counts(plan: Plan, counts: ListCounts, left_out: int | None) -> float:
+    groups = [group for group in range(N_GROUPS) if group != left_out]
+    return CountedLists.of_groups(plan.metric.k, counts, groups).apply(plan)

@@ -1,0 +1,449 @@
+"""Mergeable partial results of a block of users.
+
+Everything in them is a whole number, or is sorted by user in the end, so that blocks can be merged
+in any order to the same bits, however the users were cut. Their size does not depend on the number
+of users, unless the values of users are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..core.exact_sums import Moments
+from ..errors import InvalidDataError
+from ..metrics.random_baseline import RandomSums, RandomTotals
+from .intervals import FEWEST_FOR_T
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
+
+__all__ = [
+    "ListCounts",
+    "MergeKey",
+    "Part",
+    "Ratios",
+    "Retrieval",
+    "RunningTotals",
+    "Span",
+    "Totals",
+    "UserValues",
+    "distinct_parts",
+    "merge_in_order",
+]
+
+
+class Retrieval(NamedTuple):
+    """How the rankings of a model were made.
+
+    Attributes
+    ----------
+    via : {"held_out_ranks", "top_k", "recommend"}
+        The way, see `evaluate_model`.
+    n_seen : int
+        Relevant items that their users had seen in training, which no list can hold.
+    n_tied : int or None
+        Relevant items in the lists whose score another candidate has too, so that the rule for
+        ties decided their rank. None where the model ordered the list itself.
+    n_cold_users, n_cold_items : int or None
+        Users with relevant items, and items, whose factors are all zero.
+    """
+
+    via: str
+    n_seen: int
+    n_tied: int | None = None
+    n_cold_users: int | None = None
+    n_cold_items: int | None = None
+
+    def merge(self, other: Retrieval) -> Retrieval:
+        """Return the counts over the users of both, of the same model."""
+
+        def add(a: int | None, b: int | None) -> int | None:
+            return None if a is None else a + (b or 0)
+
+        return self._replace(
+            n_seen=self.n_seen + other.n_seen,
+            n_tied=add(self.n_tied, other.n_tied),
+            n_cold_users=add(self.n_cold_users, other.n_cold_users),
+        )
+
+
+class MergeKey(NamedTuple):
+    """What evaluations must agree in to be merged.
+
+    `n_items`, `items` (a digest of their labels), `largest_gain` and `side_data` (a digest of what
+    is known about the items) are None where no metric depends on them.
+    """
+
+    metrics: tuple[str, ...]
+    convention: str
+    no_relevant: str
+    n_items: int | None
+    items: str | None
+    largest_gain: float | None
+    side_data: str | None
+    version: str
+
+    def check(self, other: MergeKey) -> None:
+        """Raise unless both are the same."""
+        for name, ours, theirs in zip(self._fields, self, other, strict=True):
+            if ours != theirs:
+                a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (ours, theirs))
+                raise InvalidDataError(
+                    f"evaluations with different {_DESCRIPTIONS[name]} cannot be merged: {a} and "
+                    f"{b}; evaluate all blocks alike"
+                )
+
+
+_DESCRIPTIONS = {
+    "metrics": "metrics",
+    "convention": "conventions",
+    "no_relevant": "no_relevant",
+    "n_items": "numbers of items",
+    "items": "labels of items",
+    "largest_gain": "largest gains",
+    "side_data": "train, item_groups or item_vectors",
+    "version": "versions of sparse_eval",
+}
+
+
+class Span(NamedTuple):
+    """Which users a block holds: the first and last label or row number, how many, and a checksum.
+
+    The checksum is the sum of the users' hashes.
+    """
+
+    first: int | str
+    last: int | str
+    n: int
+    checksum: int
+
+    def check_types(self, other: Span) -> None:
+        """Raise if users are text in one block and numbers in the other."""
+        if type(self.first) is not type(other.first):
+            raise InvalidDataError(
+                f"users are {self.first!r}, … in one block and {other.first!r}, … in another; "
+                "give all of them labels of one type"
+            )
+
+    def merge(self, other: Span) -> Span:
+        """Return the span of the users of both."""
+        if not self.n or not other.n:
+            return self if self.n else other
+        self.check_types(other)
+        return Span(
+            min(self.first, other.first),  # type: ignore[type-var]
+            max(self.last, other.last),  # type: ignore[type-var]
+            self.n + other.n,
+            (self.checksum + other.checksum) % 2**64,
+        )
+
+    def starts_after(self, other: Span) -> bool:
+        """Return whether every user of this block comes after those of the other."""
+        return type(self.first) is type(other.last) and self.first > other.last  # type: ignore[operator]
+
+
+@dataclass(frozen=True, eq=False)
+class UserValues:
+    """The values of each user.
+
+    Attributes
+    ----------
+    users : ndarray
+        Labels or row numbers.
+    counted : ndarray of bool
+        Whether the user is evaluated.
+    n_relevant : ndarray of int64
+        Number of relevant items.
+    fingerprints : ndarray of uint64
+        A hash of the relevant items and their gains.
+    columns : ndarray of float64, shape (n_metrics, n_users)
+        The metrics that have a value for each user.
+    """
+
+    users: AnyArray
+    counted: Booleans
+    n_relevant: Integers
+    fingerprints: Hashes
+    columns: Floats
+
+    @classmethod
+    def concatenate(cls, blocks: Sequence[UserValues]) -> UserValues:
+        """Return the values of all blocks, in the order of the users."""
+        arrays = [
+            np.concatenate([getattr(block, field.name) for block in blocks], axis=-1)
+            for field in fields(cls)
+        ]
+        users = arrays[0]
+        if not (users[1:] > users[:-1]).all():
+            order = np.argsort(users, kind="stable")
+            arrays = [array[..., order] for array in arrays]
+        return cls(*arrays)
+
+    def equals(self, other: UserValues) -> bool:
+        """Return whether both hold the same values of the same users, in any order."""
+        ours, theirs = UserValues.concatenate([self]), UserValues.concatenate([other])
+        return all(
+            np.array_equal(
+                getattr(ours, field.name),
+                getattr(theirs, field.name),
+                equal_nan=field.name == "columns",
+            )
+            for field in fields(self)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ListCounts:
+    """The counts from which numbers about all lists are computed, for each group of users.
+
+    Attributes
+    ----------
+    n_users, n_listed : ndarray of int64, shape (n_groups,)
+        Number of users, and of those who have a list.
+    item_counts : ndarray of int64, shape (n_groups, n_items)
+        How often each item is in a list.
+    """
+
+    n_users: Integers
+    n_listed: Integers
+    item_counts: Integers
+
+    def equals(self, other: ListCounts) -> bool:
+        """Return whether all counts are the same."""
+        return all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
+        )
+
+    def merge(self, other: ListCounts) -> ListCounts:
+        """Return the counts of the lists of both."""
+        return ListCounts(
+            self.n_users + other.n_users,
+            self.n_listed + other.n_listed,
+            self.item_counts + other.item_counts,
+        )
+
+
+#: The sums of numerators and of denominators of a micro average, for each group of users.
+Ratios: TypeAlias = "tuple[tuple[Moments, Moments], ...]"
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Exact sums over the users of a block.
+
+    Attributes
+    ----------
+    key : MergeKey
+    span : Span
+    n_counted, n_without_list : int
+        Users that count in the means; users with relevant items and no list.
+    moments : tuple of Moments
+        For each metric the sums of the users' values, empty where it has none.
+    samples : tuple of ndarray or None
+        The values themselves while they are too few for an interval from their sums.
+    ratios : dict of int to tuple
+        Of micro averages, by the position of the metric.
+    lists : dict of tuple to ListCounts
+        By the exceptions that the convention makes (`Plan.counts_apart`), and the cut-off.
+    retrieval : Retrieval or None
+    random : tuple or None
+        The random baseline of each metric, once it was computed.
+    """
+
+    key: MergeKey
+    span: Span
+    n_counted: int
+    n_without_list: int
+    moments: tuple[Moments, ...]
+    samples: tuple[Floats | None, ...]
+    ratios: dict[int, Ratios]
+    lists: dict[tuple[bool, bool, int], ListCounts]
+    retrieval: Retrieval | None = None
+    random: RandomTotals | None = None
+
+    def merge(self, other: Totals) -> Totals:
+        """Return the totals of the users of both, which must be different users."""
+        self.key.check(other.key)
+        ours, theirs = self.retrieval, other.retrieval
+        if (ours and ours.via) != (theirs and theirs.via):
+            raise InvalidDataError(
+                f"the lists were made in different ways, {ours and ours.via} and "
+                f"{theirs and theirs.via}; evaluate all blocks alike"
+            )
+        return Totals(
+            self.key,
+            self.span.merge(other.span),
+            self.n_counted + other.n_counted,
+            self.n_without_list + other.n_without_list,
+            tuple(a + b for a, b in zip(self.moments, other.moments, strict=True)),
+            tuple(
+                None
+                if a is None or b is None or len(a) + len(b) >= FEWEST_FOR_T
+                else np.concatenate([a, b])
+                for a, b in zip(self.samples, other.samples, strict=True)
+            ),
+            {
+                row: tuple(
+                    (a + c, b + d) for (a, b), (c, d) in zip(ratios, other.ratios[row], strict=True)
+                )
+                for row, ratios in self.ratios.items()
+            },
+            {key: counts.merge(other.lists[key]) for key, counts in self.lists.items()},
+            ours.merge(theirs) if ours and theirs else None,
+            _merge_random(self.random, other.random),
+        )
+
+    def equals(self, other: Totals) -> bool:
+        """Return whether both are about the same users, with the same sums."""
+        return (
+            self.span == other.span
+            and self.key == other.key
+            and self.n_counted == other.n_counted
+            and self.n_without_list == other.n_without_list
+            and self.retrieval == other.retrieval
+            and all(map(Moments.equals, self.moments, other.moments))
+            and all(
+                a.equals(c) and b.equals(d)
+                for row, ratios in self.ratios.items()
+                for (a, b), (c, d) in zip(ratios, other.ratios[row], strict=True)
+            )
+            and all(counts.equals(other.lists[key]) for key, counts in self.lists.items())
+        )
+
+
+def _merge_random(ours: RandomTotals | None, theirs: RandomTotals | None) -> RandomTotals | None:
+    """Return the random baseline of the users of both, as far as it is made of sums over users."""
+    if ours is None or theirs is None:
+        return None
+    return tuple(
+        a.merge(b) if isinstance(a, RandomSums) and isinstance(b, RandomSums) else None
+        for a, b in zip(ours, theirs, strict=True)
+    )
+
+
+class Part(NamedTuple):
+    """The totals of a block, and the values of its users where they are kept."""
+
+    totals: Totals
+    values: UserValues | None = None
+
+    @property
+    def span(self) -> Span:
+        """Which users it holds."""
+        return self.totals.span
+
+    def equals(self, other: Part) -> bool:
+        """Return whether both have the same totals, and the same values where both have them."""
+        return self.totals.equals(other.totals) and (
+            self.values is None or other.values is None or self.values.equals(other.values)
+        )
+
+
+class RunningTotals:
+    """Parts that are merged as they come, so that no more than their sum is held."""
+
+    def __init__(self) -> None:
+        self._totals: Totals | None = None
+        self._values: list[UserValues | None] = []
+
+    @property
+    def span(self) -> Span | None:
+        """Which users there are so far."""
+        return None if self._totals is None else self._totals.span
+
+    def add(self, part: Part) -> None:
+        """Merge the part of other users; that they are others is checked by `distinct_parts`."""
+        self._values.append(part.values)
+        self._totals = part.totals if self._totals is None else self._totals.merge(part.totals)
+
+    def part(self) -> Part:
+        """Return the part of all users, with their values if each part had them."""
+        if self._totals is None:
+            raise InvalidDataError("there is no block of users; there is nothing to evaluate")
+        kept = [values for values in self._values if values is not None]
+        if len(kept) < len(self._values):
+            return Part(self._totals)
+        return Part(self._totals, UserValues.concatenate(kept))
+
+
+def merge_in_order(parts: Iterable[Part]) -> list[Part]:
+    """Merge parts as far as that is possible without knowing who their users are.
+
+    Parts that come in the order of their users are merged as they come and take no memory of
+    their own. One that does not, because its users have labels in no order, begins another sum.
+    """
+    sums: list[RunningTotals] = []
+    for part in parts:
+        if not part.span.n:
+            continue
+        previous = sums[-1].span if sums else None
+        if previous is None or not part.span.starts_after(previous):
+            sums.append(RunningTotals())
+        sums[-1].add(part)
+    return [one.part() for one in sums]
+
+
+def distinct_parts(parts: Iterable[Part]) -> list[Part]:
+    """Return parts in the order of their users, each once, or raise if two share users.
+
+    A part that is there twice, because a block was evaluated again, is taken once.
+    """
+    distinct: list[Part] = []
+    given = [part for part in parts if part.span.n]
+    for part in given:
+        given[0].span.check_types(part.span)
+    for part in sorted(given, key=lambda part: part.span):
+        previous = distinct[-1] if distinct else None
+        if previous is None or previous.span != part.span:
+            distinct.append(part)
+            continue
+        if not previous.equals(part):
+            raise InvalidDataError(
+                f"the users from {part.span.first!r} to {part.span.last!r} were evaluated "
+                "twice, with different results; keep one of the two, or, if users of the same "
+                "row numbers are others, label them, as Relevance.from_csr(m, users=...) does"
+            )
+        if previous.values is None:
+            distinct[-1] = part
+    furthest = None
+    for part in distinct:
+        if furthest is not None and not part.span.starts_after(furthest):
+            _check_users_distinct(distinct)
+            break
+        if furthest is None or part.span.last > furthest.last:  # type: ignore[operator]
+            furthest = part.span
+    return distinct
+
+
+def _check_users_distinct(parts: list[Part]) -> None:
+    """Raise if parts whose spans overlap share users, or may share some."""
+    known = [part.values.users for part in parts if part.values is not None]
+    if len(known) == len(parts):
+        users = np.sort(np.concatenate(known))
+        repeated = np.flatnonzero(users[1:] == users[:-1])
+        if not len(repeated):
+            return
+        raise InvalidDataError(
+            f"user {users[repeated[:1]].tolist()[0]!r} is in two blocks that are not the same "
+            f"({len(repeated)} users are); give each user to one block, and label users that are "
+            "not numbered together, as Relevance.from_csr(m, users=...) does"
+        )
+    spans = [part.span for part in parts]
+    one, two = next(
+        (a, b)
+        for number, b in enumerate(spans)
+        for a in spans[:number]
+        if not b.starts_after(a)
+    )
+    raise InvalidDataError(
+        f"two blocks, of {one.n} users from {one.first!r} to {one.last!r} and of {two.n} from "
+        f"{two.first!r} to {two.last!r}, may hold the same users, which cannot be told without "
+        "their values; label users that are not numbered together, cut blocks in the order of the "
+        "users, or keep the values with per_user=True"
+    )
