@@ -12,7 +12,8 @@ from .errors import SparseEvalError
 from .evaluation.evaluate import evaluate
 from .inputs.rankings import Rankings
 from .inputs.relevance import Relevance
-from .metrics import Metric, register_metric
+from .metrics import Metric
+from .metrics.registry import register_metric
 from .results import Evaluation
 from .results.comparison import Comparison, compare
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from ..core.csr import indptr_of
 from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_cosines
 
 if TYPE_CHECKING:
@@ -29,13 +30,8 @@ def take_rows(
     counts = np.diff(indptr)[rows]
     if limit is not None:
         counts = np.minimum(counts, limit)
-    bounds = _cumulated(counts)
+    bounds = indptr_of(counts)
     return bounds, data[np.arange(bounds[-1]) + np.repeat(indptr[rows] - bounds[:-1], counts)]
-
-
-def _cumulated(counts: Integers | Booleans) -> Integers:
-    """Return the sums of the first 0, 1, 2, … counts."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
 
 
 class Training:
@@ -106,7 +102,8 @@ class Training:
         if self._interacted is None:
             return bounds, items
         _, interacted = take_rows(self.indptr, users, self._interacted)
-        return _cumulated(interacted)[bounds], items[interacted]
+        kept = np.flatnonzero(interacted)
+        return np.searchsorted(kept, bounds), items[kept]
 
     def popular_unseen(self, users: Integers, k: int) -> Items:
         """Return the k most popular items that each user has not seen, -1 if there are fewer."""
@@ -179,7 +176,7 @@ class _ItemStatistics:
         if self._interacted is not None:
             users, items = users[self._interacted], items[self._interacted]
         order = np.argsort(items, kind="stable")
-        return _cumulated(np.bincount(items, minlength=self._n_items)), users[order]
+        return indptr_of(np.bincount(items, minlength=self._n_items)), users[order]
 
     @cached_property
     def item_counts(self) -> Integers:

@@ -1,12 +1,11 @@
-"""Metrics: their names, their registry, their formulas, their conventions."""
+"""Metrics: their names, formulas and conventions, and the registry of them all."""
 
 from ..inputs.training import Training
-from ..metrics import accuracy as _accuracy  # noqa: F401 - fills the registry
-from ..metrics import beyond_accuracy as _catalogue  # noqa: F401
+from . import accuracy, beyond_accuracy
 from .conventions import CONVENTIONS, STANDARD, Convention, convention_named
 from .grammar import Metric, parse, parse_metrics
 from .lists import Lists
-from .registry import REGISTRY, Choice, Definition, Number
+from .registry import REGISTRY, Choice, Definition, Number, register
 from .statistics import FULL_LIST, Hits, Statistics
 
 __all__ = [
@@ -27,3 +26,6 @@ __all__ = [
     "parse",
     "parse_metrics",
 ]
+
+for _entry in (*accuracy.METRICS, *beyond_accuracy.METRICS):
+    register(_entry)

@@ -1,71 +1,79 @@
-"""How other libraries count: presets over the same statistics, not second implementations."""
+"""Conventions: presets that reproduce the numbers of other libraries from the same statistics."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ..errors import InvalidMetricError
 from .registry import definition, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from .grammar import Metric
 
 __all__ = ["CONVENTIONS", "STANDARD", "Convention", "convention_named"]
 
-
-#: The longest ideal list that is filled whatever the user has.
+#: The largest cut-off whose ideal list can have k items for every user.
 MOST_SLOTS = 1_000_000
+
+#: A value of a `Convention`'s attribute.
+Fact: TypeAlias = str | int | tuple[str, ...]
 
 
 def discount(rank: int, shift: int) -> float:
     """Return 1 / log2(max(rank + shift, 2))."""
-    # math.log2, not np.log2: NumPy picks another routine on processors with wider vectors, whose
+    # math.log2, not np.log2: on processors with wider vectors NumPy picks another routine, whose
     # last bit may differ.
     return 1.0 / math.log2(max(rank + shift, 2))
 
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """What is counted how, where libraries differ.
+    """The choices in which libraries differ.
+
+    A convention of `CONVENTIONS` pickles by name, others by value.
 
     Attributes
     ----------
     name : str
-        As ``convention=`` takes it.
+        The value of ``convention=``.
     library : str
-        Whose numbers it gives.
+        The library whose numbers it reproduces.
     options : mapping
-        For a metric, the options whose default is another than the standard one's.
+        Defaults of options that differ from the standard ones, by metric.
     notes : tuple of str
-        What differs and no option says, and what of the library is not imitated.
+        Differences that no option covers, and behaviour of the library that is not reproduced.
     shift : {1, 0}
         The discount of rank r is 1 / log2(max(r + shift, 2)).
     ideal : {"relevant", "slots", "length"}
-        What the ideal list holds: the first min(n, k) of the user's gains; k items of gain 1; the
-        first min(n, k, list length).
+        The ideal list: the first min(n, k) of the user's gains in descending order; k items of
+        gain 1; or the first min(n, k, list length) gains.
     no_relevant : {"exclude", "zero", "judged"}
-        A user without relevant items is left out, or counts 0, or counts 0 if the validation data
-        hold zeros for it.
+        A user without relevant items is left out, counts 0, or counts 0 if zeros are stored for
+        the user in the validation data.
     without_list : {"zero", "exclude"}
         A user with relevant items and no list counts 0, or is left out.
     without_list_zero : tuple of str
-        Metrics for which such a user counts 0 though `without_list` is "exclude".
+        Metrics for which such a user counts 0 although `without_list` is "exclude".
     lists_of_all : bool
-        Whether metrics of what is recommended count every list, also of users without relevant
-        items.
+        Whether metrics of what is recommended count every list, including those of users without
+        relevant items.
     stored_zeros : bool
         Whether an item stored with a zero in the validation data is a hit of gain 1 in the sums
         over the list. It is never part of n or of the ideal list.
     whole_catalogue : bool
         Whether seen items are candidates too.
     ties : {"item", "item_descending", "average"}
-        How lists are to be made of equal scores, as in `Rankings.from_scores`.
+        How lists should order equal scores, as in `Rankings.from_scores`.
     uncut : tuple of str
-        Metrics that the library has without cut-off only.
+        Metrics that the library computes without cut-off only.
+
+    See Also
+    --------
+    convention_named : Return a convention by name.
     """
 
     name: str
@@ -87,14 +95,14 @@ class Convention:
         """Return the discount of a 1-based rank."""
         return discount(rank, self.shift)
 
-    def arguments(self, metric: Metric) -> dict[str, Any]:
-        """Return every option of a metric with its value, as a formula takes it."""
+    def arguments(self, metric: Metric) -> dict[str, str | float]:
+        """Return the value of every option of a metric, as its formula takes it."""
         options = metric.definition.options
         chosen = {**self.options.get(metric.name, {}), **dict(metric.options)}
         return {o.name: o.value(chosen.get(o.name, o.default)) for o in options}
 
     def check(self, metric: Metric) -> None:
-        """Refuse a metric that the library does not have in this form."""
+        """Raise `InvalidMetricError` if the library does not have this form of a metric."""
         if metric.cutoff is not None and metric.name in self.uncut:
             raise InvalidMetricError(
                 f"{self.library} has no cut-off for {metric.name}; ask for '{metric.name}', or "
@@ -107,34 +115,38 @@ class Convention:
             )
 
     def differences(self) -> list[tuple[str, str, str]]:
-        """Return (what, here, standard) for all that differs, to print."""
+        """Return printable (subject, here, standard) of everything that differs."""
         rows = []
         for name, options in self.options.items():
-            known = {option.name: option for option in definition(name).options}
+            defaults = {option.name: option.default for option in definition(name).options}
             rows += [
-                (f"{name}({option})", value, known[option].default)
-                for option, value in options.items()
+                (f"{name}({option})", value, defaults[option]) for option, value in options.items()
             ]
-        for attribute, what in _FACTS.items():
+        for attribute, subject in _SUBJECTS.items():
             here, standard = getattr(self, attribute), getattr(STANDARD, attribute)
             if here != standard:
-                rows.append((what, _words(attribute, here), _words(attribute, standard)))
+                rows.append((subject, _words(attribute, here), _words(attribute, standard)))
         return rows + [("note", note, "") for note in self.notes]
 
+    def __reduce__(self) -> tuple[Callable[..., Convention], tuple[object, ...]]:
+        if CONVENTIONS.get(self.name) is self:
+            return convention_named, (self.name,)
+        return Convention, tuple(getattr(self, each.name) for each in fields(self))
 
-_FACTS = {
+
+_SUBJECTS = {
     "shift": "discount",
     "ideal": "ideal list",
     "no_relevant": "user without relevant items",
     "without_list": "user without a list",
-    "without_list_zero": "user without a list counts 0 all the same",
+    "without_list_zero": "user without a list still counts 0",
     "lists_of_all": "metrics of lists (coverage, novelty, …)",
     "stored_zeros": "item stored with a zero",
     "whole_catalogue": "candidates",
     "ties": "equal scores (ties= of Rankings and read_run)",
     "uncut": "without cut-off only",
 }
-_WORDS: dict[str, dict[Any, str]] = {
+_WORDS: dict[str, dict[Fact, str]] = {
     "shift": {1: "1 / log2(r + 1)", 0: "1 / log2(max(r, 2))"},
     "ideal": {
         "relevant": "min(n, k) items",
@@ -158,19 +170,25 @@ _WORDS: dict[str, dict[Any, str]] = {
 }
 
 
-def _words(attribute: str, value: Any) -> str:
+def _words(attribute: str, value: Fact) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "for no metric"
     return _WORDS[attribute][value]
 
 
 def convention_named(name: str | None) -> Convention:
-    """Return the convention of that name (None: the standard one), or name the nearest."""
+    """Return a convention by name, the standard one for None.
+
+    Raises
+    ------
+    InvalidMetricError
+        If there is no such convention; the message names the nearest ones.
+    """
     if name is None:
         return STANDARD
     if not isinstance(name, str) or name.lower() not in CONVENTIONS:
-        wanted = name.lower() if isinstance(name, str) else repr(name)
-        raise InvalidMetricError(f"there is no convention {name!r}; {nearest(wanted, CONVENTIONS)}")
+        word = name.lower() if isinstance(name, str) else repr(name)
+        raise InvalidMetricError(f"there is no convention {name!r}; {nearest(word, CONVENTIONS)}")
     return CONVENTIONS[name.lower()]
 
 

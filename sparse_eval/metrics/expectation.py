@@ -1,14 +1,14 @@
-"""What a random ranking gives on average, exactly.
+"""The exact expectation of statistics and metrics under a random ranking.
 
-A formula that is linear in the statistics gives, applied to their expectations, its own. So a
-metric needs no second formula here, whatever its options and the convention.
+A formula that is linear in the statistics, applied to their expectations, gives its own
+expectation. So metrics need no second formula here, whatever their options and the convention.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,17 +16,14 @@ from ..kernels.chance import first_hit_chances
 from .statistics import Statistics
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Values = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+    from ..core.types import AnyArray, Floats, Integers
 
 __all__ = ["Chances", "ExpectedStatistics"]
 
 
 @dataclass(frozen=True)
 class Chances:
-    """What each user's random list of `depths` places is drawn from.
+    """The candidates that each user's random list of m items is drawn from.
 
     Attributes
     ----------
@@ -35,39 +32,39 @@ class Chances:
     depths : ndarray of int64
         m <= C, the length of the list.
     n_hits : ndarray of int64
-        Items among them that are hits.
+        The number of candidates that are hits.
     gain, exp_gain : ndarray of float64
-        Sums of their g and 2^g − 1.
+        The sums of their g and 2^g − 1.
     discount_sum : ndarray of float64
-        Of the ranks 1 to m.
+        The sum of the discounts of ranks 1 to m.
     """
 
     n_candidates: Integers
     depths: Integers
     n_hits: Integers
-    gain: Values
-    exp_gain: Values
-    discount_sum: Values
+    gain: Floats
+    exp_gain: Floats
+    discount_sum: Floats
 
     @cached_property
-    def share(self) -> Values:
-        """Chance of a candidate to be in the list, m / C."""
+    def share(self) -> Floats:
+        """The chance of a candidate to be in the list, m / C."""
         return self.depths / np.maximum(self.n_candidates, 1)
 
     @cached_property
-    def harmonic(self) -> Values:
+    def harmonic(self) -> Floats:
         """1 + 1/2 + … + 1/m."""
         deepest = int(self.depths.max(initial=0))
         sums = np.concatenate(([0.0], np.cumsum(1.0 / np.arange(1, deepest + 1))))
         return sums[self.depths]
 
-    def over(self, sums: Values) -> Values:
-        """Return `sums` over candidates as the expectation at a single place."""
+    def over(self, sums: Floats) -> Floats:
+        """Return the expectation at a single rank of what `sums` adds up over the candidates."""
         return sums / np.maximum(self.n_candidates, 1)
 
     @cached_property
-    def first_hits(self) -> tuple[Values, Values]:
-        """Chance of any hit, and expected reciprocal rank of the first."""
+    def first_hits(self) -> tuple[Floats, Floats]:
+        """The chance of any hit, and the expected reciprocal rank of the first."""
         cases = np.stack((self.n_hits, self.n_candidates, self.depths))
         unique, inverse = np.unique(cases, axis=1, return_inverse=True)
         any_hit, reciprocal = np.empty(unique.shape[1]), np.empty(unique.shape[1])
@@ -80,18 +77,28 @@ class Chances:
 class ExpectedStatistics(Statistics):
     """The expectations of `Statistics` for a random ranking of each user's candidates."""
 
-    chances: Chances | None = None
+    chances: Chances = field(kw_only=True)
 
     @classmethod
     def of(
-        cls, k: int, n_relevant: Integers, ideal: tuple[Values, ...], chances: Chances, **known: Any
+        cls,
+        k: int,
+        n_relevant: Integers,
+        ideal: tuple[Floats, ...],
+        chances: Chances,
+        *,
+        total_gain: AnyArray,
+        largest_gain: float,
     ) -> ExpectedStatistics:
-        """Make them for cut-off `k`; `ideal` are the three ideal sums, which nothing changes."""
+        """Compute the expectations at cut-off `k`.
+
+        `ideal` is the constant (`idcg`, `idcg_exp`, `idcg_binary`).
+        """
         c, m = chances, chances.depths
         n_hits = c.n_hits.astype(np.float64)
-        # A hit at rank r has (r − 1)(n − 1)/(C − 1) others above it.
-        others = (c.n_hits - 1) / np.maximum(c.n_candidates - 1, 1)
-        precision_sum = c.over(n_hits) * (c.harmonic + others * (m - c.harmonic))
+        # A hit at rank r has (r − 1)(n − 1)/(C − 1) hits above it.
+        hits_above = (c.n_hits - 1) / np.maximum(c.n_candidates - 1, 1)
+        precision_sum = c.over(n_hits) * (c.harmonic + hits_above * (m - c.harmonic))
         return cls(
             k=k,
             n_relevant=n_relevant,
@@ -108,53 +115,49 @@ class ExpectedStatistics(Statistics):
             reciprocal_gain=c.over(c.gain) * c.harmonic,
             raised_sums=(c.over(c.exp_gain) * c.discount_sum, ideal[1]),
             n_candidates=c.n_candidates,
+            total_gain=total_gain,
+            largest_gain=largest_gain,
             chances=chances,
-            **known,
         )
 
     @property
-    def _of(self) -> Chances:
-        assert self.chances is not None  # noqa: S101 - `of` sets it
-        return self.chances
+    def any_hit(self) -> Floats:
+        """The chance of a hit."""
+        return self.chances.first_hits[0]
 
     @property
-    def any_hit(self) -> Values:
-        """Chance of a hit."""
-        return self._of.first_hits[0]
+    def reciprocal_rank(self) -> Floats:
+        """The expected reciprocal rank of the first hit."""
+        return self.chances.first_hits[1]
 
     @property
-    def reciprocal_rank(self) -> Values:
-        """Expected reciprocal rank of the first hit."""
-        return self._of.first_hits[1]
-
-    @property
-    def step_sum(self) -> Values:
-        """E[h(h + 1) / 2], h being hypergeometric."""
-        c, m = self._of, self._of.depths
+    def step_sum(self) -> Floats:
+        """E[h(h + 1) / 2], with hypergeometric h."""
+        c, m = self.chances, self.chances.depths
         pairs = np.maximum(c.n_candidates * (c.n_candidates - 1), 1)
-        steps: Values = c.n_hits * (c.n_hits - 1) / pairs * (m * (m - 1)) / 2 + self.hits
+        steps: Floats = c.n_hits * (c.n_hits - 1) / pairs * (m * (m - 1)) / 2 + self.hits
         return steps
 
-    def hits_within(self, ranks: Integers) -> Values:
-        """Expect so many hits down to a rank of each user's own."""
-        c = self._of
+    def hits_within(self, ranks: Integers) -> Floats:
+        """Return the expected number of hits down to a rank of each user's own."""
+        c = self.chances
         return c.over(c.n_hits.astype(np.float64)) * np.minimum(ranks, c.depths)
 
     @cached_property
-    def rank_sum(self) -> Values:
+    def rank_sum(self) -> Floats:
         """E[Σ h·r]."""
-        c, m = self._of, self._of.depths
+        c, m = self.chances, self.chances.depths
         return c.over(c.n_hits.astype(np.float64)) * (m * (m + 1) / 2)
 
     @cached_property
-    def gain_rank_sum(self) -> Values:
+    def gain_rank_sum(self) -> Floats:
         """E[Σ g·r]."""
-        c, m = self._of, self._of.depths
+        c, m = self.chances, self.chances.depths
         return c.over(c.gain) * (m * (m + 1) / 2)
 
-    def geometric_sum(self, p: float, graded: bool) -> Values:
-        """E[Σ h·p^(r − 1)], or of g."""
-        c = self._of
+    def geometric_sum(self, p: float, graded: bool) -> Floats:
+        """E[Σ h·p^(r − 1)], or of g if `graded`."""
+        c = self.chances
         total = c.gain if graded else c.n_hits.astype(np.float64)
-        powers: Values = -np.expm1(c.depths * np.log(p)) / (1 - p)
+        powers: Floats = -np.expm1(c.depths * np.log(p)) / (1 - p)
         return c.over(total) * powers

@@ -1,4 +1,4 @@
-"""Names of metrics: ``ndcg(gain=exp)@10`` ⇄ `Metric`.
+"""The grammar of metric names: ``ndcg(gain=exp)@10`` is parsed into a `Metric` and printed back.
 
 ::
 
@@ -6,7 +6,7 @@
     metric  = name ["(" option "=" value ("," option "=" value)* ")"] ["@" cutoffs]
     cutoffs = k | "{" k ("," k)* "}"
 
-Upper and lower case, and spaces, make no difference.
+Case and white space are ignored.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ..errors import InvalidMetricError
 from .registry import Definition, definition, nearest
@@ -21,16 +22,18 @@ from .statistics import FULL_LIST
 
 __all__ = ["Metric", "parse", "parse_metrics"]
 
-#: For a metric, options whose default is another than the registry's.
-Defaults = Mapping[str, Mapping[str, str]]
+#: Defaults of options that differ from the registry's, by metric.
+Defaults: TypeAlias = Mapping[str, Mapping[str, str]]
 
 _METRIC = re.compile(r"(?P<name>[^()@{},]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<cutoffs>.*))?")
-_SEPARATOR = re.compile(r",(?![^({]*[)}])")  # a comma outside of brackets
+_SEPARATOR = re.compile(r",(?![^({]*[)}])")  # a comma outside brackets
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric with its options and its cut-off: a value that prints as it is parsed.
+    """A metric with its options and cut-off.
+
+    It is immutable and hashable, and ``parse(str(metric)) == (metric,)``.
 
     Attributes
     ----------
@@ -39,7 +42,11 @@ class Metric:
     cutoff : int or None
         k, at least 1; None for the whole list.
     options : tuple of (str, str)
-        The options that differ from their default, by name.
+        (name, value) of the options that differ from their default, sorted by name.
+
+    See Also
+    --------
+    parse : Parse one metric or several.
 
     Examples
     --------
@@ -62,7 +69,7 @@ class Metric:
 
     @property
     def k(self) -> int:
-        """The cut-off as a number: `FULL_LIST` without one."""
+        """The cut-off, or `FULL_LIST` without one."""
         return FULL_LIST if self.cutoff is None else self.cutoff
 
     def __str__(self) -> str:
@@ -82,18 +89,19 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     text : str
         For instance ``"ndcg@10"``, ``"map(normalizer=min)@{5,10}"`` or ``"ndcg@10, recall@20"``.
     defaults : mapping, optional
-        For a metric, options whose default is another than the registry's (a convention's).
+        Defaults of options that differ from the registry's, by metric, such as
+        ``Convention.options``.
 
     Returns
     -------
     tuple of Metric
-        One for each cut-off, in the order of the text.
+        A metric for each cut-off, in the order of the text.
 
     Raises
     ------
     InvalidMetricError
-        If the text does not follow the grammar, a metric, option or value is unknown (the nearest
-        ones are named), a cut-off is no whole number of at least 1, or one is missing.
+        If the text does not follow the grammar, a metric, option or value is unknown (the message
+        names the nearest ones), or a cut-off is missing or not a whole number of at least 1.
 
     Examples
     --------
@@ -107,12 +115,12 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
         match = _METRIC.fullmatch(compact)
         if match is None:
             raise InvalidMetricError(
-                f"{part.strip()!r} is no metric; expected name, name@k, name@{{k,k}} or "
+                f"{part.strip()!r} is not a metric; expected name, name@k, name@{{k,k}} or "
                 "name(option=value)@k, for instance 'ndcg(gain=exp)@10'"
             )
         entry = definition(match["name"])
-        other = (defaults or {}).get(entry.name, {})
-        options = _options(entry, match["options"], part.strip(), other)
+        defaults_of_entry = (defaults or {}).get(entry.name, {})
+        options = _options(entry, match["options"], part.strip(), defaults_of_entry)
         cutoffs = _cutoffs(entry, match["cutoffs"], part.strip())
         metrics += [Metric(entry.name, cutoff, options) for cutoff in cutoffs]
     return tuple(metrics)
@@ -121,14 +129,30 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
 def parse_metrics(
     metrics: str | Metric | Iterable[str | Metric], defaults: Defaults | None = None
 ) -> tuple[Metric, ...]:
-    """Parse what a caller asks for; a metric that is asked for twice comes once.
+    """Parse one metric or several, without duplicates.
 
-    `defaults` are as in `parse`.
+    Parameters
+    ----------
+    metrics : str, Metric or iterable of these
+        Texts may name several metrics.
+    defaults : mapping, optional
+        As in `parse`.
+
+    Returns
+    -------
+    tuple of Metric
+        In the order given.
 
     Raises
     ------
     InvalidMetricError
-        As `parse`, and if there is no metric at all or an entry is neither text nor `Metric`.
+        As `parse` does, or if there is no metric or an entry is neither text nor a `Metric`.
+
+    Examples
+    --------
+    >>> from sparse_eval.metrics import Metric, parse_metrics
+    >>> [str(metric) for metric in parse_metrics(["ndcg@{5,10}", Metric("mrr"), "NDCG@5"])]
+    ['ndcg@5', 'ndcg@10', 'mrr']
     """
     if isinstance(metrics, str | Metric):
         metrics = [metrics]
@@ -136,7 +160,7 @@ def parse_metrics(
         raise InvalidMetricError(
             f"metrics is {metrics!r}; expected names of metrics, such as ['ndcg@10', 'recall@20']"
         )
-    found: dict[Metric, None] = {}
+    unique: dict[Metric, None] = {}
     for entry in metrics:
         if not isinstance(entry, str | Metric):
             raise InvalidMetricError(
@@ -144,32 +168,32 @@ def parse_metrics(
                 "'ndcg@10'"
             )
         for metric in parse(str(entry), defaults):
-            found[metric] = None
-    if not found:
+            unique[metric] = None
+    if not unique:
         raise InvalidMetricError("no metric is asked for; name at least one, such as 'ndcg@10'")
-    return tuple(found)
+    return tuple(unique)
 
 
 def _options(
     entry: Definition, text: str | None, part: str, defaults: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    known = {option.name: option for option in entry.options}
+    options = {option.name: option for option in entry.options}
     chosen: dict[str, str] = {}
     for assignment in text.split(",") if text else ():
         name, _, value = assignment.partition("=")
-        if name not in known:
-            has = nearest(name, known) if known else f"{entry.name} has no options"
-            raise InvalidMetricError(f"{part!r}: there is no option {name!r}; {has}")
+        if name not in options:
+            remedy = nearest(name, options) if options else f"{entry.name} has no options"
+            raise InvalidMetricError(f"{part!r}: there is no option {name!r}; {remedy}")
         if name in chosen:
             raise InvalidMetricError(f"{part!r}: option {name!r} is given twice")
         try:
-            chosen[name] = known[name].canonical(value)
+            chosen[name] = options[name].canonical(value)
         except InvalidMetricError as error:
             raise InvalidMetricError(f"{part!r}: {error}") from None
     return tuple(
         (name, chosen[name])
         for name in sorted(chosen)
-        if chosen[name] != defaults.get(name, known[name].default)
+        if chosen[name] != defaults.get(name, options[name].default)
     )
 
 

@@ -1,4 +1,4 @@
-"""What a random list gives on average for the metrics of what is recommended."""
+"""The expectation under random lists of the metrics of what is recommended."""
 
 from __future__ import annotations
 
@@ -10,26 +10,22 @@ import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ..core.types import Booleans, Floats, Integers
     from .lists import Lists
-
-    Values = NDArray[np.float64]
-    Integers = NDArray[np.int64]
 
 __all__ = ["RandomLists"]
 
 
 @dataclass(frozen=True)
 class RandomLists:
-    """Lists drawn from what each user has not seen, every order equally likely.
+    """Lists drawn from the items that each user has not seen, every order equally likely.
 
     Attributes
     ----------
     lists : Lists
-        Of the users, without items.
+        The users and side data; its lists are empty.
     depths : ndarray of int64
-        The length of each list.
+        The length of each random list.
     """
 
     lists: Lists
@@ -47,39 +43,39 @@ class RandomLists:
 
     @property
     def keys_of_seen(self) -> Integers:
-        """User · N + item of everything that has been seen."""
+        """User · N + item of every seen item."""
         rows = np.repeat(np.arange(len(self.lists.users)), np.diff(self._seen.indptr))
         keys: Integers = rows * self.lists.n_items + self._seen.indices
         return keys
 
     @cached_property
     def n_unseen(self) -> Integers:
-        """Items that each list is drawn from."""
+        """The number of items that each list is drawn from."""
         unseen: Integers = self.lists.n_items - np.diff(self._seen.indptr)
         return unseen
 
     @cached_property
-    def share(self) -> Values:
-        """Chance of an unseen item to be in the user's list."""
+    def share(self) -> Floats:
+        """The chance of an unseen item to be in the user's list."""
         return np.minimum(self.depths, self.n_unseen) / np.maximum(self.n_unseen, 1)
 
-    def sum_unseen(self, item_values: Values) -> Values:
-        """Sum a value of items, or a vector of them, over what each user has not seen."""
-        total: Values = item_values.sum(axis=0) - self._seen @ item_values
+    def sum_unseen(self, item_values: Floats) -> Floats:
+        """Return the sum of a value or vector of items over each user's unseen items."""
+        total: Floats = item_values.sum(axis=0) - self._seen @ item_values
         return total
 
-    def over_users(self, user_values: Values) -> Values:
-        """Sum a value of users over those who have not seen each item."""
-        total: Values = user_values.sum() - self._seen.T @ user_values
+    def over_users(self, user_values: Floats) -> Floats:
+        """Return the sum of a value of users over those who have not seen each item."""
+        total: Floats = user_values.sum() - self._seen.T @ user_values
         return total
 
-    def mean_of(self, item_values: Values) -> Values:
+    def mean_of(self, item_values: Floats) -> Floats:
         """Return the expected mean of a value of items over each list."""
         return self.sum_unseen(item_values) / self.n_unseen
 
 
 def coverage(random: RandomLists) -> float:
-    certain = random.share >= 1.0  # of these users everything unseen is in the list
+    certain = random.share >= 1.0  # the list holds every unseen item
     chance_of_none = np.log1p(-np.where(certain, 0.0, random.share))
     missed = np.exp(random.over_users(chance_of_none))
     missed[random.over_users(certain.astype(np.float64)) > 0.5] = 0.0
@@ -94,50 +90,49 @@ def personalization(random: RandomLists) -> float:
     users = int(np.count_nonzero(random.share))
     if users < 2:
         return float("nan")
-    once = random.over_users(random.share)
-    shared = (once**2 - random.over_users(random.share**2)).sum() / 2
+    counts = random.over_users(random.share)
+    shared = (counts**2 - random.over_users(random.share**2)).sum() / 2
     return float(1.0 - shared / (users * (users - 1) / 2 * random.lists.k))
 
 
-def popularity(random: RandomLists) -> Values:
+def popularity(random: RandomLists) -> Floats:
     return random.mean_of(random.lists.train.item_counts.astype(np.float64))
 
 
-def novelty(random: RandomLists) -> Values:
+def novelty(random: RandomLists) -> Floats:
     return random.mean_of(random.lists.train.item_novelty)
 
 
-def diversity(random: RandomLists, similarity: str) -> Values | None:
+def diversity(random: RandomLists, similarity: str) -> Floats | None:
     if similarity != "vectors":
         return None
     vectors = random.lists.vectors
-    assert vectors is not None  # noqa: S101 - the metric needs them
+    assert vectors is not None  # noqa: S101 - the metric is refused without them
     squares = random.sum_unseen((vectors**2).sum(axis=1))
-    twice = (random.sum_unseen(vectors) ** 2).sum(axis=1) - squares
+    cosines = (random.sum_unseen(vectors) ** 2).sum(axis=1) - squares  # of ordered pairs
     n = random.n_unseen
-    values: Values = 1.0 - twice / (n * (n - 1))
+    values: Floats = 1.0 - cosines / (n * (n - 1))
     return values
 
 
-def serendipity(random: RandomLists, form: str) -> Values | None:
+def serendipity(random: RandomLists, form: str) -> Floats | None:
     if form != "ge":
         return None
     lists, training = random.lists, random.lists.train
     popular = training.popular_unseen(lists.users, lists.k)
     rows = np.repeat(np.arange(len(lists.users)), popular.shape[1])
     expected = (rows * lists.n_items + popular.ravel())[popular.ravel() >= 0]
-    seen = random.keys_of_seen
     indptr, items, gains = lists.relevant
     owners = np.repeat(np.arange(len(lists.users)), np.diff(indptr))
     relevant = (owners * lists.n_items + items)[gains > 0]
-    unexpected = relevant[~(_occurring(relevant, expected) | _occurring(relevant, seen))]
+    unexpected = relevant[~(_is_in(relevant, expected) | _is_in(relevant, random.keys_of_seen))]
     counts = np.bincount(unexpected // lists.n_items, minlength=len(lists.users))
     return counts * random.share / lists.k
 
 
-def _occurring(ascending: Integers, others: Integers) -> NDArray[np.bool_]:
-    """Say which of some ascending keys occur among others; `np.isin` took five times as long."""
-    found = np.zeros(len(ascending) + 1, bool)
-    places = np.searchsorted(ascending, others)
-    found[places[np.append(ascending, -1)[places] == others]] = True
-    return found[:-1]
+def _is_in(ascending: Integers, keys: Integers) -> Booleans:
+    """Return which ascending keys are among `keys`; `np.isin` took five times as long."""
+    mask = np.zeros(len(ascending) + 1, bool)
+    positions = np.searchsorted(ascending, keys)
+    mask[positions[np.append(ascending, -1)[positions] == keys]] = True
+    return mask[:-1]

@@ -1,4 +1,4 @@
-"""The metrics that there are: one `Definition` each, from which every listing is made."""
+"""The registry of metrics: the formula, options and range of each, by name."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import difflib
 import math
 import re
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from ..errors import InvalidMetricError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
     "ENTRY_POINTS",
     "REGISTRY",
+    "Arguments",
     "Choice",
     "Definition",
     "Number",
@@ -26,17 +25,43 @@ __all__ = [
     "load_extensions",
     "nearest",
     "register",
+    "register_metric",
 ]
 
 #: The group of entry points under which other packages announce modules that register metrics.
 ENTRY_POINTS = "sparse_eval.metrics"
 
+#: The options of a metric as its formula takes them: words, and numbers.
+Arguments: TypeAlias = Mapping[str, str | float]
+
+Formula = TypeVar("Formula", bound=Callable[..., Any])
+
+_NEEDS = ("train", "item_groups", "item_vectors")
+_USES = ("hits", "candidates", "total_gain", "exp")
+
+
+def nearest(word: str, choices: Iterable[str]) -> str:
+    """Return which of `choices` was probably meant, as the remedy of an error message."""
+    names = sorted(choices)
+    close = difflib.get_close_matches(word, names, n=3)
+    if close:
+        return "did you mean " + " or ".join(repr(name) for name in close) + "?"
+    return "expected one of " + ", ".join(names)
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An option that is one of a few words; the first is the default.
+    """An option that is one of a few words.
 
-    `needs` names, for a word, the input of `evaluate` that a metric needs when it is chosen.
+    Attributes
+    ----------
+    name : str
+    values : tuple of str
+        The allowed words; the first is the default.
+    description : str
+        What the words mean, in a line.
+    needs : mapping of str to str
+        For a word, the input of `evaluate` that the metric needs if it is chosen.
     """
 
     name: str
@@ -46,30 +71,42 @@ class Choice:
 
     @property
     def default(self) -> str:
-        """The value without a word about it."""
+        """The value if none is given."""
         return self.values[0]
 
     @property
     def allowed(self) -> str:
-        """What may be given, in a line."""
+        """The allowed values, in a line."""
         return " | ".join(self.values)
 
     def canonical(self, text: str) -> str:
-        """Return the one spelling of a value, or raise `InvalidMetricError`."""
+        """Return the canonical spelling of a value, or raise `InvalidMetricError`."""
         if text not in self.values:
-            raise InvalidMetricError(f"option {self.name!r} is {text!r}; {_nearest(text, self)}")
+            raise InvalidMetricError(
+                f"option {self.name!r} is {text!r}; {nearest(text, self.values)}"
+            )
         return text
 
     def value(self, text: str) -> str:
-        """Return what a formula is given."""
+        """Return the value as the formula takes it."""
         return text
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An option that is a number between two bounds, themselves not allowed.
+    """An option that is a number in an open interval.
 
-    `default` may be a word: what it stands for is known when data are evaluated.
+    Attributes
+    ----------
+    name : str
+    default : str
+        A number, or a word for one that depends on the data.
+    above, below : float
+        The bounds, themselves not allowed.
+    description : str
+        What the number means, in a line.
+    needs : mapping of str to str
+        As of `Choice`; of no use here.
     """
 
     name: str
@@ -81,17 +118,17 @@ class Number:
 
     @property
     def allowed(self) -> str:
-        """What may be given, in a line."""
+        """The allowed values, in a line."""
         bounds = f"number above {self.above:g}"
         if self.below < math.inf:
             bounds = f"number between {self.above:g} and {self.below:g}"
         return f"{self.default} (default) | {bounds}"
 
     def canonical(self, text: str) -> str:
-        """Return the one spelling of a value, or raise `InvalidMetricError`."""
+        """Return the canonical spelling of a value, or raise `InvalidMetricError`."""
         if text == self.default:
             return text
-        # No sign and no name of a number: float() would take nan, 1_0 and others.
+        # float() alone would also take signs, nan and 1_0.
         number = float(text) if re.fullmatch(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", text) else math.nan
         if not self.above < number < self.below:
             raise InvalidMetricError(
@@ -100,16 +137,26 @@ class Number:
         return f"{number!r}".removesuffix(".0")
 
     def value(self, text: str) -> float | str:
-        """Return what a formula is given: the number, or the default's word."""
+        """Return the value as the formula takes it: a number, or the default's word."""
         try:
             return float(text)
         except ValueError:
             return text
 
 
+def _always(options: Arguments) -> bool:
+    return True
+
+
+def _never(options: Arguments) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A metric's formula and what is known about it.
+    """A metric: its formula, and what is known about it.
+
+    It pickles by name, so the process that unpickles it must have registered the metric too.
 
     Attributes
     ----------
@@ -118,48 +165,47 @@ class Definition:
     formula : callable
         ``formula(statistics, **options)`` or ``formula(lists, **options)``, see `over`. It
         returns a float64 array with a value for each user, or a pair of arrays, numerator and
-        denominator, or, where `per_user` is false, one number. Its values for users who are left
-        out are not used, and may be 0/0; NaN leaves a user out.
+        denominator, or, if `per_user` is false, one number. Its values for users who are left
+        out are not used and may be 0/0; NaN leaves a user out.
     text, description : str
-        The formula and its meaning in a line each.
+        The formula and its meaning, in a line each.
     over : {"statistics", "lists"}
-        What the formula is given: `Statistics` or `Lists`.
+        Whether the formula takes `Statistics` or `Lists`.
     per_user : bool
-        Whether there is a value for each user; otherwise there is one for all of them together.
+        Whether there is a value for each user, rather than one for all users together.
     options : tuple of Choice or Number
-        What ``name(option=value)`` may choose.
+        The options that ``name(option=value)`` sets.
     cutoff : {"optional", "required", "none"}
-        Whether ``@k`` may, must or must not stand behind the name.
+        Whether ``@k`` may, must or must not follow the name.
     least_cutoff : int
-        The smallest k with a meaning.
+        The smallest meaningful k.
     lower : float
-        The smallest value it can take.
+        The smallest possible value.
     upper : float or callable
-        The largest one, or ``upper(options)``.
+        The largest possible value, or ``upper(options)``.
     higher_is_better : bool
-        Which way it is better, when models are compared by it.
+        Whether larger values are better when models are compared.
     averages_ties : bool
         Whether it has an expectation over random orders of tied items.
     needs : tuple of str
         Inputs of `evaluate` without which it cannot be computed: "train", "item_groups",
         "item_vectors".
     uses : tuple of str
-        What else has to be made for it: "hits" (the rank of every hit), "candidates" (each
-        user's number of items that could be recommended).
+        Optional attributes of `Statistics` that the formula reads, see `register_metric`.
     closed_form : callable
-        ``closed_form(options)``: whether the formula is linear in the statistics, so that applied
-        to their expectations it gives the expectation under a random ranking.
+        ``closed_form(options)``: whether a formula over statistics is linear in them, so that
+        their expectations give the expectation of the metric under a random ranking.
     expected : callable, optional
-        ``expected(random, **options)``: the expectation itself, where it is known and the formula
-        is not linear. It is given `ExpectedStatistics` or `RandomLists`, and returns what the
-        formula returns, or None where it is not known after all. Without any of these the
-        expectation is estimated.
+        ``expected(random, **options)``: the expectation itself, if it is known although the
+        formula is not linear. It takes `ExpectedStatistics` or `RandomLists` and returns what the
+        formula returns, or None if the options have no known expectation. Without `closed_form`
+        and `expected` the expectation is estimated.
     of_largest : callable
         ``of_largest(options)``: whether the values depend on the largest gain of all users.
     by_item : bool
-        Whether it can be asked for some of the relevant items only, as recall can.
+        Whether it can be restricted to some of the relevant items, as recall can.
     source : str
-        Where the formula comes from.
+        The publication that defines it.
     """
 
     name: str
@@ -172,14 +218,14 @@ class Definition:
     cutoff: Literal["optional", "required", "none"] = "optional"
     least_cutoff: int = 1
     lower: float = 0.0
-    upper: float | Callable[[Mapping[str, Any]], float] = 1.0
+    upper: float | Callable[[Arguments], float] = 1.0
     higher_is_better: bool = True
     averages_ties: bool = False
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
-    closed_form: Callable[[Mapping[str, Any]], bool] = lambda options: False
+    closed_form: Callable[[Arguments], bool] = _always
     expected: Callable[..., Any] | None = None
-    of_largest: Callable[[Mapping[str, Any]], bool] = lambda options: False
+    of_largest: Callable[[Arguments], bool] = _never
     by_item: bool = False
     source: str = ""
 
@@ -188,12 +234,15 @@ class Definition:
         """The name with its cut-off: ``name@k``, ``name[@k]`` or ``name``."""
         return self.name + {"required": "@k", "optional": "[@k]", "none": ""}[self.cutoff]
 
+    def __reduce__(self) -> tuple[Callable[[str], Definition], tuple[str]]:
+        return definition, (self.name,)
+
 
 REGISTRY: dict[str, Definition] = {}
 
 
 def register(entry: Definition) -> None:
-    """Add a metric; a name is taken once."""
+    """Add a metric to the registry, or raise `InvalidMetricError` if its name is taken."""
     if entry.name in REGISTRY:
         raise InvalidMetricError(f"a metric named {entry.name!r} is registered already")
     REGISTRY[entry.name] = entry
@@ -201,30 +250,28 @@ def register(entry: Definition) -> None:
 
 def definition(name: str) -> Definition:
     """Return the metric of that name, or raise `InvalidMetricError` with the nearest names."""
-    wanted = name.lower()
-    if wanted not in REGISTRY:  # only then: looking for other packages takes longer than evaluating
+    key = name.lower()
+    if key not in REGISTRY:  # only then: finding other packages takes longer than evaluating
         load_extensions()
     try:
-        return REGISTRY[wanted]
+        return REGISTRY[key]
     except KeyError:
-        raise InvalidMetricError(
-            f"there is no metric {name!r}; {nearest(wanted, REGISTRY)}"
-        ) from None
+        raise InvalidMetricError(f"there is no metric {name!r}; {nearest(key, REGISTRY)}") from None
 
 
 @lru_cache(maxsize=1)
 def load_extensions() -> None:
-    """Import what other packages announce as metrics, once.
+    """Import the modules that other packages announce as metrics, once.
 
-    One that fails is named in a warning and left out; the others are not affected.
+    A module that fails to load is left out with a warning.
     """
     for point in entry_points(group=ENTRY_POINTS):
         before = dict(REGISTRY)
         try:
             point.load()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is theirs
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any failure of foreign code
             REGISTRY.clear()
-            REGISTRY.update(before)  # what it had registered before it failed
+            REGISTRY.update(before)  # without what it had registered before it failed
             warnings.warn(
                 f"the metrics of entry point {point.name!r} ({point.value}) are left out, because "
                 f"it failed to load: {type(error).__name__}: {error}",
@@ -232,14 +279,162 @@ def load_extensions() -> None:
             )
 
 
-def nearest(word: str, choices: Iterable[str]) -> str:
-    """Say which of `choices` was probably meant."""
-    names = sorted(choices)
-    close = difflib.get_close_matches(word, names, n=3)
-    if close:
-        return "did you mean " + " or ".join(repr(name) for name in close) + "?"
-    return "expected one of " + ", ".join(names)
+def register_metric(
+    name: str,
+    description: str,
+    *,
+    text: str = "",
+    over: Literal["statistics", "lists"] = "statistics",
+    per_user: bool = True,
+    options: Iterable[Choice | Number] = (),
+    cutoff: Literal["optional", "required", "none"] = "optional",
+    lower: float = 0.0,
+    upper: float = math.inf,
+    higher_is_better: bool = True,
+    needs: Iterable[str] = (),
+    uses: Iterable[str] = (),
+    linear: bool = False,
+    source: str = "",
+) -> Callable[[Formula], Formula]:
+    """Register a function as a metric, to be used by name like the built-in ones.
+
+    A package can announce a module that registers metrics under the entry point group
+    ``sparse_eval.metrics``. The module is imported when an unknown name is parsed or the metrics
+    are listed, so its metrics work on the command line too.
+
+    Parameters
+    ----------
+    name : str
+        Lower case letters, digits and underscores, the first a letter.
+    description, text : str
+        The meaning and the formula, in a line each.
+    over : {"statistics", "lists"}
+        Whether the function takes `sparse_eval.metrics.Statistics` or
+        `sparse_eval.metrics.Lists`, of a block of users.
+    per_user : bool
+        Whether the function returns a float64 array with a value for each user (NaN leaves the
+        user out). Otherwise it returns one number for all users together; this requires
+        ``over="lists"``.
+    options : sequence of Choice or Number
+        From `sparse_eval.metrics`; passed to the function by name.
+    cutoff : {"optional", "required", "none"}
+        Whether ``@k`` may, must or must not be given. Without a cut-off, ``k`` is
+        `sparse_eval.metrics.FULL_LIST`, larger than any list; use ``list_length`` for the length.
+    lower, upper : float
+        The range of the values.
+    higher_is_better : bool
+        Whether larger values are better when models are compared, or trained until the best one.
+    needs : sequence of {"train", "item_groups", "item_vectors"}
+        Inputs of `evaluate` without which the metric cannot be computed.
+    uses : sequence of {"hits", "candidates", "total_gain", "exp"}
+        Attributes of `Statistics` that are only computed for metrics that use them: the ranks of
+        all hits ("hits"), for the methods of `Statistics` and ``rank_sum``, ``pairs``,
+        ``largest_gain``; ``candidates``; ``all_gain`` ("total_gain"); ``dcg_exp`` and
+        ``idcg_exp`` ("exp").
+    linear : bool
+        Whether the function is linear in the statistics, so that their expectations give the
+        expectation of the metric under a random ranking; otherwise `Evaluation.summary`
+        estimates it.
+    source : str
+        The publication that defines the metric.
+
+    Returns
+    -------
+    callable
+        A decorator that returns the function unchanged.
+
+    Raises
+    ------
+    InvalidMetricError
+        If the name is taken or not allowed, or an input, attribute or option is invalid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparse_eval as se
+    >>> @se.register_metric("half_hits", "whether half of the list are hits", cutoff="required")
+    ... def half_hits(s):
+    ...     return (s.hits >= s.k / 2).astype(np.float64)
+    >>> from scipy.sparse import csr_matrix
+    >>> lists = se.Rankings.from_topk([[0, 1], [2, 3]])
+    >>> se.evaluate(lists, csr_matrix([[1, 0, 0, 0], [1, 0, 0, 0]]), "half_hits@2")["half_hits@2"]
+    0.5
+    """
+    options, needs, uses = tuple(options), tuple(needs), tuple(uses)
+    if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name):
+        raise InvalidMetricError(
+            f"{name!r} is not a name for a metric; expected lower case letters, digits and _, the "
+            "first a letter"
+        )
+    _check_words(name, "input", needs, _NEEDS)
+    _check_words(name, "attribute", uses, _USES)
+    if over not in ("statistics", "lists") or cutoff not in ("optional", "required", "none"):
+        raise InvalidMetricError(
+            f"metric {name!r}: over is {over!r} and cutoff {cutoff!r}; expected 'statistics' or "
+            "'lists', and 'optional', 'required' or 'none'"
+        )
+    if not per_user and over != "lists":
+        raise InvalidMetricError(
+            f"metric {name!r}: only a metric over lists can be one number for all users"
+        )
+    _check_options(name, options)
+
+    def add(formula: Formula) -> Formula:
+        if not callable(formula):
+            raise InvalidMetricError(f"metric {name!r}: {formula!r} is not a function")
+        register(
+            Definition(
+                name,
+                formula,
+                text,
+                description,
+                over=over,
+                per_user=per_user,
+                options=options,
+                cutoff=cutoff,
+                lower=lower,
+                upper=upper,
+                higher_is_better=higher_is_better,
+                needs=needs,
+                uses=uses,
+                closed_form=_always if linear else _never,
+                of_largest=_always if "hits" in uses else _never,  # it may read largest_gain
+                source=source,
+            )
+        )
+        return formula
+
+    return add
 
 
-def _nearest(word: str, option: Choice) -> str:
-    return nearest(word, option.values)
+def _check_words(metric: str, kind: str, words: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+    for word in words:
+        if word not in allowed:
+            raise InvalidMetricError(
+                f"metric {metric!r}: there is no {kind} {word!r}; expected {', '.join(allowed)}"
+            )
+
+
+def _check_options(metric: str, options: tuple[Choice | Number, ...]) -> None:
+    for option in options:
+        _check_option(metric, option)
+    names = [option.name for option in options]
+    if len(set(names)) < len(names):
+        raise InvalidMetricError(f"metric {metric!r} has an option twice; name each differently")
+
+
+def _check_option(metric: str, option: object) -> None:
+    if not isinstance(option, Choice | Number):
+        raise InvalidMetricError(f"metric {metric!r}: {option!r} is neither a Choice nor a Number")
+    words = option.values if isinstance(option, Choice) else (option.default,)
+    for word in (option.name, *words):
+        if not isinstance(word, str) or not re.fullmatch(r"[a-z0-9_.+-]+", word):
+            raise InvalidMetricError(
+                f"metric {metric!r}, option {option.name!r}: {word!r} cannot be written; expected "
+                "lower case letters, digits and any of _.+-"
+            )
+    if isinstance(option, Number) and re.match("[0-9.]", option.default):
+        # A default that is a number must be within the bounds.
+        replace(option, default="").canonical(option.default)
+    elif not words:
+        raise InvalidMetricError(f"metric {metric!r}, option {option.name!r} has no values")

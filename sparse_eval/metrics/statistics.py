@@ -1,10 +1,10 @@
-"""What an accuracy metric is computed from."""
+"""Sums over users' lists, from which accuracy metrics are computed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,28 +12,27 @@ from ..errors import InvalidDataError, InvalidMetricError
 from ..kernels import hits as kernels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Callable
 
-    Values = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+    from ..core.types import Floats, Integers
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 
 __all__ = ["FULL_LIST", "Hits", "Statistics"]
 
-#: The cut-off of a metric that is asked for without one: the whole list.
+#: The cut-off of a metric without one: the whole list.
 FULL_LIST = 2**62
 
 
 class Hits(NamedTuple):
-    """Every hit of some users, in the order of ranks.
+    """Every hit of a block of users, in the order of ranks.
 
-    `ranks` and `gains` of user u are ``[indptr[u]:indptr[u + 1]]``.
+    `ranks` and `gains` of user u are at ``[indptr[u]:indptr[u + 1]]``.
     """
 
     indptr: Integers
     ranks: Integers
-    gains: Values
+    gains: Floats
 
 
 @dataclass(frozen=True)
@@ -42,65 +41,70 @@ class Statistics:
 
     Every array has one entry for each user. With gain g, hit h (1 if g > 0), rank r and discount
     d(r) = 1 / log2(r + 1), the sums run over the ranks r <= k of the list; the ideal sums over
-    the user's gains sorted downward, the first min(n, k) of them.
+    the first min(n, k) of the user's gains in descending order.
 
     Attributes
     ----------
     k : int
         The cut-off; `FULL_LIST` for the whole list.
     n_relevant : ndarray of int64
-        n, the user's relevant items.
+        n, the number of the user's relevant items.
     first_hit : ndarray of int64
-        Rank of the first hit in the whole list, 0 without one.
+        The rank of the first hit in the whole list, 0 without one.
     lengths : ndarray of int64
-        Length of the whole list.
+        The length of the whole list.
     hits, gain, dcg, dcg_binary : ndarray of float64
         Σ h, Σ g, Σ g·d(r), Σ h·d(r).
     idcg, idcg_binary : ndarray of float64
-        The last two over the ideal order.
+        The last two over the ideal list.
     precision_sum : ndarray of float64
         Σ h·(hits down to r) / r.
     reciprocal_sum, reciprocal_gain : ndarray of float64
         Σ h / r, Σ g / r.
     raised_sums : tuple of two ndarray of float64, or None
-        `dcg_exp` and `idcg_exp`; where a metric uses "exp".
+        `dcg_exp` and `idcg_exp`, if a metric uses "exp".
     n_candidates : ndarray of int64 or None
-        C, the items that could be recommended; where a metric uses "candidates".
+        C, the number of items that could be recommended, if a metric uses "candidates".
     total_gain : ndarray of float64 or None
-        Σ g over all relevant items of the user; where a metric uses "total_gain".
+        Σ g over all relevant items of the user, if a metric uses "total_gain".
     all_hits : Hits or None
-        Where a metric uses "hits": those of the whole list.
+        The hits of the whole list, if a metric uses "hits".
     largest_gain : float
-        Of the whole validation data; 0 where no metric uses "hits".
+        The largest gain of the whole validation data; 0 if no metric uses "hits".
+
+    See Also
+    --------
+    Lists : What metrics of recommended items are computed from.
+    sparse_eval.register_metric : Register a formula over either.
     """
 
     k: int
     n_relevant: Integers
     first_hit: Integers
     lengths: Integers
-    hits: Values
-    gain: Values
-    dcg: Values
-    dcg_binary: Values
-    idcg: Values
-    idcg_binary: Values
-    precision_sum: Values
-    reciprocal_sum: Values
-    reciprocal_gain: Values
-    raised_sums: tuple[Values, Values] | None = None
+    hits: Floats
+    gain: Floats
+    dcg: Floats
+    dcg_binary: Floats
+    idcg: Floats
+    idcg_binary: Floats
+    precision_sum: Floats
+    reciprocal_sum: Floats
+    reciprocal_gain: Floats
+    raised_sums: tuple[Floats, Floats] | None = None
     n_candidates: Integers | None = None
-    total_gain: Values | None = None
+    total_gain: Floats | None = None
     all_hits: Hits | None = None
     largest_gain: float = 0.0
 
     @property
-    def dcg_exp(self) -> Values:
+    def dcg_exp(self) -> Floats:
         """Σ (2^g − 1)·d(r), for a metric that uses "exp"."""
         return _declared(self.raised_sums, "exp")[0]
 
     @property
-    def idcg_exp(self) -> Values:
-        """The same over the ideal order."""
+    def idcg_exp(self) -> Floats:
+        """`dcg_exp` of the ideal list, for a metric that uses "exp"."""
         return _declared(self.raised_sums, "exp")[1]
 
     @property
@@ -109,51 +113,67 @@ class Statistics:
         return np.minimum(self.lengths, self.k)
 
     @property
-    def any_hit(self) -> Values:
+    def any_hit(self) -> Floats:
         """1 for a user with a hit, else 0."""
         return (self.hits > 0).astype(np.float64)
 
     @property
-    def reciprocal_rank(self) -> Values:
+    def reciprocal_rank(self) -> Floats:
         """1 / rank of the first hit, 0 without one."""
         reached = (self.first_hit > 0) & (self.first_hit <= self.k)
         return np.where(reached, 1.0 / np.maximum(self.first_hit, 1), 0.0)
 
     @property
-    def step_sum(self) -> Values:
-        """1 + 2 + … + hits: each hit counted with the hits down to it."""
+    def step_sum(self) -> Floats:
+        """1 + 2 + … + hits: the number of hits down to each hit, summed over hits."""
         return self.hits * (self.hits + 1.0) / 2.0
 
     @property
     def candidates(self) -> Integers:
-        """`n_candidates`, for a metric that uses them."""
+        """`n_candidates`, for a metric that uses "candidates"."""
         return _declared(self.n_candidates, "candidates")
 
     @property
-    def all_gain(self) -> Values:
-        """`total_gain`, for a metric that uses it."""
+    def all_gain(self) -> Floats:
+        """`total_gain`, for a metric that uses "total_gain"."""
         return _declared(self.total_gain, "total_gain")
 
-    def hits_within(self, ranks: Integers) -> Values:
-        """Count the hits down to a rank of each user's own, and down to k."""
+    def hits_within(self, ranks: Integers) -> Floats:
+        """Return the number of hits down to a rank of each user's own, at most k."""
         return self._of_hits(kernels.count_within, np.minimum(ranks, self.k))
 
     @cached_property
-    def rank_sum(self) -> Values:
+    def rank_sum(self) -> Floats:
         """Σ h·r."""
         return self._of_hits(kernels.sum_ranks, self.k, False)
 
     @cached_property
-    def gain_rank_sum(self) -> Values:
+    def gain_rank_sum(self) -> Floats:
         """Σ g·r."""
         return self._of_hits(kernels.sum_ranks, self.k, True)
 
-    def geometric_sum(self, p: float, graded: bool) -> Values:
+    def geometric_sum(self, p: float, graded: bool) -> Floats:
         """Σ h·p^(r − 1), or Σ g·p^(r − 1) if `graded`."""
         return self._of_hits(kernels.sum_geometric, self.k, p, graded)
 
-    def cascade_sum(self, largest: float) -> Values:
-        """Σ (1/r)·R(r)·Π (1 − R) over the hits before, R = (2^g − 1) / 2^largest."""
+    def cascade_sum(self, largest: float) -> Floats:
+        """Σ (1/r)·R(r)·Π (1 − R) over the hits above, R = (2^g − 1) / 2^largest.
+
+        Parameters
+        ----------
+        largest : float
+            The top of the scale of gains.
+
+        Raises
+        ------
+        InvalidDataError
+            If a gain of the validation data is above `largest`.
+
+        References
+        ----------
+        Chapelle, Metzler, Zhang and Grinspan, "Expected reciprocal rank for graded relevance",
+        CIKM 2009, doi:10.1145/1645953.1646033
+        """
         if self.largest_gain > largest:
             raise InvalidDataError(
                 f"the largest gain of the validation data is {self.largest_gain:g}, above "
@@ -162,27 +182,27 @@ class Statistics:
         return self._of_hits(kernels.sum_cascade, self.k, largest)
 
     @cached_property
-    def pairs(self) -> tuple[Values, Values]:
-        """Concordant and discordant pairs of places of the list, those with different gains."""
+    def pairs(self) -> tuple[Floats, Floats]:
+        """The numbers of concordant and discordant pairs of ranks with different gains."""
         concordant = np.empty(len(self.hits))
         discordant = np.empty(len(self.hits))
-        hits = self._hits
-        kernels.count_pairs(*hits, self.list_length, concordant, discordant)
+        kernels.count_pairs(*self._hits, self.list_length, concordant, discordant)
         return concordant, discordant
 
     @property
     def _hits(self) -> Hits:
         return _declared(self.all_hits, "hits")
 
-    def _of_hits(self, kernel: Any, *arguments: Any) -> Values:
+    def _of_hits(self, kernel: Callable[..., None], *arguments: object) -> Floats:
         out = np.empty(len(self.hits))
         kernel(*self._hits, *arguments, out)
         return out
 
 
-def _declared(value: Made | None, use: str) -> Made:
+def _declared(value: Value | None, use: str) -> Value:
     if value is None:
         raise InvalidMetricError(
-            f"a metric reads what is only made where it is used; register it with uses=[{use!r}]"
+            "a metric reads an attribute that is only computed for metrics that use it; register "
+            f"it with uses=[{use!r}]"
         )
     return value
