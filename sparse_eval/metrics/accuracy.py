@@ -131,11 +131,9 @@ def auc(s: Statistics) -> Floats:
     # the list, n − hits relevant and C − n − L + hits irrelevant items are in unknown order, so
     # half of their pairs count. The squares cancel in the sum of both.
     n, length = s.n_relevant, s.list_length
-    n_irrelevant = s.candidates - n
-    concordant = (
-        s.hits * (s.candidates + length + 1) + n * (n_irrelevant - length)
-    ) / 2 - s.rank_sum
-    return concordant / (n * n_irrelevant)
+    n_misses = s.candidates - n
+    concordant = (s.hits * (s.candidates + length + 1) + n * (n_misses - length)) / 2 - s.rank_sum
+    return concordant / (n * n_misses)
 
 
 def err(s: Statistics, max: float | str) -> Floats:  # noqa: A002 - the option's name
@@ -197,7 +195,7 @@ METRICS = (
         "cg",
         cg,
         "Σ g(r)",
-        "cumulative gain: the gains found",
+        "cumulative gain: the sum of the gains in the list",
         upper=np.inf,
         averages_ties=True,
         source=JARVELIN,

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import oracle
 import pytest
+from cases import spelled, to_csr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
-from test_oracle import spelled, to_csr
 
 import sparse_eval as se
 from sparse_eval.metrics import REGISTRY, STANDARD, parse

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,12 +55,12 @@ EXPECTED = {
 }
 
 
-def test_every_convention_is_here() -> None:
+def test_every_convention_has_expected_values() -> None:
     assert set(EXPECTED) - {None} == set(CONVENTIONS) - {"standard"}
 
 
 @pytest.mark.parametrize("convention", EXPECTED)
-def test_what_a_user_counts(convention: str | None) -> None:
+def test_each_convention_on_the_first_user(convention: str | None) -> None:
     ev = se.evaluate(
         LISTS, GAINS, ["ndcg@3", "map@3", "precision@3", "recall@3"], convention=convention
     )
@@ -73,7 +75,7 @@ def test_what_a_user_counts(convention: str | None) -> None:
     assert ev.convention == (convention or "standard")
 
 
-def test_implicit_adds_up_first() -> None:
+def test_implicit_sums_over_users_before_it_divides() -> None:
     ev = se.evaluate(LISTS, GAINS, ["precision@3", "auc@3"], convention="implicit")
     assert ev["precision@3"] == 2 / (3 + 1 + 1)
     assert ev.per_user.columns.tolist() == ["auc@3"]
@@ -107,14 +109,14 @@ def test_irspack_ends_the_ideal_list_with_the_list() -> None:
     assert ev.mean() == {"ndcg@3": 1.0, "precision@3": 1.0}
 
 
-def test_recommenders_counts_everybody_for_ndcg() -> None:
+def test_recommenders_counts_users_without_a_list_for_ndcg() -> None:
     ev = se.evaluate(LISTS, GAINS, ["ndcg@3", "recall@3"], convention="recommenders")
     assert ev.summary()["n_users"].tolist() == [3, 2]
     assert np.isnan(ev.values("recall@3")[2])
     assert ev.values("ndcg@3")[2] == 0.0
 
 
-def test_trec_eval_counts_users_judged_but_without_anything_relevant() -> None:
+def test_trec_eval_counts_judged_users_without_relevant_items() -> None:
     ev = se.evaluate(LISTS, GAINS, ["ndcg@3", "mrr"], convention="trec_eval")
     assert np.isnan(ev.values("mrr")).tolist() == [False, False, True, False, True]
     assert ev.values("mrr")[3] == 0.0
@@ -123,13 +125,13 @@ def test_trec_eval_counts_users_judged_but_without_anything_relevant() -> None:
         se.evaluate(LISTS, GAINS, "mrr@3", convention="trec_eval")
 
 
-def test_somebody_has_to_count() -> None:
-    nobody = (se.Rankings.from_topk([[-1], [0]]), csr_matrix([[1, 0], [0, 0]]))
+def test_refuses_data_without_any_user_that_counts() -> None:
+    data = (se.Rankings.from_topk([[-1], [0]]), csr_matrix([[1, 0], [0, 0]]))
     with pytest.raises(se.SparseEvalError, match="nobody counts with convention='trec_eval'"):
-        se.evaluate(*nobody, "ndcg@2", convention="trec_eval")
+        se.evaluate(*data, "ndcg@2", convention="trec_eval")
 
 
-def test_the_notebook_takes_stored_zeros_for_hits() -> None:
+def test_mind_notebook_counts_stored_zeros_as_hits() -> None:
     shown = csr_matrix(([1.0, 0.0, 0.0], ([0] * 3, [2, 0, 1])), shape=(2, 8))
     lists = se.Rankings.from_topk([[0, 1, 2], [-1] * 3], shape=(2, 8))
     ev = se.evaluate(lists, shown, ["ndcg@3", "dcg@3", "idcg@3"], convention="mind-notebook")
@@ -139,7 +141,7 @@ def test_the_notebook_takes_stored_zeros_for_hits() -> None:
     assert se.evaluate(lists, shown, "ndcg@3")["ndcg@3"] == pytest.approx(d(3))
 
 
-def test_metrics_of_lists_count_users_as_the_library_does() -> None:
+def test_list_metrics_count_users_as_the_library_does() -> None:
     evaluated = se.evaluate(LISTS, GAINS, ["coverage@3", "user_coverage@3"])
     listed = se.evaluate(LISTS, GAINS, ["coverage@3", "user_coverage@3"], convention="rectools")
     assert evaluated["coverage@3"] == 4 / 8
@@ -153,7 +155,7 @@ def test_metrics_of_lists_count_users_as_the_library_does() -> None:
     assert nats["entropy@3"] == pytest.approx(bits["entropy(unit=bits)@3"] * math.log(2))
 
 
-def test_an_explicit_option_wins() -> None:
+def test_an_explicit_option_overrides_the_convention() -> None:
     ev = se.evaluate(
         LISTS, GAINS, ["ndcg(gain=linear)@3", "ndcg(gain=binary)@3"], convention="implicit"
     )
@@ -164,12 +166,12 @@ def test_an_explicit_option_wins() -> None:
     assert zero.n_users == 5
 
 
-def test_lenskit_discounts_are_explained() -> None:
+def test_explain_shows_the_discounts_of_lenskit() -> None:
     ev = se.evaluate(LISTS, GAINS, "dcg@3", convention="lenskit")
     assert ev.explain(0)["discount"].tolist()[:3] == [1.0, 1.0, pytest.approx(1 / math.log2(3))]
 
 
-def test_long_lists_keep_their_discount() -> None:
+def test_discounts_of_ranks_beyond_the_table() -> None:
     # beyond the ranks whose discounts are kept in a table
     far = csr_matrix(([5_000_000], ([0], [1])), shape=(1, 3))
     for convention, discount in (("lenskit", math.log2(5e6)), (None, math.log2(5e6 + 1))):
@@ -178,21 +180,34 @@ def test_long_lists_keep_their_discount() -> None:
 
 
 @pytest.mark.parametrize("name", ["trec", "IMPLICT", "", 7])
-def test_conventions_that_there_are_not(name: object) -> None:
+def test_refuses_unknown_conventions(name: object) -> None:
     with pytest.raises(InvalidMetricError, match="there is no convention"):
         se.evaluate(LISTS, GAINS, "mrr", convention=name)
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)
-def test_conventions_say_what_differs(name: str) -> None:
+def test_differences_name_everything_that_differs(name: str) -> None:
     rules = CONVENTIONS[name]
     rows = rules.differences()
     assert bool(rows) == (rules is not STANDARD)
-    for what, here, standard in rows:
-        assert what
+    for subject, here, standard in rows:
+        assert subject
         assert here != standard
     for metric, options in rules.options.items():
-        known = {option.name: option for option in REGISTRY[metric].options}
+        registered = {option.name: option for option in REGISTRY[metric].options}
         for option, value in options.items():
-            assert known[option].canonical(value) == value
-            assert value != known[option].default
+            assert registered[option].canonical(value) == value
+            assert value != registered[option].default
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_conventions_pickle_by_name(name: str) -> None:
+    pickled = pickle.dumps(CONVENTIONS[name])
+    assert len(pickled) < 120
+    assert pickle.loads(pickled) is CONVENTIONS[name]  # noqa: S301
+
+
+def test_a_changed_convention_pickles_by_value() -> None:
+    changed = replace(CONVENTIONS["lenskit"], no_relevant="exclude")
+    copy = pickle.loads(pickle.dumps(changed))  # noqa: S301
+    assert copy == changed != CONVENTIONS["lenskit"]

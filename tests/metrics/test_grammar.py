@@ -1,6 +1,8 @@
-"""Names of metrics and what is said about wrong ones."""
+"""Parsing and printing metrics, and what is refused."""
 
 from __future__ import annotations
+
+import pickle
 
 import pytest
 from hypothesis import given
@@ -37,21 +39,29 @@ def test_a_metric_prints_as_it_is_parsed(metric: Metric) -> None:
     assert parse(f"  {str(metric).upper()} ") == (metric,)
 
 
+@given(metrics())
+def test_a_metric_pickles_by_value(metric: Metric) -> None:
+    copy = pickle.loads(pickle.dumps(metric))  # noqa: S301
+    assert copy == metric
+    assert hash(copy) == hash(metric)
+    assert copy.definition is REGISTRY[metric.name]
+
+
 @given(st.text(max_size=20))
-def test_any_text_is_parsed_or_refused(text: str) -> None:
+def test_parses_or_refuses_any_text(text: str) -> None:
     try:
-        found = parse(text)
+        parsed = parse(text)
     except InvalidMetricError as error:
         assert str(error)  # noqa: PT017
     else:
-        assert parse(",".join(map(str, found))) == found
+        assert parse(",".join(map(str, parsed))) == parsed
 
 
 def names(text: str) -> list[str]:
     return [str(metric) for metric in parse_metrics(text)]
 
 
-def test_lists_braces_and_defaults() -> None:
+def test_parses_lists_braces_and_defaults() -> None:
     assert names("ndcg@{5,10,20}") == ["ndcg@5", "ndcg@10", "ndcg@20"]
     assert names("NDCG(gain=EXP)@{1, 2}, mrr") == ["ndcg(gain=exp)@1", "ndcg(gain=exp)@2", "mrr"]
     assert names("ndcg(gain=linear)@5") == names("ndcg()@5") == ["ndcg@5"]
@@ -90,18 +100,18 @@ def test_lists_braces_and_defaults() -> None:
         ("mean_rank@5", "mean_rank is over whole lists; ask for 'mean_rank'"),
         ("diversity@1", "whole number of at least 2"),
         ("precision", "needs one, such as 'precision@10'"),
-        ("ndcg(gain=exp@5", "is no metric"),
-        ("", "is no metric"),
-        ("ndcg@5,", "is no metric"),
+        ("ndcg(gain=exp@5", "is not a metric"),
+        ("", "is not a metric"),
+        ("ndcg@5,", "is not a metric"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, says: str) -> None:
+def test_refuses_invalid_metrics(text: str, says: str) -> None:
     with pytest.raises(InvalidMetricError) as error:
         parse_metrics(text)
     assert says in str(error.value)
 
 
 @pytest.mark.parametrize("nothing", [[], (), 5, None, [5], [None]])
-def test_nothing_is_no_metric(nothing: object) -> None:
+def test_refuses_what_names_no_metric(nothing: object) -> None:
     with pytest.raises(InvalidMetricError):
         parse_metrics(nothing)

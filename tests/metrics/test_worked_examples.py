@@ -1,4 +1,4 @@
-"""Examples worked by hand, or by another library, in the texts that define the metrics."""
+"""Examples worked by hand or by another library in the texts that define the metrics."""
 
 from __future__ import annotations
 
@@ -108,10 +108,10 @@ def test_scenarios_equal_scikit_learn(name: str, k: int) -> None:
     truth, scores = bought(), scenario(name)
     for rounded in (scores, scores.round(1)):  # rounding ties most of them
         lists = se.Rankings.from_scores(rounded, ties="average")
-        found = se.evaluate(lists, csr_matrix(truth), f"ndcg@{k}")[f"ndcg@{k}"]
-        assert found == pytest.approx(ndcg_score(truth, rounded, k=k), abs=1e-12)
+        value = se.evaluate(lists, csr_matrix(truth), f"ndcg@{k}")[f"ndcg@{k}"]
+        assert value == pytest.approx(ndcg_score(truth, rounded, k=k), abs=1e-12)
     if name in ("perfect", "inverted") and k <= 10:
-        assert found == (1.0 if name == "perfect" else 0.0)
+        assert value == (1.0 if name == "perfect" else 0.0)
 
 
 def test_graded_ties_equal_scikit_learn() -> None:
@@ -121,8 +121,8 @@ def test_graded_ties_equal_scikit_learn() -> None:
     scores = rng.integers(0, 6, (40, 30))
     for k in (1, 5, 30):
         lists = se.Rankings.from_scores(scores, k=k, ties="average")
-        found = se.evaluate(lists, csr_matrix(truth), f"ndcg@{k}")[f"ndcg@{k}"]
-        assert found == pytest.approx(ndcg_score(truth, scores, k=k), abs=1e-12)
+        value = se.evaluate(lists, csr_matrix(truth), f"ndcg@{k}")[f"ndcg@{k}"]
+        assert value == pytest.approx(ndcg_score(truth, scores, k=k), abs=1e-12)
 
 
 #: Of each library's figures on Gowalla: the convention that gives them, and our name of each.
@@ -201,13 +201,13 @@ def test_real_checkpoint_equals_other_libraries(gowalla: Path, library: str) -> 
     expected = json.loads((gowalla / "expected.json").read_text())[library]
     train, validation = se.datasets.load_adjacency(gowalla / "train.txt", gowalla / "test.txt")
     # a list of 20 is all there is: without a cut-off the model's would be the whole catalogue
-    asked = [name if "@" in name or name == "mrr" else f"{name}@20" for name in names.values()]
+    cut_names = [name if "@" in name or name == "mrr" else f"{name}@20" for name in names.values()]
     # Their lists are the model's own, where single precision puts a few items in another order.
     parts = (train.matrix(), validation.matrix())
     checkpoint = gowalla / "als64.npz"
-    ev = se.evaluate_model(checkpoint, *parts, asked, convention=convention, via="recommend")
-    exact = se.evaluate_model(checkpoint, *parts, asked, convention=convention)
-    for name in asked:
+    ev = se.evaluate_model(checkpoint, *parts, cut_names, convention=convention, via="recommend")
+    exact = se.evaluate_model(checkpoint, *parts, cut_names, convention=convention)
+    for name in cut_names:
         assert exact[name] == pytest.approx(ev[name], rel=1e-5)
-    for theirs, ours in zip(names, asked, strict=True):
+    for theirs, ours in zip(names, cut_names, strict=True):
         assert ev[ours] == close_to(expected[theirs], library), theirs

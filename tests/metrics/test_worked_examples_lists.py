@@ -19,8 +19,8 @@ CONCORDANT_OF_3 = {"ABC": 3, "ACB": 2, "BAC": 2, "BCA": 1, "CAB": 1, "CBA": 0}
 def test_concordant_pairs(ranking: str) -> None:
     gains = [{"A": 3, "B": 2, "C": 1}[item] for item in ranking]
     lists = se.Rankings.from_topk([[0, 1, 2]])
-    found = se.evaluate(lists, csr_matrix([gains]), "fcp@3")["fcp@3"]
-    assert found == pytest.approx(CONCORDANT_OF_3[ranking] / 3, rel=1e-12)
+    value = se.evaluate(lists, csr_matrix([gains]), "fcp@3")["fcp@3"]
+    assert value == pytest.approx(CONCORDANT_OF_3[ranking] / 3, rel=1e-12)
 
 
 # The lists that a text on ranking metrics prints: ten films by preference, and as recommended.

@@ -1,7 +1,8 @@
-"""Metrics that are registered from outside."""
+"""The registry: metrics of other packages, and what is refused."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -30,7 +31,7 @@ def _restore() -> Iterator[None]:
     registry.load_extensions.cache_clear()
 
 
-def test_a_formula_over_statistics() -> None:
+def test_evaluates_a_formula_over_statistics() -> None:
     @se.register_metric(
         "discounted_hits",
         "hits, fewer of them if there are many",
@@ -49,7 +50,7 @@ def test_a_formula_over_statistics() -> None:
     assert discounted_hits.__name__ == "discounted_hits"
 
 
-def test_a_formula_over_lists() -> None:
+def test_evaluates_a_formula_over_lists() -> None:
     @se.register_metric("largest_id", "the largest id of a list", over="lists")
     def largest_id(lists: Lists) -> np.ndarray:
         return np.maximum.reduceat(lists.items, lists.indptr[:-1]).astype(np.float64)
@@ -78,30 +79,30 @@ def test_linear_formulas_have_an_exact_expectation() -> None:
     ("name", "facts", "says"),
     [
         ("ndcg", {}, "registered already"),
-        ("Two Words", {}, "no name of a metric"),
-        ("", {}, "no name of a metric"),
-        ("mine", {"needs": ("users",)}, "there is no input 'users'"),
-        ("mine", {"uses": ("ranks",)}, "there is no attribute 'ranks'"),
-        ("mine", {"per_user": False}, "only a metric over lists"),
-        ("mine", {"cutoff": "maybe"}, "cutoff 'maybe'; expected"),
-        ("mine", {"over": "users"}, "over is 'users'"),
-        ("mine", {"options": ("x",)}, "neither a Choice nor a Number"),
-        ("mine", {"options": [Choice("x", (), "nothing")]}, "has no values"),
-        ("mine", {"options": [Choice("x", ("B",), "upper case")]}, "'B' cannot be written"),
-        ("mine", {"options": [Choice("x", (1,), "a number")]}, "1 cannot be written"),
-        ("mine", {"options": [Number("x", "7", 0, 1, "too large")]}, "option 'x' is '7'"),
-        ("mine", {"options": [Number("x", "1", 0, 2, "twice")] * 2}, "has an option twice"),
+        ("Two Words", {}, "is not a name for a metric"),
+        ("", {}, "is not a name for a metric"),
+        ("custom", {"needs": ("users",)}, "there is no input 'users'"),
+        ("custom", {"uses": ("ranks",)}, "there is no attribute 'ranks'"),
+        ("custom", {"per_user": False}, "only a metric over lists"),
+        ("custom", {"cutoff": "maybe"}, "cutoff 'maybe'; expected"),
+        ("custom", {"over": "users"}, "over is 'users'"),
+        ("custom", {"options": ("x",)}, "neither a Choice nor a Number"),
+        ("custom", {"options": [Choice("x", (), "nothing")]}, "has no values"),
+        ("custom", {"options": [Choice("x", ("B",), "upper case")]}, "'B' cannot be written"),
+        ("custom", {"options": [Choice("x", (1,), "a number")]}, "1 cannot be written"),
+        ("custom", {"options": [Number("x", "7", 0, 1, "too large")]}, "option 'x' is '7'"),
+        ("custom", {"options": [Number("x", "1", 0, 2, "twice")] * 2}, "has an option twice"),
     ],
 )
-def test_what_cannot_be_registered(name: str, facts: dict[str, Any], says: str) -> None:
+def test_refuses_invalid_registrations(name: str, facts: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidMetricError) as error:
         se.register_metric(name, "nothing", **facts)(lambda s: s.hits)
     assert says in str(error.value)
 
 
-def test_only_functions_are_formulas() -> None:
-    with pytest.raises(InvalidMetricError, match="7 is no function"):
-        se.register_metric("mine", "nothing")(7)
+def test_refuses_formulas_that_are_not_functions() -> None:
+    with pytest.raises(InvalidMetricError, match="7 is not a function"):
+        se.register_metric("custom", "nothing")(7)
 
 
 @pytest.mark.parametrize(
@@ -119,20 +120,20 @@ def test_only_functions_are_formulas() -> None:
         lambda s: None,
     ],
 )
-def test_a_formula_of_the_wrong_kind_is_told(wrong: Any) -> None:
+def test_refuses_wrong_values_of_a_formula(wrong: Any) -> None:
     se.register_metric("wrong", "no number for each")(wrong)
     with pytest.raises(InvalidMetricError, match="formula of metric wrong@3 returned .* 2 users"):
         se.evaluate(LISTS, GAINS, "wrong@3", num_threads=1)
 
 
 @pytest.mark.parametrize("wrong", [np.ones(2), None, "1", (1.0, 2.0)])
-def test_one_number_that_is_none_is_told(wrong: Any) -> None:
+def test_refuses_values_that_are_not_one_number(wrong: Any) -> None:
     se.register_metric("wrong", "no number", over="lists", per_user=False)(lambda lists: wrong)
     with pytest.raises(InvalidMetricError, match="expected one number"):
         se.evaluate(LISTS, GAINS, "wrong@3")
 
 
-def test_a_micro_average_needs_a_pair() -> None:
+def test_refuses_a_micro_average_without_a_pair() -> None:
     average = Choice("average", ("macro", "micro"), "how")
     se.register_metric("single", "no pair", options=[average])(lambda s, average: s.hits)
     assert se.evaluate(LISTS, GAINS, "single@3")["single@3"] == 1.5
@@ -142,7 +143,7 @@ def test_a_micro_average_needs_a_pair() -> None:
     assert se.evaluate(LISTS, GAINS, "double@3").mean() == {"double@3": 0.0}
 
 
-def test_formulas_cannot_change_what_was_given() -> None:
+def test_keeps_inputs_from_being_changed_by_formulas() -> None:
     def spoil(s: Statistics) -> np.ndarray:
         s.lengths[:] = 0
         return s.hits
@@ -162,15 +163,15 @@ def test_formulas_cannot_change_what_was_given() -> None:
     assert train.indices.tolist() == [0, 1]
 
 
-def test_sums_of_exponential_gains_are_made_where_they_are_used() -> None:
+def test_computes_exponential_gains_for_formulas_that_use_them() -> None:
     se.register_metric("raised", "ndcg of 2^g − 1", uses=["exp"])(lambda s: s.dcg_exp / s.idcg_exp)
-    found = se.evaluate(LISTS, GAINS, "raised@3").values("raised@3")
+    values = se.evaluate(LISTS, GAINS, "raised@3").values("raised@3")
     expected = se.evaluate(LISTS, GAINS, "ndcg(gain=exp)@3").values("ndcg(gain=exp)@3")
-    assert found.tolist() == expected.tolist()
+    assert values.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("use", ["hits", "candidates", "total_gain", "exp"])
-def test_what_is_not_declared_is_told(use: str) -> None:
+def test_refuses_formulas_that_read_undeclared_attributes(use: str) -> None:
     read = {
         "hits": lambda s: s.rank_sum,
         "candidates": lambda s: s.candidates * 1.0,
@@ -182,7 +183,7 @@ def test_what_is_not_declared_is_told(use: str) -> None:
         se.evaluate(LISTS, GAINS, "forgetful@3")
 
 
-def test_entry_points_add_metrics(
+def test_loads_metrics_of_entry_points(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "their_metrics.py").write_text(
@@ -205,31 +206,46 @@ def test_entry_points_add_metrics(
         EntryPoint("good", "their_metrics", registry.ENTRY_POINTS),
     ]
     monkeypatch.setattr(registry, "entry_points", lambda group: points)
-    with pytest.warns(UserWarning, match="left out, because it failed to load") as told:
+    with pytest.warns(UserWarning, match="left out, because it failed to load") as caught:
         ev = se.evaluate(LISTS, GAINS, "theirs@3")
     assert ev.values("theirs@3").tolist() == [6.0, 3.0]
-    said = [str(warning.message) for warning in told]
-    assert len(said) == 3
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == 3
     assert "halfway" not in REGISTRY
-    assert "entry point 'broken' (their_broken)" in said[0]
-    assert "ZeroDivisionError" in said[0]
-    assert "entry point 'missing'" in said[1]
+    assert "entry point 'broken' (their_broken)" in messages[0]
+    assert "ZeroDivisionError" in messages[0]
+    assert "entry point 'missing'" in messages[1]
 
-    main_prints(["metrics", "theirs"])
+    run_main(["metrics", "theirs"])
     assert "a metric of another package" in capsys.readouterr().out
-    main_prints(["metrics"])
+    run_main(["metrics"])
     assert "theirs[@k]" in capsys.readouterr().out
 
 
-def main_prints(words: list[str]) -> None:
+def run_main(words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(words)
     assert ended.value.code == 0
 
 
-def test_known_metrics_look_for_no_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registered_metrics_load_no_entry_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(group: str) -> None:
         raise AssertionError(group)
 
     monkeypatch.setattr(registry, "entry_points", refuse)
     assert se.evaluate(LISTS, GAINS, "mrr@3")["mrr@3"] == 0.75
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_definitions_pickle_by_name(name: str) -> None:
+    assert pickle.loads(pickle.dumps(REGISTRY[name])) is REGISTRY[name]  # noqa: S301
+    assert len(pickle.dumps(REGISTRY[name])) < 100
+
+
+def test_refuses_to_unpickle_a_metric_that_is_not_registered() -> None:
+    se.register_metric("passing", "registered here only")(lambda s: s.hits)
+    pickled = pickle.dumps(REGISTRY.pop("passing"))
+    with pytest.raises(InvalidMetricError, match="there is no metric 'passing'"):
+        pickle.loads(pickled)  # noqa: S301

@@ -1,4 +1,4 @@
-"""Metrics of what is recommended: against the oracle, and what they need."""
+"""Metrics of what is recommended: against the oracle, and the inputs they need."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from cases import to_csr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import csr_matrix
-from test_oracle import to_csr
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
 
 N_ITEMS = 9
 VECTORS = np.random.default_rng(0).normal(size=(N_ITEMS, 3))
-VECTORS[4] = 0.0  # an item of which nothing is known
+VECTORS[4] = 0.0  # an item without features
 GROUPS = ["a", "b", "a", "c", "c", "a", "b", "a", "a"]
 WEIGHTS = np.random.default_rng(1).integers(0, 3, (N_ITEMS, 2)) + np.eye(N_ITEMS, 2)
 WEIGHTS[:, 0] += 1
@@ -84,7 +84,7 @@ def test_every_list_metric_equals_the_oracle(case: Case) -> None:
 
 
 @given(cases())
-def test_every_number_for_all_equals_the_oracle(case: Case) -> None:
+def test_every_metric_of_all_users_equals_the_oracle(case: Case) -> None:
     names = [f"{name}@{k}" for name in oracle.ONE_NUMBER_LIST_METRICS for k in CUTOFFS]
     ev = case.evaluate(names)
     assert ev.per_user.shape[1] == 0
@@ -108,16 +108,16 @@ def test_list_metrics_stay_in_their_range(case: Case) -> None:
 
 @given(cases())
 def test_items_may_be_in_several_groups(case: Case) -> None:
-    found = case.evaluate(["calibration@3"], item_groups=WEIGHTS).values("calibration@3")
+    values = case.evaluate(["calibration@3"], item_groups=WEIGHTS).values("calibration@3")
     weights = [dict(enumerate(row)) for row in WEIGHTS.tolist()]
     expected = oracle.calibration(case.lists, case.relevant, case.train, N_ITEMS, 3, groups=weights)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-12)
 
 
 SMALL = Case([[0, 1], [2, 0]], [{0: 1.0}, {2: 1.0}], [{3}, {0, 4}])
 
 
-def test_groups_are_told_apart_by_type_and_scale() -> None:
+def test_groups_are_distinguished_by_type_and_not_by_scale() -> None:
     lists = se.Rankings.from_topk([[0], [1]])
     data = (lists, csr_matrix(np.eye(2)), "calibration")
     train = csr_matrix(np.eye(2)[::-1])
@@ -135,7 +135,7 @@ def test_groups_are_told_apart_by_type_and_scale() -> None:
     assert se.evaluate(*data, train=train, item_groups=frame)["calibration"] == expected
 
 
-def test_keyed_groups_may_know_more_items() -> None:
+def test_keyed_groups_may_have_more_items() -> None:
     relevance = se.Relevance.from_csr(csr_matrix(np.eye(2)), items=["a", "b"])
     lists = se.Rankings.from_topk([[0], [1]])
     more = {"a": 1, "b": 2, "c": 3, "d": 4}
@@ -184,7 +184,7 @@ def test_labels_of_items_are_matched() -> None:
     assert ev.per_user.loc["u", "diversity(similarity=vectors)@2"] == pytest.approx(1.0)
 
 
-def test_training_pairs_shown_but_not_clicked_are_seen_and_not_counted() -> None:
+def test_explicit_zeros_in_train_are_seen_but_not_counted() -> None:
     shown = csr_matrix((np.array([0.0, 1.0]), ([0, 1], [1, 2])), shape=(2, N_ITEMS))
     ev = SMALL.evaluate(["popularity@2", "auc"], train=shown)
     assert ev.values("popularity@2").tolist() == [0.0, 0.5]
@@ -193,7 +193,7 @@ def test_training_pairs_shown_but_not_clicked_are_seen_and_not_counted() -> None
     assert seen.values("auc")[0] == without.values("auc")[0] == 1.0
 
 
-def test_history_is_what_was_clicked() -> None:
+def test_explicit_zeros_in_train_are_not_in_the_history() -> None:
     shown = csr_matrix(([1.0, 0.0], ([0, 0], [0, 1])), shape=(2, N_ITEMS))
     ev = SMALL.evaluate(["calibration@1"], train=shown)
     assert ev.values("calibration@1")[0] == 0.0
@@ -226,7 +226,7 @@ def test_smaller_and_larger_training_data_are_aligned() -> None:
         ("calibration@2", "item_groups"),
     ],
 )
-def test_what_a_metric_needs_is_said(metric: str, option: str) -> None:
+def test_refuses_metrics_without_the_input_they_need(metric: str, option: str) -> None:
     with pytest.raises(InvalidMetricError) as error:
         SMALL.evaluate([metric], **{option: None})
     assert f"needs {option}: give {option}=" in str(error.value)
@@ -265,13 +265,13 @@ def test_what_a_metric_needs_is_said(metric: str, option: str) -> None:
         ({"train": csr_matrix([[np.nan]])}, "holds nan in row 0, column 0"),
     ],
 )
-def test_inputs_that_do_not_fit(inputs: dict[str, Any], says: str) -> None:
+def test_refuses_side_data_that_do_not_fit(inputs: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidDataError) as error:
         SMALL.evaluate(["calibration@2"], **inputs)
     assert says in str(error.value)
 
 
-def test_unknown_items_of_a_list_are_refused() -> None:
+def test_refuses_lists_with_unknown_items() -> None:
     hits_only = csr_matrix(([3], ([0], [1])), shape=(1, N_ITEMS))
     with pytest.raises(InvalidDataError, match="list of user 0 has positions without an item"):
         se.evaluate(hits_only, csr_matrix(([1], ([0], [1])), (1, N_ITEMS)), "coverage@3")
@@ -283,7 +283,7 @@ def test_unknown_items_of_a_list_are_refused() -> None:
             se.evaluate(gap, relevant, f"coverage@{k}")
 
 
-def test_positions_beyond_the_catalogue_have_no_auc() -> None:
+def test_refuses_auc_of_positions_beyond_the_catalogue() -> None:
     far = csr_matrix(([30], ([0], [1])), shape=(1, N_ITEMS))
     with pytest.raises(InvalidDataError, match="user 0 reaches position 30, but there are 9 items"):
         se.evaluate(far, csr_matrix(([1], ([0], [1])), (1, N_ITEMS)), "auc")
@@ -295,7 +295,7 @@ def test_a_list_may_be_the_whole_catalogue() -> None:
     assert se.evaluate(full, last, ["auc@1", "auc"]).mean() == {"auc@1": 0.25, "auc": 0.0}
 
 
-def test_labels_of_another_type_are_told() -> None:
+def test_refuses_labels_of_another_type() -> None:
     lists = pd.DataFrame({"user": ["u"], "item": ["x"], "rank": [1]})
     truth = pd.DataFrame({"user": ["u"], "item": ["x"]})
     seen = pd.DataFrame({"user": ["u"], "item": [7]})
