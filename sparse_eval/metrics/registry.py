@@ -106,7 +106,7 @@ class Number:
     description : str
         What the number means, in a line.
     needs : mapping of str to str
-        As of `Choice`; of no use here.
+        Empty; as of `Choice`.
     """
 
     name: str
@@ -327,10 +327,10 @@ def register_metric(
     needs : sequence of {"train", "item_groups", "item_vectors"}
         Inputs of `evaluate` without which the metric cannot be computed.
     uses : sequence of {"hits", "candidates", "total_gain", "exp"}
-        Attributes of `Statistics` that are only computed for metrics that use them: the ranks of
-        all hits ("hits"), for the methods of `Statistics` and ``rank_sum``, ``pairs``,
-        ``largest_gain``; ``candidates``; ``all_gain`` ("total_gain"); ``dcg_exp`` and
-        ``idcg_exp`` ("exp").
+        Attributes of `Statistics` that are only computed for metrics that use them. "hits", the
+        ranks of all hits: the methods, ``rank_sum``, ``gain_rank_sum``, ``pairs`` and
+        ``largest_gain``; "candidates": ``candidates``; "total_gain": ``all_gain``; "exp":
+        ``dcg_exp`` and ``idcg_exp``.
     linear : bool
         Whether the function is linear in the statistics, so that their expectations give the
         expectation of the metric under a random ranking; otherwise `Evaluation.summary`
@@ -347,6 +347,10 @@ def register_metric(
     ------
     InvalidMetricError
         If the name is taken or not allowed, or an input, attribute or option is invalid.
+
+    See Also
+    --------
+    sparse_eval.metrics.Statistics, sparse_eval.metrics.Lists : What formulas are computed from.
 
     Examples
     --------

@@ -153,7 +153,13 @@ class Statistics:
         return self._of_hits(kernels.sum_ranks, self.k, True)
 
     def geometric_sum(self, p: float, graded: bool) -> Floats:
-        """Σ h·p^(r − 1), or Σ g·p^(r − 1) if `graded`."""
+        """Σ h·p^(r − 1), or Σ g·p^(r − 1) if `graded`.
+
+        References
+        ----------
+        Moffat and Zobel, "Rank-biased precision for measurement of retrieval effectiveness",
+        ACM TOIS 27(1), 2008, doi:10.1145/1416950.1416952
+        """
         return self._of_hits(kernels.sum_geometric, self.k, p, graded)
 
     def cascade_sum(self, largest: float) -> Floats:
