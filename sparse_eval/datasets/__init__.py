@@ -1,14 +1,13 @@
-"""Interactions of users with items: loaders for the usual files, and a synthetic data set."""
+"""Loading interactions of users with items from files, splitting them, and synthetic data."""
 
 from .adjacency import load_adjacency
 from .delimited import load_csv, load_frame, load_parquet
 from .interactions import Interactions
 from .lines import SkippedLinesWarning
-from .load import FORMATS, guess_format, load
+from .load import FORMATS, guess_format, load, load_parts
 from .mind import load_mind
 from .movielens import load_movielens
 from .npz import load_npz
-from .parts import load_parts
 from .synthetic import synthetic
 
 __all__ = [

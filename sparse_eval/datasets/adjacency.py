@@ -1,14 +1,12 @@
-"""Adjacency lists, as the benchmark data of NGCF and LightGCN come."""
+"""Loading adjacency lists, the format of the benchmark data of NGCF and LightGCN."""
 
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
-import pandas as pd
 
 from ..errors import InvalidDataError, InvalidFileError
 from .interactions import Interactions
@@ -16,7 +14,7 @@ from .labels import sort_labels, text_labels, vocabulary
 from .lines import BadLines, numbered_lines, read_text
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from ..core.types import Integers, PathLike
 
 __all__ = ["load_adjacency"]
 
@@ -24,44 +22,53 @@ _OTHER_SEPARATORS = (",", ";", "|", "::")
 
 
 @overload
-def load_adjacency(path: str | Path, /, *, on_bad_lines: str = "error") -> Interactions: ...
+def load_adjacency(path: PathLike, /, *, on_bad_lines: str = "error") -> Interactions: ...
 
 
 @overload
 def load_adjacency(
-    path: str | Path, second: str | Path, /, *paths: str | Path, on_bad_lines: str = "error"
+    path: PathLike, second: PathLike, /, *paths: PathLike, on_bad_lines: str = "error"
 ) -> tuple[Interactions, ...]: ...
 
 
 def load_adjacency(
-    *paths: str | Path, on_bad_lines: str = "error"
+    *paths: PathLike, on_bad_lines: str = "error"
 ) -> Interactions | tuple[Interactions, ...]:
     r"""Read files whose lines are ``user item item …``, separated by white space.
 
-    Ids that are all integers (without leading zeros) become int64 labels, otherwise all of them
-    are text. A user without items keeps a place in the encoding. An item that is there twice
-    counts twice.
+    If all ids are integers (without leading zeros), labels are int64, otherwise text. A user
+    without items stays in the encoding. An item that is repeated on a line counts twice.
 
     Parameters
     ----------
     *paths : str or Path
         The files, for example a training and a test set.
     on_bad_lines : {"error", "skip"}
-        A malformed line (a single id with ``,``, ``;``, ``|`` or ``::`` in it: the file is
-        separated by something else) is an error, or is left out, counted in
-        `Interactions.n_skipped` and reported in one `SkippedLinesWarning`.
+        As in `load_csv`. A line is malformed if it is a single id that contains ``,``, ``;``,
+        ``|`` or ``::``, which means that the file has another separator.
 
     Returns
     -------
     Interactions or tuple of Interactions
-        One per file. Those of several files share one encoding, and so one shape.
+        One per file. Several files share one encoding, and therefore one shape.
 
     Raises
     ------
     InvalidFileError
-        When a file cannot be read, has no interactions or a malformed line.
+        If a file cannot be read, has no interactions or a malformed line.
     InvalidDataError
-        When no path is given, or `on_bad_lines` is something else.
+        If no path is given, or `on_bad_lines` is something else.
+
+    See Also
+    --------
+    load_parts : Read several files of any format with one encoding.
+
+    References
+    ----------
+    .. [1] X. Wang et al., "Neural graph collaborative filtering", SIGIR 2019.
+       doi:10.1145/3331184.3331267
+    .. [2] X. He et al., "LightGCN: Simplifying and powering graph convolution network for
+       recommendation", SIGIR 2020. doi:10.1145/3397271.3401063
 
     Examples
     --------
@@ -75,57 +82,48 @@ def load_adjacency(
     """
     if not paths:
         raise InvalidDataError("expected the path of at least one file")
-    users, items = vocabulary(), vocabulary()
-    files = [_read(Path(path), users, items, on_bad_lines) for path in paths]
-    user_labels, item_labels = text_labels(list(users)), text_labels(list(items))
-    user_index, _ = sort_labels(user_labels)
-    item_index, _ = sort_labels(item_labels)
+    user_numbers, item_numbers = vocabulary(), vocabulary()
+    files = [_read(Path(path), user_numbers, item_numbers, on_bad_lines) for path in paths]
+    users, user_codes = sort_labels(text_labels(list(user_numbers)))
+    items, item_codes = sort_labels(text_labels(list(item_numbers)))
     result = tuple(
-        file.interactions(user_labels, item_labels, user_index, item_index) for file in files
+        Interactions(
+            user_codes=user_codes[file.users].astype(np.int32),
+            item_codes=item_codes[file.items].astype(np.int32),
+            values=np.ones(len(file.items)),
+            timestamps=None,
+            users=users,
+            items=items,
+            n_skipped=file.n_skipped,
+        )
+        for file in files
     )
     return result[0] if len(result) == 1 else result
 
 
-@dataclass(frozen=True)
-class _File:
-    """The codes of one file, in the order in which the ids were met."""
+class _File(NamedTuple):
+    """The events of one file, their ids numbered in the order of first occurrence."""
 
-    user_codes: NDArray[np.int64]
-    item_codes: NDArray[np.int64]
+    users: Integers
+    items: Integers
     n_skipped: int
-
-    def interactions(
-        self,
-        user_labels: pd.Index[Any],
-        item_labels: pd.Index[Any],
-        users: pd.Index[Any],
-        items: pd.Index[Any],
-    ) -> Interactions:
-        frame = pd.DataFrame(
-            {
-                "user": pd.Categorical.from_codes(self.user_codes, user_labels),
-                "item": pd.Categorical.from_codes(self.item_codes, item_labels),
-            }
-        )
-        interactions = Interactions.from_frame(frame, users=users, items=items)
-        return replace(interactions, n_skipped=self.n_skipped)
 
 
 def _read(path: Path, users: dict[str, int], items: dict[str, int], on_bad_lines: str) -> _File:
     bad = BadLines(path, on_bad_lines)
-    user_codes, sizes, item_codes = array("q"), array("q"), array("q")
+    row_users, row_sizes, item_numbers = array("q"), array("q"), array("q")
     for number, line in numbered_lines(read_text(path)):
         user, *row = line.split()
         if not row and any(sep in user for sep in _OTHER_SEPARATORS):
             bad.add(number, line, "expected ids separated by spaces, found none")
             continue
-        user_codes.append(users[user])
-        sizes.append(len(row))
-        item_codes.extend(map(items.__getitem__, row))
-    if not item_codes:
+        row_users.append(users[user])
+        row_sizes.append(len(row))
+        item_numbers.extend(map(items.__getitem__, row))
+    if not item_numbers:
         raise InvalidFileError("there are no interactions: no user has an item", path)
     return _File(
-        user_codes=np.repeat(np.array(user_codes), np.array(sizes)),
-        item_codes=np.array(item_codes),
+        users=np.repeat(np.array(row_users), np.array(row_sizes)),
+        items=np.array(item_numbers),
         n_skipped=bad.report(),
     )

@@ -1,28 +1,32 @@
-"""Tables: frames, CSV and TSV files, Parquet files."""
+"""Loading tables: pandas frames, CSV and other delimited text files, and Parquet files."""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
+from ..core.files import need_pyarrow
+from ..errors import InvalidDataError, InvalidFileError
 from .interactions import Interactions, missing_column
 from .labels import text_labels, vocabulary
-from .lines import BadLines, MalformedLineError, numbered_lines, read_text
+from .lines import BadLines, MalformedLineError, numbered_lines, parse_number, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from ..core.types import AnyArray, Labels, PathLike
+
 __all__ = ["load_csv", "load_frame", "load_parquet", "load_table", "split_fields"]
 
-_SEPARATORS = ("::", "\t", ",", ";", "|")  # of equally frequent ones the first is taken
+_SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -32,32 +36,17 @@ def load_frame(
     item: Hashable = "item",
     value: Hashable | None = None,
     timestamp: Hashable | None = None,
-    users: pd.Index[Any] | Sequence[Hashable] | None = None,
-    items: pd.Index[Any] | Sequence[Hashable] | None = None,
+    users: Labels | Sequence[Hashable] | None = None,
+    items: Labels | Sequence[Hashable] | None = None,
 ) -> Interactions:
-    """Encode a frame with one row per event: the same as `Interactions.from_frame`.
+    """Encode a frame with one row per event.
 
-    Parameters
-    ----------
-    df : pandas.DataFrame
-        The events; it is not changed.
-    user, item : hashable
-        Names of the columns with the ids.
-    value : hashable, optional
-        Name of the column with the values, finite and >= 0; default: every event counts 1.
-    timestamp : hashable, optional
-        Name of the column with whole numbers or dates (which become nanoseconds, UTC).
-    users, items : pandas.Index or sequence, optional
-        The labels to encode with; default: the sorted distinct ids.
+    The same as `Interactions.from_frame`, which describes the parameters and the errors.
 
     Returns
     -------
     Interactions
-
-    Raises
-    ------
-    InvalidDataError
-        When a column does not exist, or a row cannot be used; row and column are named.
+        In the order of the rows.
 
     Examples
     --------
@@ -69,7 +58,7 @@ def load_frame(
 
 
 def load_csv(
-    path: str | Path,
+    path: PathLike,
     user: str | int = "user",
     item: str | int = "item",
     value: str | int | None = None,
@@ -78,34 +67,33 @@ def load_csv(
     header: bool = True,
     on_bad_lines: str = "error",
 ) -> Interactions:
-    r"""Read a file of comma-, tab- or otherwise separated values, ``.gz`` included.
+    r"""Read a text file of values separated by commas, tabs or anything else.
 
-    Ids that are all integers (without leading zeros) become int64 labels, otherwise all of them
-    are text, read as it is: ``NA`` is an id like any other. Fields may be quoted with ``"``, on
-    one line. Blank lines are passed over.
+    If all ids are integers (without leading zeros), labels are int64, otherwise text, read
+    verbatim: ``NA`` is an id like any other. Fields may be quoted with ``"``, but not across
+    lines. Blank lines are ignored.
 
     Parameters
     ----------
     path : str or Path
-        The file: UTF-8 text.
+        The file: UTF-8 text; ``.gz`` is decompressed.
     user, item : str or int
-        Columns with the ids: names, or places counted from 0 with ``header=False`` (where the
-        defaults stand for 0 and 1).
+        Columns with the ids: names, or with ``header=False`` numbers counted from 0 (0 and 1 by
+        default).
     value : str or int, optional
         Column with the values, finite and >= 0; default: every line counts 1.
     timestamp : str or int, optional
-        Column with the times: whole numbers of any unit, or ISO 8601 dates, which become
-        nanoseconds since 1970 (those without a time zone are taken as UTC). The first line
-        decides which of the two.
+        Column with the times: integers in any unit, or ISO 8601 dates, which become nanoseconds
+        since 1970 (UTC is assumed for dates without a time zone). The first line decides which.
     sep : str, optional
-        The text between two fields, taken literally; default: a tab in ``.tsv`` and ``.txt``
-        files, otherwise the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line.
+        The separator, taken literally; default: a tab in ``.tsv`` and ``.txt`` files, otherwise
+        the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line.
     header : bool
         Whether the first line holds the names of the columns.
     on_bad_lines : {"error", "skip"}
-        A malformed line (wrong number of fields, empty id, a value or time that is none) is an
-        error, or is left out, counted in `Interactions.n_skipped` and reported in one
-        `SkippedLinesWarning`.
+        Whether a malformed line (wrong number of fields, empty id, invalid value or time) raises
+        an error, or is skipped. Skipped lines are counted in `Interactions.n_skipped` and
+        reported in one `SkippedLinesWarning`.
 
     Returns
     -------
@@ -115,9 +103,14 @@ def load_csv(
     Raises
     ------
     InvalidFileError
-        When the file cannot be read, a column does not exist, or a line is malformed.
+        If the file cannot be read, a column does not exist, or a line is malformed.
     InvalidDataError
-        When an option is none.
+        If an option is invalid.
+
+    See Also
+    --------
+    load : Read a file of any format.
+    load_parquet : Read a Parquet file.
 
     Examples
     --------
@@ -133,36 +126,32 @@ def load_csv(
     """
     if not header:
         user, item = 0 if user == "user" else user, 1 if item == "item" else item
-    columns = {"user": user, "item": item, "value": value, "timestamp": timestamp}
-    wanted = {role: name for role, name in columns.items() if name is not None}
-    for role, name in wanted.items():
+    roles = {"user": user, "item": item, "value": value, "timestamp": timestamp}
+    columns = {role: name for role, name in roles.items() if name is not None}
+    for role, name in columns.items():
         if isinstance(name, bool) or not isinstance(name, str if header else int):
-            expected = "a column name" if header else "the place of a column, with header=False"
+            expected = "a column name" if header else "a column number, because of header=False"
             raise InvalidDataError(f"{role}: expected {expected}, found {name!r}")
     if sep is not None and (not isinstance(sep, str) or not sep or set(sep) & set('"\r\n')):
         raise InvalidDataError(f"sep: expected the text between two fields, found {sep!r}")
-    return load_table(Path(path), wanted, sep, header, on_bad_lines)
+    return load_table(Path(path), columns, sep, header, on_bad_lines)
 
 
 def load_parquet(
-    path: str | Path,
+    path: PathLike,
     user: str = "user",
     item: str = "item",
     value: str | None = None,
     timestamp: str | None = None,
 ) -> Interactions:
-    """Read the columns needed of a Parquet file; this takes the extra ``parquet``.
+    """Read the needed columns of a Parquet file; requires the extra ``parquet``.
 
     Parameters
     ----------
     path : str or Path
         The file.
-    user, item : str
-        Names of the columns with the ids.
-    value : str, optional
-        Name of the column with the values, finite and >= 0; default: every row counts 1.
-    timestamp : str, optional
-        Name of the column with whole numbers or dates (which become nanoseconds, UTC).
+    user, item, value, timestamp : str, optional
+        Names of the columns, as in `Interactions.from_frame`.
 
     Returns
     -------
@@ -172,41 +161,38 @@ def load_parquet(
     Raises
     ------
     MissingExtraError
-        When pyarrow is not installed.
+        If pyarrow is not installed.
     InvalidFileError
-        When the file cannot be read, a column does not exist, or a row cannot be used.
+        If the file cannot be read, a column does not exist, or a row is invalid.
 
     Examples
     --------
     >>> load_parquet("clicks.parquet", value="clicks")  # doctest: +SKIP
     Interactions(50,000 users × 51,277 items, 1,500,000 events)
     """
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            'reading Parquet takes pyarrow: pip install "sparse_eval[parquet]"'
-        ) from error
+    need_pyarrow()
+    from pyarrow import ArrowException, parquet
+
     path = Path(path)
     if not path.is_file():
         raise InvalidFileError(
             "expected a file, found a folder" if path.is_dir() else "there is no such file", path
         )
-    wanted = [name for name in (user, item, value, timestamp) if name is not None]
+    columns = [name for name in (user, item, value, timestamp) if name is not None]
     try:
         names = parquet.read_schema(path).names
-        for name in wanted:
+        for name in columns:
             if name not in names:
                 raise InvalidFileError(missing_column(name, names), path)
-        # Read as this one file: a path like year=2024/x.parquet must not grow a column.
-        table = parquet.ParquetFile(path).read(columns=list(dict.fromkeys(wanted)))
+        # Read as a single file: a path like year=2024/x.parquet must not add a column.
+        table = parquet.ParquetFile(path).read(columns=list(dict.fromkeys(columns)))
         return Interactions.from_frame(table.to_pandas(), user, item, value, timestamp)
     except InvalidDataError as error:
         raise InvalidFileError(str(error), path) from error
     except InvalidFileError:
         raise
     except (OSError, ArrowException, KeyError, TypeError, ValueError) as error:
-        # What pyarrow and pandas raise on files that are damaged.
+        # What pyarrow and pandas raise on damaged files.
         raise InvalidFileError(f"not a readable Parquet file ({error})", path) from error
 
 
@@ -217,7 +203,7 @@ def load_table(
     header: bool,
     on_bad_lines: str,
 ) -> Interactions:
-    """Read a text table whose options were checked; `columns` maps roles to names or places."""
+    """Read a text table with valid options; `columns` maps roles to column names or numbers."""
     bad = BadLines(path, on_bad_lines)
     data = read_text(path)
     number, first = next(numbered_lines(data))
@@ -226,8 +212,8 @@ def load_table(
         names = split_fields(first, sep)
     except MalformedLineError as error:
         raise InvalidFileError(str(error), path, number) from None
-    places = _places(path, names, columns, header)
-    layout = _Layout(sep=sep, n_fields=len(names), places=places, n_header=number * header)
+    numbers = _column_numbers(path, names, columns)
+    layout = _Layout(sep=sep, n_fields=len(names), columns=numbers, n_header=number * header)
     frame = _read_fast(data, layout)
     if frame is None:
         frame = _read_lines(data, layout, bad)
@@ -236,17 +222,16 @@ def load_table(
         raise InvalidFileError(f"there are no interactions: {fault}", path)
     interactions = Interactions.from_frame(
         frame,
-        value="value" if "value" in places else None,
-        timestamp="timestamp" if "timestamp" in places else None,
+        value="value" if "value" in columns else None,
+        timestamp="timestamp" if "timestamp" in columns else None,
     )
     return replace(interactions, n_skipped=bad.report())
 
 
 def split_fields(line: str, sep: str) -> list[str]:
-    """Split one line into fields.
+    """Split one line into fields, respecting quotes if the separator has one character.
 
-    Quotes are understood with separators of one character. A line is parsed by itself, so that
-    a stray quote spoils its own line and not all that follow.
+    Each line is parsed by itself, so that a stray quote does not affect the lines after it.
     """
     if len(sep) > 1 or '"' not in line:
         return line.split(sep)
@@ -258,12 +243,12 @@ def split_fields(line: str, sep: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a table is written."""
+    """The layout of a text table."""
 
     sep: str
     n_fields: int
-    places: dict[str, int]
-    n_header: int  # lines up to and with the header
+    columns: dict[str, int]  # the number of the column of each role
+    n_header: int  # lines up to and including the header
 
 
 def _separator(path: Path, line: str) -> str:
@@ -278,18 +263,16 @@ def _separator(path: Path, line: str) -> str:
     return best
 
 
-def _places(
-    path: Path, names: list[str], columns: dict[str, str | int], header: bool
-) -> dict[str, int]:
-    """Find the columns in the first line."""
-    places = {}
+def _column_numbers(path: Path, names: list[str], columns: dict[str, str | int]) -> dict[str, int]:
+    """Return the number of each column among the fields of the first line."""
+    numbers = {}
     for role, name in columns.items():
         if isinstance(name, str):
             if names.count(name) > 1:
                 raise InvalidFileError(f"{role}: there are several columns {name!r}", path)
             if name not in names:
                 raise InvalidFileError(f"{role}: {missing_column(name, names)}", path)
-            places[role] = names.index(name)
+            numbers[role] = names.index(name)
         elif not 0 <= name < len(names):
             raise InvalidFileError(
                 f"{role}: there is no column {name}; the first line has {len(names)} fields, "
@@ -297,15 +280,15 @@ def _places(
                 path,
             )
         else:
-            places[role] = name
-    return places
+            numbers[role] = name
+    return numbers
 
 
 def _read_fast(data: bytes, layout: _Layout) -> pd.DataFrame | None:
-    """Read a table without faults, or return None when anything is unusual about it.
+    """Read a table with `pandas.read_csv`, or return None if anything about it is unusual.
 
-    `pandas.read_csv` does not say where a fault is, and passes over some (a line with too many
-    fields is cut). So the fields are counted first, and whatever is not plain is left to
+    `pandas.read_csv` does not say where a fault is, and ignores some (it truncates a line with
+    too many fields). So the fields are counted first, and whatever is not plain is left to
     `_read_lines`, which gives the same result on plain files.
     """
     sep = layout.sep
@@ -322,11 +305,11 @@ def _read_fast(data: bytes, layout: _Layout) -> pd.DataFrame | None:
     separators = separators[layout.n_header :][(ends > starts)[layout.n_header :]]
     if not len(separators) or (separators != layout.n_fields - 1).any():
         return None
-    # Ids and values are read as text: no id is taken for a number or for missing, and each
-    # distinct value is parsed once, by the same function as line by line.
-    dtypes = {place: "str" for role, place in layout.places.items() if role != "timestamp"}
-    usecols = sorted(set(layout.places.values()))
-    if len(usecols) < len(layout.places):
+    # Ids and values are read as text: no id becomes a number or a missing value, and each
+    # distinct value is parsed once, by the same function as in `_read_lines`.
+    dtypes = {column: "str" for role, column in layout.columns.items() if role != "timestamp"}
+    usecols = sorted(set(layout.columns.values()))
+    if len(usecols) < len(layout.columns):
         return None
     try:
         table = pd.read_csv(
@@ -342,14 +325,14 @@ def _read_fast(data: bytes, layout: _Layout) -> pd.DataFrame | None:
             engine="c",
             low_memory=False,
         )
-        columns: dict[str, Any] = {}
-        for role, place in layout.places.items():
+        columns: dict[str, AnyArray | pd.Categorical] = {}
+        for role, column in layout.columns.items():
             if role == "timestamp":
-                if table[place].dtype != np.int64:  # dates, or floats, which lose digits
+                if table[column].dtype != np.int64:  # dates, or floats, which lose digits
                     return None
-                columns[role] = table[place].to_numpy()
+                columns[role] = table[column].to_numpy()
                 continue
-            codes, distinct = pd.factorize(table[place])
+            codes, distinct = pd.factorize(table[column])
             texts = distinct.tolist()
             if role == "value":
                 columns[role] = np.array([_value(text) for text in texts])[codes]
@@ -363,12 +346,12 @@ def _read_fast(data: bytes, layout: _Layout) -> pd.DataFrame | None:
 
 
 def _read_lines(data: bytes, layout: _Layout, bad: BadLines) -> pd.DataFrame:
-    """Read a table line by line, and find the malformed ones."""
-    places = layout.places
-    numbers = {"user": vocabulary(), "item": vocabulary()}
+    """Read a table line by line, and raise or skip malformed lines."""
+    columns = layout.columns
+    ids = {"user": vocabulary(), "item": vocabulary()}
     codes: dict[str, list[int]] = {"user": [], "item": []}
-    columns: dict[str, list[Any]] = {role: [] for role in ("value", "timestamp") if role in places}
-    to_time: Callable[[str], int] | None = None
+    cells: dict[str, list[float]] = {role: [] for role in ("value", "timestamp") if role in columns}
+    parse_time: Callable[[str], int] | None = None
     for number, line in numbered_lines(data):
         if number <= layout.n_header:
             continue
@@ -380,48 +363,38 @@ def _read_lines(data: bytes, layout: _Layout, bad: BadLines) -> pd.DataFrame:
                     f"found {len(fields)}"
                 )
             for role in codes:
-                if not fields[places[role]].strip():
-                    raise MalformedLineError(f"expected a {role} id, found an empty field")
-            row: dict[str, float | int] = {}
-            if "value" in columns:
-                row["value"] = _value(fields[places["value"]])
-            if "timestamp" in columns:
-                text = fields[places["timestamp"]]
-                reader = to_time or (_whole if _is_number(text) else _nanoseconds)
-                row["timestamp"] = reader(text)
-                to_time = reader
+                if not fields[columns[role]].strip():
+                    article = "an" if role == "item" else "a"
+                    raise MalformedLineError(f"expected {article} {role} id, found an empty field")
+            row: dict[str, float] = {}
+            if "value" in cells:
+                row["value"] = _value(fields[columns["value"]])
+            if "timestamp" in cells:
+                text = fields[columns["timestamp"]]
+                is_date = math.isnan(parse_number(text))
+                parse = parse_time or (_nanoseconds if is_date else _whole)
+                row["timestamp"] = parse(text)
+                parse_time = parse
         except MalformedLineError as error:
             bad.add(number, line, str(error))
             continue
-        for role, numbered in codes.items():
-            numbered.append(numbers[role][fields[places[role]]])
+        for role, role_codes in codes.items():
+            role_codes.append(ids[role][fields[columns[role]]])
         for role, cell in row.items():
-            columns[role].append(cell)
+            cells[role].append(cell)
     frame = pd.DataFrame(
         {
-            role: pd.Categorical.from_codes(codes[role], text_labels(list(numbers[role])))
+            role: pd.Categorical.from_codes(codes[role], text_labels(list(ids[role])))
             for role in codes
         }
     )
-    for role, cells in columns.items():
-        frame[role] = np.array(cells, dtype=np.float64 if role == "value" else np.int64)
+    for role, column in cells.items():
+        frame[role] = np.array(column, dtype=np.float64 if role == "value" else np.int64)
     return frame
 
 
-def _number(text: str) -> float:
-    """Return a number, NaN where it is none; as the fast path, without Python's underscores."""
-    try:
-        return float("nan") if "_" in text else float(text)
-    except ValueError:
-        return float("nan")
-
-
-def _is_number(text: str) -> bool:
-    return not np.isnan(_number(text))
-
-
 def _value(text: str) -> float:
-    value = _number(text)
+    value = parse_number(text)
     if not 0 <= value < float("inf"):
         raise MalformedLineError(f"expected a finite value that is not negative, found {text!r}")
     return value
@@ -431,7 +404,7 @@ def _whole(text: str) -> int:
     try:
         result = 2**63 if "_" in text else int(text)
     except ValueError:  # 1e9 and 1.0 are whole numbers too
-        number = _number(text)
+        number = parse_number(text)
         result = int(number) if number.is_integer() else 2**63
     if -(2**63) <= result < 2**63:
         return result

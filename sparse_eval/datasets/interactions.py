@@ -1,10 +1,10 @@
-"""`Interactions`: who met what, how strongly and when, with the ids encoded once."""
+"""`Interactions`: events between users and items, with the ids encoded as integers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
+    from ..core.types import Booleans, CSRMatrix, Floats, Integers, Labels
+    from .labels import Column
+
 __all__ = ["Interactions", "column_of", "missing_column"]
 
 
@@ -26,29 +29,35 @@ __all__ = ["Interactions", "column_of", "missing_column"]
 class Interactions:
     """Encoded interactions of users with items, one row per event.
 
-    Codes do not depend on the order of the rows: labels are sorted (numbers by value, text
-    lexicographically, mixed types by type name and text), and code i stands for label i. The same
-    pair may be there more than once; `matrix` adds such events up.
+    Code i stands for label i. The loaders sort the labels (numbers by value, text
+    lexicographically, mixed types by type name and text), so codes do not depend on the order of
+    the rows. A pair of user and item may occur more than once; `matrix` sums such events.
 
     Parameters
     ----------
     user_codes, item_codes : ndarray of int32, shape (n,)
-        Places in `users` and `items`.
+        Positions in `users` and `items`.
     values : ndarray of float64, shape (n,)
-        Strength of the interaction, finite and >= 0. An explicit zero is kept: it means shown
-        and not chosen.
+        Strength of each interaction, finite and >= 0. Explicit zeros are kept; they mean that
+        the item was shown and not chosen.
     timestamps : ndarray of int64, shape (n,), or None
-        When, in the unit of the source: whatever a number column holds (seconds in MovieLens and
-        MIND), nanoseconds since 1970 (UTC) where the source has dates.
+        Time of each event, in the unit of the source (seconds in MovieLens and MIND); dates are
+        nanoseconds since 1970 (UTC).
     users, items : pandas.Index
-        The labels; a `pandas.RangeIndex` when the source has none.
+        The labels; a `pandas.RangeIndex` if the source has none.
     n_skipped : int
-        How many malformed lines the loader left out.
+        Number of malformed lines that the loader skipped.
 
     Raises
     ------
     InvalidDataError
-        When the arrays differ in length, or a code has no label.
+        If the arrays differ in length, or a code has no label.
+
+    See Also
+    --------
+    load : Read interactions from a file.
+    Interactions.from_frame : Encode a pandas frame.
+    sparse_eval.split : Divide interactions into training and validation data.
 
     Examples
     --------
@@ -64,14 +73,14 @@ class Interactions:
 
     user_codes: NDArray[np.int32]
     item_codes: NDArray[np.int32]
-    values: NDArray[np.float64]
-    timestamps: NDArray[np.int64] | None
-    users: pd.Index[Any]
-    items: pd.Index[Any]
+    values: Floats
+    timestamps: Integers | None
+    users: Labels
+    items: Labels
     n_skipped: int = 0
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together."""
+        """Check lengths and codes."""
         arrays = {"user_codes": self.user_codes, "item_codes": self.item_codes}
         for name, array in [*arrays.items(), ("timestamps", self.timestamps)]:
             if array is not None and array.shape != (len(self.values),):
@@ -86,17 +95,17 @@ class Interactions:
 
     @property
     def n_users(self) -> int:
-        """Number of users, those without events included."""
+        """Number of users, including those without events."""
         return len(self.users)
 
     @property
     def n_items(self) -> int:
-        """Number of items, those without events included."""
+        """Number of items, including those without events."""
         return len(self.items)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_users, n_items)."""
+        """Number of users and of items."""
         return self.n_users, self.n_items
 
     def __len__(self) -> int:
@@ -118,27 +127,28 @@ class Interactions:
         Returns
         -------
         csr_matrix of float64, shape (n_users, n_items)
-            Sorted indices, the events of a pair summed (the sum does not depend on the order of
-            the rows), explicit zeros kept.
+            Canonical: indices are sorted and the events of a pair are summed (the sum does not
+            depend on the order of the rows). Explicit zeros are kept.
 
         Raises
         ------
         InvalidDataError
-            When a sum is beyond float64.
+            If a sum overflows float64.
         """
         return summed_csr(self.user_codes, self.item_codes, self.values, self.shape)
 
-    def without(self, held: Any) -> Interactions:
+    def without(self, held: CSRMatrix) -> Interactions:
         """Return the interactions whose pair is not stored in a matrix.
 
         Parameters
         ----------
         held : csr_matrix, shape (n_users, n_items)
+            For example the validation matrix of a `Holdout`; its values do not matter.
 
         Returns
         -------
         Interactions
-            Of the same users and items.
+            With the same users and items.
 
         Examples
         --------
@@ -161,7 +171,7 @@ class Interactions:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Decode: return a frame with columns user, item, value and, if known, timestamp."""
+        """Return a frame with the columns user, item, value and, if there are any, timestamp."""
         frame = pd.DataFrame(
             {
                 "user": self.users.take(self.user_codes),
@@ -181,22 +191,22 @@ class Interactions:
         item: Hashable = "item",
         value: Hashable | None = None,
         timestamp: Hashable | None = None,
-        users: pd.Index[Any] | Sequence[Hashable] | None = None,
-        items: pd.Index[Any] | Sequence[Hashable] | None = None,
+        users: Labels | Sequence[Hashable] | None = None,
+        items: Labels | Sequence[Hashable] | None = None,
     ) -> Interactions:
         """Encode a frame with one row per event.
 
         Parameters
         ----------
         df : pandas.DataFrame
-            The events; it is not changed.
+            The events.
         user, item : hashable
             Names of the columns with the ids: text, numbers, anything hashable.
         value : hashable, optional
             Name of the column with the values, finite and >= 0; default: every event counts 1.
         timestamp : hashable, optional
-            Name of the column with the times: whole numbers of any unit, or dates, which become
-            nanoseconds since 1970 (those without a time zone are taken as UTC).
+            Name of the column with the times: integers in any unit, or dates, which become
+            nanoseconds since 1970 (UTC is assumed for dates without a time zone).
         users, items : pandas.Index or sequence, optional
             The labels to encode with, in this order; default: the sorted distinct ids.
 
@@ -208,9 +218,9 @@ class Interactions:
         Raises
         ------
         InvalidDataError
-            When the frame is empty, a column does not exist, or a row has a missing id, an id
-            outside `users` or `items`, or a value or time that is none. Rows are counted from 0,
-            as ``df.iloc`` does.
+            If the frame is empty, a column does not exist, or a row has a missing id, an id that
+            is not in `users` or `items`, or an invalid value or time. The message counts rows
+            from 0, as ``df.iloc`` does.
 
         Examples
         --------
@@ -241,40 +251,40 @@ class Interactions:
 
 
 def missing_column(name: Hashable, columns: Iterable[Hashable]) -> str:
-    """Return the message for a column that is not there: what there is, and the nearest."""
+    """Return the message for a missing column, with the existing columns and the closest one."""
     names = [str(column) for column in columns]
     near = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"there is no column {name!r}; the columns are {', '.join(map(repr, names))}{hint}"
 
 
-def column_of(df: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
+def column_of(df: pd.DataFrame, name: Hashable) -> Column:
     """Return a column of a frame.
 
     Raises
     ------
     InvalidDataError
-        When it is no frame, or has no such column, or several.
+        If `df` is not a frame, or has no column of this name or several.
     """
     if not isinstance(df, pd.DataFrame):
         raise InvalidDataError(f"expected a pandas.DataFrame, found {type(df).__name__}")
     if name not in df.columns:
         raise InvalidDataError(missing_column(name, df.columns))
-    places = np.flatnonzero(df.columns == name)
-    if len(places) > 1:
-        raise InvalidDataError(f"the column {name!r} is there {len(places)} times; rename one")
+    n_columns = np.count_nonzero(df.columns == name)
+    if n_columns > 1:
+        raise InvalidDataError(f"the column {name!r} is there {n_columns} times; rename one")
     return df[name]
 
 
-def _fault(column: pd.Series[Any], fine: NDArray[np.bool_], expected: str) -> InvalidDataError:
-    row = int(np.argmin(fine))
+def _fault(column: Column, valid: Booleans, expected: str) -> InvalidDataError:
+    row = int(np.argmin(valid))
     return InvalidDataError(
         f"row {row}, column {column.name!r}: expected {expected}, found {at(column, row)!r}"
     )
 
 
-def _numbers(column: pd.Series[Any], expected: str) -> NDArray[np.float64]:
-    """Return a column as float64, NaN where it is no number."""
+def _numbers(column: Column, expected: str) -> Floats:
+    """Return a column as float64, with NaN for what is not a number."""
     kind = getattr(column.dtype, "kind", "O")
     if kind in "cmM":
         raise InvalidDataError(
@@ -285,16 +295,16 @@ def _numbers(column: pd.Series[Any], expected: str) -> NDArray[np.float64]:
     return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _values(column: pd.Series[Any]) -> NDArray[np.float64]:
+def _values(column: Column) -> Floats:
     expected = "a finite number that is not negative"
     values = _numbers(column, expected)
-    fine = np.isfinite(values) & (values >= 0)
-    if not fine.all():
-        raise _fault(column, fine, expected)
+    valid = np.isfinite(values) & (values >= 0)
+    if not valid.all():
+        raise _fault(column, valid, expected)
     return values
 
 
-def _timestamps(column: pd.Series[Any]) -> NDArray[np.int64]:
+def _timestamps(column: Column) -> Integers:
     expected = "a whole number or a date"
     missing = column.isna().to_numpy()
     if missing.any():
@@ -303,12 +313,12 @@ def _timestamps(column: pd.Series[Any]) -> NDArray[np.int64]:
         try:
             dates = pd.to_datetime(column, utc=True).dt.tz_localize(None).dt.as_unit("ns")
             return dates.to_numpy().astype(np.int64)
-        except (ValueError, TypeError) as error:  # includes dates outside 1677..2262
+        except (ValueError, TypeError) as error:  # for example dates outside 1677..2262
             raise InvalidDataError(f"column {column.name!r}: {error}") from error
     if pd.api.types.is_integer_dtype(column.dtype):
-        fine = (column <= np.iinfo(np.int64).max).to_numpy(dtype=bool)
-        if not fine.all():
-            raise _fault(column, fine, expected)
+        valid = (column <= np.iinfo(np.int64).max).to_numpy(dtype=bool)
+        if not valid.all():
+            raise _fault(column, valid, expected)
         return column.to_numpy(dtype=np.int64, copy=True)
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_string_dtype(column):
         raise _fault(
@@ -317,8 +327,8 @@ def _timestamps(column: pd.Series[Any]) -> NDArray[np.int64]:
             f"{expected} (pandas.to_datetime reads dates from text)",
         )
     numbers = _numbers(column, expected)
-    # 2**63 itself is the first float64 that int64 cannot hold.
-    fine = (np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers)
-    if not fine.all():
-        raise _fault(column, fine, f"{expected} (use a finer unit for fractions)")
+    # 2**63 is the smallest positive float64 that int64 cannot hold.
+    valid = (np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers)
+    if not valid.all():
+        raise _fault(column, valid, f"{expected} (use a finer unit for fractions)")
     return numbers.astype(np.int64)

@@ -1,9 +1,10 @@
-"""Reading text files line by line: one place for encodings, line ends and malformed lines."""
+"""Reading text files line by line: encodings, line ends, compression and malformed lines."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import math
 import warnings
 import zlib
 from typing import TYPE_CHECKING
@@ -18,8 +19,9 @@ __all__ = [
     "BadLines",
     "MalformedLineError",
     "SkippedLinesWarning",
-    "file_in",
+    "find_file",
     "numbered_lines",
+    "parse_number",
     "read_text",
     "shorten",
 ]
@@ -28,32 +30,40 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class SkippedLinesWarning(UserWarning):
-    """Malformed lines were left out, because ``on_bad_lines="skip"`` was given."""
+    """Malformed lines were skipped, because ``on_bad_lines="skip"`` was given."""
 
 
 class MalformedLineError(ValueError):
-    """What is wrong with one line; `BadLines` adds where it is."""
+    """A line that does not follow the format; `BadLines` adds its place in the file."""
 
 
 def shorten(text: str, width: int = 80) -> str:
-    """Return the repr of a text, cut to about `width` characters."""
+    """Return the repr of a text, truncated to about `width` characters."""
     return repr(text) if len(text) <= width else f"{text[:width]!r}..."
 
 
+def parse_number(text: str) -> float:
+    """Return a text as a float, or NaN if it is not a number; Python alone would read 1_000."""
+    try:
+        return math.nan if "_" in text else float(text)
+    except ValueError:
+        return math.nan
+
+
 class BadLines:
-    """The malformed lines of one file: an error at the first, or counted and reported.
+    """Malformed lines of one file: the first raises an error, or all are skipped and counted.
 
     Parameters
     ----------
     path : Path
         The file, for the messages.
     on_bad_lines : {"error", "skip"}
-        What to do.
+        Whether to raise or to skip.
 
     Raises
     ------
     InvalidDataError
-        When `on_bad_lines` is something else.
+        If `on_bad_lines` is something else.
     """
 
     def __init__(self, path: Path, on_bad_lines: str) -> None:
@@ -70,7 +80,7 @@ class BadLines:
         """Raise `InvalidFileError` for the line, or count it."""
         if not self.skip:
             raise InvalidFileError(
-                f"{fault}, in {shorten(line)}; correct the line, or leave such lines out with "
+                f"{fault}, in {shorten(line)}; correct the line, or skip such lines with "
                 "on_bad_lines='skip'",
                 self.path,
                 number,
@@ -79,7 +89,7 @@ class BadLines:
         self.count += 1
 
     def report(self) -> int:
-        """Warn once about what was skipped, and return how many lines that were."""
+        """Return the number of skipped lines, and warn once if there are any."""
         if self.count:
             lines = "line" if self.count == 1 else "lines"
             warnings.warn(
@@ -91,15 +101,15 @@ class BadLines:
 
 
 def read_text(path: Path) -> bytes:
-    r"""Read a whole text file (``.gz`` is unpacked) as UTF-8 bytes with ``\n`` line ends.
+    r"""Read a whole text file, decompressing ``.gz``, as UTF-8 bytes with ``\n`` line ends.
 
-    A byte order mark is left out; ``\r\n`` and ``\r`` become ``\n``, so that lines are numbered
+    A byte order mark is dropped; ``\r\n`` and ``\r`` become ``\n``, so that lines are numbered
     as an editor numbers them.
 
     Raises
     ------
     InvalidFileError
-        When the file is missing, a folder, unreadable, empty, or not UTF-8 text.
+        If the file is missing, a folder, unreadable, empty, or not UTF-8 text.
     """
     try:
         data = path.read_bytes()
@@ -132,28 +142,27 @@ def read_text(path: Path) -> bytes:
 
 
 def numbered_lines(data: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the 1-based number and the text of every line that is more than white space."""
+    """Yield the 1-based number and the text of every line that is not blank."""
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="\n")
     for number, line in enumerate(text, start=1):
         if not line.isspace():
             yield number, line.rstrip("\n")
 
 
-def file_in(path: Path, names: Sequence[str]) -> Path:
-    """Return the path itself, or, for a folder, the one file of those names that it holds.
+def find_file(path: Path, names: Sequence[str]) -> Path:
+    """Return a file's path unchanged, or the only file with one of the names in a folder.
 
     Raises
     ------
     InvalidFileError
-        When a folder holds none of them, or more than one.
+        If a folder contains none or several of the names.
     """
     if not path.is_dir():
         return path
-    found = [path / name for name in names if (path / name).is_file()]
-    if len(found) == 1:
-        return found[0]
-    wanted = " or ".join(names)
-    if not found:
-        raise InvalidFileError(f"expected {wanted} in this folder, found none", path)
-    listed = ", ".join(file.name for file in found)
+    files = [path / name for name in names if (path / name).is_file()]
+    if len(files) == 1:
+        return files[0]
+    if not files:
+        raise InvalidFileError(f"expected {' or '.join(names)} in this folder, found none", path)
+    listed = ", ".join(file.name for file in files)
     raise InvalidFileError(f"the folder holds {listed}; give the path of one of them", path)

@@ -1,29 +1,40 @@
-"""Which loader reads a file, and `load`, which asks."""
+"""Loading a file of any supported format, and several files with one encoding of the ids."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import signature
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
-from ..datasets import mind, movielens
+import numpy as np
+import pandas as pd
+
 from ..errors import InvalidDataError, InvalidFileError
+from . import mind, movielens
 from .adjacency import load_adjacency
 from .delimited import load_csv, load_parquet
+from .labels import sort_labels
 from .lines import numbered_lines, read_text
 from .mind import load_mind
 from .movielens import load_movielens
 from .npz import load_npz
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
+    from ..core.types import Labels, PathLike
     from .interactions import Interactions
 
-__all__ = ["FORMATS", "guess_format", "load"]
+__all__ = ["FORMATS", "guess_format", "load", "load_parts"]
 
-#: Name of each format and its loader.
+#: What the options of the loaders may be.
+_Option: TypeAlias = str | int | bool | None
+
+#: The loader of each format, by the format's name.
 FORMATS: dict[str, Callable[..., Interactions]] = {
     "adjacency": load_adjacency,
     "csv": load_csv,
@@ -37,15 +48,15 @@ _BY_SUFFIX = {".csv": "csv", ".npz": "npz", ".parquet": "parquet", ".tsv": "csv"
 _N_LINES = 1000
 
 
-def load(path: str | Path, format: str | None = None, **options: Any) -> Interactions:  # noqa: A002
-    """Read interactions from a file or folder of any of the `FORMATS`.
+def load(path: PathLike, format: str | None = None, **options: _Option) -> Interactions:  # noqa: A002
+    """Read interactions from a file or folder in any of the `FORMATS`.
 
     Parameters
     ----------
     path : str or Path
         The file, or the folder of a MIND or MovieLens edition.
     format : str, optional
-        A name of `FORMATS`; default: what `guess_format` says.
+        A name in `FORMATS`; default: the result of `guess_format`.
     **options
         Passed to the loader of the format.
 
@@ -56,9 +67,14 @@ def load(path: str | Path, format: str | None = None, **options: Any) -> Interac
     Raises
     ------
     InvalidDataError
-        When there is no such format, or the format has no such option.
+        If there is no such format, or the format has no such option.
     InvalidFileError
-        When the format cannot be told, or the loader cannot read the file.
+        If the format cannot be guessed, or the loader cannot read the file.
+
+    See Also
+    --------
+    load_parts : Read several files with one encoding.
+    Interactions.from_frame : Encode a pandas frame.
 
     Examples
     --------
@@ -67,7 +83,7 @@ def load(path: str | Path, format: str | None = None, **options: Any) -> Interac
     """
     try:
         Path(path).exists()
-    except (OSError, ValueError) as error:  # too long a name, a NUL character
+    except (OSError, ValueError) as error:  # the name is too long, or has a NUL character
         raise InvalidFileError(f"cannot be read ({error})", path) from error
     name = guess_format(path) if format is None else format
     if name not in FORMATS:
@@ -76,26 +92,79 @@ def load(path: str | Path, format: str | None = None, **options: Any) -> Interac
     return FORMATS[name](path, **options)
 
 
-def guess_format(path: str | Path) -> str:
-    """Tell the format of a file or folder from its name, or else from its first lines.
+def load_parts(
+    *paths: PathLike,
+    format: str | None = None,  # noqa: A002
+    **options: _Option,
+) -> tuple[Interactions, ...]:
+    r"""Read several files with one encoding of users and items.
+
+    Parameters
+    ----------
+    *paths : str or Path
+        For example a training and a validation file.
+    format : str, optional
+        A name in `FORMATS`; default: the result of `guess_format` for each file.
+    **options
+        Passed to the loader of the format.
+
+    Returns
+    -------
+    tuple of Interactions
+        One per file, all of one shape. Ids that are integers in one file and text in another
+        become text in all of them. Files without labels (``.npz``) are matched by row and
+        column; smaller matrices are padded.
+
+    Raises
+    ------
+    SparseEvalError
+        As in `load`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     train, test = Path(folder) / "train.csv", Path(folder) / "test.csv"
+    ...     _ = train.write_text("user,item\n1,7\n2,5\n"), test.write_text("user,item\n1,x\n")
+    ...     load_parts(train, test)
+    (Interactions(2 users × 3 items, 2 events), Interactions(2 users × 3 items, 1 events))
+    """
+    parts = [load(path, format, **options) for path in paths]
+    users = _union([part.users for part in parts])
+    items = _union([part.items for part in parts])
+    return tuple(
+        replace(
+            part,
+            user_codes=_positions(part.users, users)[part.user_codes],
+            item_codes=_positions(part.items, items)[part.item_codes],
+            users=users,
+            items=items,
+        )
+        for part in parts
+    )
+
+
+def guess_format(path: PathLike) -> str:
+    """Guess the format of a file or folder from its name, or otherwise from its first lines.
 
     Parameters
     ----------
     path : str or Path
         ``behaviors.tsv`` is mind; ``u.data``, ``ratings.dat`` and a ``ratings.csv`` with
-        MovieLens' header are movielens, and so are the folders that hold them; ``.parquet``,
-        ``.npz``, ``.csv`` and ``.tsv`` tell themselves; lines of whitespace-separated ids, of
-        different lengths, are adjacency.
+        MovieLens' header are movielens, and so are the folders that hold them; the suffixes
+        ``.parquet``, ``.npz``, ``.csv`` and ``.tsv`` decide; lines of different numbers of
+        whitespace-separated ids are adjacency.
 
     Returns
     -------
     str
-        A name of `FORMATS`.
+        A name in `FORMATS`.
 
     Raises
     ------
     InvalidFileError
-        When the format cannot be told, or the file cannot be read.
+        If the format cannot be guessed, or the file cannot be read.
 
     Examples
     --------
@@ -104,13 +173,14 @@ def guess_format(path: str | Path) -> str:
     """
     path = Path(path)
     if path.is_dir():
-        if (path / mind.NAME).is_file():
+        if (path / mind.FILE_NAME).is_file():
             return "mind"
-        if any((path / name).is_file() for name in movielens.NAMES):
+        if any((path / name).is_file() for name in movielens.FILE_NAMES):
             return "movielens"
-        raise _unknown(path, f"a folder without {mind.NAME}, {', '.join(movielens.NAMES)}")
+        names = ", ".join((mind.FILE_NAME, *movielens.FILE_NAMES))
+        raise _unknown_format(path, f"a folder without {names}")
     name = path.name.lower().removesuffix(".gz")
-    if name == mind.NAME:
+    if name == mind.FILE_NAME:
         return "mind"
     if name in ("u.data", "ratings.dat"):
         return "movielens"
@@ -123,24 +193,44 @@ def guess_format(path: str | Path) -> str:
     separated = any(sep in line for line in lines for sep in (",", ";", "|", "::"))
     if not separated and len({len(line.split()) for line in lines}) > 1:
         return "adjacency"
-    raise _unknown(path, "a file whose name and lines do not say")
+    raise _unknown_format(path, "this file from its name or lines")
 
 
-def _unknown(path: Path, what: str) -> InvalidFileError:
+def _unknown_format(path: Path, what: str) -> InvalidFileError:
     return InvalidFileError(
-        f"the format cannot be told of {what}; give format=, one of {', '.join(FORMATS)}", path
+        f"cannot guess the format of {what}; give format=, one of {', '.join(FORMATS)}", path
     )
 
 
-def _check_options(name: str, options: dict[str, Any]) -> None:
-    """Name the options there are; Python's own TypeError names only the wrong one."""
-    known = [
-        parameter.name
-        for parameter in signature(FORMATS[name]).parameters.values()
-        if parameter.name not in ("path", "paths")
-    ]
+def _check_options(name: str, options: dict[str, _Option]) -> None:
+    """Name the existing options; Python's own TypeError names only the wrong one."""
+    parameters = signature(FORMATS[name]).parameters
+    valid = [parameter for parameter in parameters if parameter not in ("path", "paths")]
     for option in options:
-        if option not in known:
+        if option not in valid:
             raise InvalidDataError(
-                f"the format {name} has no option {option!r}; it has {', '.join(known) or 'none'}"
+                f"the format {name} has no option {option!r}; it has {', '.join(valid) or 'none'}"
             )
+
+
+def _union(indexes: Sequence[Labels]) -> Labels:
+    """Return the sorted labels of all indexes, as text if some are integers and others are not."""
+    if all(isinstance(index, pd.RangeIndex) for index in indexes):
+        return max(indexes, key=len)
+    if len({pd.api.types.is_integer_dtype(index.dtype) for index in indexes}) > 1:
+        indexes = [_as_text(index) for index in indexes]
+    labels = indexes[0]
+    for index in indexes[1:]:
+        labels = labels.append(index[~index.isin(labels)])
+    return sort_labels(labels)[0]
+
+
+def _positions(labels: Labels, union: Labels) -> NDArray[np.int32]:
+    """Return the position of each label in the union."""
+    if pd.api.types.is_integer_dtype(labels.dtype) != pd.api.types.is_integer_dtype(union.dtype):
+        labels = _as_text(labels)
+    return union.get_indexer(labels).astype(np.int32)
+
+
+def _as_text(labels: Labels) -> Labels:
+    return pd.Index([str(label) for label in labels])

@@ -1,4 +1,4 @@
-"""The click log of MIND, the Microsoft News Dataset (Wu et al., ACL 2020)."""
+"""Loading the click log of MIND, the Microsoft News Dataset."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from array import array
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,48 +15,56 @@ import pandas as pd
 from ..errors import InvalidFileError
 from .interactions import Interactions
 from .labels import vocabulary
-from .lines import BadLines, MalformedLineError, file_in, numbered_lines, read_text, shorten
+from .lines import BadLines, MalformedLineError, find_file, numbered_lines, read_text, shorten
 
-__all__ = ["NAME", "load_mind"]
+if TYPE_CHECKING:
+    from ..core.types import PathLike
 
-NAME = "behaviors.tsv"
+__all__ = ["FILE_NAME", "load_mind"]
+
+FILE_NAME = "behaviors.tsv"
 _FIELDS = ("impression id", "user", "time", "history", "impressions")
 # Not strptime: its AM and PM depend on the locale of the process.
 _TIME = re.compile(r"(\d\d?)/(\d\d?)/(\d{4}) (\d\d?):(\d\d):(\d\d) ([AP]M)", re.ASCII)
 
 
-def load_mind(path: str | Path, history: bool = True, on_bad_lines: str = "error") -> Interactions:
+def load_mind(path: PathLike, history: bool = True, on_bad_lines: str = "error") -> Interactions:
     r"""Read MIND's ``behaviors.tsv``.
 
     A line is an impression: its id, the user, the time, the news that the user read before
-    (the history, which may be empty), and the news shown, ``-1`` if clicked and ``-0`` if not.
+    (the history, which may be empty), and the news shown, with ``-1`` if clicked and ``-0`` if
+    not.
 
     Parameters
     ----------
     path : str or Path
         The file, or the folder that holds it.
     history : bool
-        Whether the histories count. A history is repeated on each line of its user: a news item
-        in it counts once per user, with value 1, dated one second before the user's earliest
-        impression (the file does not say when it was read).
+        Whether to include the histories. A history is repeated on each line of its user; each
+        news item in it counts once per user, with value 1, dated one second before the user's
+        earliest impression (the file does not say when it was read).
     on_bad_lines : {"error", "skip"}
-        A malformed line is an error, or is left out, counted in `Interactions.n_skipped` and
-        reported in one `SkippedLinesWarning`.
+        As in `load_csv`.
 
     Returns
     -------
     Interactions
         Value 1 for a click, an explicit 0 for shown and not clicked, 1 for a history item; first
         the impressions in the order of the file, then the histories. Timestamps are unix
-        seconds, the file's times taken as UTC.
+        seconds; the file's times are assumed to be UTC.
 
     Raises
     ------
     InvalidFileError
-        When the file cannot be read or a line is malformed. MIND's test set, whose impressions
-        have no ``-1`` and ``-0``, is malformed throughout.
+        If the file cannot be read or a line is malformed. All lines of MIND's test set are
+        malformed, because its impressions have no ``-1`` and ``-0``.
     InvalidDataError
-        When `on_bad_lines` is something else.
+        If `on_bad_lines` is something else.
+
+    References
+    ----------
+    .. [1] F. Wu et al., "MIND: A large-scale dataset for news recommendation", ACL 2020.
+       doi:10.18653/v1/2020.acl-main.331
 
     Examples
     --------
@@ -70,71 +79,84 @@ def load_mind(path: str | Path, history: bool = True, on_bad_lines: str = "error
     1   U1  N10    0.0  1573463158
     2   U1  N30    1.0  1573463157
     """
-    path = file_in(Path(path), (NAME,))
+    path = find_file(Path(path), (FILE_NAME,))
     bad = BadLines(path, on_bad_lines)
-    users, news = vocabulary(), vocabulary()
-    shown_ids = _Shown(news)
-    line_users, line_times, line_sizes, shown = (array(kind) for kind in "iqqi")
-    past_users, past_sizes, past = (array(kind) for kind in "iqi")
-    histories: set[tuple[int, str]] = set()
+    log = _Log(history)
     for number, line in numbered_lines(read_text(path)):
         try:
-            user, time, read, ids = _fields(line)
-            codes = list(map(shown_ids.__getitem__, ids.split()))
-            read_codes: list[int] = []
-            user_code = users[user]
-            # The same history comes with every line of a user; splitting it once is enough.
-            if history and (user_code, read) not in histories:
-                read_codes = list(map(news.__getitem__, read.split()))
-                histories.add((user_code, read))
+            log.add(line)
         except MalformedLineError as error:
             bad.add(number, line, str(error))
-            continue
-        line_users.append(user_code)
-        line_times.append(time)
-        line_sizes.append(len(codes))
-        shown.extend(codes)
-        past_users.append(user_code)
-        past_sizes.append(len(read_codes))
-        past.extend(read_codes)
-    if not line_users:
+    if not log.line_users:
         raise InvalidFileError(
             f"there are no interactions: all {bad.count} lines are malformed", path
         )
-    event_users = np.repeat(np.array(line_users), np.array(line_sizes))
-    codes_of_shown = np.array(shown)
-    times = np.array(line_times)
-    # One event per user and history item, however often the history was repeated or has grown.
-    pairs = np.sort(
-        np.repeat(np.array(past_users), np.array(past_sizes)).astype(np.int64) * len(news)
-        + np.array(past)
-    )
-    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
-    earliest = np.full(len(users), np.iinfo(np.int64).max)
-    np.minimum.at(earliest, np.array(line_users), times)
-    read_users, read_news = np.divmod(pairs, max(len(news), 1))
-    frame = pd.DataFrame(
-        {
-            "user": pd.Categorical.from_codes(
-                np.concatenate([event_users, read_users]), pd.Index(list(users))
-            ),
-            "item": pd.Categorical.from_codes(
-                np.concatenate([codes_of_shown // 2, read_news]), pd.Index(list(news))
-            ),
-            "value": np.concatenate([codes_of_shown % 2, np.ones(len(pairs))]),
-            "timestamp": np.concatenate(
-                [np.repeat(times, np.array(line_sizes)), earliest[read_users] - 1]
-            ),
-        }
-    )
-    interactions = Interactions.from_frame(frame, value="value", timestamp="timestamp")
+    interactions = Interactions.from_frame(log.frame(), value="value", timestamp="timestamp")
     return replace(interactions, n_skipped=bad.report())
 
 
-class _Shown(dict[str, int]):
-    """Codes of shown news: twice the number of the news item, and one more if it was clicked.
+class _Log:
+    """The well-formed lines of a file, with users and news numbered by first occurrence."""
 
-    A token is taken apart only when it is met for the first time.
+    def __init__(self, history: bool) -> None:
+        self.history = history
+        self.users, self.news = vocabulary(), vocabulary()
+        self.line_users, self.line_times = array("i"), array("q")
+        self.shown_sizes, self.shown = array("q"), array("i")
+        self.read_sizes, self.read = array("q"), array("i")
+        self._shown_codes = _ShownCodes(self.news)
+        self._histories: set[tuple[int, str]] = set()
+
+    def add(self, line: str) -> None:
+        """Add a line, or raise `MalformedLineError`."""
+        user, time, history, impressions = _fields(line)
+        shown = list(map(self._shown_codes.__getitem__, impressions.split()))
+        user_code = self.users[user]
+        read: list[int] = []
+        # Every line of a user repeats the same history; splitting it once is enough.
+        if self.history and (user_code, history) not in self._histories:
+            read = list(map(self.news.__getitem__, history.split()))
+            self._histories.add((user_code, history))
+        self.line_users.append(user_code)
+        self.line_times.append(time)
+        self.shown_sizes.append(len(shown))
+        self.shown.extend(shown)
+        self.read_sizes.append(len(read))
+        self.read.extend(read)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the impressions, followed by one event per user and news item read before."""
+        n_news = len(self.news)
+        line_users, line_times = np.array(self.line_users), np.array(self.line_times)
+        shown_sizes, shown = np.array(self.shown_sizes), np.array(self.shown)
+        # However often a history is repeated, and however it grows, a pair counts once.
+        read_lines = np.repeat(line_users, np.array(self.read_sizes))
+        pairs = np.sort(read_lines.astype(np.int64) * n_news + np.array(self.read))
+        pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+        read_users, read_news = np.divmod(pairs, max(n_news, 1))
+        earliest = np.full(len(self.users), np.iinfo(np.int64).max)
+        np.minimum.at(earliest, line_users, line_times)
+        return pd.DataFrame(
+            {
+                "user": pd.Categorical.from_codes(
+                    np.concatenate([np.repeat(line_users, shown_sizes), read_users]),
+                    pd.Index(list(self.users)),
+                ),
+                "item": pd.Categorical.from_codes(
+                    np.concatenate([shown // 2, read_news]), pd.Index(list(self.news))
+                ),
+                "value": np.concatenate([shown % 2, np.ones(len(pairs))]),
+                "timestamp": np.concatenate(
+                    [np.repeat(line_times, shown_sizes), earliest[read_users] - 1]
+                ),
+            }
+        )
+
+
+class _ShownCodes(dict[str, int]):
+    """Codes of shown news: twice the number of the news item, plus 1 if it was clicked.
+
+    A token is parsed only when it is looked up for the first time.
     """
 
     def __init__(self, news: dict[str, int]) -> None:
@@ -153,6 +175,7 @@ class _Shown(dict[str, int]):
 
 
 def _fields(line: str) -> tuple[str, int, str, str]:
+    """Return user, time, history and impressions."""
     fields = line.split("\t")
     if len(fields) != len(_FIELDS):
         raise MalformedLineError(

@@ -1,4 +1,4 @@
-"""MovieLens ratings in the three layouts that its editions have."""
+"""Loading MovieLens ratings, in the three layouts of its editions."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidFileError
 from .delimited import load_table
-from .lines import file_in, numbered_lines, read_text, shorten
+from .lines import find_file, numbered_lines, read_text, shorten
 
 if TYPE_CHECKING:
+    from ..core.types import PathLike
     from .interactions import Interactions
 
-__all__ = ["HEADER", "NAMES", "load_movielens"]
+__all__ = ["FILE_NAMES", "HEADER", "load_movielens"]
 
-NAMES = ("u.data", "ratings.dat", "ratings.csv")
+FILE_NAMES = ("u.data", "ratings.dat", "ratings.csv")
 HEADER = "userId,movieId,rating,timestamp"
-_FIELDS: dict[str, str | int] = {"user": 0, "item": 1, "value": 2, "timestamp": 3}
+_COLUMNS: dict[str, str | int] = {"user": 0, "item": 1, "value": 2, "timestamp": 3}
 
 
-def load_movielens(path: str | Path, on_bad_lines: str = "error") -> Interactions:
+def load_movielens(path: PathLike, on_bad_lines: str = "error") -> Interactions:
     r"""Read MovieLens ratings.
 
-    The layout is told from the first line: user, item, rating and time separated by tabs
+    The first line decides the layout: user, item, rating and time separated by tabs
     (``u.data`` of 100K), by ``::`` (``ratings.dat`` of 1M and 10M), or by commas below the header
     ``userId,movieId,rating,timestamp`` (``ratings.csv`` of the later editions).
 
@@ -31,20 +32,24 @@ def load_movielens(path: str | Path, on_bad_lines: str = "error") -> Interaction
     path : str or Path
         The file, or a folder that holds one of ``u.data``, ``ratings.dat``, ``ratings.csv``.
     on_bad_lines : {"error", "skip"}
-        A malformed line is an error, or is left out, counted in `Interactions.n_skipped` and
-        reported in one `SkippedLinesWarning`.
+        As in `load_csv`.
 
     Returns
     -------
     Interactions
-        Values are the ratings, timestamps unix seconds, labels int64.
+        Values are the ratings, timestamps are unix seconds, labels are int64.
 
     Raises
     ------
     InvalidFileError
-        When the file cannot be read or a line is malformed.
+        If the file cannot be read, has another layout, or a line is malformed.
     InvalidDataError
-        When `on_bad_lines` is something else.
+        If `on_bad_lines` is something else.
+
+    References
+    ----------
+    .. [1] F. M. Harper and J. A. Konstan, "The MovieLens datasets: History and context",
+       ACM Transactions on Interactive Intelligent Systems 5(4), 2015. doi:10.1145/2827872
 
     Examples
     --------
@@ -56,14 +61,14 @@ def load_movielens(path: str | Path, on_bad_lines: str = "error") -> Interaction
        user  item  value  timestamp
     0     1  1193    5.0  978300760
     """
-    path = file_in(Path(path), NAMES)
+    path = find_file(Path(path), FILE_NAMES)
     number, first = next(numbered_lines(read_text(path)))
     if first == HEADER:
-        columns: dict[str, str | int] = dict(zip(_FIELDS, HEADER.split(","), strict=True))
+        columns: dict[str, str | int] = dict(zip(_COLUMNS, HEADER.split(","), strict=True))
         return load_table(path, columns, ",", True, on_bad_lines)
     for sep in ("\t", "::"):
-        if first.count(sep) == len(_FIELDS) - 1:
-            return load_table(path, _FIELDS, sep, False, on_bad_lines)
+        if first.count(sep) == len(_COLUMNS) - 1:
+            return load_table(path, _COLUMNS, sep, False, on_bad_lines)
     raise InvalidFileError(
         "expected MovieLens ratings: user, item, rating and timestamp separated by tabs or '::', "
         f"or the header {HEADER}; found {shorten(first)}",

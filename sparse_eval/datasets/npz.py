@@ -1,4 +1,4 @@
-"""Sparse matrices in SciPy's npz files."""
+"""Loading sparse matrices that were saved with `scipy.sparse.save_npz`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from scipy import sparse
@@ -18,10 +18,12 @@ from .interactions import Interactions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..core.types import PathLike, SparseInput
+
 __all__ = ["load_npz", "read_sparse", "reading_npz"]
 
-# What NumPy, SciPy and zipfile raise on files that are damaged or hold something else.
-_FAULTS = (
+# Errors that NumPy, SciPy and zipfile raise on files that are damaged or hold something else.
+_FILE_ERRORS = (
     AttributeError,
     EOFError,
     KeyError,
@@ -37,7 +39,7 @@ _FAULTS = (
 )
 
 
-def load_npz(path: str | Path) -> Interactions:
+def load_npz(path: PathLike) -> Interactions:
     """Read a matrix of users × items that `scipy.sparse.save_npz` wrote. Nothing is unpickled.
 
     Parameters
@@ -53,8 +55,12 @@ def load_npz(path: str | Path) -> Interactions:
     Raises
     ------
     InvalidFileError
-        When the file cannot be read, is damaged, holds something else (pickled objects
-        included), or a value that is negative or not finite.
+        If the file cannot be read, is damaged, holds something else (pickled objects included),
+        or has a value that is negative or not finite.
+
+    See Also
+    --------
+    scipy.sparse.save_npz : Write such a file.
 
     Examples
     --------
@@ -84,14 +90,14 @@ def load_npz(path: str | Path) -> Interactions:
     )
 
 
-def read_sparse(path: Path) -> Any:
-    """Return the CSR, CSC or COO matrix of a file, or raise `InvalidFileError`."""
-    # Opened here, because on a damaged file NumPy leaves open what it opened itself.
+def read_sparse(path: Path) -> SparseInput:
+    """Return the CSR, CSC or COO matrix in a file, or raise `InvalidFileError`."""
+    # Opened here, because NumPy does not close a damaged file that it opened itself.
     with (
         reading_npz(path, "a matrix saved by scipy.sparse.save_npz"),
         path.open("rb") as file,
     ):
-        matrix = sparse.load_npz(file)
+        matrix: SparseInput = sparse.load_npz(file)
     if matrix.format not in ("csr", "csc", "coo"):
         raise InvalidFileError(f"expected CSR, CSC or COO, found {matrix.format}", path)
     return matrix
@@ -99,14 +105,15 @@ def read_sparse(path: Path) -> Any:
 
 @contextmanager
 def reading_npz(path: Path, expected: str) -> Iterator[None]:
-    """Turn whatever goes wrong with an npz file into `InvalidFileError`."""
+    """Turn any error from reading an npz file into `InvalidFileError`."""
     try:
         yield
     except FileNotFoundError:
         raise InvalidFileError("there is no such file", path) from None
     except IsADirectoryError:
         raise InvalidFileError("expected a file, found a folder", path) from None
-    except _FAULTS as error:
-        # What NumPy says of a file that is no npz, or holds objects, advises to unpickle it.
-        reason = "it is none, or needs pickle" if "pickle" in str(error) else error
+    except _FILE_ERRORS as error:
+        # NumPy's own message about a file that is not an npz, or holds objects, recommends
+        # unpickling it.
+        reason = "it is something else, or needs pickle" if "pickle" in str(error) else error
         raise InvalidFileError(f"expected {expected} ({reason})", path) from error

@@ -1,16 +1,16 @@
-"""Dividing interactions into a training and a validation part.
+"""Splitting interactions into training and validation data.
 
-What is divided are the distinct (user, item) pairs with their summed values: a repeated
-interaction is never on both sides. Where times matter, a pair has the time of its first event, so
-nothing that a user met before the cut is held out. The parts add up to the whole, explicit zeros
-keep their side, and the order of the rows has no influence.
+A split divides the distinct (user, item) pairs with their summed values, so that a repeated
+interaction is never on both sides. Where times matter, the time of a pair is that of its first
+event; so nothing that a user met before the cut is held out. Both parts together are the whole,
+explicit zeros included, and the order of the rows has no influence.
 
-A user keeps at least one pair in training: users with too few pairs keep all of them there, and
-stay rows of both matrices. The one exception is `temporal`, whose cut alone decides: training must
-know nothing of what comes after it.
+At least one pair of each user stays in training: users with too few pairs keep all of them there,
+and remain rows of both matrices. The exception is `temporal`, which holds out everything after
+the cut.
 
-A random division ranks the pairs of each user by a hash of seed, user code and item code. So what
-is held out for one user does not depend on what others did.
+A random split orders the pairs of each user by a hash of seed, user code and item code. So what is
+held out for one user does not depend on the other users.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import math
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from scipy import sparse
 from ..core.arguments import check_whole
 from ..core.csr import coordinates, sort_pairs, summed_csr
 from ..core.files import make_folder, replacing
+from ..core.hashing import scattered
 from ..errors import InvalidDataError, InvalidFileError
 from .interactions import Interactions
 from .npz import read_sparse, reading_npz
@@ -35,28 +36,47 @@ from .npz import read_sparse, reading_npz
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from ..core.types import (
+        AnyArray,
+        Booleans,
+        Hashes,
+        Integers,
+        Labels,
+        PathLike,
+        SparseInput,
+    )
 
 __all__ = ["Holdout", "k_fold", "last_n", "leave_k_out", "random", "temporal"]
 
-_MOST = 2**31 - 1
+_MAX_COUNT = 2**31 - 1
+
+
+class _HasMatrix(Protocol):
+    """`Interactions`, or anything else with a matrix of users × items."""
+
+    def matrix(self) -> SparseInput:
+        """Return the matrix."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Holdout:
-    """A training and a validation matrix of the same users and items.
+    """Training and validation matrices of the same users and items.
 
     Parameters
     ----------
     train, validation : csr_matrix of float64, shape (n_users, n_items)
         The two parts.
     users, items : pandas.Index or None
-        Labels of the rows and columns, where they are known.
+        Labels of the rows and columns, if there are any.
 
     Raises
     ------
     InvalidDataError
-        When the shapes differ, or there are not as many labels as rows and columns.
+        If the shapes differ, or the number of labels is not that of rows or columns.
+
+    See Also
+    --------
+    sparse_eval.split : The functions that return a holdout.
 
     Examples
     --------
@@ -67,11 +87,11 @@ class Holdout:
 
     train: sparse.csr_matrix[np.float64]
     validation: sparse.csr_matrix[np.float64]
-    users: pd.Index[Any] | None = None
-    items: pd.Index[Any] | None = None
+    users: Labels | None = None
+    items: Labels | None = None
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together."""
+        """Check shapes and labels."""
         if self.train.shape != self.validation.shape:
             raise InvalidDataError(
                 f"train has shape {self.train.shape}, validation {self.validation.shape}; "
@@ -90,23 +110,27 @@ class Holdout:
             f"{self.train.nnz:,} train + {self.validation.nnz:,} validation pairs)"
         )
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: PathLike) -> None:
         """Write ``train.npz``, ``validation.npz`` and ``labels.npz`` into a folder.
 
-        Each file is written beside its place and then moved there: a reader never meets half of
-        one.
+        Each file is written under a temporary name and then renamed, so that no reader ever sees
+        an incomplete one.
 
         Parameters
         ----------
         folder : str or Path
-            Made if it is not there; files of these names are replaced.
+            Created if it does not exist; files of these names are replaced.
 
         Raises
         ------
         InvalidDataError
-            When labels are neither integers nor text, which are what is read without pickle.
+            If labels are neither integers nor text, which can be read without pickle.
         OutputError
-            When the folder or a file cannot be written.
+            If the folder or a file cannot be written.
+
+        See Also
+        --------
+        Holdout.load : Read the files.
 
         Examples
         --------
@@ -132,7 +156,7 @@ class Holdout:
             )
 
     @classmethod
-    def load(cls, folder: str | Path) -> Holdout:
+    def load(cls, folder: PathLike) -> Holdout:
         """Read what `save` wrote. Nothing is unpickled.
 
         Parameters
@@ -147,7 +171,7 @@ class Holdout:
         Raises
         ------
         InvalidFileError
-            When a file is missing or damaged, or the files do not belong together.
+            If a file is missing or damaged, or the files are not of one split.
         """
         folder = Path(folder)
         parts = []
@@ -176,7 +200,7 @@ class Holdout:
         return holdout
 
     def _checksums(self) -> list[int]:
-        """Tell this split from another one in the same folder: one number for each matrix."""
+        """Return a number for each matrix, to detect files of different splits in one folder."""
         return [
             zlib.crc32(part.indptr.astype("<i8"), zlib.crc32(part.indices.astype("<i4")))
             for part in (self.train, self.validation)
@@ -184,34 +208,45 @@ class Holdout:
 
 
 def random(
-    interactions: Any,
+    interactions: _HasMatrix | SparseInput,
     *,
     fraction: float = 0.2,
     seed: int = 0,
     min_interactions: int = 2,
 ) -> Holdout:
-    """Hold out a random part of each user's pairs.
+    """Hold out a random fraction of each user's pairs.
 
     Parameters
     ----------
     interactions : Interactions or scipy sparse matrix or array
-        What is divided; it is not changed.
+        Of shape (n_users, n_items), with finite values >= 0.
     fraction : float
-        Between 0 and 1: of n pairs ``round(fraction * n)`` are held out (halves to even), but
-        never all.
+        Between 0 and 1, both excluded: of n pairs ``round(fraction * n)`` are held out (halves
+        are rounded to even), but never all.
     seed : int
-        At least 0. The same seed gives the same bits.
+        At least 0. The same seed gives the same split to the last bit.
     min_interactions : int
-        Users with fewer pairs keep all of them in training.
+        At least 1. Users with fewer pairs keep all of them in training.
 
     Returns
     -------
     Holdout
+        Labelled if `interactions` is.
 
     Raises
     ------
     InvalidDataError
-        When an option is out of its range, or the matrix cannot be used.
+        If an option is out of its range, or a value is negative or not finite.
+
+    See Also
+    --------
+    leave_k_out : Hold out the same number of pairs of every user.
+    temporal : Hold out what came after a point in time, as in production.
+
+    References
+    ----------
+    .. [1] Z. Meng et al., "Exploring data splitting strategies for the evaluation of
+       recommendation models", RecSys 2020. doi:10.1145/3383313.3418479
 
     Examples
     --------
@@ -222,70 +257,84 @@ def random(
     check_whole("min_interactions", min_interactions, 1)
     pairs = _Pairs.of(interactions)
     sizes = pairs.sizes
-    held = np.minimum(np.rint(fraction * sizes).astype(np.int64), sizes - 1)
-    held[sizes < min_interactions] = 0
-    return pairs.divide(pairs.shuffled(seed) < held[pairs.rows])
+    counts = np.minimum(np.rint(fraction * sizes).astype(np.int64), sizes - 1)
+    counts[sizes < min_interactions] = 0
+    return pairs.hold_out_first(counts, pairs.random_order(seed))
 
 
-def leave_k_out(
-    interactions: Any,
-    *,
-    k: int = 1,
-    seed: int = 0,
-) -> Holdout:
+def leave_k_out(interactions: _HasMatrix | SparseInput, *, k: int = 1, seed: int = 0) -> Holdout:
     """Hold out k random pairs of each user who has more than k.
 
     Parameters
     ----------
     interactions : Interactions or scipy sparse matrix or array
-        What is divided; it is not changed.
+        As in `random`.
     k : int
         At least 1.
     seed : int
-        At least 0. The same seed gives the same bits.
+        At least 0, as in `random`.
 
     Returns
     -------
     Holdout
+        With 0 or k validation pairs of each user.
 
     Raises
     ------
     InvalidDataError
-        When an option is out of its range, or the matrix cannot be used.
+        As in `random`.
+
+    See Also
+    --------
+    last_n : Hold out the latest pairs instead.
+
+    References
+    ----------
+    .. [1] S. Rendle et al., "BPR: Bayesian personalized ranking from implicit feedback",
+       UAI 2009. arXiv:1205.2618
 
     Examples
     --------
     >>> leave_k_out(sparse.csr_matrix([[1, 1, 1, 1], [0, 1, 0, 0]]), k=1)
     Holdout(2 users × 4 items, 4 train + 1 validation pairs)
     """
-    check_whole("k", k, 1, _MOST)
+    check_whole("k", k, 1, _MAX_COUNT)
     pairs = _Pairs.of(interactions)
-    return pairs.divide((pairs.shuffled(seed) < k) & (pairs.sizes[pairs.rows] > k))
+    return pairs.hold_out_first(np.where(pairs.sizes > k, k, 0), pairs.random_order(seed))
 
 
-def last_n(
-    interactions: Any,
-    *,
-    n: int = 1,
-) -> Holdout:
+def last_n(interactions: Interactions, *, n: int = 1) -> Holdout:
     """Hold out the n latest pairs of each user who has more than n.
+
+    With ``n=1`` this is the usual leave-one-out protocol [1]_.
 
     Parameters
     ----------
     interactions : Interactions
-        With timestamps; of pairs at the same time the one with the higher item code counts as
-        later.
+        With timestamps; among pairs at the same time, that with the higher item code is later.
     n : int
         At least 1.
 
     Returns
     -------
     Holdout
+        With 0 or n validation pairs of each user.
 
     Raises
     ------
     InvalidDataError
-        When there are no timestamps, or `n` is out of its range.
+        If there are no timestamps, or `n` is out of its range.
+
+    See Also
+    --------
+    leave_k_out : Hold out random pairs, which needs no timestamps.
+    temporal : Hold out what came after one point in time; here, training data of some users may
+        be later than validation data of others.
+
+    References
+    ----------
+    .. [1] X. He et al., "Neural collaborative filtering", WWW 2017.
+       doi:10.1145/3038912.3052569
 
     Examples
     --------
@@ -295,19 +344,16 @@ def last_n(
     >>> holdout.validation.toarray()
     array([[1., 0., 0.]])
     """
-    check_whole("n", n, 1, _MOST)
-    pairs, times = _Pairs.dated(interactions, "last_n")
-    sizes = pairs.sizes[pairs.rows]
-    return pairs.divide((pairs.places(times) >= sizes - n) & (sizes > n))
+    check_whole("n", n, 1, _MAX_COUNT)
+    pairs, times = _Pairs.with_times(interactions, "last_n")
+    latest_first = pairs.sizes[pairs.rows] - 1 - pairs.order_by(times)
+    return pairs.hold_out_first(np.where(pairs.sizes > n, n, 0), latest_first)
 
 
 def temporal(
-    interactions: Any,
-    *,
-    at: int | None = None,
-    fraction: float | None = None,
+    interactions: Interactions, *, at: int | None = None, fraction: float | None = None
 ) -> Holdout:
-    """Hold out what users met for the first time at or after one cut in time.
+    """Hold out what users met for the first time at or after one point in time.
 
     A user who first appears after the cut has an empty row in training.
 
@@ -318,18 +364,28 @@ def temporal(
     at : int, optional
         The cut, in the unit of the timestamps.
     fraction : float, optional
-        Between 0 and 1: cut where this part of the pairs is held out (more, if several have the
-        time of the cut); default, without `at`: 0.2.
+        Between 0 and 1, both excluded: the cut is where this fraction of the pairs is held out
+        (more, if several have the time of the cut). If neither option is given, 0.2.
 
     Returns
     -------
     Holdout
+        With at least one training and one validation pair, of whichever users.
 
     Raises
     ------
     InvalidDataError
-        When there are no timestamps, both options are given, one is out of its range, or the cut
+        If there are no timestamps, both options are given, one is out of its range, or the cut
         leaves one side empty.
+
+    See Also
+    --------
+    last_n : Hold out the latest pairs of every user.
+
+    References
+    ----------
+    .. [1] Z. Meng et al., "Exploring data splitting strategies for the evaluation of
+       recommendation models", RecSys 2020. doi:10.1145/3383313.3418479
 
     Examples
     --------
@@ -344,26 +400,23 @@ def temporal(
         check_whole("at", at)
     fraction = 0.2 if fraction is None else fraction
     _check_fraction(fraction)
-    pairs, times = _Pairs.dated(interactions, "temporal")
+    pairs, times = _Pairs.with_times(interactions, "temporal")
     if at is None:
-        held = max(1, round(fraction * len(times)))
-        at = int(np.partition(times, len(times) - held)[len(times) - held])
+        count = max(1, round(fraction * len(times)))
+        at = int(np.partition(times, len(times) - count)[len(times) - count])
     later = times >= at
     if later.all() or not later.any():
         raise InvalidDataError(
             f"at: the cut {at} leaves one side empty; the pairs are first met from "
             f"{times.min()} to {times.max()}"
         )
-    return pairs.divide(later)
+    return pairs.hold_out(later)
 
 
 def k_fold(
-    interactions: Any,
-    *,
-    k: int = 5,
-    seed: int = 0,
+    interactions: _HasMatrix | SparseInput, *, k: int = 5, seed: int = 0
 ) -> Iterator[Holdout]:
-    """Divide the pairs of each user into k folds and hold out one after the other.
+    """Divide the pairs of each user into k folds, and hold out one fold after the other.
 
     Each pair is held out in exactly one fold, except the only pair of a user, which stays in
     training. The folds of a user differ by at most one pair.
@@ -371,21 +424,25 @@ def k_fold(
     Parameters
     ----------
     interactions : Interactions or scipy sparse matrix or array
-        What is divided; it is not changed.
+        As in `random`.
     k : int
         At least 2.
     seed : int
-        At least 0. The same seed gives the same bits.
+        At least 0, as in `random`.
 
     Returns
     -------
     iterator of Holdout
-        k of them, made one at a time.
+        k of them, created one at a time.
 
     Raises
     ------
     InvalidDataError
-        When an option is out of its range, or the matrix cannot be used.
+        As in `random`; at the call, not in the iteration.
+
+    See Also
+    --------
+    random : Hold out one fraction only.
 
     Examples
     --------
@@ -393,14 +450,14 @@ def k_fold(
     >>> [fold.validation.nnz for fold in folds]
     [3, 3]
     """
-    check_whole("k", k, 2, _MOST)
+    check_whole("k", k, 2, _MAX_COUNT)
     pairs = _Pairs.of(interactions)
-    places = pairs.shuffled(seed)
-    # Each user begins at another fold, or the first folds would get all the odd pairs.
-    begin = _hashes(seed, np.arange(pairs.matrix.shape[0])) % np.uint64(k)
-    folds = (places + begin.astype(np.int64)[pairs.rows]) % k
+    order = pairs.random_order(seed)
+    # Each user starts at another fold; otherwise the first folds would get all odd pairs.
+    starts = _hashes(seed, np.arange(pairs.matrix.shape[0])) % np.uint64(k)
+    folds = (order + starts.astype(np.int64)[pairs.rows]) % k
     folds[pairs.sizes[pairs.rows] < 2] = -1
-    return (pairs.divide(folds == fold) for fold in range(k))
+    return (pairs.hold_out(folds == fold) for fold in range(k))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -408,30 +465,27 @@ class _Pairs:
     """The distinct pairs of interactions, in the order of a canonical CSR matrix."""
 
     matrix: sparse.csr_matrix[np.float64]
-    rows: NDArray[np.int64]
-    users: pd.Index[Any] | None
-    items: pd.Index[Any] | None
+    rows: Integers
+    users: Labels | None
+    items: Labels | None
 
     @classmethod
-    def of(cls, interactions: Any) -> _Pairs:
+    def of(cls, interactions: _HasMatrix | SparseInput) -> _Pairs:
         users = items = None
         if isinstance(interactions, Interactions):
             matrix, users, items = interactions.matrix(), interactions.users, interactions.items
         else:
-            if hasattr(interactions, "matrix"):
-                interactions = interactions.matrix()
-            if not sparse.issparse(interactions):
+            given = interactions.matrix() if hasattr(interactions, "matrix") else interactions
+            if not sparse.issparse(given):
                 raise InvalidDataError(
-                    "expected Interactions or a scipy sparse matrix, found "
-                    f"{type(interactions).__name__}"
+                    f"expected Interactions or a scipy sparse matrix, found {type(given).__name__}"
                 )
-            matrix = summed_csr(*coordinates(interactions))
-        return cls(
-            matrix, np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), users, items
-        )
+            matrix = summed_csr(*coordinates(given))
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        return cls(matrix, rows, users, items)
 
     @classmethod
-    def dated(cls, interactions: Any, function: str) -> tuple[_Pairs, NDArray[np.int64]]:
+    def with_times(cls, interactions: Interactions, function: str) -> tuple[_Pairs, Integers]:
         """Return the pairs and the time of the first event of each."""
         times = getattr(interactions, "timestamps", None)
         if times is None:
@@ -447,70 +501,71 @@ class _Pairs:
         return cls.of(interactions), first
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Integers:
         """Number of pairs of each user."""
-        sizes: NDArray[np.int64] = np.diff(self.matrix.indptr).astype(np.int64)
-        return sizes
+        return np.asarray(np.diff(self.matrix.indptr), np.int64)
 
-    def places(self, keys: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the place of each pair among its user's when these are sorted by `keys`."""
+    def order_by(self, keys: AnyArray) -> Integers:
+        """Return the position of each pair among those of its user, sorted by `keys`."""
         # The sort is stable: pairs with equal keys stay in the order of their items.
         order = np.lexsort((keys, self.rows))
-        places = np.empty(len(order), dtype=np.int64)
-        places[order] = np.arange(len(order)) - self.matrix.indptr[self.rows]
-        return places
+        positions = np.empty(len(order), dtype=np.int64)
+        positions[order] = np.arange(len(order)) - self.matrix.indptr[self.rows]
+        return positions
 
-    def shuffled(self, seed: int) -> NDArray[np.int64]:
-        """Return the place of each pair among its user's in a random order."""
-        return self.places(_hashes(seed, self.rows, self.matrix.indices))
+    def random_order(self, seed: int) -> Integers:
+        """Return the position of each pair among those of its user, in a random order."""
+        return self.order_by(_hashes(seed, self.rows, self.matrix.indices))
 
-    def divide(self, held: NDArray[np.bool_]) -> Holdout:
-        """Return the holdout whose validation part are the pairs marked."""
-        return Holdout(self._part(~held), self._part(held), self.users, self.items)
+    def hold_out_first(self, counts: Integers, positions: Integers) -> Holdout:
+        """Hold out a number of pairs of each user, the first by their positions."""
+        return self.hold_out(positions < counts[self.rows])
 
-    def _part(self, mask: NDArray[np.bool_]) -> sparse.csr_matrix[np.float64]:
+    def hold_out(self, mask: Booleans) -> Holdout:
+        """Hold out the pairs that a mask selects."""
+        return Holdout(self._select(~mask), self._select(mask), self.users, self.items)
+
+    def _select(self, mask: Booleans) -> sparse.csr_matrix[np.float64]:
         matrix = self.matrix
-        before = np.concatenate([[0], np.cumsum(mask)])
+        n_before = np.concatenate([[0], np.cumsum(mask)])
         return sparse.csr_matrix(
-            (matrix.data[mask], matrix.indices[mask], before[matrix.indptr]), shape=matrix.shape
+            (matrix.data[mask], matrix.indices[mask], n_before[matrix.indptr]), shape=matrix.shape
         )
 
 
-def _hashes(seed: int, *columns: NDArray[Any]) -> NDArray[np.uint64]:
-    """Hash the rows of columns of codes with SplitMix64 (Steele, Lea & Flood 2014).
+def _hashes(seed: int, *columns: AnyArray) -> Hashes:
+    """Hash the rows of columns of codes.
 
-    One draw per pair from a generator would depend on all pairs before it. Each step is one to
-    one, so that two items of a user never get the same hash.
+    Drawing from a generator would make each pair depend on all pairs before it. Each step is one
+    to one, so that two items of a user never get the same hash.
     """
     check_whole("seed", seed, 0)
-    state: NDArray[np.uint64] = (
-        np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
-    )
+    state = np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
     for column in columns:
-        state = state ^ column.astype(np.uint64)
-        state = state + np.uint64(0x9E3779B97F4A7C15)
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        state = state ^ (state >> np.uint64(31))
+        state = scattered(state ^ column.astype(np.uint64))
     return state
 
 
-def _check_fraction(fraction: Any) -> None:
-    number = isinstance(fraction, (int, float, np.number)) and not isinstance(fraction, bool)
-    if not number or not (math.isfinite(fraction) and 0 < fraction < 1):
+def _check_fraction(fraction: object) -> None:
+    if (
+        not isinstance(fraction, int | float | np.number)
+        or isinstance(fraction, bool)
+        or not math.isfinite(fraction)
+        or not 0 < fraction < 1
+    ):
         raise InvalidDataError(
             f"fraction: expected a number between 0 and 1, both excluded, found {fraction!r}"
         )
 
 
-def _label_array(name: str, labels: pd.Index[Any]) -> NDArray[Any]:
+def _label_array(name: str, labels: Labels) -> AnyArray:
     """Return labels as an array that NumPy stores without pickle."""
     if pd.api.types.is_integer_dtype(labels.dtype) and labels.dtype != np.uint64:
         return labels.to_numpy(dtype=np.int64)
     texts = labels.tolist()
     if all(isinstance(text, str) for text in texts):
         array = np.array(texts, dtype=np.str_)
-        if array.tolist() == texts:  # NumPy drops NUL characters at the end
+        if array.tolist() == texts:  # NumPy drops trailing NUL characters
             return array
     raise InvalidDataError(
         f"{name}: only labels that are all text or all int64 can be saved; rename them first, "

@@ -1,8 +1,8 @@
-"""A synthetic click log of MIND's shape, for demonstrations, tests and benchmarks."""
+"""Synthetic clicks with the size and shape of MIND, for demonstrations, tests and benchmarks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,14 +11,14 @@ from ..core.arguments import check_whole
 from .interactions import Interactions
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from ..core.types import Floats, Integers, Labels
 
 __all__ = ["synthetic"]
 
 _PER_USER = 30
 _FAVOURITES = 3
 _LOYALTY = 0.8  # share of a user's clicks that go to favourite topics
-_LEADERS = 10  # added to each Zipf rank: without it the first items would be everybody's
+_LEADERS = 10  # added to each Zipf rank: without it everybody would click the first items
 _START = 1_573_257_600  # 2019-11-09, about when MIND was recorded
 _SECONDS = 4 * 7 * 24 * 3600
 _ROUNDS = 12
@@ -31,36 +31,36 @@ def synthetic(
     n_topics: int = 64,
     seed: int = 0,
 ) -> Interactions:
-    """Draw clicks of users with favourite topics on items of Zipf popularity.
+    """Draw clicks of users with favourite topics on items whose popularity follows Zipf's law.
 
-    Each item belongs to one topic, each user has three favourite topics; four of five clicks go
-    to these, in proportion to the popularity of the items there, and the others to all items. So
-    there is something to learn beyond popularity. How active the users are is log-normal; each
-    has at least one click.
+    Each item belongs to one topic, and each user has three favourite topics. Four of five clicks
+    go to items of these topics and the others to all items, in proportion to popularity; so there
+    is something to learn beyond popularity. The number of clicks per user is log-normal and at
+    least 1.
 
     Parameters
     ----------
     n_users, n_items : int
-        At least 1; the defaults are the size of MIND-small.
+        Numbers of users and items, at least 1; the defaults are the size of MIND-small.
     n_interactions : int, optional
-        From `n_users` to ``n_users * n_items``; default: 30 per user, fewer where there are few
-        items.
+        From `n_users` to ``n_users * n_items``; default: 30 per user, fewer if there are fewer
+        than 120 items.
     n_topics : int
         At least 1; no more topics than items are used.
     seed : int
-        At least 0. The same seed gives the same bits.
+        At least 0. The same seed gives the same clicks to the last bit.
 
     Returns
     -------
     Interactions
         Distinct pairs with value 1, in the order of their timestamps (unix seconds, over four
-        weeks). Labels are ``U1``, ``U2``, … and ``N1``, ``N2``, …; all items have one, clicked
-        or not.
+        weeks). Labels are ``U1``, ``U2``, … and ``N1``, ``N2``, …, including items without
+        clicks.
 
     Raises
     ------
     InvalidDataError
-        When a size is impossible.
+        If a size is out of range.
 
     Examples
     --------
@@ -98,13 +98,13 @@ def synthetic(
 
 
 class _Taste:
-    """Where the clicks of a user go."""
+    """The distribution of each user's clicks over the items."""
 
     def __init__(
         self,
-        popularity: NDArray[np.float64],
-        topics: NDArray[np.int64],
-        favourites: NDArray[np.int64],
+        popularity: Floats,
+        topics: Integers,
+        favourites: Integers,
     ) -> None:
         self.n_users, self.n_items = len(favourites), len(popularity)
         self._everything = np.cumsum(popularity)
@@ -114,49 +114,45 @@ class _Taste:
         self._bounds = np.searchsorted(topics[self._order], np.arange(topics.max() + 2))
         self._favourites = favourites
 
-    def draw(self, rng: np.random.Generator, users: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Draw one item for each of the users."""
+    def draw(self, rng: np.random.Generator, users: Integers) -> Integers:
+        """Draw one item for each of the users, who may be repeated."""
         items = _draw(rng, self._everything, len(users))
         loyal = np.flatnonzero(rng.random(len(users)) < _LOYALTY)
         favourite = rng.integers(_FAVOURITES, size=len(loyal))
         topic = self._favourites[users[loyal], favourite]
         first, last = self._bounds[topic], self._bounds[topic + 1]
         low, high = self._sums[first], self._sums[last]
-        places = np.searchsorted(self._sums, low + rng.random(len(loyal)) * (high - low), "right")
-        # Rounding may reach the next topic's first item.
-        items[loyal] = self._order[np.clip(places - 1, first, last - 1)]
+        targets = low + rng.random(len(loyal)) * (high - low)
+        drawn = np.searchsorted(self._sums, targets, "right") - 1
+        # Rounding may reach the first item of the next topic.
+        items[loyal] = self._order[np.clip(drawn, first, last - 1)]
         return items
 
 
-def _draw(rng: np.random.Generator, sums: NDArray[np.float64], size: int) -> NDArray[np.int64]:
-    """Draw places in proportion to weights, given their running sums."""
-    places = np.searchsorted(sums, rng.random(size) * sums[-1], "right")
-    result: NDArray[np.int64] = np.minimum(places, len(sums) - 1)
-    return result
+def _draw(rng: np.random.Generator, sums: Floats, size: int) -> Integers:
+    """Draw indices in proportion to weights, given the cumulative sums of the weights."""
+    indices = np.searchsorted(sums, rng.random(size) * sums[-1], "right")
+    return np.asarray(np.minimum(indices, len(sums) - 1))
 
 
-def _labels(prefix: str, size: int) -> pd.Index[Any]:
+def _labels(prefix: str, size: int) -> Labels:
     return pd.Index(sorted(f"{prefix}{number}" for number in range(1, size + 1)))
 
 
-def _activity(
-    rng: np.random.Generator, n_users: int, n_items: int, total: int
-) -> NDArray[np.int64]:
-    """Share out `total` clicks log-normally, from 1 to `n_items` for each user."""
+def _activity(rng: np.random.Generator, n_users: int, n_items: int, total: int) -> Integers:
+    """Distribute `total` clicks log-normally, from 1 to `n_items` for each user."""
     weights = rng.lognormal(sigma=1.0, size=n_users)
     counts = np.ones(n_users, dtype=np.int64)
     while (left := total - counts.sum()) > 0:
         open_ = np.flatnonzero(counts < n_items)
         share = np.floor(weights[open_] / weights[open_].sum() * left).astype(np.int64)
-        if not share.any():  # fewer clicks left than users: one each to the most active
+        if not share.any():  # fewer clicks than users are left: one each for the most active
             share[np.argsort(-weights[open_], kind="stable")[:left]] = 1
         counts[open_] = np.minimum(counts[open_] + share, n_items)
     return counts
 
 
-def _distinct_pairs(
-    rng: np.random.Generator, taste: _Taste, counts: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _distinct_pairs(rng: np.random.Generator, taste: _Taste, counts: Integers) -> Integers:
     """Draw `counts` distinct items for each user; a pair is user * n_items + item."""
     n_items = taste.n_items
     pairs = np.empty(0, dtype=np.int64)
@@ -168,13 +164,13 @@ def _distinct_pairs(
         missing = counts - np.bincount(pairs // n_items, minlength=taste.n_users)
         if not missing.any():
             return pairs
-    # A few users want nearly all that they like: the rest at random from what they have not met.
+    # A few users need nearly all items that they like: draw the rest from the other items.
     bounds = np.searchsorted(pairs, np.arange(taste.n_users + 1) * n_items)
     rest = [pairs]
     for user in np.flatnonzero(missing):
-        unmet = np.ones(n_items, dtype=bool)
-        unmet[pairs[bounds[user] : bounds[user + 1]] - user * n_items] = False
+        unclicked = np.ones(n_items, dtype=bool)
+        unclicked[pairs[bounds[user] : bounds[user + 1]] - user * n_items] = False
         rest.append(
-            user * n_items + rng.choice(np.flatnonzero(unmet), missing[user], replace=False)
+            user * n_items + rng.choice(np.flatnonzero(unclicked), missing[user], replace=False)
         )
     return np.concatenate(rest)
