@@ -80,7 +80,6 @@ class Interactions:
     n_skipped: int = 0
 
     def __post_init__(self) -> None:
-        """Check lengths and codes."""
         arrays = {"user_codes": self.user_codes, "item_codes": self.item_codes}
         for name, array in [*arrays.items(), ("timestamps", self.timestamps)]:
             if array is not None and array.shape != (len(self.values),):
@@ -109,11 +108,9 @@ class Interactions:
         return self.n_users, self.n_items
 
     def __len__(self) -> int:
-        """Return the number of events."""
         return len(self.values)
 
     def __repr__(self) -> str:
-        """Return the sizes."""
         parts = [f"{self.n_users:,} users × {self.n_items:,} items", f"{len(self):,} events"]
         if self.timestamps is not None:
             parts.append("timestamps")

@@ -36,15 +36,7 @@ from .npz import read_sparse, reading_npz
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..core.types import (
-        AnyArray,
-        Booleans,
-        Hashes,
-        Integers,
-        Labels,
-        PathLike,
-        SparseInput,
-    )
+    from ..core.types import AnyArray, Booleans, Hashes, Integers, Labels, PathLike, SparseInput
 
 __all__ = ["Holdout", "k_fold", "last_n", "leave_k_out", "random", "temporal"]
 
@@ -91,7 +83,6 @@ class Holdout:
     items: Labels | None = None
 
     def __post_init__(self) -> None:
-        """Check shapes and labels."""
         if self.train.shape != self.validation.shape:
             raise InvalidDataError(
                 f"train has shape {self.train.shape}, validation {self.validation.shape}; "
@@ -103,7 +94,6 @@ class Holdout:
                 raise InvalidDataError(f"{name}: expected {size} labels, found {len(index)}")
 
     def __repr__(self) -> str:
-        """Return the sizes."""
         n_users, n_items = self.train.shape
         return (
             f"Holdout({n_users:,} users × {n_items:,} items, "
@@ -424,11 +414,11 @@ def k_fold(
     Parameters
     ----------
     interactions : Interactions or scipy sparse matrix or array
-        As in `random`.
+        Of shape (n_users, n_items), as in `random`.
     k : int
         At least 2.
     seed : int
-        At least 0, as in `random`.
+        At least 0. The same seed gives the same folds.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Interactions: encoding, decoding, and every guard."""
+"""Interactions: encoding, decoding, and invalid frames."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def load(frame, **options):
 
 
 @given(EVENTS)
-def test_decoding_gives_back_what_was_encoded(events):
+def test_decodes_what_was_encoded(events):
     result = load(frame_of(events)).to_frame()
     assert list(zip(*(result[column].tolist() for column in result), strict=True)) == events
 
 
 @given(EVENTS, st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_does_not_matter(events, rng):
+def test_ignores_the_order_of_the_rows(events, rng):
     first = load(frame_of(events))
     shuffled = list(events)
     rng.shuffle(shuffled)
@@ -89,7 +89,7 @@ def test_matrix_is_canonical_and_adds_up(events):
         ([True, False], [False, True]),
     ],
 )
-def test_labels_are_sorted(ids, labels):
+def test_sorts_labels(ids, labels):
     frame = pd.DataFrame({"user": pd.Series(ids), "item": 0})
     interactions = load_frame(frame)
     assert interactions.users.tolist() == labels
@@ -97,7 +97,7 @@ def test_labels_are_sorted(ids, labels):
     assert decoded == list(ids)
 
 
-def test_integers_in_an_object_column_are_numbers():
+def test_keeps_integers_of_an_object_column_as_int64():
     column = pd.Series([10, np.int64(9)], dtype=object)
     assert load_frame(pd.DataFrame({"user": column, "item": 0})).users.dtype == np.int64
 
@@ -108,7 +108,7 @@ def test_both_zeros_are_one_id():
     assert not np.signbit(interactions.users[0])
 
 
-def test_uuids_are_sorted_by_text():
+def test_sorts_uuids_by_text():
     ids = [uuid.UUID(int=n) for n in (7, 3, 5)]
     interactions = load_frame(pd.DataFrame({"user": ids, "item": [str(i) for i in ids]}))
     assert interactions.users.tolist() == sorted(ids)
@@ -127,14 +127,14 @@ def test_types_and_sizes():
     assert list(interactions.to_frame()) == ["user", "item", "value", "timestamp"]
 
 
-def test_duplicates_are_summed_and_zeros_kept():
+def test_sums_duplicates_and_keeps_zeros():
     frame = pd.DataFrame({"user": [1, 1, 2], "item": [5, 5, 6], "value": [0.5, 2.0, 0.0]})
     matrix = load_frame(frame, value="value").matrix()
     assert matrix.nnz == 2
     assert matrix.toarray().tolist() == [[2.5, 0.0], [0.0, 0.0]]
 
 
-def test_nothing_of_the_caller_changes_or_is_shared():
+def test_neither_changes_nor_shares_the_frame():
     frame = pd.DataFrame({"user": [2, 1], "item": [1, 1], "value": [1.0, 2.0], "at": [1, 2]})
     before = frame.copy()
     interactions = load_frame(frame, value="value", timestamp="at")
@@ -155,7 +155,7 @@ def test_given_labels_fix_the_encoding():
 
 @pytest.mark.parametrize("missing", [None, np.nan, "", " ", pd.NA])
 @pytest.mark.parametrize("column", ["user", "item"])
-def test_a_missing_id_is_an_error(column, missing):
+def test_refuses_missing_ids(column, missing):
     frame = pd.DataFrame({"user": ["a", "b", "c"], "item": ["x", "y", "z"]}).astype(object)
     frame.loc[1, column] = missing
     with pytest.raises(InvalidDataError, match=f"row 1, column '{column}'.*{column} id is missing"):
@@ -175,7 +175,7 @@ def test_a_missing_id_is_an_error(column, missing):
         (pd.to_datetime(["2020-01-01", "2020-01-02"]), "column 'value'.*datetime64"),
     ],
 )
-def test_a_value_that_is_none_is_an_error(values, fault):
+def test_refuses_invalid_values(values, fault):
     frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "value": values})
     with pytest.raises(InvalidDataError, match=fault):
         load_frame(frame, value="value")
@@ -194,7 +194,7 @@ def test_a_value_that_is_none_is_an_error(values, fault):
         (pd.Series([pd.Timestamp(5), pd.Timestamp(7)], dtype=object), [5, 7]),
     ],
 )
-def test_timestamps(times, expected):
+def test_reads_timestamps(times, expected):
     frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "at": times})
     interactions = load_frame(frame, timestamp="at")
     assert interactions.timestamps.dtype == np.int64
@@ -216,13 +216,13 @@ def test_timestamps(times, expected):
         ([1j, 2j], "column 'at'.*complex"),
     ],
 )
-def test_a_time_that_is_none_is_an_error(times, fault):
+def test_refuses_invalid_timestamps(times, fault):
     frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "at": times})
     with pytest.raises(InvalidDataError, match=fault):
         load_frame(frame, timestamp="at")
 
 
-def test_other_guards():
+def test_refuses_unusable_columns_labels_and_ids():
     frame = pd.DataFrame({"user": ["a"], "item": [1], "rating": [2.0]})
     with pytest.raises(InvalidDataError, match=r"expected a pandas.DataFrame, found list"):
         load_frame([1])
@@ -250,7 +250,7 @@ def test_other_guards():
         ).matrix()
 
 
-def test_parts_that_do_not_belong_together_are_errors():
+def test_refuses_inconsistent_arrays():
     codes, values = np.zeros(2, dtype=np.int32), np.ones(2)
     one, index = np.zeros(1, dtype=np.int32), pd.RangeIndex(1)
     with pytest.raises(InvalidDataError, match=r"item_codes: expected shape \(2,\)"):

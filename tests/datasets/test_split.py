@@ -1,4 +1,4 @@
-"""Splits: nothing lost, nothing twice, nothing leaked; and every guard."""
+"""Splits keep every pair on exactly one side, and refuse unusable input."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def pairs(matrix):
 
 
 def holdouts_of(name, data):
-    """Return the holdouts; none where `temporal` rightly finds no cut."""
+    """Return the holdouts; none if `temporal` rightly finds no cut."""
     try:
         result = SPLITS[name](data)
     except InvalidDataError:
@@ -62,7 +62,7 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("name", SPLITS)
 @given(events=EVENTS)
-def test_the_parts_are_the_whole(name, events):
+def test_parts_add_up_to_the_whole(name, events):
     data = interactions_of(events)
     whole = data.matrix()
     for holdout in holdouts_of(name, data):
@@ -83,7 +83,7 @@ def test_the_parts_are_the_whole(name, events):
 
 @pytest.mark.parametrize("name", SPLITS)
 @given(events=EVENTS, rng=st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_does_not_matter(name, events, rng):
+def test_ignores_the_order_of_the_rows(name, events, rng):
     shuffled = list(events)
     rng.shuffle(shuffled)
     first = holdouts_of(name, interactions_of(events))
@@ -94,32 +94,32 @@ def test_the_order_of_the_rows_does_not_matter(name, events, rng):
 
 
 @given(EVENTS)
-def test_sizes(events):
+def test_holds_out_the_requested_number_of_pairs(events):
     data = interactions_of(events)
     sizes = np.diff(data.matrix().indptr)
 
-    def held(holdout):
+    def counts(holdout):
         return np.diff(holdout.validation.indptr).tolist()
 
     expected = [min(round(0.4 * size), size - 1) for size in sizes.tolist()]
-    assert held(split.random(data, fraction=0.4)) == expected
+    assert counts(split.random(data, fraction=0.4)) == expected
     expected = [min(round(0.4 * n), n - 1) if n >= 4 else 0 for n in sizes.tolist()]
-    assert held(split.random(data, fraction=0.4, min_interactions=4)) == expected
+    assert counts(split.random(data, fraction=0.4, min_interactions=4)) == expected
     expected = [2 if size > 2 else 0 for size in sizes]
-    assert held(split.leave_k_out(data, k=2)) == expected
-    assert held(split.last_n(data, n=2)) == expected
+    assert counts(split.leave_k_out(data, k=2)) == expected
+    assert counts(split.last_n(data, n=2)) == expected
 
 
 @given(EVENTS, st.integers(2, 9))
-def test_every_pair_is_in_one_fold(events, k):
+def test_every_pair_is_held_out_in_one_fold(events, k):
     data = interactions_of(events)
     folds = list(split.k_fold(data, k=k))
     assert len(folds) == k
     whole = data.matrix()
     sizes = np.diff(whole.indptr)
-    held = np.array([np.diff(fold.validation.indptr) for fold in folds])
-    assert (held.sum(axis=0) == np.where(sizes > 1, sizes, 0)).all()
-    assert (held.max(axis=0) - held.min(axis=0) <= 1).all()
+    counts = np.array([np.diff(fold.validation.indptr) for fold in folds])
+    assert (counts.sum(axis=0) == np.where(sizes > 1, sizes, 0)).all()
+    assert (counts.max(axis=0) - counts.min(axis=0) <= 1).all()
     together = [pair for fold in folds for pair in pairs(fold.validation)]
     assert len(together) == len(set(together))
 
@@ -132,7 +132,7 @@ def test_folds_are_balanced_over_users():
 
 
 @given(EVENTS)
-def test_last_n_holds_out_what_was_met_last(events):
+def test_last_n_holds_out_the_latest_pairs(events):
     data = interactions_of(events)
     first = {}
     for user, item, _, time in events:
@@ -143,12 +143,12 @@ def test_last_n_holds_out_what_was_met_last(events):
         met = sorted((time, item) for (who, item), time in first.items() if who == user)
         if len(met) > 2:
             expected |= {(user, item) for _, item in met[-2:]}
-    found = {(data.users[row], data.items[column]) for row, column in pairs(holdout.validation)}
-    assert found == expected
+    held_out = {(data.users[row], data.items[column]) for row, column in pairs(holdout.validation)}
+    assert held_out == expected
 
 
 @given(EVENTS, st.integers(0, 9))
-def test_temporal_holds_out_what_was_met_after_the_cut(events, at):
+def test_temporal_holds_out_pairs_first_met_after_the_cut(events, at):
     data = interactions_of(events)
     first = {}
     for user, item, _, time in events:
@@ -159,11 +159,11 @@ def test_temporal_holds_out_what_was_met_after_the_cut(events, at):
             split.temporal(data, at=at)
         return
     holdout = split.temporal(data, at=at)
-    found = {(data.users[row], data.items[column]) for row, column in pairs(holdout.validation)}
-    assert found == expected
+    held_out = {(data.users[row], data.items[column]) for row, column in pairs(holdout.validation)}
+    assert held_out == expected
 
 
-def test_temporal_fraction():
+def test_temporal_fraction_includes_ties_at_the_cut():
     frame = pd.DataFrame({"user": 1, "item": range(10), "at": [0, 1, 2, 3, 4, 5, 6, 7, 7, 9]})
     data = Interactions.from_frame(frame, timestamp="at")
     assert split.temporal(data, fraction=0.4).validation.nnz == 4
@@ -171,7 +171,7 @@ def test_temporal_fraction():
     assert split.temporal(data, fraction=0.01).validation.nnz == 1
 
 
-def test_seeds():
+def test_same_seed_gives_the_same_split():
     data = synthetic(200, 300, 4000)
     for function in (split.random, split.leave_k_out):
         first, second, other = (function(data, seed=seed) for seed in (5, 5, 6))
@@ -183,7 +183,7 @@ def test_seeds():
     split.random(data, seed=2**200)  # any size
 
 
-def test_the_draw_of_a_user_does_not_depend_on_others():
+def test_split_of_a_user_does_not_depend_on_other_users():
     matrix = synthetic(200, 300, 4000).matrix()
     others = matrix.copy()
     others.data[others.indptr[100] :: 2] = 0
@@ -194,15 +194,15 @@ def test_the_draw_of_a_user_does_not_depend_on_others():
         assert not np.array_equal(one.indices, other.indices)
 
 
-def test_each_item_has_the_same_chance():
-    held = split.leave_k_out(sparse.csr_matrix(np.ones((20_000, 5)))).validation
-    counts = np.bincount(held.indices, minlength=5)
+def test_every_item_is_equally_likely():
+    validation = split.leave_k_out(sparse.csr_matrix(np.ones((20_000, 5)))).validation
+    counts = np.bincount(validation.indices, minlength=5)
     assert (abs(counts - 4000) < 5 * np.sqrt(4000 * 0.8)).all()
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok"])
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array])
-def test_matrices(kind, make):
+def test_splits_matrices_of_every_format_unchanged(kind, make):
     matrix = make([[1, 2, 3, 0], [0, 4, 0, 0], [0, 0, 0, 0]]).asformat(kind)
     before = matrix.toarray()
     holdout = split.leave_k_out(matrix)
@@ -213,7 +213,7 @@ def test_matrices(kind, make):
     assert (matrix.toarray() == before).all()
 
 
-def test_duplicates_in_matrices_are_one_pair():
+def test_sums_duplicates_in_matrices():
     matrix = sparse.coo_matrix(([1.0, 2.0, 0.0], ([0, 0, 0], [1, 1, 0])), shape=(1, 2))
     holdout = split.leave_k_out(matrix)
     assert holdout.train.nnz == holdout.validation.nnz == 1
@@ -221,7 +221,7 @@ def test_duplicates_in_matrices_are_one_pair():
     assert matrix.nnz == 3
 
 
-def test_whatever_has_a_matrix():
+def test_splits_any_object_with_a_matrix():
     class Log:
         def matrix(self):
             return sparse.csr_matrix([[1, 1]])
@@ -250,13 +250,13 @@ def test_whatever_has_a_matrix():
         (split.temporal, {"at": 5, "fraction": 0.2}, "at and fraction: expected one of them"),
     ],
 )
-def test_options(function, options, fault):
+def test_refuses_options_out_of_range(function, options, fault):
     data = interactions_of([(0, 0, 1.0, 0), (0, 1, 1.0, 1)])
     with pytest.raises(InvalidDataError, match=fault):
         function(data, **options)
 
 
-def test_input_that_cannot_be_divided():
+def test_refuses_unusable_input():
     matrix = sparse.csr_matrix([[1, 1]])
     undated = Interactions.from_frame(pd.DataFrame({"user": [1], "item": [1]}))
     for function in (split.last_n, split.temporal):
@@ -286,7 +286,7 @@ def test_input_that_cannot_be_divided():
         (None, None),
     ],
 )
-def test_save_and_load(tmp_path, users, items):
+def test_saves_and_loads(tmp_path, users, items):
     matrix = sparse.csr_matrix(([1.0, 0.0, 0.1], ([0, 0, 1], [0, 2, 1])), shape=(2, 3))
     parts = split.leave_k_out(matrix)
     holdout = split.Holdout(parts.train, parts.validation, users, items)
@@ -316,7 +316,7 @@ def test_save_and_load(tmp_path, users, items):
         pd.to_datetime(["2020-01-01", "2020-01-02"]),
     ],
 )
-def test_labels_that_cannot_be_saved(tmp_path, labels):
+def test_refuses_to_save_labels_that_need_pickle(tmp_path, labels):
     matrix = sparse.csr_matrix([[1, 1], [1, 1]])
     holdout = split.Holdout(matrix, matrix, users=labels)
     with pytest.raises(InvalidDataError, match=r"users: only labels .*map\(str\)"):
@@ -324,7 +324,7 @@ def test_labels_that_cannot_be_saved(tmp_path, labels):
     assert not (tmp_path / "new").exists()
 
 
-def test_parts_that_do_not_belong_together():
+def test_refuses_different_shapes():
     matrix = sparse.csr_matrix([[1.0, 1.0]])
     with pytest.raises(InvalidDataError, match=r"train has shape \(1, 2\), validation \(2, 1\)"):
         split.Holdout(matrix, matrix.T.tocsr())
@@ -335,7 +335,7 @@ def test_parts_that_do_not_belong_together():
     )
 
 
-def test_folders_that_cannot_be_written_or_read(tmp_path):
+def test_refuses_unusable_folders(tmp_path):
     holdout = split.leave_k_out(sparse.csr_matrix([[1, 1]]))
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="file"):
@@ -367,7 +367,7 @@ def test_folders_that_cannot_be_written_or_read(tmp_path):
         split.Holdout.load(folder)
 
 
-def test_gowalla(gowalla):
+def test_splits_gowalla(gowalla):
     train = load_adjacency(gowalla / "train.txt")
     holdout = split.random(train)
     assert holdout.train.nnz + holdout.validation.nnz == 810_128
@@ -375,7 +375,7 @@ def test_gowalla(gowalla):
     assert np.diff(holdout.train.indptr).min() >= 1
 
 
-def test_parts_of_two_splits_are_not_mixed(tmp_path):
+def test_refuses_files_of_two_splits(tmp_path):
     data = sparse.random(30, 20, 0.3, format="csr", random_state=0)
     split.random(data, seed=1).save(tmp_path / "one")
     split.random(data, seed=2).save(tmp_path / "two")

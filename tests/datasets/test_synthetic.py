@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 70), st.data())
-def test_any_possible_size(n_users, n_items, n_topics, data):
+def test_draws_any_possible_size(n_users, n_items, n_topics, data):
     size = data.draw(st.integers(n_users, n_users * n_items))
     interactions = synthetic(n_users, n_items, size, n_topics=n_topics)
     assert interactions.shape == (n_users, n_items)
@@ -34,7 +34,7 @@ def test_any_possible_size(n_users, n_items, n_topics, data):
     assert (np.diff(interactions.timestamps) >= 0).all()
 
 
-def test_shape_of_the_data():
+def test_activity_and_popularity_are_skewed():
     interactions = synthetic(n_users=2000, n_items=3000)
     assert len(interactions) == 60_000
     clicks = np.bincount(interactions.user_codes)
@@ -68,7 +68,7 @@ def test_same_seed_same_bits():
         ({"n_users": 5, "n_items": 4, "n_interactions": 21}, "n_interactions.*from 5 to 20"),
     ],
 )
-def test_impossible_sizes_are_errors(options, fault):
+def test_refuses_impossible_sizes(options, fault):
     with pytest.raises(InvalidDataError, match=fault):
         synthetic(**options)
 
@@ -90,7 +90,7 @@ def test_factors_learn_more_than_popularity():
     assert recall(als) > 1.5 * recall(popularity)
 
 
-def test_sample_data_can_be_made_again(tmp_path, monkeypatch, capsys):
+def test_sample_data_can_be_regenerated(tmp_path, monkeypatch, capsys):
     script = ROOT / "scripts" / "make_sample_data.py"
     monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path)])
     runpy.run_path(str(script), run_name="__main__")
@@ -101,7 +101,7 @@ def test_sample_data_can_be_made_again(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "mind_small" / "behaviors.tsv").stat().st_size <= 300_000
 
 
-def test_sample_data_is_mind():
+def test_sample_data_has_the_format_of_mind():
     interactions = load_mind(ROOT / "data" / "mind_small")
     assert 250 <= interactions.n_users <= 300
     assert set(interactions.values) == {0.0, 1.0}

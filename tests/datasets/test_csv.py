@@ -1,0 +1,211 @@
+"""Loading delimited text files."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from events import CSV, rows
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparse_eval.datasets import SkippedLinesWarning, delimited, load_csv, load_movielens
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", CSV),
+        ("a.tsv", CSV.replace(",", "\t")),
+        ("a.txt", CSV.replace(",", "\t")),
+        ("semicolons.csv", CSV.replace(",", ";")),
+        ("bars.csv", CSV.replace(",", "|")),
+        ("colons.dat", CSV.replace(",", "::")),
+        ("crlf.csv", CSV.replace("\n", "\r\n")),
+        ("mac.csv", CSV.replace("\n", "\r")),
+        ("bom.csv", "\ufeff" + CSV),
+        ("blank.csv", "\n" + CSV.replace("\n", "\n\n \n")),
+        ("no_end.csv", CSV.rstrip("\n")),
+        ("quoted.csv", CSV.replace("anna", '"anna"')),
+        ("quoted_header.csv", CSV.replace("user", '"user"')),
+        ("a.csv.gz", gzip.compress(CSV.encode())),
+        ("a.tsv.gz", gzip.compress(CSV.replace(",", "\t").encode())),
+    ],
+)
+def test_reads_every_way_to_write_a_table(write, name, content):
+    interactions = load_csv(write(name, content), value="value", timestamp="at")
+    assert rows(interactions) == [("anna", 7, 3.0, 30), ("bob", 5, 0.0, 20), ("anna", 5, 1.5, 10)]
+    assert interactions.items.dtype == np.int64
+    assert interactions.n_skipped == 0
+
+
+def test_reads_columns_by_number(write):
+    path = write("a.csv", "1,x,2\n3,y,4\n")
+    assert rows(load_csv(path, header=False)) == [(1, "x", 1.0), (3, "y", 1.0)]
+    swapped = load_csv(path, user=1, item=0, value=2, header=False)
+    assert rows(swapped) == [("x", 1, 2.0), ("y", 3, 4.0)]
+    same = load_csv(path, user=0, item=2, value=2, timestamp=2, header=False)
+    assert rows(same) == [(1, 2, 2.0, 2), (3, 4, 4.0, 4)]
+
+
+def test_keeps_ids_verbatim(write):
+    text = load_csv(write("a.csv", "user,item\nNA,007\nnull,7\n1e3,-5\n"))
+    assert text.users.tolist() == ["1e3", "NA", "null"]
+    assert text.items.tolist() == ["-5", "007", "7"]
+    numbers = load_csv(write("b.csv", "user,item\n-3,10\n0,9\n"))
+    assert numbers.users.tolist() == [-3, 0]
+    assert numbers.items.tolist() == [9, 10]
+
+
+def test_takes_separators_literally(write):
+    assert rows(load_csv(write("a.csv", "user.item\na.b\n"), sep=".")) == [("a", "b", 1.0)]
+    assert rows(load_csv(write("b.csv", "user->item\na->b\n"), sep="->")) == [("a", "b", 1.0)]
+    assert rows(load_csv(write("c.csv", "user§item\na§b\n"), sep="§")) == [("a", "b", 1.0)]
+    mixed = load_csv(write("d.dat", "user::item\na\tb::c\n"), sep="::")
+    assert rows(mixed) == [("a\tb", "c", 1.0)]
+
+
+def test_reads_dates_as_nanoseconds_and_refuses_others(write):
+    content = "user,item,at\n1,1,1970-01-01T00:00:01Z\n1,2,1970-01-02\n1,3,1970-01-01 01:00+01:00\n"
+    interactions = load_csv(write("a.csv", content), timestamp="at")
+    assert interactions.timestamps.tolist() == [10**9, 86400 * 10**9, 0]
+    with pytest.raises(InvalidFileError, match="line 3: .*ISO 8601 date, found '5'"):
+        load_csv(write("b.csv", "user,item,at\n1,1,1970-01-01\n1,2,5\n"), timestamp="at")
+    with pytest.raises(InvalidFileError, match="line 2: .*ISO 8601 date"):
+        load_csv(write("c.csv", "user,item,at\n1,1,2500-01-01\n"), timestamp="at")
+
+
+def test_keeps_all_digits_of_timestamps(write):
+    content = f"user,item,at\n1,1,{2**63 - 1}\n1,2,1e3\n"
+    interactions = load_csv(write("a.csv", content), timestamp="at")
+    assert interactions.timestamps.tolist() == [2**63 - 1, 1000]
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("a,b,1", "expected 4 fields separated by ',', found 3, in 'a,b,1'"),
+        ("a,b,1,2,3", "expected 4 fields separated by ',', found 5"),
+        ("a", "expected 4 fields separated by ',', found 1"),
+        (",b,1,2", "expected a user id, found an empty field"),
+        ("a, ,1,2", "expected an item id, found an empty field"),
+        ("a,b,x,2", "expected a finite value that is not negative, found 'x'"),
+        ("a,b,,2", "found ''"),
+        ("a,b,nan,2", "found 'nan'"),
+        ("a,b,1e999,2", "found '1e999'"),
+        ("a,b,-1,2", "found '-1'"),
+        ("a,b,1_0,2", "found '1_0'"),
+        ("a,b,1,x", "expected a whole number as timestamp, found 'x'"),
+        ("a,b,1,1.5", "found '1.5'"),
+        ("a,b,1,", "found ''"),
+        ("a,b,1,99999999999999999999", "found '99999999999999999999'"),
+        ("a,b,1,9223372036854775808", "found '9223372036854775808'"),
+        ('a,"b,1,2', "expected quotes in pairs"),
+    ],
+)
+def test_refuses_or_skips_malformed_lines(write, line, fault):
+    options = {"value": "value", "timestamp": "at"}
+    path = write("a.csv", CSV + line + "\n" + CSV.split("\n", 1)[1])
+    with pytest.raises(InvalidFileError) as caught:
+        load_csv(path, **options)
+    assert (caught.value.path, caught.value.line) == (path, 5)
+    assert fault in str(caught.value)
+    message = f"skipped 1 malformed line of {path} \\(first: line 5\\)"
+    with pytest.warns(SkippedLinesWarning, match=message):
+        interactions = load_csv(path, **options, on_bad_lines="skip")
+    assert interactions.n_skipped == 1
+    assert repr(interactions).endswith("1 lines skipped)")
+    assert rows(interactions) == 2 * rows(load_csv(write("b.csv", CSV), **options))
+
+
+def test_shortens_long_lines_in_messages(write):
+    path = write("a.csv", "user,item\n" + "x" * 1000 + "\n")
+    with pytest.raises(InvalidFileError) as caught:
+        load_csv(path)
+    assert len(str(caught.value)) < 400
+
+
+def test_refuses_tables_without_interactions(write):
+    path = write("a.csv", "user,item\nx\ny\n")
+    with pytest.raises(InvalidFileError, match="no interactions: all 2 lines are malformed"):
+        load_csv(path, on_bad_lines="skip")
+    with pytest.raises(InvalidFileError, match="no interactions: no line after the header"):
+        load_csv(write("b.csv", "user,item\n"))
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"on_bad_lines": "warn"}, "on_bad_lines: expected 'error' or 'skip', found 'warn'"),
+        ({"sep": ""}, "sep: expected"),
+        ({"sep": '"'}, "sep: expected"),
+        ({"sep": 5}, "sep: expected"),
+        ({"user": 0}, "user: expected a column name, found 0"),
+        (
+            {"header": False, "user": "who"},
+            "user: expected a column number, because of header=False",
+        ),
+        (
+            {"header": False, "value": True},
+            "value: expected a column number, because of header=False",
+        ),
+        ({"header": False, "item": 4}, "item: there is no column 4; the first line has 4 fields"),
+        ({"header": False, "item": -1}, "item: there is no column -1"),
+        ({"value": "values"}, "value: there is no column 'values'.*did you mean 'value'"),
+    ],
+)
+def test_refuses_invalid_options(write, options, fault):
+    with pytest.raises((InvalidDataError, InvalidFileError), match=fault):
+        load_csv(write("a.csv", CSV), **options)
+
+
+def test_refuses_unusable_headers(write):
+    with pytest.raises(InvalidFileError, match="user: there are several columns 'user'"):
+        load_csv(write("a.csv", "user,user,item\n1,2,3\n"))
+    with pytest.raises(InvalidFileError, match="line 1: expected fields separated by"):
+        load_csv(write("b.csv", "user item\n1 2\n"))
+    with pytest.raises(InvalidFileError, match="line 1: expected quotes in pairs"):
+        load_csv(write("c.csv", 'user,"item\n1,2\n'))
+
+
+FIELD = st.one_of(
+    st.sampled_from(["", " ", "1", "007", "-1", "NA", "1.5", "nan", "1e400", "_", '"a"', '"', "é"]),
+    st.text(alphabet="ab01 .-+e\u2028", max_size=4),
+)
+
+
+@given(st.lists(st.lists(FIELD, min_size=3, max_size=4), min_size=1, max_size=8))
+def test_fast_and_slow_reader_agree(lines):
+    data = "".join(",".join(fields) + "\n" for fields in lines).encode()
+    layout = delimited._Layout(
+        sep=",", n_fields=4, columns={"user": 0, "item": 1, "value": 2, "timestamp": 3}, n_header=0
+    )
+    fast = delimited._read_fast(data, layout)
+    if fast is not None:
+        slow = delimited._read_lines(data, layout, delimited.BadLines(Path("x"), "error"))
+        assert rows_of(fast) == rows_of(slow)
+
+
+@pytest.mark.parametrize(("blank", "sep"), [("  ", " "), ("\t\t", "\t"), (" , ,", ",")])
+def test_ignores_blank_lines_only(write, blank, sep):
+    content = sep.join("abc") + "\n" + blank + "\n"
+    options = {"user": 1, "item": 2, "sep": sep, "header": False}
+    if blank.isspace():
+        assert rows(load_csv(write("a", content), **options)) == [("b", "c", 1.0)]
+    else:
+        with pytest.raises(InvalidFileError, match="line 2: expected a user id"):
+            load_csv(write("a", content), **options)
+
+
+def rows_of(frame):
+    return list(frame.itertuples(index=False, name=None))
+
+
+def test_plain_files_take_the_fast_path(write, monkeypatch):
+    monkeypatch.setattr(delimited, "_read_lines", None)
+    content = "".join(f"{n % 7}::{n}::{n / 3}::{n}\n" for n in range(100))
+    interactions = load_movielens(write("ratings.dat", content))
+    assert interactions.values.tolist() == [n / 3 for n in range(100)]

@@ -1,0 +1,55 @@
+"""Text files that no loader can read, whatever their format."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from sparse_eval.datasets import (
+    load_adjacency,
+    load_csv,
+    load_mind,
+    load_movielens,
+    load_npz,
+    load_parquet,
+)
+from sparse_eval.errors import InvalidFileError
+
+
+@pytest.mark.parametrize("loader", [load_csv, load_mind, load_movielens, load_adjacency])
+def test_refuses_missing_empty_binary_and_unreadable_files(write, tmp_path, monkeypatch, loader):
+    with pytest.raises(InvalidFileError, match="there is no such file"):
+        loader(tmp_path / "nothing")
+    for content in (b"", b"\n \n", b"\xef\xbb\xbf"):
+        with pytest.raises(InvalidFileError, match="the file is empty"):
+            loader(write("empty", content))
+    for content, byte in ((b"user,item\n1,\xff2\n", "0xff"), (b"user,item\n1,\0\n", "0x00")):
+        with pytest.raises(InvalidFileError, match=f"line 2: expected UTF-8 text.*{byte}"):
+            loader(write("binary", content))
+    for content in (b"user", gzip.compress(b"user" * 100)[:-9], gzip.compress(b"")[:5]):
+        with pytest.raises(InvalidFileError, match="cannot be read"):
+            loader(write("broken.gz", content))
+    path = write("locked", "user,item\n")
+
+    def refuse(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(InvalidFileError, match="cannot be read .*Permission denied"):
+        loader(path)
+
+
+def test_refuses_folders_without_one_known_file(tmp_path):
+    for loader in (load_csv, load_adjacency, load_parquet, load_npz):
+        with pytest.raises(InvalidFileError, match="expected a file, found a folder"):
+            loader(tmp_path)
+    with pytest.raises(InvalidFileError, match=r"expected behaviors.tsv in this folder"):
+        load_mind(tmp_path)
+    with pytest.raises(InvalidFileError, match=r"expected u.data or ratings.dat or ratings.csv"):
+        load_movielens(tmp_path)
+    for name in ("u.data", "ratings.dat"):
+        (tmp_path / name).touch()
+    with pytest.raises(InvalidFileError, match=r"holds u.data, ratings.dat; give the path of one"):
+        load_movielens(tmp_path)

@@ -1,0 +1,75 @@
+"""Guessing formats, and loading several files with one encoding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from events import CSV
+from scipy import sparse
+
+from sparse_eval.datasets import FORMATS, guess_format, load, load_parts
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "format_"),
+    [
+        ("a.csv", CSV, "csv"),
+        ("a.tsv", CSV, "csv"),
+        ("a.csv.gz", b"", "csv"),
+        ("ratings.csv", "user,item\n1,2\n", "csv"),
+        ("ratings.csv", "userId,movieId,rating,timestamp\n1,2,3,4\n", "movielens"),
+        ("BEHAVIORS.TSV", "", "mind"),
+        ("test.txt", "0 1 2\n1 2\n", "adjacency"),
+        ("lists", "a x\nb\n", "adjacency"),
+    ],
+)
+def test_guesses_the_format(write, name, content, format_):
+    assert guess_format(write(name, content)) == format_
+
+
+@pytest.mark.parametrize("content", ["0 1\n1 2\n", "0 1 2\n", CSV, "a::b\nc\n"])
+def test_refuses_to_guess_without_evidence(write, tmp_path, content):
+    formats = ", ".join(FORMATS)
+    with pytest.raises(
+        InvalidFileError,
+        match=f"cannot guess the format of this file .*give format=, one of {formats}",
+    ):
+        guess_format(write("data.txt", content))
+    (tmp_path / "data.txt").unlink()
+    with pytest.raises(InvalidFileError, match="cannot guess the format of a folder without"):
+        guess_format(tmp_path)
+
+
+def test_loads_a_named_format_and_refuses_unknown_options(write, tmp_path):
+    path = write("data", CSV)
+    interactions = load(path, "csv", value="value", sep=",")
+    assert interactions.values.tolist() == [3.0, 0.0, 1.5]
+    with pytest.raises(InvalidDataError, match="format: expected one of adjacency, .*found 'tsv'"):
+        load(path, format="tsv")
+    with pytest.raises(InvalidDataError, match="csv has no option 'hist'; it has user, item"):
+        load(path, format="csv", hist=True)
+    with pytest.raises(InvalidDataError, match="npz has no option 'user'; it has none"):
+        load(path, format="npz", user="x")
+    with pytest.raises(InvalidFileError, match="there is no such file"):
+        load(tmp_path / "nothing")
+    assert list(FORMATS) == sorted(FORMATS)
+
+
+def test_parts_share_one_encoding(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("user,item\n1,7\n2,5\n")
+    (tmp_path / "test.csv").write_text("user,item\n1,x\n3,5\n")
+    train, test = load_parts(tmp_path / "train.csv", tmp_path / "test.csv")
+    assert train.users.tolist() == test.users.tolist() == [1, 2, 3]
+    assert train.items.tolist() == ["5", "7", "x"]  # numbers here, text there: text in both
+    assert train.matrix().toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    assert test.matrix().toarray().tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+
+
+def test_parts_without_labels_are_padded(tmp_path: Path) -> None:
+    sparse.save_npz(tmp_path / "a.npz", sparse.csr_matrix([[1, 2]]))
+    sparse.save_npz(tmp_path / "b.npz", sparse.csr_matrix([[0], [3]]))
+    first, second = load_parts(tmp_path / "a.npz", tmp_path / "b.npz", format="npz")
+    assert first.matrix().toarray().tolist() == [[1, 2], [0, 0]]
+    assert second.matrix().toarray().tolist() == [[0, 0], [3, 0]]

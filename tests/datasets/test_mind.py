@@ -1,0 +1,75 @@
+"""Loading the click log of MIND."""
+
+from __future__ import annotations
+
+import pytest
+from events import rows
+
+from sparse_eval.datasets import SkippedLinesWarning, load, load_mind
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+
+MIND = (
+    "1\tU2\t11/11/2019 9:05:58 AM\tN1 N2\tN3-1 N4-0\n"
+    "2\tU1\t11/12/2019 12:00:00 AM\t\tN3-0\n"
+    "3\tU2\t11/10/2019 12:30:00 PM\tN1 N2 N5\tN4-1 N3-1\n"
+)
+
+
+def test_reads_impressions_and_histories(write, tmp_path):
+    path = write("behaviors.tsv", MIND)
+    at = [1573463158, 1573516800, 1573389000]
+    shown = [
+        ("U2", "N3", 1.0, at[0]),
+        ("U2", "N4", 0.0, at[0]),
+        ("U1", "N3", 0.0, at[1]),
+        ("U2", "N4", 1.0, at[2]),
+        ("U2", "N3", 1.0, at[2]),
+    ]
+    read = [("U2", news, 1.0, at[2] - 1) for news in ("N1", "N2", "N5")]
+    for source in (path, tmp_path):
+        assert rows(load_mind(source)) == shown + read
+        assert rows(load(source)) == shown + read
+    assert rows(load_mind(path, history=False)) == shown
+    assert load_mind(path, history=False).items.tolist() == ["N3", "N4"]
+    matrix = load_mind(path, history=False).matrix()
+    assert matrix.toarray().tolist() == [[0, 0], [2, 1]]
+    assert matrix.nnz == 3  # shown and not clicked is stored
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("1\tU1\t11/11/2019 9:05:58 AM\tN1", "expected 5 fields separated by tabs"),
+        ("1\tU1\t11/11/2019 9:05:58 AM\tN1\tN1-1\tx", "found 6"),
+        ("1\t\t11/11/2019 9:05:58 AM\tN1\tN1-1", "expected a user id"),
+        ("1\tU1\t11/11/2019 9:05:58 AM\tN1\t", "expected impressions"),
+        ("1\tU1\t11/11/2019 9:05:58 AM\tN1\tN1-1 N2", "expected impressions.*found 'N2'"),
+        ("1\tU1\t11/11/2019 9:05:58 AM\tN1\tN2-2", "found 'N2-2'"),
+        ("1\tU1\t11/11/2019 9:05:58 AM\tN1\t-1", "found '-1'"),
+        ("1\tU1\t2019-11-11 9:05:58\tN1\tN1-1", "expected a time like '11/11/2019 9:05:58 AM'"),
+        ("1\tU1\t11/31/2019 9:05:58 AM\tN1\tN1-1", "expected a time"),
+        ("1\tU1\t11/11/2019 13:05:58 PM\tN1\tN1-1", "expected a time"),
+        ("1\tU1\t11/11/2019 0:05:58 AM\tN1\tN1-1", "expected a time"),
+    ],
+)
+def test_refuses_or_skips_malformed_lines(write, line, fault):
+    path = write("behaviors.tsv", MIND + line + "\n")
+    with pytest.raises(InvalidFileError, match=f"line 4: .*{fault}"):
+        load_mind(path)
+    with pytest.warns(SkippedLinesWarning, match="skipped 1 malformed line .*first: line 4"):
+        interactions = load_mind(path, on_bad_lines="skip")
+    assert interactions.n_skipped == 1
+    assert rows(interactions) == rows(load_mind(write("b.tsv", MIND)))
+
+
+def test_refuses_the_unlabelled_test_set(write):
+    path = write("behaviors.tsv", "1\tU1\t11/11/2019 9:05:58 AM\tN1\tN1 N2\n")
+    with pytest.raises(InvalidFileError, match="all 1 lines are malformed"):
+        load_mind(path, on_bad_lines="skip")
+    with pytest.raises(InvalidDataError, match="on_bad_lines"):
+        load_mind(path, on_bad_lines=None)
+
+
+def test_reads_an_empty_history(write):
+    line = "1\tU1\t11/11/2019 12:05:58 PM\t\tN1-0\n"
+    assert rows(load_mind(write("behaviors.tsv", line))) == [("U1", "N1", 0.0, 1573473958)]

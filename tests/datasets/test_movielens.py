@@ -1,0 +1,39 @@
+"""Loading MovieLens ratings."""
+
+from __future__ import annotations
+
+import pytest
+from events import rows
+
+from sparse_eval.datasets import SkippedLinesWarning, guess_format, load, load_movielens
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("u.data", "2\t10\t4\t881250949\n1\t9\t3.5\t891717742\n"),
+        ("ratings.dat", "2::10::4::881250949\n1::9::3.5::891717742\n"),
+        ("ratings.csv", "userId,movieId,rating,timestamp\n2,10,4,881250949\n1,9,3.5,891717742\n"),
+    ],
+)
+def test_reads_every_layout(write, tmp_path, name, content):
+    path = write(name, content)
+    for source in (path, tmp_path, str(path)):
+        interactions = load_movielens(source)
+        assert rows(interactions) == [(2, 10, 4.0, 881250949), (1, 9, 3.5, 891717742)]
+        assert interactions.users.tolist() == [1, 2]
+        assert guess_format(source) == "movielens"
+        assert rows(load(source)) == rows(interactions)
+
+
+def test_refuses_or_skips_malformed_lines(write):
+    with pytest.raises(InvalidFileError, match="line 1: expected MovieLens ratings.*'user item'"):
+        load_movielens(write("u.data", "user item\n"))
+    path = write("ratings.dat", "1::2::3::4\n1::2::3\n")
+    with pytest.raises(InvalidFileError, match="line 2: expected 4 fields separated by '::'"):
+        load_movielens(path)
+    with pytest.warns(SkippedLinesWarning):
+        assert load_movielens(path, on_bad_lines="skip").n_skipped == 1
+    with pytest.raises(InvalidDataError, match="on_bad_lines"):
+        load_movielens(path, on_bad_lines="no")
