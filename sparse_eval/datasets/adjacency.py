@@ -57,7 +57,7 @@ def load_adjacency(
     InvalidFileError
         If a file cannot be read, has no interactions or a malformed line.
     InvalidDataError
-        If no path is given, or `on_bad_lines` is something else.
+        If no path is given, or `on_bad_lines` is neither.
 
     See Also
     --------

@@ -269,7 +269,7 @@ def column_of(df: pd.DataFrame, name: Hashable) -> Column:
         raise InvalidDataError(missing_column(name, df.columns))
     n_columns = np.count_nonzero(df.columns == name)
     if n_columns > 1:
-        raise InvalidDataError(f"the column {name!r} is there {n_columns} times; rename one")
+        raise InvalidDataError(f"there are {n_columns} columns named {name!r}; rename one")
     return df[name]
 
 

@@ -63,7 +63,7 @@ class BadLines:
     Raises
     ------
     InvalidDataError
-        If `on_bad_lines` is something else.
+        If `on_bad_lines` is neither.
     """
 
     def __init__(self, path: Path, on_bad_lines: str) -> None:

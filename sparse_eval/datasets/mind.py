@@ -59,7 +59,7 @@ def load_mind(path: PathLike, history: bool = True, on_bad_lines: str = "error")
         If the file cannot be read or a line is malformed. All lines of MIND's test set are
         malformed, because its impressions have no ``-1`` and ``-0``.
     InvalidDataError
-        If `on_bad_lines` is something else.
+        If `on_bad_lines` is neither.
 
     References
     ----------

@@ -44,7 +44,7 @@ def load_movielens(path: PathLike, on_bad_lines: str = "error") -> Interactions:
     InvalidFileError
         If the file cannot be read, has another layout, or a line is malformed.
     InvalidDataError
-        If `on_bad_lines` is something else.
+        If `on_bad_lines` is neither.
 
     References
     ----------

@@ -2,7 +2,7 @@
 
 A split divides the distinct (user, item) pairs with their summed values, so that a repeated
 interaction is never on both sides. Where times matter, the time of a pair is that of its first
-event; so nothing that a user met before the cut is held out. Both parts together are the whole,
+event; so nothing that a user met before the cut is held out. The two parts add up to the whole,
 explicit zeros included, and the order of the rows has no influence.
 
 At least one pair of each user stays in training: users with too few pairs keep all of them there,
@@ -161,7 +161,7 @@ class Holdout:
         Raises
         ------
         InvalidFileError
-            If a file is missing or damaged, or the files are not of one split.
+            If a file is missing or damaged, or the files are of different splits.
         """
         folder = Path(folder)
         parts = []
@@ -184,7 +184,7 @@ class Holdout:
             raise InvalidFileError(str(error), folder) from error
         if checksums is None or checksums.tolist() != holdout._checksums():
             raise InvalidFileError(
-                "train.npz, validation.npz and labels.npz are not of one split; split again",
+                "train.npz, validation.npz and labels.npz are of different splits; split again",
                 folder,
             )
         return holdout

@@ -1,4 +1,4 @@
-"""Runs and judgements in the files of TREC, which trec_eval and its kin read."""
+"""Reading and writing ranked lists and relevance judgements in TREC's file formats."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import math
 import re
 from array import array
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,13 @@ from scipy import sparse
 
 from ..core.files import replacing
 from ..datasets.labels import sort_labels, vocabulary
-from ..datasets.lines import MalformedLineError, numbered_lines, read_text, shorten
+from ..datasets.lines import (
+    MalformedLineError,
+    numbered_lines,
+    parse_number,
+    read_text,
+    shorten,
+)
 from ..errors import InvalidDataError, InvalidFileError
 from .rankings import Rankings, Ties, check_ties
 from .relevance import Relevance
@@ -26,32 +32,33 @@ from .relevance import Relevance
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from ..core.types import AnyArray, CSRMatrix, Integers, Items, Labels, PathLike
 
 __all__ = ["read_qrels", "read_run", "write_qrels", "write_run"]
 
 _RUN = ("user", "Q0", "item", "rank", "score", "tag")
 _QRELS = ("user", "iteration", "item", "gain")
 
-#: What a field cannot hold: white space ends it, a NUL character is no text, a byte order mark is
-#: lost at the start of a file, and half of a surrogate pair is not in UTF-8.
+#: What a field cannot hold: white space ends it, a NUL character is not text, a byte order mark is
+#: lost at the start of a file, and an unpaired surrogate has no UTF-8 encoding.
 _UNFIT = re.compile("[\\s\0\ufeff\ud800-\udfff]")
 
 
-def read_run(path: str | Path, ties: Ties = "item") -> Rankings:
-    r"""Read lists from a run: lines ``user Q0 item rank score tag``, separated by white space.
+def read_run(path: PathLike, ties: Ties = "item") -> Rankings:
+    r"""Read ranked lists from a run: lines ``user Q0 item rank score tag``.
 
-    As trec_eval does, lists are ordered by score and the column of ranks is passed over. Scores
-    are compared in 64 bits; older releases of trec_eval, and the Python package pytrec_eval, keep
-    32 bits, in which scores that first differ in their eighth digit may be equal.
+    As in trec_eval, lists are ordered by score and the ranks are ignored. Scores are compared in
+    64 bits; older releases of trec_eval, and the Python package pytrec_eval, keep 32 bits, in
+    which scores that first differ in their eighth digit may be equal.
 
     Parameters
     ----------
     path : str or Path
-        The file: UTF-8 text, ``.gz`` is unpacked. The lines of a user may stand anywhere.
+        The file: UTF-8 text, fields separated by white space; ``.gz`` is decompressed. The lines
+        of a user may be in any order and need not be adjacent.
     ties : {"item", "item_descending", "average"}
-        Equal scores, as in `Rankings.from_scores`. Ids are text and compared by code points, also
-        where they look like numbers: ``"item_descending"`` is the order of trec_eval.
+        The order of equal scores, as in `Rankings.from_scores`. Ids are compared as text, by code
+        points, even if they look like numbers; ``"item_descending"`` is the order of trec_eval.
 
     Returns
     -------
@@ -62,10 +69,16 @@ def read_run(path: str | Path, ties: Ties = "item") -> Rankings:
     ------
     InvalidFileError
         If the file cannot be read or is empty; a line does not have six fields or starts with
-        ``#``, which may be a comment; a score is no finite number; or a user has an item on two
-        lines.
+        ``#``, which may be a comment; a score is not a finite number; or a user has the same item
+        on two lines.
     InvalidDataError
-        If `ties` is something else.
+        If `ties` is none of these.
+
+    See Also
+    --------
+    write_run : Write such a file.
+    read_qrels : Read the judgements to evaluate the run against.
+    Rankings.from_frame : Encode lists in a pandas frame.
 
     Examples
     --------
@@ -85,18 +98,19 @@ def read_run(path: str | Path, ties: Ties = "item") -> Rankings:
     return replace(rankings, users=table.users, items_index=table.items)
 
 
-def read_qrels(path: str | Path, threshold: float | None = None) -> Relevance:
-    r"""Read judgements: lines ``user iteration item gain``, separated by white space.
+def read_qrels(path: PathLike, threshold: float | None = None) -> Relevance:
+    r"""Read relevance judgements: lines ``user iteration item gain``.
 
-    A gain of 0 is an item that was judged and is not relevant. A gain below 0, which stands for
-    junk, spam or a judgement left open, is read as 0: so trec_eval counts it too.
+    A gain of 0 means that the item was judged and is not relevant. A negative gain, which marks
+    junk, spam or a missing judgement, is read as 0, as in trec_eval.
 
     Parameters
     ----------
     path : str or Path
-        The file: UTF-8 text, ``.gz`` is unpacked. The lines of a user may stand anywhere.
+        The file, as in `read_run`.
     threshold : float, optional
-        Gains below it are not relevant, as in `Relevance.from_csr`. By default any above 0 is.
+        Gains below it are not relevant, as in `Relevance.from_csr`; by default, any gain above 0
+        is relevant.
 
     Returns
     -------
@@ -106,11 +120,15 @@ def read_qrels(path: str | Path, threshold: float | None = None) -> Relevance:
     Raises
     ------
     InvalidFileError
-        If the file cannot be read or is empty; a line does not have four fields or starts with
-        ``#``, which may be a comment; a gain is no finite number; or a user has an item on two
-        lines.
+        If a line does not have four fields, a gain is not a finite number, or for the other
+        reasons of `read_run`.
     InvalidDataError
-        If `threshold` is not a positive number or above every gain.
+        If `threshold` is not a positive number or exceeds every gain.
+
+    See Also
+    --------
+    write_qrels : Write such a file.
+    Relevance.from_frame : Encode gains in a pandas frame.
 
     Examples
     --------
@@ -133,31 +151,35 @@ def read_qrels(path: str | Path, threshold: float | None = None) -> Relevance:
         raise InvalidDataError(f"{path}: {error}") from None
 
 
-def write_run(rankings: Rankings, path: str | Path, tag: str = "sparse_eval") -> None:
-    """Write lists as a run: lines ``user Q0 item rank score tag``.
+def write_run(rankings: Rankings, path: PathLike, tag: str = "sparse_eval") -> None:
+    """Write ranked lists as a run: lines ``user Q0 item rank score tag``.
 
-    As score each item has its rank from the end of the list, so that trec_eval, which goes by
-    scores, finds the order of the list: whole numbers are exact in its 32 bits too. A user
-    without a list has no line.
+    The score of an item is its rank from the end of the list, so that trec_eval, which sorts by
+    score, restores the order of the list; integers are exact in its 32 bits too. A user without a
+    list has no line.
 
     Parameters
     ----------
     rankings : Rankings
         The lists. Labels are written as text; without labels, row and column numbers are.
     path : str or Path
-        The file to write; one that is there is replaced when the new one is complete. It is
-        packed where the name ends in ``.gz``.
+        The file to write. An existing file is replaced when the new one is complete. The file is
+        compressed if the name ends in ``.gz``.
     tag : str
         The name of the run, one word.
 
     Raises
     ------
     InvalidDataError
-        If a list has gaps, or uncertain positions (``ties="average"``), which such a file cannot
-        hold; there is no list at all; a label or `tag` is empty or has white space in it, or a
-        user's starts with ``#``; or two labels are the same as text.
+        If a list has gaps or tied positions (``ties="average"``), which such a file cannot hold;
+        there is no list at all; a label or `tag` is empty or contains white space; the label of a
+        user starts with ``#``; or two labels are the same as text.
     OutputError
         If the file cannot be written.
+
+    See Also
+    --------
+    read_run : Read such a file.
 
     Examples
     --------
@@ -176,42 +198,43 @@ def write_run(rankings: Rankings, path: str | Path, tag: str = "sparse_eval") ->
     _check_field("tag", tag, tag)
     if rankings.last_positions is not None:
         raise InvalidDataError(
-            'lists with ties="average" have no certain positions to write; make them with another '
-            "ties="
+            'lists with ties="average" have no certain positions to write; create them with '
+            "another ties="
         )
     _check_gaps(rankings)
     users, items = _texts(rankings.users, rankings.items_index, rankings.indptr, rankings.items)
     with _writing(path) as file:
         for user, entries in _rows(rankings.indptr):
-            listed = rankings.items[entries].tolist()
+            ranked = rankings.items[entries].tolist()
             file.writelines(
-                f"{users[user]} Q0 {items[item]} {rank} {len(listed) + 1 - rank} {tag}\n"
-                for rank, item in enumerate(listed, start=1)
+                f"{users[user]} Q0 {items[item]} {rank} {len(ranked) + 1 - rank} {tag}\n"
+                for rank, item in enumerate(ranked, start=1)
             )
 
 
-def write_qrels(relevance: Relevance, path: str | Path) -> None:
-    """Write gains as judgements: lines ``user iteration item gain``.
+def write_qrels(relevance: Relevance, path: PathLike) -> None:
+    """Write gains as relevance judgements: lines ``user iteration item gain``.
 
-    The iteration, which nobody reads, is 0. An item that is known to be not relevant is written
-    with gain 0; a user of whom nothing is known has no line. trec_eval itself reads whole numbers
-    only: it cuts off what comes after the point.
+    The iteration, which no program reads, is 0. A stored gain of 0 is written too; a user without
+    stored gains has no line. trec_eval itself reads integers only: it truncates fractions.
 
     Parameters
     ----------
     relevance : Relevance
-        The gains. Labels are written as text; without labels, row and column numbers are.
+        The gains, labelled or not, as in `write_run`.
     path : str or Path
-        The file to write; one that is there is replaced when the new one is complete. It is
-        packed where the name ends in ``.gz``.
+        The file to write, as in `write_run`.
 
     Raises
     ------
     InvalidDataError
-        If there are no gains at all; a label is empty or has white space in it, or a user's
-        starts with ``#``; or two labels are the same as text.
+        If there are no gains at all, or a label cannot be written, as in `write_run`.
     OutputError
         If the file cannot be written.
+
+    See Also
+    --------
+    read_qrels : Read such a file.
 
     Examples
     --------
@@ -241,156 +264,146 @@ def write_qrels(relevance: Relevance, path: str | Path) -> None:
             )
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The numbers of a file, (users, items), and the sorted ids."""
+class _Table(NamedTuple):
+    """The numbers of a file as a CSR of users × items, and the sorted labels."""
 
-    matrix: Any
-    users: pd.Index[Any]
-    items: pd.Index[Any]
+    matrix: CSRMatrix
+    users: Labels
+    items: Labels
 
 
 def _read(path: Path, fields: tuple[str, ...], number_field: str) -> _Table:
-    """Read a file whose lines have a user, an item and a number."""
+    """Read a file in which each line has a user, an item and a number."""
     user_at, item_at, number_at = map(fields.index, ("user", "item", number_field))
     users, items = vocabulary(), vocabulary()
-    rows, columns, lines, values = array("q"), array("q"), array("q"), array("d")
+    user_numbers, item_numbers, lines, values = array("q"), array("q"), array("q"), array("d")
     for number, line in numbered_lines(read_text(path)):
         try:
-            found, value = _parse(line, fields, number_at)
+            texts, value = _parse(line, fields, number_at)
         except MalformedLineError as error:
             raise InvalidFileError(f"{error}; found {shorten(line)}", path, number) from None
-        rows.append(users[found[user_at]])
-        columns.append(items[found[item_at]])
+        user_numbers.append(users[texts[user_at]])
+        item_numbers.append(items[texts[item_at]])
         lines.append(number)
         values.append(value)
-    user_index, user_places = sort_labels(pd.Index(list(users)))
-    item_index, item_places = sort_labels(pd.Index(list(items)))
-    sorted_rows, sorted_columns = user_places[np.array(rows)], item_places[np.array(columns)]
-    # Stable, so that of a pair that is there twice the lines ascend.
-    order = np.lexsort((sorted_columns, sorted_rows))
-    sorted_rows, sorted_columns = sorted_rows[order], sorted_columns[order]
-    twice = (np.diff(sorted_rows) == 0) & (np.diff(sorted_columns) == 0)
-    if twice.any():
-        on_line = np.array(lines)[order]
-        again = np.flatnonzero(twice) + 1
-        at = int(again[on_line[again].argmin()])
+    user_index, user_codes = sort_labels(pd.Index(list(users)))
+    item_index, item_codes = sort_labels(pd.Index(list(items)))
+    rows, columns = user_codes[np.array(user_numbers)], item_codes[np.array(item_numbers)]
+    # The sort is stable: the lines of a repeated pair stay in ascending order.
+    order = np.lexsort((columns, rows))
+    rows, columns = rows[order], columns[order]
+    repeated = 1 + np.flatnonzero((np.diff(rows) == 0) & (np.diff(columns) == 0))
+    if len(repeated):
+        line_numbers = np.array(lines)[order]
+        entry = int(repeated[line_numbers[repeated].argmin()])
         raise InvalidFileError(
-            f"user {user_index[sorted_rows[at]]!r} has item {item_index[sorted_columns[at]]!r} "
-            f"already, on line {on_line[at - 1]}; remove one of the two lines",
+            f"user {user_index[rows[entry]]!r} has item {item_index[columns[entry]]!r} already, "
+            f"on line {line_numbers[entry - 1]}; remove one of the two lines",
             path,
-            int(on_line[at]),
+            int(line_numbers[entry]),
         )
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(sorted_rows))))
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(rows))))
     matrix = sparse.csr_matrix(
-        (np.array(values)[order], sorted_columns, indptr), shape=(len(users), len(items))
+        (np.array(values)[order], columns, indptr), shape=(len(users), len(items))
     )
     return _Table(matrix, user_index, item_index)
 
 
 def _parse(line: str, fields: tuple[str, ...], number_at: int) -> tuple[list[str], float]:
-    """Return the fields of a line, and the one that is a number."""
-    found = line.split()
-    if found[0].startswith("#"):
+    """Return the fields of a line, and the value of the one that is a number."""
+    texts = line.split()
+    if texts[0].startswith("#"):
         raise MalformedLineError(
             "a line that starts with # is a comment to recent releases of trec_eval and a user to "
             "older ones; remove the line or rename the user"
         )
-    if len(found) != len(fields):
+    if len(texts) != len(fields):
         raise MalformedLineError(
             f"expected {len(fields)} fields separated by white space ({' '.join(fields)}), not "
-            f"{len(found)}; correct the line"
+            f"{len(texts)}; correct the line"
         )
-    value = _number(found[number_at])
+    value = parse_number(texts[number_at])
     if not math.isfinite(value):
         raise MalformedLineError(
-            f"expected a finite number as {fields[number_at]}, not {shorten(found[number_at])}; "
+            f"expected a finite number as {fields[number_at]}, not {shorten(texts[number_at])}; "
             "correct the line"
         )
-    return found, value
-
-
-def _number(text: str) -> float:
-    """Return a number, NaN where it is none; Python alone would read 1_000."""
-    try:
-        return math.nan if "_" in text else float(text)
-    except ValueError:
-        return math.nan
+    return texts, value
 
 
 def _check_gaps(rankings: Rankings) -> None:
+    """Raise if a list has a position without an item."""
     gapped = np.diff(rankings.indptr) != rankings.lengths
     if not gapped.any():
         return
     user = int(gapped.argmax())
-    mine = slice(rankings.indptr[user], rankings.indptr[user + 1])
-    held = set(rankings.positions[mine].tolist())
-    missing = next(rank for rank in range(1, int(rankings.lengths[user]) + 1) if rank not in held)
+    entries = slice(rankings.indptr[user], rankings.indptr[user + 1])
+    positions = set(rankings.positions[entries].tolist())
+    gap = next(rank for rank in range(1, int(rankings.lengths[user]) + 1) if rank not in positions)
     label = user if rankings.users is None else rankings.users[user]
     raise InvalidDataError(
-        f"the list of user {label!r} has no item at position {missing}; a run cannot hold gaps, "
-        "because whoever reads it moves up what comes after them; give complete lists"
+        f"the list of user {label!r} has no item at position {gap}; a run cannot hold gaps, "
+        "because its readers move up the items after them; give complete lists"
     )
 
 
-def _rows(indptr: NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
-    """Yield the rows that have entries, and where they are."""
+def _rows(indptr: Integers) -> Iterator[tuple[int, slice]]:
+    """Yield each row that has entries, and the slice of its entries."""
     for row in np.flatnonzero(np.diff(indptr)).tolist():
         yield row, slice(indptr[row], indptr[row + 1])
 
 
 def _texts(
-    users: pd.Index[Any] | None,
-    items: pd.Index[Any] | None,
-    indptr: NDArray[np.int64],
-    columns: NDArray[np.int32],
+    users: Labels | None, items: Labels | None, indptr: Integers, columns: Items
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Return what is written for each row that has entries, and for each of their columns."""
+    """Return the text to write for each row that has entries, and for each of their columns."""
     if not len(columns):
         raise InvalidDataError("there is nothing to write: no user has an item")
     return (
-        _fields(users, np.flatnonzero(np.diff(indptr)), "user"),
-        _fields(items, np.unique(columns), "item"),
+        _label_texts(users, np.flatnonzero(np.diff(indptr)), "user"),
+        _label_texts(items, np.unique(columns), "item"),
     )
 
 
-def _fields(labels: pd.Index[Any] | None, codes: NDArray[Any], role: str) -> dict[int, str]:
-    given = codes.tolist() if labels is None else labels.take(codes).tolist()
-    texts = [str(label) for label in given]
-    if labels is not None:
-        for label, text in zip(given, texts, strict=True):
-            _check_field(f"a label of the {role}s", text, label)
-            if role == "user" and text.startswith("#"):
-                raise InvalidDataError(
-                    f"a label of the users is {label!r}, and a line that starts with # is a "
-                    "comment to recent releases of trec_eval; expected labels that do not"
-                )
-        first: dict[str, Any] = {}
-        for label, text in zip(given, texts, strict=True):
-            if text in first:
-                raise InvalidDataError(
-                    f"the {role}s {first[text]!r} and {label!r} are both {text} as text; give "
-                    "them labels that differ there"
-                )
-            first[text] = label
-    return dict(zip(codes.tolist(), texts, strict=True))
+def _label_texts(labels: Labels | None, codes: AnyArray, role: str) -> dict[int, str]:
+    """Return the text of each code's label, or of the code itself if there are no labels."""
+    if labels is None:
+        return {code: str(code) for code in codes.tolist()}
+    texts = {}
+    label_of_text: dict[str, object] = {}
+    for code, label in zip(codes.tolist(), labels.take(codes).tolist(), strict=True):
+        text = texts[code] = str(label)
+        _check_field(f"a label of the {role}s", text, label)
+        if role == "user" and text.startswith("#"):
+            raise InvalidDataError(
+                f"a label of the users is {label!r}, and a line that starts with # is a "
+                "comment to recent releases of trec_eval; expected labels without a # in front"
+            )
+        if text in label_of_text:
+            raise InvalidDataError(
+                f"the {role}s {label_of_text[text]!r} and {label!r} are both {text} as text; give "
+                "them labels whose texts differ"
+            )
+        label_of_text[text] = label
+    return texts
 
 
 def _check_field(what: str, text: str, given: object) -> None:
+    """Raise if a text cannot be a field."""
     if not text or _UNFIT.search(text):
         raise InvalidDataError(
             f"{what} is {given!r}, which a field of a TREC file cannot hold; expected at least one "
-            "character and no white space, NUL, byte order mark or half of a surrogate pair"
+            "character and no white space, NUL, byte order mark or unpaired surrogate"
         )
 
 
 @contextmanager
-def _writing(path: str | Path) -> Iterator[TextIO]:
-    """Open a text file that comes to its place when it is complete, packed if it is a ``.gz``."""
+def _writing(path: PathLike) -> Iterator[TextIO]:
+    """Open a text file that replaces `path` when it is complete, compressed if it is a ``.gz``."""
     with replacing(path) as temporary, temporary.open("wb") as file:
-        binary: Any = file
+        binary: BinaryIO | gzip.GzipFile = file
         if temporary.suffix.lower() == ".gz":
-            # Without a name and a time in its header, the same content is the same file.
+            # Without a name and a time in the header, equal content gives equal files.
             binary = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
-        with io.TextIOWrapper(cast(BinaryIO, binary), encoding="utf-8", newline="\n") as text:
+        with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
             yield text

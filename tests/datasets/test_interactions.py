@@ -230,7 +230,7 @@ def test_refuses_unusable_columns_labels_and_ids():
         load_frame(frame, value="ratings")
     with pytest.raises(InvalidDataError, match="no interactions"):
         load_frame(frame.iloc[:0])
-    with pytest.raises(InvalidDataError, match="'user' is there 2 times"):
+    with pytest.raises(InvalidDataError, match="there are 2 columns named 'user'"):
         load_frame(pd.concat([frame, frame], axis=1))
     with pytest.raises(InvalidDataError, match="row 0, column 'user': 'a' is not one of the 1"):
         load_frame(frame, users=["b"])

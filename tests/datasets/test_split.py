@@ -380,5 +380,5 @@ def test_refuses_files_of_two_splits(tmp_path):
     split.random(data, seed=1).save(tmp_path / "one")
     split.random(data, seed=2).save(tmp_path / "two")
     (tmp_path / "two" / "train.npz").replace(tmp_path / "one" / "train.npz")
-    with pytest.raises(InvalidFileError, match="not of one split"):
+    with pytest.raises(InvalidFileError, match="are of different splits; split again"):
         split.Holdout.load(tmp_path / "one")

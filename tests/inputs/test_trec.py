@@ -1,4 +1,4 @@
-"""Runs and judgements: what is read, what is written, and that one is the other."""
+"""TREC runs and judgements: reading, writing, and reading back what was written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 RUN = "u2 Q0 milk 1 0.5 als\nu1 Q0 eggs 1 2 als\nu2 Q0 eggs 2 0.75 als\nu2 Q0 9 3 -1e1 als\n"
 QRELS = "u2 0 milk 2\nu1 0 eggs 0\nu2 0 9 0.5\nu2 1 eggs -2\n"
 
-#: What a label may hold: anything that is no white space and that a file can begin with.
+#: What a label may hold: anything but white space and what cannot be in, or start, a file.
 TEXT = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff").filter(
         lambda character: not character.isspace()
@@ -43,7 +43,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def lists(rankings: Rankings) -> dict[object, list[object]]:
-    """Each user's list, by label."""
+    """Return the list of each user, by label."""
     n_users, n_items = rankings.shape
     users = range(n_users) if rankings.users is None else rankings.users.tolist()
     items = range(n_items) if rankings.items_index is None else rankings.items_index.tolist()
@@ -56,7 +56,7 @@ def lists(rankings: Rankings) -> dict[object, list[object]]:
 
 
 def judgements(relevance: Relevance) -> dict[tuple[object, object], float]:
-    """The gain of each pair, by label."""
+    """Return the gain of each pair, by label."""
     n_users, n_items = relevance.shape
     users = range(n_users) if relevance.users is None else relevance.users.tolist()
     items = range(n_items) if relevance.items_index is None else relevance.items_index.tolist()
@@ -68,7 +68,7 @@ def judgements(relevance: Relevance) -> dict[tuple[object, object], float]:
 # ------------------------------------------------------------------------------- reading
 
 
-def test_a_run_is_ordered_by_score_whatever_its_ranks_say(write: Callable[..., Path]) -> None:
+def test_orders_a_run_by_score_and_ignores_its_ranks(write: Callable[..., Path]) -> None:
     rankings = trec.read_run(write(RUN))
     assert lists(rankings) == {"u1": ["eggs"], "u2": ["eggs", "milk", "9"]}
     assert rankings.lengths.tolist() == [1, 3]
@@ -86,15 +86,15 @@ def test_a_run_is_ordered_by_score_whatever_its_ranks_say(write: Callable[..., P
         ("f.run.gz", lambda text: gzip.compress(text.encode())),
     ],
 )
-def test_white_space_and_packing_do_not_matter(
+def test_reads_any_white_space_line_ends_and_compression(
     write: Callable[..., Path], name: str, change: Callable[[str], str | bytes]
 ) -> None:
     assert lists(trec.read_run(write(change(RUN), name))) == lists(trec.read_run(write(RUN)))
-    found = trec.read_qrels(write(change(QRELS), name))
-    assert judgements(found) == judgements(trec.read_qrels(write(QRELS)))
+    relevance = trec.read_qrels(write(change(QRELS), name))
+    assert judgements(relevance) == judgements(trec.read_qrels(write(QRELS)))
 
 
-def test_equal_scores(write: Callable[..., Path]) -> None:
+def test_orders_equal_scores_by_id(write: Callable[..., Path]) -> None:
     # The order of bytes, as trec_eval compares: "10" before "9", and "Z" before "a" before "é".
     ids = ["9", "10", "é", "a", "Z", "\U0001f600", "\uffff"]
     path = write("".join(f"u Q0 {item} 1 0.5 tag\n" for item in ids))
@@ -108,14 +108,14 @@ def test_equal_scores(write: Callable[..., Path]) -> None:
         trec.read_run(path.with_name("not read at all"), ties="score")
 
 
-def test_scores_that_differ_in_their_last_digit_are_not_equal(
+def test_compares_scores_in_64_bits(
     write: Callable[..., Path],
 ) -> None:
     path = write("u Q0 a 1 1.0 tag\nu Q0 b 2 1.0000000000000002 tag\nu Q0 c 3 -0 tag\n")
     assert lists(trec.read_run(path)) == {"u": ["b", "a", "c"]}
 
 
-def test_ids_are_the_text_that_is_there(write: Callable[..., Path]) -> None:
+def test_keeps_ids_verbatim(write: Callable[..., Path]) -> None:
     path = write("007 Q0 NA 1 2 x\n7 Q0 nan 1 1 x\n7.0 Q0 None 1 1 x\n\"7\" Q0 'a,b' 1 1 x\n")
     assert lists(trec.read_run(path)) == {
         "007": ["NA"],
@@ -125,7 +125,7 @@ def test_ids_are_the_text_that_is_there(write: Callable[..., Path]) -> None:
     }
 
 
-def test_judgements_at_and_below_zero_are_not_relevant(write: Callable[..., Path]) -> None:
+def test_reads_negative_gains_as_zero(write: Callable[..., Path]) -> None:
     relevance = trec.read_qrels(write(QRELS))
     assert judgements(relevance) == {
         ("u2", "milk"): 2.0,
@@ -137,7 +137,7 @@ def test_judgements_at_and_below_zero_are_not_relevant(write: Callable[..., Path
     assert judgements(trec.read_qrels(write(QRELS), threshold=1))["u2", "9"] == 0.0
 
 
-def test_a_threshold_above_every_judgement_names_the_file(write: Callable[..., Path]) -> None:
+def test_refuses_a_threshold_above_every_gain(write: Callable[..., Path]) -> None:
     path = write(QRELS)
     with pytest.raises(InvalidDataError, match=r"file.txt: threshold is 3.* largest is 2\.0"):
         trec.read_qrels(path, threshold=3)
@@ -145,7 +145,7 @@ def test_a_threshold_above_every_judgement_names_the_file(write: Callable[..., P
         trec.read_qrels(path, threshold=-1)
 
 
-def test_a_run_against_its_judgements(write: Callable[..., Path]) -> None:
+def test_evaluates_a_run_against_judgements(write: Callable[..., Path]) -> None:
     run, qrels = trec.read_run(write(RUN, "run")), trec.read_qrels(write(QRELS, "qrels"))
     ev = se.evaluate(run, qrels, ["mrr@3", "recall@2", "dcg@3"])
     assert ev.per_user.loc["u2"].tolist() == [0.5, 0.5, 2 / np.log2(3) + 0.5 / 2]
@@ -172,7 +172,9 @@ def test_a_run_against_its_judgements(write: Callable[..., Path]) -> None:
         (" #", "starts with #"),
     ],
 )
-def test_malformed_lines_of_a_run(write: Callable[..., Path], line: str, fault: str) -> None:
+def test_refuses_malformed_lines_of_a_run(
+    write: Callable[..., Path], line: str, fault: str
+) -> None:
     with pytest.raises(InvalidFileError, match=fault) as caught:
         trec.read_run(write(RUN + "\n" + line + "\n" + RUN.replace("u", "v")))
     assert caught.value.line == 6
@@ -189,13 +191,15 @@ def test_malformed_lines_of_a_run(write: Callable[..., Path], line: str, fault: 
         ("# judged in May", "starts with #"),
     ],
 )
-def test_malformed_lines_of_judgements(write: Callable[..., Path], line: str, fault: str) -> None:
+def test_refuses_malformed_lines_of_judgements(
+    write: Callable[..., Path], line: str, fault: str
+) -> None:
     with pytest.raises(InvalidFileError, match=fault) as caught:
         trec.read_qrels(write(QRELS + "\n" + line + "\n"))
     assert caught.value.line == 6
 
 
-def test_of_several_repetitions_the_first_in_the_file_is_named(write: Callable[..., Path]) -> None:
+def test_names_the_first_repeated_pair_of_the_file(write: Callable[..., Path]) -> None:
     lines = ["z 0 y 1", "a 0 b 1", "z 0 y 1", "z 0 y 1", "a 0 b 1"]
     with pytest.raises(InvalidFileError, match="'z' has item 'y' already, on line 1") as caught:
         trec.read_qrels(write("\n".join(lines)))
@@ -203,7 +207,7 @@ def test_of_several_repetitions_the_first_in_the_file_is_named(write: Callable[.
 
 
 @pytest.mark.parametrize("read", [trec.read_run, trec.read_qrels])
-def test_files_that_are_none(
+def test_refuses_unreadable_files(
     write: Callable[..., Path], read: Callable[[object], object], tmp_path: Path
 ) -> None:
     for content in ("", " \n\t\n"):
@@ -221,7 +225,7 @@ def test_files_that_are_none(
 # ------------------------------------------------------------------------------- writing
 
 
-def test_scores_descend_by_whole_numbers(tmp_path: Path) -> None:
+def test_writes_scores_that_descend_by_one(tmp_path: Path) -> None:
     rankings = Rankings.from_topk([[4, 2, 7], [9, 8, 1]], users=[3, 1])
     trec.write_run(rankings, tmp_path / "a.run", tag="als")
     assert (tmp_path / "a.run").read_text().splitlines() == [
@@ -234,7 +238,7 @@ def test_scores_descend_by_whole_numbers(tmp_path: Path) -> None:
     ]
 
 
-def test_gains_are_whole_where_they_can_be(tmp_path: Path) -> None:
+def test_writes_whole_gains_as_integers(tmp_path: Path) -> None:
     gains = [0.0, 3.0, 0.1, 1e20, 5e-324, -0.0]
     matrix = sparse.csr_matrix((gains, [0, 1, 2, 3, 4, 5], [0, 6]), shape=(1, 6))
     trec.write_qrels(Relevance.from_csr(matrix), tmp_path / "qrels")
@@ -249,7 +253,7 @@ LISTS = st.dictionaries(
 
 
 @given(LISTS, st.sampled_from(["a.run", "a.run.gz"]))
-def test_lists_survive_the_way_there_and_back(
+def test_reads_back_the_lists_it_wrote(
     tmp_path_factory: pytest.TempPathFactory, expected: dict[str, list[str]], name: str
 ) -> None:
     frame = pd.DataFrame(
@@ -263,7 +267,7 @@ def test_lists_survive_the_way_there_and_back(
     path = tmp_path_factory.mktemp("run") / name
     rankings = Rankings.from_frame(frame, rank="rank")
     trec.write_run(rankings, path)
-    for ties in ("item", "item_descending"):  # there are none
+    for ties in ("item", "item_descending"):  # no scores are equal
         back = trec.read_run(path, ties=ties)
         assert lists(back) == expected
         assert back.users.equals(rankings.users)
@@ -279,7 +283,7 @@ def test_lists_survive_the_way_there_and_back(
         max_size=12,
     )
 )
-def test_gains_survive_the_way_there_and_back(
+def test_reads_back_the_gains_it_wrote(
     tmp_path_factory: pytest.TempPathFactory, expected: dict[tuple[str, str], float]
 ) -> None:
     rows = [(user, item, gain) for (user, item), gain in expected.items()]
@@ -294,7 +298,7 @@ def test_gains_survive_the_way_there_and_back(
 
 
 @given(TEXT, TEXT, st.lists(st.sampled_from([0.25, 0.5]), min_size=2, max_size=2))
-def test_the_order_of_text_is_that_of_its_bytes(
+def test_orders_ids_as_their_utf8_bytes(
     tmp_path_factory: pytest.TempPathFactory, one: str, other: str, scores: list[float]
 ) -> None:
     assume(one != other)
@@ -302,11 +306,11 @@ def test_the_order_of_text_is_that_of_its_bytes(
     lines = [f"u Q0 {item} 0 {score} x\n" for item, score in zip((one, other), scores, strict=True)]
     path.write_text("".join(lines), encoding="utf-8", newline="\n")
     by_bytes = sorted(zip(scores, (one.encode(), other.encode()), strict=True), reverse=True)
-    found = lists(trec.read_run(path, ties="item_descending"))
-    assert [item.encode() for item in found["u"]] == [item for _, item in by_bytes]
+    ranked = lists(trec.read_run(path, ties="item_descending"))["u"]
+    assert [item.encode() for item in ranked] == [item for _, item in by_bytes]
 
 
-def test_other_labels_come_back_as_text(tmp_path: Path) -> None:
+def test_reads_back_other_labels_as_text(tmp_path: Path) -> None:
     relevance = Relevance.from_csr(sparse.csr_matrix([[1, 0, 2]]), users=[1.5], items=[10, 20, 30])
     trec.write_qrels(relevance, tmp_path / "qrels")
     assert judgements(trec.read_qrels(tmp_path / "qrels")) == {("1.5", "10"): 1, ("1.5", "30"): 2}
@@ -315,7 +319,7 @@ def test_other_labels_come_back_as_text(tmp_path: Path) -> None:
     assert lists(trec.read_run(tmp_path / "run")) == {"4": ["11", "3"]}
 
 
-def test_the_same_content_is_the_same_file(tmp_path: Path) -> None:
+def test_equal_content_gives_equal_compressed_files(tmp_path: Path) -> None:
     rankings = Rankings.from_topk([[4, 2]])
     for name in ("a.run.GZ", "b.run.gz"):
         trec.write_run(rankings, tmp_path / name)
@@ -323,7 +327,7 @@ def test_the_same_content_is_the_same_file(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.run.GZ", "b.run.gz"]
 
 
-def test_lists_that_a_run_cannot_hold(tmp_path: Path) -> None:
+def test_refuses_lists_that_a_run_cannot_hold(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text("as it was")
     held_out = sparse.csr_matrix([[0, 1, 2], [1, 0, 3]])
@@ -341,7 +345,7 @@ def test_lists_that_a_run_cannot_hold(tmp_path: Path) -> None:
     assert path.read_text() == "as it was"
 
 
-def test_explicit_positions_without_gaps_are_lists(tmp_path: Path) -> None:
+def test_writes_explicit_positions_without_gaps(tmp_path: Path) -> None:
     matrix = sparse.csr_matrix([[2, 1, 3], [0, 0, 0], [0, 1, 2]])
     trec.write_run(Rankings.from_positions(matrix), tmp_path / "run")
     assert lists(trec.read_run(tmp_path / "run")) == {"0": ["1", "0", "2"], "2": ["1", "2"]}
@@ -350,7 +354,7 @@ def test_explicit_positions_without_gaps_are_lists(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "label", ["", " ", "a b", "a\tb", "a\n", "\r", "a\0", "\ufeffa", "\u2028", "\ud800"]
 )
-def test_labels_that_a_file_cannot_hold(tmp_path: Path, label: str) -> None:
+def test_refuses_labels_that_a_field_cannot_hold(tmp_path: Path, label: str) -> None:
     matrix = sparse.csr_matrix([[1, 0], [0, 1]])
     for users, items, says in (
         (["u", label], ["i", "j"], "label of the users is "),
@@ -368,7 +372,7 @@ def test_labels_that_a_file_cannot_hold(tmp_path: Path, label: str) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_labels_of_nobody_and_nothing_may_be_anything(tmp_path: Path) -> None:
+def test_ignores_labels_without_entries(tmp_path: Path) -> None:
     relevance = Relevance.from_csr(
         sparse.csr_matrix([[0, 0], [0, 1]]), users=["#a b", "u"], items=["", "j"]
     )
@@ -376,7 +380,7 @@ def test_labels_of_nobody_and_nothing_may_be_anything(tmp_path: Path) -> None:
     assert judgements(trec.read_qrels(tmp_path / "qrels")) == {("u", "j"): 1.0}
 
 
-def test_a_user_that_would_be_a_comment(tmp_path: Path) -> None:
+def test_refuses_a_user_that_would_be_a_comment(tmp_path: Path) -> None:
     matrix = sparse.csr_matrix([[1]])
     with pytest.raises(InvalidDataError, match="users is '#1', and a line that starts with #"):
         trec.write_qrels(Relevance.from_csr(matrix, users=["#1"], items=["#2"]), tmp_path / "q")
@@ -384,25 +388,25 @@ def test_a_user_that_would_be_a_comment(tmp_path: Path) -> None:
     assert judgements(trec.read_qrels(tmp_path / "q")) == {("1", "#2"): 1.0}
 
 
-def test_labels_that_are_the_same_as_text(tmp_path: Path) -> None:
+def test_refuses_labels_that_are_equal_as_text(tmp_path: Path) -> None:
     relevance = Relevance.from_csr(sparse.csr_matrix([[1], [1]]), users=[7, "7"])
     with pytest.raises(InvalidDataError, match="users 7 and '7' are both 7 as text"):
         trec.write_qrels(relevance, tmp_path / "qrels")
 
 
-def test_tags_that_are_none(tmp_path: Path) -> None:
+def test_refuses_a_tag_that_is_not_text(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataError, match="tag is 5; expected one word"):
         trec.write_run(Rankings.from_topk([[1]]), tmp_path / "run", tag=5)
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+def test_refuses_paths_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         trec.write_run(Rankings.from_topk([[1]]), tmp_path / "no folder" / "run")
     with pytest.raises(OutputError, match="no regular file"):
         trec.write_qrels(Relevance.from_csr(sparse.csr_matrix([[1]])), tmp_path)
 
 
-def test_the_way_through_a_file_changes_no_metric(tmp_path: Path) -> None:
+def test_metrics_are_equal_after_writing_and_reading(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     rankings = Rankings.from_topk(np.array([rng.permutation(40)[:20] for _ in range(30)]))
     relevance = Relevance.from_csr(
@@ -411,10 +415,8 @@ def test_the_way_through_a_file_changes_no_metric(tmp_path: Path) -> None:
     trec.write_run(rankings, tmp_path / "run")
     trec.write_qrels(relevance, tmp_path / "qrels")
     metrics = ["ndcg@10", "map@20", "recall@5"]
-    found = se.evaluate(
-        trec.read_run(tmp_path / "run"), trec.read_qrels(tmp_path / "qrels"), metrics
-    )
+    ev = se.evaluate(trec.read_run(tmp_path / "run"), trec.read_qrels(tmp_path / "qrels"), metrics)
     expected = se.evaluate(rankings, relevance, metrics)
-    by_user = found.per_user.set_axis(found.per_user.index.astype(int)).sort_index()
+    by_user = ev.per_user.set_axis(ev.per_user.index.astype(int)).sort_index()
     assert math.isfinite(by_user.to_numpy().sum())
     assert (by_user.to_numpy() == expected.per_user.loc[by_user.index].to_numpy()).all()
