@@ -256,13 +256,7 @@ def missing_column(name: Hashable, columns: Iterable[Hashable]) -> str:
 
 
 def column_of(df: pd.DataFrame, name: Hashable) -> Column:
-    """Return a column of a frame.
-
-    Raises
-    ------
-    InvalidDataError
-        If `df` is not a frame, or has no column of this name or several.
-    """
+    """Return a column of a frame, or raise if there are none or several of this name."""
     if not isinstance(df, pd.DataFrame):
         raise InvalidDataError(f"expected a pandas.DataFrame, found {type(df).__name__}")
     if name not in df.columns:

@@ -41,12 +41,9 @@ def text_labels(labels: Sequence[str]) -> Labels:
 
 
 def sort_labels(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
-    """Sort distinct labels: numbers by value, text lexicographically, others by type and text.
+    """Return distinct labels in order, and the position of each given label in that order.
 
-    Returns
-    -------
-    (pandas.Index, ndarray of intp)
-        The sorted labels, and the position of each given label among them.
+    Numbers are sorted by value, text lexicographically, and others by type and text.
     """
     if pd.api.types.is_integer_dtype(labels.dtype):
         numbers = labels.to_numpy(dtype=np.uint64 if labels.max() > 2**63 - 1 else np.int64)
@@ -71,13 +68,7 @@ def at(column: Column, row: int) -> object:
 
 
 def check_labels(labels: Labels | Sequence[Hashable], role: str) -> Labels:
-    """Return given labels as an index.
-
-    Raises
-    ------
-    InvalidDataError
-        If a label is missing or repeated.
-    """
+    """Return given labels as an index, or raise if one is missing or repeated."""
     index = labels if isinstance(labels, pd.Index) else pd.Index(list(labels))
     if index.hasnans:
         raise InvalidDataError(f"{role}s: label {int(np.argmax(index.isna()))} is missing")
@@ -90,26 +81,11 @@ def check_labels(labels: Labels | Sequence[Hashable], role: str) -> Labels:
 def encode(
     column: Column, role: str, index: Labels | None = None
 ) -> tuple[NDArray[np.int32], Labels]:
-    """Encode a column of ids.
+    """Return the codes of a column of ids and their labels: code i stands for label i.
 
-    Parameters
-    ----------
-    column : pandas.Series
-        The ids. The categories of a categorical column are used as they are, except unused ones.
-    role : str
-        "user" or "item", for the messages.
-    index : pandas.Index, optional
-        The labels to encode with; default: the sorted distinct ids.
-
-    Returns
-    -------
-    (ndarray of int32, pandas.Index)
-        The codes and the labels; code i stands for label i.
-
-    Raises
-    ------
-    InvalidDataError
-        If an id is missing, not hashable, not in `index`, or equal to an id of another type.
+    The labels are those of `index`, by default the sorted distinct ids. The categories of a
+    categorical column are used as they are, except unused ones. Raise `InvalidDataError` if an id
+    is missing, not hashable, not in `index`, or equal to an id of another type.
     """
     missing = column.isna().to_numpy()
     if missing.any():

@@ -51,20 +51,7 @@ def parse_number(text: str) -> float:
 
 
 class BadLines:
-    """Malformed lines of one file: the first raises an error, or all are skipped and counted.
-
-    Parameters
-    ----------
-    path : Path
-        The file, for the messages.
-    on_bad_lines : {"error", "skip"}
-        Whether to raise or to skip.
-
-    Raises
-    ------
-    InvalidDataError
-        If `on_bad_lines` is neither.
-    """
+    """Malformed lines of one file: the first raises an error, or all are skipped and counted."""
 
     def __init__(self, path: Path, on_bad_lines: str) -> None:
         if on_bad_lines not in ("error", "skip"):
@@ -104,12 +91,7 @@ def read_text(path: Path) -> bytes:
     r"""Read a whole text file, decompressing ``.gz``, as UTF-8 bytes with ``\n`` line ends.
 
     A byte order mark is dropped; ``\r\n`` and ``\r`` become ``\n``, so that lines are numbered
-    as an editor numbers them.
-
-    Raises
-    ------
-    InvalidFileError
-        If the file is missing, a folder, unreadable, empty, or not UTF-8 text.
+    as an editor numbers them. Raise `InvalidFileError` if there is no such text.
     """
     try:
         data = path.read_bytes()
@@ -150,13 +132,7 @@ def numbered_lines(data: bytes) -> Iterator[tuple[int, str]]:
 
 
 def find_file(path: Path, names: Sequence[str]) -> Path:
-    """Return a file's path unchanged, or the only file with one of the names in a folder.
-
-    Raises
-    ------
-    InvalidFileError
-        If a folder contains none or several of the names.
-    """
+    """Return a file's path unchanged, or the only file with one of the names in a folder."""
     if not path.is_dir():
         return path
     files = [path / name for name in names if (path / name).is_file()]

@@ -231,12 +231,8 @@ def random(
     See Also
     --------
     leave_k_out : Hold out the same number of pairs of every user.
-    temporal : Hold out what came after a point in time, as in production.
-
-    References
-    ----------
-    .. [1] Z. Meng et al., "Exploring data splitting strategies for the evaluation of
-       recommendation models", RecSys 2020. doi:10.1145/3383313.3418479
+    temporal : Hold out what came after a point in time, as in production, with a comparison of
+        strategies among its references.
 
     Examples
     --------

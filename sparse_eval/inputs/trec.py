@@ -18,13 +18,7 @@ from scipy import sparse
 
 from ..core.files import replacing
 from ..datasets.labels import sort_labels, vocabulary
-from ..datasets.lines import (
-    MalformedLineError,
-    numbered_lines,
-    parse_number,
-    read_text,
-    shorten,
-)
+from ..datasets.lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from ..errors import InvalidDataError, InvalidFileError
 from .rankings import Rankings, Ties, check_ties
 from .relevance import Relevance
