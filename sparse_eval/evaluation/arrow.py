@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Floats, Integers, Items
     from ..inputs.scan import RankingsScan, RelevanceScan
-    from ..metrics.request import Request
 
 __all__ = [
     "Columns",

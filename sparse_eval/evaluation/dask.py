@@ -287,9 +287,7 @@ class DaskSource:
                 )
         columns = Columns.of(rankings, relevance, *(list(frame.columns) for frame in frames))
         names = list(columns.recs), list(columns.truth)
-        schemas = tuple(
-            _schema(frame[own]._meta) for frame, own in zip(frames, names, strict=True)
-        )
+        schemas = tuple(_schema(frame[own]._meta) for frame, own in zip(frames, names, strict=True))
         _, kind = check_id_kinds(*schemas, columns)
         frames = [_with_equal_hashes(frame[own]) for frame, own in zip(frames, names, strict=True)]
         with self.client.as_current():  # a shuffle asks for the current client

@@ -43,9 +43,7 @@ USERS_PER_TASK = 1 << 16
 FEWEST_TASKS = 16
 
 #: What `evaluate` takes as recommendations.
-RankingsLike: TypeAlias = (
-    "Rankings | RankingsScan | SparseInput | FrameLike | PathLike | Iterable[Rankings | SparseInput]"
-)
+RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | PathLike | Iterable[Rankings | SparseInput]"
 
 #: What `evaluate` takes as relevant items.
 RelevanceLike: TypeAlias = (
@@ -283,8 +281,10 @@ def _matrices(
         )
     ]
     users, items = (
-        next((getattr(side, name, None) for side in sides if getattr(side, name, None) is not None),
-             None)
+        next(
+            (getattr(side, name, None) for side in sides if getattr(side, name, None) is not None),
+            None,
+        )
         for name in ("users", "items_index")
     )
     shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))

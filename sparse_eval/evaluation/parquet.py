@@ -247,7 +247,9 @@ class _RowsBelow:
         return self.sums[bisect_left(self.bounds, user)]
 
 
-def _within(groups: list[RowGroup], ranges: list[tuple[Any, Any]]) -> Iterator[tuple[RowGroup, ...]]:
+def _within(
+    groups: list[RowGroup], ranges: list[tuple[Any, Any]]
+) -> Iterator[tuple[RowGroup, ...]]:
     """Yield the groups that may have users of each range; ranges ascend."""
     waiting = deque(sorted(groups, key=attrgetter("least")))
     begun: list[RowGroup] = []
@@ -358,7 +360,9 @@ class ParquetSource:
         self.tables[1].check_files(self.columns.truth)
         groups = [
             table.row_groups(names[0])
-            for table, names in zip(self.tables, (self.columns.recs, self.columns.truth), strict=True)
+            for table, names in zip(
+                self.tables, (self.columns.recs, self.columns.truth), strict=True
+            )
         ]
         if not groups[1]:
             raise InvalidFileError("has no row; there is nothing to evaluate", self.tables[1].path)

@@ -204,9 +204,7 @@ def _id_kind(dtype: DataType, name: str, where: str) -> IdKind:
     )
 
 
-def _select(
-    table: DataFrame, names: tuple[str, ...], kinds: tuple[IdKind, IdKind]
-) -> DataFrame:
+def _select(table: DataFrame, names: tuple[str, ...], kinds: tuple[IdKind, IdKind]) -> DataFrame:
     """Return the columns that are read, with the same names and types for both tables."""
     from pyspark.sql import functions
 
@@ -328,7 +326,10 @@ def _in_worker(shared: tuple[Any, ...]) -> Callable[[Iterator[Any]], Iterator[An
         try:
             installed = version("sparse_eval")
             if installed != wanted:
-                error, what = "InvalidDataError", f"sparse_eval {installed}, and the driver {wanted}"
+                error, what = (
+                    "InvalidDataError",
+                    f"sparse_eval {installed}, and the driver {wanted}",
+                )
         except PackageNotFoundError:
             error, what = "MissingExtraError", f"no sparse_eval, and the driver {wanted}"
         if error is None:

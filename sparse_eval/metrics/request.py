@@ -154,9 +154,7 @@ class Request:
     @cached_property
     def needs_catalogue(self) -> bool:
         """Whether a metric depends on how many items there are."""
-        return any(
-            not plan.is_swept or "candidates" in plan.definition.uses for plan in self.plans
-        )
+        return any(not plan.is_swept or "candidates" in plan.definition.uses for plan in self.plans)
 
     @cached_property
     def needs_largest_gain(self) -> bool:

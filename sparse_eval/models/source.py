@@ -214,14 +214,10 @@ class PopularityLoader:
         return Block(task.first, rankings, relevance, side_data)
 
 
-def _load_rows(
-    task: UserRows, shared: SideData, n_items: int
-) -> tuple[Any, Relevance, SideData]:
+def _load_rows(task: UserRows, shared: SideData, n_items: int) -> tuple[Any, Relevance, SideData]:
     """Return the training rows, the held-out items and the side data of the users of a task."""
     train, held = (
-        _rows_of_reference(side, task.first, task.last)
-        if isinstance(side, FileReference)
-        else side
+        _rows_of_reference(side, task.first, task.last) if isinstance(side, FileReference) else side
         for side in (task.train, task.validation)
     )
     train = training_matrix(train)
@@ -451,9 +447,7 @@ class PopularitySource(_UserSource):
         super().__init__(train, train, validation, n_items)
         del self.sides["factors"]
         self.total = model.total
-        self.references = {
-            name: one for name, one in model.references.items() if name != "factors"
-        }
+        self.references = {name: one for name, one in model.references.items() if name != "factors"}
         self.n_rows = model.n_rows
         counts = np.zeros(n_items, np.int64)
         for first in range(0, train.shape[0], USERS_PER_BLOCK):

@@ -86,9 +86,7 @@ class BlockResult:
     def counted(self, plan: Plan | None = None) -> Booleans:
         """Return for each user whether it counts for a plan, or in general."""
         convention, no_relevant = self.request.convention, self.request.no_relevant
-        every_list, every_user = (
-            (False, False) if plan is None else plan.counts_apart(convention)
-        )
+        every_list, every_user = (False, False) if plan is None else plan.counts_apart(convention)
         has_list = self.aligned.rankings.lengths > 0
         if every_list:
             return has_list

@@ -147,9 +147,7 @@ class Evaluation(Scores):
             lift = mean / expected.mean if expected.mean else math.nan
             baselines = [baseline[name] for baseline in self.baselines.values()]
             counts = (n_users, self.n_users + self.n_skipped - n_users)
-            rows.append(
-                (mean, self._std(row), *interval, *expected, lift, *baselines, *counts)
-            )
+            rows.append((mean, self._std(row), *interval, *expected, lift, *baselines, *counts))
         columns = ["mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift"]
         return pd.DataFrame(
             rows,
@@ -585,9 +583,7 @@ def _depth(rankings: Rankings, k: int | None) -> int:
         )
     longest = max(int(rankings.lengths.max(initial=0)), 1)
     if k is None and longest > MAX_RANKS:
-        raise InvalidDataError(
-            f"a list reaches position {longest}; give k, of at most {MAX_RANKS}"
-        )
+        raise InvalidDataError(f"a list reaches position {longest}; give k, of at most {MAX_RANKS}")
     return longest if k is None else k
 
 

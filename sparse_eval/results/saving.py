@@ -159,9 +159,7 @@ def _request(content: dict[str, Any]) -> tuple[Request, dict[int, Floats]]:
     convention = content["convention"]
     names = list(content["metrics"])
     try:
-        request = Request.parse(
-            names, convention, content["no_relevant"], content["inputs_given"]
-        )
+        request = Request.parse(names, convention, content["no_relevant"], content["inputs_given"])
     except InvalidMetricError:  # a metric of another package, or of one's own
         rules = convention_named(convention)
         plans = [_plan_of(name, content) for name in names]

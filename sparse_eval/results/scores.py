@@ -12,6 +12,7 @@ from ..core.exact_sums import Moments
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import parse
 from ..metrics.columns import ratio_of
+from .counted_lists import CountedLists
 from .intervals import (
     N_GROUPS,
     Interval,
@@ -21,7 +22,6 @@ from .intervals import (
     jackknife,
 )
 from .totals import Part, RunningTotals
-from .counted_lists import CountedLists
 
 if TYPE_CHECKING:
     from collections.abc import Callable

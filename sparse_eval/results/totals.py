@@ -7,7 +7,7 @@ of users, unless the values of users are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -436,10 +436,7 @@ def _check_users_distinct(parts: list[Part]) -> None:
         )
     spans = [part.span for part in parts]
     one, two = next(
-        (a, b)
-        for number, b in enumerate(spans)
-        for a in spans[:number]
-        if not b.starts_after(a)
+        (a, b) for number, b in enumerate(spans) for a in spans[:number] if not b.starts_after(a)
     )
     raise InvalidDataError(
         f"two blocks, of {one.n} users from {one.first!r} to {one.last!r} and of {two.n} from "
