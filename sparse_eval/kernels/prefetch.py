@@ -1,12 +1,12 @@
-"""Telling the processor what will be read soon.
+"""Prefetching: asking the processor to load memory that will be read soon.
 
-Users are worked on in the order of their groups, so what belongs to a user is anywhere in memory,
-a hundred nanoseconds away, which is as long as all that is then done with it.
+Users are processed in the order of their groups, so the data of a user can be anywhere in memory: a
+hundred nanoseconds away, as long as everything that is then done with it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 from numba import types
@@ -15,37 +15,44 @@ from numba.extending import intrinsic
 from .jit import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from numba.core.base import BaseContext
+    from numba.core.typing import BaseContext as TypingContext
+    from numba.core.typing import Signature
 
     from .jit import Array
+    from .products import Intrinsic
 
 __all__ = ["prefetch"]
 
-#: Bytes that are fetched at once.
+#: The size of a cache line in bytes.
 _LINE = 64
 
 
 def _do_nothing(array: Array, first: int, n: int) -> None:
-    """Interpreted, nothing is gained."""
+    """Stand in for `prefetch` without compilation."""
 
 
 @intrinsic
-def _prefetch(typing: Any, array: Any, first: Any, n: Any) -> tuple[Any, Callable[..., Any]]:
+def _prefetch(
+    typing: TypingContext, array: types.Type, first: types.Type, n: types.Type
+) -> Intrinsic:
     signature = types.void(array, types.int64, types.int64)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        i8, i32, i64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+    def generate(
+        context: BaseContext,
+        builder: ir.IRBuilder,
+        signature: Signature,
+        arguments: tuple[ir.Value, ...],
+    ) -> ir.Value:
+        pointer, i8, i32, i64 = ir.PointerType(), ir.IntType(8), ir.IntType(32), ir.IntType(64)
         value, first, n = arguments
         kind = signature.args[0]
         size = i64(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
         array = context.make_array(kind)(context, builder, value)
-        begin = builder.bitcast(array.data, i8.as_pointer())
-        begin = builder.gep(begin, [builder.mul(first, size)])
+        begin = builder.gep(array.data, [builder.mul(first, size)], source_etype=i8)
         stop = builder.mul(n, size)
         fetch = builder.module.declare_intrinsic(
-            "llvm.prefetch",
-            [i8.as_pointer()],
-            ir.FunctionType(ir.VoidType(), [i8.as_pointer(), i32, i32, i32]),
+            "llvm.prefetch", [pointer], ir.FunctionType(ir.VoidType(), [pointer, i32, i32, i32])
         )
         before = builder.block
         loop = builder.append_basic_block("fetch")
@@ -54,7 +61,9 @@ def _prefetch(typing: Any, array: Any, first: Any, n: Any) -> tuple[Any, Callabl
         builder.position_at_end(loop)
         offset = builder.phi(i64)
         offset.add_incoming(i64(0), before)
-        builder.call(fetch, [builder.gep(begin, [offset]), i32(0), i32(3), i32(1)])
+        line = builder.gep(begin, [offset], source_etype=i8)
+        read, all_levels, data = i32(0), i32(3), i32(1)
+        builder.call(fetch, [line, read, all_levels, data])
         following = builder.add(offset, i64(_LINE))
         offset.add_incoming(following, loop)
         builder.cbranch(builder.icmp_signed("<", following, stop), loop, after)
@@ -64,6 +73,6 @@ def _prefetch(typing: Any, array: Any, first: Any, n: Any) -> tuple[Any, Callabl
     return signature, generate
 
 
-#: ``prefetch(array, first, n)`` has `n` elements of a contiguous array fetched, from the one on
-#: that would be ``first`` if it were flat. They are not read, and may be outside of the array.
+#: ``prefetch(array, first, n)`` prefetches `n` elements of a contiguous array, starting with
+#: element `first` of its flat form. They may lie outside of the array, because nothing is read.
 prefetch = compiled(_do_nothing, _prefetch)

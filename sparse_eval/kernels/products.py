@@ -1,21 +1,21 @@
-"""Products of many directions at once, in 16-bit integers.
+"""Batched dot products of quantized vectors, in 16-bit integers.
 
-A direction is a vector of length 1, each number a whole multiple of 1/`UNIT`. Two neighbouring
-numbers make a pair of 32 bits. Rows of pairs are multiplied with *strips*: `LANES` directions side
-by side, the first pairs of all, then the second ones. One processor instruction multiplies and adds
-a pair in each lane, which is twice as many products as of single-precision numbers, from half of
-the memory; nothing has to be gathered or packed on the side of the rows. 450 billion operations per
-second on two cores, where the BLAS did 175 on matrices of this size.
+A *direction* is a vector of length 1 whose elements are whole multiples of 1/`UNIT`, stored as
+int16. Two neighbouring elements form a pair of 32 bits. Rows of pairs are multiplied with *strips*:
+`LANES` directions side by side, interleaved pair by pair. One processor instruction multiplies and
+adds a pair in each lane: twice as many products as in single precision, from half of the memory,
+and without gathering or packing the rows. It reached 450 billion operations per second on two
+cores, where the BLAS reached 175 on matrices of this size.
 
-What is computed here is written down once as Python, for reading and for an interpreter, and once
-as what numba compiles: vectors cannot be written in Python. LLVM makes of it what the processor
-has, from SSE2's pmaddwd to AVX-512's vpdpwssd.
+Each operation is written twice: in NumPy, as a reference and for running without compilation, and
+as the LLVM IR that numba compiles, because numba cannot express vectors. LLVM chooses the
+instructions of the processor, from SSE2's pmaddwd to AVX-512's vpdpwssd.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -27,40 +27,48 @@ from .jit import compiled, kernel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numba.core.base import BaseContext
+    from numba.core.typing import BaseContext as TypingContext
+    from numba.core.typing import Signature
+
     from .jit import Array
+
+    #: What an intrinsic returns: its signature and the function that writes its instructions.
+    Intrinsic: TypeAlias = tuple[Signature, Callable[..., ir.Value]]
 
 __all__ = [
     "LANES",
     "ROUNDING",
-    "ROWS",
+    "ROWS_AT_ONCE",
     "UNIT",
-    "error_of",
+    "cosine_error",
     "mark_above",
     "multiply",
     "pack",
     "to_directions",
 ]
 
-#: Directions of a strip.
+#: The number of directions in a strip.
 LANES = 16
 
-#: Rows that are multiplied with a strip at once: with more, AVX2 has too few registers.
-ROWS = 6
+#: The number of rows multiplied with a strip at once. With more, AVX2 runs out of registers.
+ROWS_AT_ONCE = 6
 
-#: Length 1. The product of two directions, and so every sum on the way to it, is below 2^31.
+#: The integer that stands for 1. All partial sums of a dot product of two directions are below
+#: 2^31.
 UNIT = 32767
 
-
-#: More than what a few single-precision operations on numbers up to 1 lose.
+#: A bound on the error of a few single-precision operations on numbers up to 1.
 ROUNDING = 2.0**-20
 
 
-def error_of(width: int) -> float:
-    """Bound the error of the cosine of two directions with `width` factors.
+def cosine_error(n_factors: int) -> float:
+    """Return a bound on the error of the cosine of two directions.
 
-    Each number is rounded by half a unit at most, so that a vector moves by √f/2 units at most.
+    Each of the `n_factors` elements is rounded by at most half a unit, which moves a vector by at
+    most √n_factors / 2 units.
     """
-    moved = 0.5 * math.sqrt(width) / UNIT
+    moved = 0.5 * math.sqrt(n_factors) / UNIT
     return 2.0 * moved + moved * moved
 
 
@@ -70,16 +78,16 @@ def to_directions(
 ) -> None:
     """Write the directions of the vectors ``factors[rows[i]]``, whose lengths are ``norms[i]``.
 
-    `out`, of int16, has an even number of columns, which others read as pairs; the direction of a
-    zero is zero.
+    `out`, of int16, has an even number of columns, so that it can be viewed as pairs. The direction
+    of a zero vector is zero.
     """
     width = factors.shape[1]
     for i in range(first, last):
         row = rows[i]
         norm = norms[i] if norms[i] > 0.0 else 1.0
         for f in range(width):
-            # Not times the inverse, which is infinite for the smallest numbers; their norms are
-            # rounded too, hence the limits.
+            # Divided, because the inverse of the smallest norms is infinite; clipped, because their
+            # norms are rounded as well.
             value = np.float64(factors[row, f]) / norm * UNIT
             out[i, f] = np.int16(math.floor(min(max(value, -UNIT), UNIT) + 0.5))
         for f in range(width, out.shape[1]):
@@ -88,7 +96,7 @@ def to_directions(
 
 @kernel
 def pack(directions: Array, rows: Array, n: int, strips: Array) -> None:
-    """Make strips, int32 of shape (⌈n / LANES⌉ or more, pairs, LANES), of the first `n` rows."""
+    """Pack the first `n` rows into strips, int32 of shape (at least ⌈n / LANES⌉, pairs, LANES)."""
     n_pairs = directions.shape[1]
     for i in range(n):
         strip = i // LANES
@@ -102,14 +110,18 @@ def pack(directions: Array, rows: Array, n: int, strips: Array) -> None:
                 strips[n // LANES, pair, lane] = 0
 
 
+def _rows_of_pass(rows: Array, first: int) -> Array:
+    return rows[np.minimum(np.arange(first, first + ROWS_AT_ONCE), len(rows) - 1)]
+
+
 def _products(directions: Array, rows: Array, first: int, strips: Array, strip: int) -> Array:
-    chosen = rows[np.minimum(np.arange(first, first + ROWS), len(rows) - 1)]
-    chosen = np.ascontiguousarray(directions[chosen]).view(np.int16)
-    lanes = np.ascontiguousarray(strips[strip].T).view(np.int16)
-    return (chosen.astype(np.int32) @ lanes.astype(np.int32).T).astype(np.float32)
+    selected = directions[_rows_of_pass(rows, first)]
+    left = np.ascontiguousarray(selected).view(np.int16)
+    right = np.ascontiguousarray(strips[strip].T).view(np.int16)
+    return (left.astype(np.int32) @ right.astype(np.int32).T).astype(np.float32)
 
 
-def _multiply_plainly(
+def _multiply_in_numpy(
     directions: Array,
     rows: Array,
     first: int,
@@ -120,10 +132,10 @@ def _multiply_plainly(
 ) -> None:
     lanes = slice(LANES * strip, LANES * (strip + 1))
     products = _products(directions, rows, first, strips, strip)
-    out[first : first + ROWS, lanes] = products * weights[lanes]
+    out[first : first + ROWS_AT_ONCE, lanes] = products * weights[lanes]
 
 
-def _mark_plainly(
+def _mark_in_numpy(
     directions: Array,
     rows: Array,
     first: int,
@@ -134,11 +146,11 @@ def _mark_plainly(
     limits: Array,
     marks: Array,
 ) -> None:
-    chosen = rows[np.minimum(np.arange(first, first + ROWS), len(rows) - 1)]
+    selected = _rows_of_pass(rows, first)
     products = _products(directions, rows, first, strips, strip)
-    most = products * weights[chosen][:, None] + margins[chosen][:, None]
-    above = most > limits[LANES * strip : LANES * (strip + 1)]
-    marks[first : first + ROWS, strip] = above @ (1 << np.arange(LANES))
+    upper = products * weights[selected][:, None] + margins[selected][:, None]
+    above = upper > limits[LANES * strip : LANES * (strip + 1)]
+    marks[first : first + ROWS_AT_ONCE, strip] = above @ (1 << np.arange(LANES))
 
 
 _I16, _I32, _I64, _F32 = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
@@ -147,55 +159,63 @@ _LANES_OF_F32 = ir.VectorType(_F32, LANES)
 
 
 class _Emitter:
-    """Writes LLVM's instructions for `ROWS` rows and one strip."""
+    """Writes the LLVM instructions for `ROWS_AT_ONCE` rows and one strip."""
 
-    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+    def __init__(
+        self,
+        context: BaseContext,
+        builder: ir.IRBuilder,
+        signature: Signature,
+        arguments: tuple[ir.Value, ...],
+    ) -> None:
         self.builder = builder
-        self.arrays = [
+        self.row_type = ir.IntType(signature.args[1].dtype.bitwidth)
+        self.arguments = [
             context.make_array(kind)(context, builder, value)
             if isinstance(kind, types.Array)
             else value
             for kind, value in zip(signature.args, arguments, strict=True)
         ]
 
-    def at(self, array: Any, index: Any, kind: Any) -> Any:
-        """Point to an element of an array, as a `kind`."""
-        pointer = self.builder.gep(array.data, [index])
-        return self.builder.bitcast(pointer, kind.as_pointer())
+    def pointer(self, array: ir.Value, element: ir.Type, index: ir.Value) -> ir.Value:
+        """Return a pointer to an element of an array."""
+        pointer = self.builder.gep(array.data, [index], source_etype=element)
+        # numba's arrays hold typed pointers as long as llvmlite has them, and `store` would compare
+        # the pointee with a vector.
+        pointer.type = ir.PointerType()
+        return pointer
 
-    def load(self, pointer: Any, align: int) -> Any:
-        value = self.builder.load(pointer)
-        value.align = align
-        return value
+    def load(self, kind: ir.Type, pointer: ir.Value) -> ir.Value:
+        return self.builder.load(pointer, align=4, typ=kind)
 
-    def store(self, value: Any, pointer: Any, align: int) -> None:
-        self.builder.store(value, pointer).align = align
-
-    def spread(self, value: Any, row: Any) -> Any:
+    def broadcast(self, value: ir.Value, element: ir.Type) -> ir.Value:
         """Copy a number into every lane."""
-        nothing = ir.Constant(row, ir.Undefined)
-        first = self.builder.insert_element(nothing, value, _I32(0))
-        return self.builder.shuffle_vector(first, nothing, ir.Constant(_LANES_OF_I32, None))
+        vector = ir.VectorType(element, LANES)
+        undefined = ir.Constant(vector, ir.Undefined)
+        first = self.builder.insert_element(undefined, value, _I32(0))
+        return self.builder.shuffle_vector(first, undefined, ir.Constant(_LANES_OF_I32, None))
 
-    def rows(self, rows: Any, first: Any) -> list[Any]:
-        """Load the row numbers; the last one stands in for those behind the end."""
+    def load_rows(self, rows: ir.Value, first: ir.Value) -> list[ir.Value]:
+        """Load the row numbers; the last one is repeated past the end."""
         builder = self.builder
         last = builder.sub(builder.extract_value(rows.shape, 0), _I64(1))
-        found = []
-        for r in range(ROWS):
+        numbers = []
+        for r in range(ROWS_AT_ONCE):
             index = builder.add(first, _I64(r))
             index = builder.select(builder.icmp_signed("<", index, last), index, last)
-            number = builder.load(builder.gep(rows.data, [index]))
-            found.append(number if number.type == _I64 else builder.sext(number, _I64))
-        return found
+            pointer = self.pointer(rows, self.row_type, index)
+            numbers.append(builder.sext(builder.load(pointer, typ=self.row_type), _I64))
+        return numbers
 
-    def multiply(self, directions: Any, rows: list[Any], strips: Any, strip: Any) -> list[Any]:
+    def multiply(
+        self, directions: ir.Value, rows: list[ir.Value], strips: ir.Value, strip: ir.Value
+    ) -> list[ir.Value]:
         """Multiply and add, pair by pair, in a loop."""
         builder = self.builder
         n_pairs = builder.extract_value(strips.shape, 1)
-        pairs = [self.at(directions, builder.mul(row, n_pairs), _I32) for row in rows]
+        left = [self.pointer(directions, _I32, builder.mul(row, n_pairs)) for row in rows]
         size = builder.mul(n_pairs, _I64(LANES))
-        lanes = self.at(strips, builder.mul(strip, size), _LANES_OF_I32)
+        right = self.pointer(strips, _I32, builder.mul(strip, size))
 
         before = builder.block
         loop = builder.append_basic_block("pairs")
@@ -205,75 +225,81 @@ class _Emitter:
         pair = builder.phi(_I64)
         pair.add_incoming(_I64(0), before)
         sums = [builder.phi(_LANES_OF_I32) for _ in rows]
-        lane = self.load(builder.gep(lanes, [pair]), 4)
-        added = [
-            builder.add(total, self.madd(self.load(builder.gep(row, [pair]), 4), lane))
-            for total, row in zip(sums, pairs, strict=True)
-        ]
+        lanes = self.load(_LANES_OF_I32, builder.gep(right, [pair], source_etype=_LANES_OF_I32))
+        updated = []
+        for total, pointer in zip(sums, left, strict=True):
+            value = self.load(_I32, builder.gep(pointer, [pair], source_etype=_I32))
+            updated.append(builder.add(total, self.multiply_pair(value, lanes)))
         following = builder.add(pair, _I64(1))
         pair.add_incoming(following, loop)
-        for total, more in zip(sums, added, strict=True):
+        for total, more in zip(sums, updated, strict=True):
             total.add_incoming(ir.Constant(_LANES_OF_I32, None), before)
             total.add_incoming(more, loop)
         builder.cbranch(builder.icmp_signed("<", following, n_pairs), loop, after)
         builder.position_at_end(after)
-        return added
+        return updated
 
-    def madd(self, pair: Any, lanes: Any) -> Any:
-        """Multiply a pair with each lane's, and add the two products.
+    def multiply_pair(self, pair: ir.Value, lanes: ir.Value) -> ir.Value:
+        """Multiply a pair with the pair of each lane, and add the two products.
 
-        LLVM knows this form, both halves of one wide product, as one instruction of many
-        processors; with the halves taken before the product it did not.
+        LLVM recognizes this form, both halves of one wide product, as one instruction of many
+        processors. It did not when the halves were taken before the product.
         """
         builder = self.builder
         halves = ir.VectorType(_I16, 2 * LANES)
         wide = ir.VectorType(_I32, 2 * LANES)
         both = [
             builder.sext(builder.bitcast(side, halves), wide)
-            for side in (self.spread(pair, _LANES_OF_I32), lanes)
+            for side in (self.broadcast(pair, _I32), lanes)
         ]
         products = builder.mul(*both)
-        nothing = ir.Constant(wide, ir.Undefined)
+        undefined = ir.Constant(wide, ir.Undefined)
         even, odd = (
             builder.shuffle_vector(
-                products, nothing, ir.Constant(_LANES_OF_I32, list(range(half, 2 * LANES, 2)))
+                products, undefined, ir.Constant(_LANES_OF_I32, list(range(half, 2 * LANES, 2)))
             )
             for half in (0, 1)
         )
         return builder.add(even, odd)
 
 
-def _arrays(*kinds: tuple[Any, Any]) -> bool:
-    return all(isinstance(kind, types.Array) and kind.dtype == dtype for kind, dtype in kinds)
+def _are_arrays(*expected: tuple[types.Type, types.Type]) -> bool:
+    return all(isinstance(kind, types.Array) and kind.dtype == dtype for kind, dtype in expected)
 
 
 @intrinsic
 def _multiply(
-    typing: Any,
-    directions: Any,
-    rows: Any,
-    first: Any,
-    strips: Any,
-    strip: Any,
-    weights: Any,
-    out: Any,
-) -> tuple[Any, Callable[..., Any]] | None:
+    typing: TypingContext,
+    directions: types.Type,
+    rows: types.Type,
+    first: types.Type,
+    strips: types.Type,
+    strip: types.Type,
+    weights: types.Type,
+    out: types.Type,
+) -> Intrinsic | None:
     expected = (directions, types.int32), (strips, types.int32)
-    if not _arrays(*expected, (weights, types.float32), (out, types.float32)):
+    if not _are_arrays(*expected, (weights, types.float32), (out, types.float32)):
         return None
     signature = types.void(directions, rows, types.int64, strips, types.int64, weights, out)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext,
+        builder: ir.IRBuilder,
+        signature: Signature,
+        arguments: tuple[ir.Value, ...],
+    ) -> ir.Value:
         emitter = _Emitter(context, builder, signature, arguments)
-        directions, rows, first, strips, strip, weights, out = emitter.arrays
-        products = emitter.multiply(directions, emitter.rows(rows, first), strips, strip)
+        directions, rows, first, strips, strip, weights, out = emitter.arguments
+        products = emitter.multiply(directions, emitter.load_rows(rows, first), strips, strip)
         lane = builder.mul(strip, _I64(LANES))
-        weight = emitter.load(emitter.at(weights, lane, _LANES_OF_F32), 4)
+        weight = emitter.load(_LANES_OF_F32, emitter.pointer(weights, _F32, lane))
         length = builder.extract_value(out.shape, 1)
         for r, product in enumerate(products):
             value = builder.fmul(builder.sitofp(product, _LANES_OF_F32), weight)
-            line = builder.mul(builder.add(first, _I64(r)), length)
-            emitter.store(value, emitter.at(out, builder.add(line, lane), _LANES_OF_F32), 4)
+            begin = builder.mul(builder.add(first, _I64(r)), length)
+            pointer = emitter.pointer(out, _F32, builder.add(begin, lane))
+            builder.store(value, pointer, align=4)
         return context.get_dummy_value()
 
     return signature, generate
@@ -281,55 +307,62 @@ def _multiply(
 
 @intrinsic
 def _mark_above(
-    typing: Any,
-    directions: Any,
-    rows: Any,
-    first: Any,
-    strips: Any,
-    strip: Any,
-    weights: Any,
-    margins: Any,
-    limits: Any,
-    marks: Any,
-) -> tuple[Any, Callable[..., Any]] | None:
+    typing: TypingContext,
+    directions: types.Type,
+    rows: types.Type,
+    first: types.Type,
+    strips: types.Type,
+    strip: types.Type,
+    weights: types.Type,
+    margins: types.Type,
+    limits: types.Type,
+    marks: types.Type,
+) -> Intrinsic | None:
     floats = [(kind, types.float32) for kind in (weights, margins, limits)]
     expected = (directions, types.int32), (strips, types.int32), (marks, types.uint16)
-    if not _arrays(*expected, *floats):
+    if not _are_arrays(*expected, *floats):
         return None
     signature = types.void(
         directions, rows, types.int64, strips, types.int64, weights, margins, limits, marks
     )
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext,
+        builder: ir.IRBuilder,
+        signature: Signature,
+        arguments: tuple[ir.Value, ...],
+    ) -> ir.Value:
         emitter = _Emitter(context, builder, signature, arguments)
-        directions, rows, first, strips, strip, weights, margins, limits, marks = emitter.arrays
-        numbers = emitter.rows(rows, first)
+        directions, rows, first, strips, strip, weights, margins, limits, marks = emitter.arguments
+        numbers = emitter.load_rows(rows, first)
         products = emitter.multiply(directions, numbers, strips, strip)
         lane = builder.mul(strip, _I64(LANES))
-        limit = emitter.load(emitter.at(limits, lane, _LANES_OF_F32), 4)
+        limit = emitter.load(_LANES_OF_F32, emitter.pointer(limits, _F32, lane))
         n_strips = builder.extract_value(marks.shape, 1)
         for r, (number, product) in enumerate(zip(numbers, products, strict=True)):
             weight, margin = (
-                emitter.spread(emitter.load(emitter.at(array, number, _F32), 4), _LANES_OF_F32)
+                emitter.broadcast(emitter.load(_F32, emitter.pointer(array, _F32, number)), _F32)
                 for array in (weights, margins)
             )
-            most = builder.fmul(builder.sitofp(product, _LANES_OF_F32), weight)
-            above = builder.fcmp_ordered(">", builder.fadd(most, margin), limit)
-            mark = builder.add(builder.mul(builder.add(first, _I64(r)), n_strips), strip)
-            emitter.store(builder.bitcast(above, _I16), emitter.at(marks, mark, _I16), 2)
+            scaled = builder.fmul(builder.sitofp(product, _LANES_OF_F32), weight)
+            above = builder.fcmp_ordered(">", builder.fadd(scaled, margin), limit)
+            index = builder.add(builder.mul(builder.add(first, _I64(r)), n_strips), strip)
+            builder.store(
+                builder.bitcast(above, _I16), emitter.pointer(marks, _I16, index), align=2
+            )
         return context.get_dummy_value()
 
     return signature, generate
 
 
-#: ``multiply(directions, rows, first, strips, strip, weights, out)`` multiplies ``rows[first]`` and
-#: its `ROWS` - 1 successors with a strip, and each lane with its weight, into
-#: ``out[first : first + ROWS, LANES * strip : LANES * (strip + 1)]``. `rows` are rows of
-#: `directions`, the last of them standing in for those behind the end; `out` has room for them.
-multiply = compiled(_multiply_plainly, _multiply)
+#: ``multiply(directions, rows, first, strips, strip, weights, out)`` multiplies
+#: ``rows[first : first + ROWS_AT_ONCE]`` of `directions` with a strip, and each lane with its
+#: weight, into ``out[first : first + ROWS_AT_ONCE, LANES * strip : LANES * (strip + 1)]``. Past the
+#: end of `rows` its last element is repeated; `out` must have room for these rows.
+multiply = compiled(_multiply_in_numpy, _multiply)
 
 #: ``mark_above(directions, rows, first, strips, strip, weights, margins, limits, marks)`` sets bit
 #: l of ``marks[first + r, strip]``, of uint16, if the product of row r and lane l, times the
 #: weight of the row, plus its margin, exceeds ``limits[LANES * strip + l]``. `weights` and
-#: `margins` belong to `directions`; rows behind the end as above.
-mark_above = compiled(_mark_plainly, _mark_above)
+#: `margins` are indexed like `directions`; past the end of `rows` as in `multiply`.
+mark_above = compiled(_mark_in_numpy, _mark_above)

@@ -29,7 +29,7 @@ from .exact import (
 )
 from .jit import inlined, kernel
 from .prefetch import prefetch
-from .products import LANES, ROUNDING, ROWS, UNIT, mark_above, multiply, pack
+from .products import LANES, ROUNDING, ROWS_AT_ONCE, UNIT, mark_above, multiply, pack
 
 if TYPE_CHECKING:
     from .jit import Array
@@ -43,7 +43,7 @@ _LANE = 32
 _AHEAD = 8
 
 #: Users whose products with the centres are in the first cache.
-_BLOCK = 10 * ROWS
+_BLOCK = 10 * ROWS_AT_ONCE
 
 #: Classes into which `collect` orders the keys of items.
 _BUCKETS = 128
@@ -196,7 +196,7 @@ def _new_sweep(tile: int, most: int, block: int, pairs: int, task: Task) -> Swee
         np.empty(tile, np.int64),
         np.empty((n_strips, pairs, LANES), np.int32),
         np.empty(n_strips * LANES, np.float32),
-        np.empty((task.chunk + ROWS) * n_strips, np.uint16),
+        np.empty((task.chunk + ROWS_AT_ONCE) * n_strips, np.uint16),
         np.empty((tile, task.chunk), np.int32),
         np.empty(tile, np.int64),
         np.empty(block, np.int32),
@@ -215,12 +215,12 @@ def assign(
     strips = np.empty((n_strips, directions.shape[1], LANES), np.int32)
     pack(centres, identity, n, strips)
     weights = np.full(n_strips * LANES, 1.0 / UNIT / UNIT, np.float32)
-    products = np.empty((_BLOCK + ROWS, n_strips * LANES), np.float32)
+    products = np.empty((_BLOCK + ROWS_AT_ONCE, n_strips * LANES), np.float32)
     for begin in range(first, last, _BLOCK):
         size = min(_BLOCK, last - begin)
         chosen = directions[begin : begin + size]
         rows = identity[:size]
-        for i in range(0, size, ROWS):
+        for i in range(0, size, ROWS_AT_ONCE):
             for s in range(n_strips):
                 multiply(chosen, rows, i, strips, s, weights, products)
         for i in range(size):
@@ -247,9 +247,9 @@ def project(
     pack(catalogue.directions[first:last], identity, n, strips)
     weights = np.zeros(n_strips * LANES, np.float32)
     weights[:n] = catalogue.weights[first:last]
-    products = np.empty((len(centres) + ROWS, n_strips * LANES), np.float32)
+    products = np.empty((len(centres) + ROWS_AT_ONCE, n_strips * LANES), np.float32)
     rows = identity[: len(centres)]
-    for c in range(0, len(centres), ROWS):
+    for c in range(0, len(centres), ROWS_AT_ONCE):
         for s in range(n_strips):
             multiply(centres, rows, c, strips, s, weights, products)
     norms = catalogue.norms[first:last]
@@ -525,9 +525,9 @@ def sweep(
                 work.rows[a] = users.direction[work.at[a]]
             pack(users.directions, work.rows, n, work.strips)
             work.limits[n : n_strips * LANES] = np.inf
-            marks = work.marks[: (task.chunk + ROWS) * n_strips].reshape(-1, n_strips)
+            marks = work.marks[: (task.chunk + ROWS_AT_ONCE) * n_strips].reshape(-1, n_strips)
         rows = order[c * task.chunk : min((c + 1) * task.chunk, len(order))]
-        for j in range(0, len(rows), ROWS):
+        for j in range(0, len(rows), ROWS_AT_ONCE):
             for s in range(n_strips):
                 mark_above(
                     catalogue.directions, rows, j, work.strips, s, catalogue.weights,
@@ -610,7 +610,7 @@ def search_groups(
     cosines = np.empty(most, np.float32)
     needs = np.empty(task.tile, np.int64)
     strips = np.empty((n_strips, pairs, LANES), np.int32)
-    products = np.empty((most + ROWS, n_strips * LANES), np.float32)
+    products = np.empty((most + ROWS_AT_ONCE, n_strips * LANES), np.float32)
     weights = np.zeros(n_strips * LANES, np.float32)
     margins = np.zeros(batch, np.float32)
     items = np.empty(batch, np.int32)
@@ -647,7 +647,7 @@ def search_groups(
             in_slot[items[j] >> 5] |= np.uint32(1 << (items[j] & 31))
         pack(catalogue.directions, batch_places, batch, strips)
         rows = users.direction[begin : begin + n]
-        for i in range(0, n, ROWS):
+        for i in range(0, n, ROWS_AT_ONCE):
             for c in range(n_strips):
                 multiply(users.directions, rows, i, strips, c, weights, products)
         counts[0] += n * batch
@@ -801,7 +801,7 @@ def count_above(
     exact = np.empty(most + 7)
     strips = np.empty((-(-chunk // LANES), catalogue.directions.shape[1], LANES), np.int32)
     weights = np.zeros(len(strips) * LANES, np.float32)
-    products = np.empty((n + ROWS, len(weights)), np.float32)
+    products = np.empty((n + ROWS_AT_ONCE, len(weights)), np.float32)
     active = np.arange(first, last)
     for begin in range(0, n_items, chunk):
         kept = 0
@@ -820,7 +820,7 @@ def count_above(
         pack(catalogue.directions, catalogue.order[begin : begin + size], size, strips)
         weights[:size] = catalogue.weights[begin : begin + size]
         rows = users.direction[active[:n]]
-        for a in range(0, n, ROWS):
+        for a in range(0, n, ROWS_AT_ONCE):
             for s in range(-(-size // LANES)):
                 multiply(users.directions, rows, a, strips, s, weights, products)
         counts[0] += n * size

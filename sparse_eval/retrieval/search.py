@@ -31,7 +31,7 @@ from ..kernels.exact import (
     score_held_out,
     write_hits,
 )
-from ..kernels.products import ROUNDING, UNIT, error_of, to_directions
+from ..kernels.products import ROUNDING, UNIT, cosine_error, to_directions
 from ..kernels.retrieval import (
     Catalogue,
     Groups,
@@ -148,7 +148,7 @@ class Search:
         order = np.argsort(-short)
         short = short[order]
         rows = self.candidates[order]
-        self.error = error_of(self.user_factors.shape[1])
+        self.error = cosine_error(self.user_factors.shape[1])
         self.catalogue = Catalogue(
             self.item_factors,
             self._directions(self.item_factors, rows, norms[rows]),

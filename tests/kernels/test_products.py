@@ -17,14 +17,22 @@ from numba import config, njit
 from numpy.typing import NDArray
 
 from sparse_eval.kernels import products as kernels
-from sparse_eval.kernels.products import LANES, ROWS, UNIT, error_of, mark_above, multiply, pack
+from sparse_eval.kernels.products import (
+    LANES,
+    ROWS_AT_ONCE,
+    UNIT,
+    cosine_error,
+    mark_above,
+    multiply,
+    pack,
+)
 
 Array = NDArray[Any]
 
 
 @njit
 def multiply_all(directions: Array, rows: Array, strips: Array, weights: Array, out: Array) -> None:
-    for first in range(0, len(rows), ROWS):
+    for first in range(0, len(rows), ROWS_AT_ONCE):
         for strip in range(len(strips)):
             multiply(directions, rows, first, strips, strip, weights, out)
 
@@ -39,7 +47,7 @@ def mark_all(
     limits: Array,
     marks: Array,
 ) -> None:
-    for first in range(0, len(rows), ROWS):
+    for first in range(0, len(rows), ROWS_AT_ONCE):
         for strip in range(len(strips)):
             mark_above(directions, rows, first, strips, strip, weights, margins, limits, marks)
 
@@ -86,7 +94,7 @@ def test_products_are_those_of_whole_numbers(
     exact = directions[rows].astype(np.int64) @ directions[lanes].astype(np.int64).T
     assert np.abs(exact).max() < 2**31
 
-    out = np.full((len(rows) + ROWS, n_lanes), np.nan, np.float32)
+    out = np.full((len(rows) + ROWS_AT_ONCE, n_lanes), np.nan, np.float32)
     multiply_all(directions.view(np.int32), rows, strips, weights, out)
     expected = exact.astype(np.float32) * weights[: len(lanes)]
     np.testing.assert_array_equal(out[: len(rows), : len(lanes)], expected)
@@ -96,7 +104,7 @@ def test_products_are_those_of_whole_numbers(
     margins = rng.random(len(vectors), np.float32) / np.float32(100)
     limits = rng.normal(size=n_lanes).astype(np.float32)
     limits[rng.random(n_lanes) < 0.1] = -np.inf
-    marks = np.zeros((len(rows) + ROWS, len(strips)), np.uint16)
+    marks = np.zeros((len(rows) + ROWS_AT_ONCE, len(strips)), np.uint16)
     mark_all(directions.view(np.int32), rows, strips, of_rows, margins, limits, marks)
     most = exact.astype(np.float32) * of_rows[rows][:, None] + margins[rows][:, None]
     marked = (marks[: len(rows), :, None] >> np.arange(LANES)) & 1
@@ -117,7 +125,7 @@ def test_the_error_of_a_cosine_is_bounded(vectors: Array) -> None:
     directions = directions_of(vectors).astype(np.int64)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = directions @ directions.T / UNIT**2
-    assert (np.abs(cosines - unit @ unit.T) <= error_of(vectors.shape[1]) + 1e-15).all()
+    assert (np.abs(cosines - unit @ unit.T) <= cosine_error(vectors.shape[1]) + 1e-15).all()
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-320, 5e-324, 1e300])
