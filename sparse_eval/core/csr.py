@@ -1,4 +1,8 @@
-"""Checks of sparse matrices, and canonical CSR from any of them."""
+"""Sparse matrices: checks of what callers pass, and conversion to canonical CSR or coordinates.
+
+SciPy's conversions and our kernels run in compiled code that trusts its input: an index out of
+range ends the process. So every matrix is checked before it is converted or read.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
-from ..kernels.lists import check_rows
+from ..kernels.lists import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows
 from .threads import for_blocks
 
 if TYPE_CHECKING:
@@ -16,87 +20,94 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from .types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels, SparseInput
+
 __all__ = [
     "MAX_ITEMS",
+    "as_int32",
     "canonical_csr",
-    "check_pairs_once",
-    "check_parts",
+    "check_csr_arrays",
+    "check_no_duplicates",
+    "check_not_masked",
     "coordinates",
-    "indptr_of",
-    "place",
-    "raise_duplicate",
-    "refuse_mask",
-    "run_checked",
+    "entry_position",
+    "find_fault",
+    "indptr_from_counts",
+    "integer_array",
+    "raise_repeated_item",
     "sort_pairs",
-    "sound",
     "summed_csr",
-    "to_int32",
-    "to_integers",
-    "train_csr",
+    "training_csr",
 ]
 
 MAX_ITEMS = int(np.iinfo(np.int32).max)
 
-#: Rows checked at once: a check is so quick that sharing fewer between threads costs more.
+#: The number of rows in a checked block. Checks are so fast that smaller blocks cost more to share
+#: between threads than they gain.
 _CHECKED_ROWS = 20_000
 
 
-def canonical_csr(matrix: Any, name: str, *, sum_duplicates: bool) -> Any:
-    """Return `matrix` as a CSR whose rows ascend strictly, checked, without changing it.
+def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> CSRMatrix:
+    """Return `matrix` as a checked CSR with sorted, distinct columns in each row.
 
-    What is stored twice is summed, or refused where a sum has no meaning.
+    Parameters
+    ----------
+    matrix : scipy sparse matrix or array
+        In any format. It is not modified; the result shares its arrays where it can.
+    name : str
+        How error messages refer to the matrix.
+    sum_duplicates : bool
+        Whether entries stored twice are summed. Otherwise they are refused.
+
+    Raises
+    ------
+    InvalidDataError
+        If `matrix` is not a sparse matrix of real numbers with two dimensions, or is damaged.
     """
-    if not sparse.issparse(matrix):
-        raise InvalidDataError(
-            f"{name} is a {type(matrix).__name__}; expected a scipy sparse matrix, such as "
-            "scipy.sparse.csr_matrix(x) of a dense array"
-        )
-    try:
-        # A CSR, which is the common case, is checked below without a copy.
-        csr = matrix if matrix.format == "csr" else sound(matrix)
-    except InvalidDataError as error:
-        raise InvalidDataError(f"{name}: {error}") from None
-    if len(csr.shape) != 2:
-        raise InvalidDataError(f"{name} has shape {csr.shape}; expected users × items")
-    if csr.shape[1] > MAX_ITEMS:
-        raise InvalidDataError(f"{name} has {csr.shape[1]} columns; at most {MAX_ITEMS} fit")
-    if csr.format == "coo" and not sum_duplicates:
-        check_pairs_once(csr)  # converting would sum what is stored twice
-    if sum_duplicates and csr.format != "csr":
-        csr = csr.astype(np.float64)  # bool and int8 would overflow in the sum
-    csr = csr.tocsr()
-    check_parts(csr, name)
-    kind, row, entry = _check_rows(csr) or (0, 0, 0)
-    if kind == 3:
+    checked = _check_matrix(matrix, name)
+    if checked.shape[1] > MAX_ITEMS:
+        raise InvalidDataError(f"{name} has {checked.shape[1]} columns; at most {MAX_ITEMS} fit")
+    if checked.format == "csr":
+        csr = checked.tocsr()
+    else:
+        convertible: Any = _checked_copy(checked, name)
+        if sum_duplicates:
+            convertible = convertible.astype(np.float64)  # bool and int8 would overflow in the sum
+        elif checked.format == "coo":
+            check_no_duplicates(convertible)  # converting would sum them
+        csr = convertible.tocsr()
+    check_csr_arrays(csr, name)
+    kind, row, entry = _find_row_fault(csr) or (0, 0, 0)
+    if kind == BAD_BOUNDS:
         raise InvalidDataError(f"{name} is not a CSR: the bounds of row {row} are out of order")
-    if kind == 2:
+    if kind == OUT_OF_RANGE:
         raise InvalidDataError(
             f"row {row} of {name} names column {csr.indices[entry]}, but it has "
             f"{csr.shape[1]} columns"
         )
     n_stored = csr.indptr[-1]  # the arrays may be longer than what indptr covers
-    if kind == 1 or n_stored < len(csr.data):
-        parts = (csr.data[:n_stored], csr.indices[:n_stored], csr.indptr)
-        csr = sparse.csr_matrix(parts, shape=csr.shape, copy=True)
-    if kind == 1:
+    if kind == UNSORTED or n_stored < len(csr.data):
+        arrays = (csr.data[:n_stored], csr.indices[:n_stored], csr.indptr)
+        csr = sparse.csr_matrix(arrays, shape=csr.shape, copy=True)
+    if kind == UNSORTED:
         csr.sort_indices()
         if sum_duplicates:
             csr = csr.astype(np.float64)
             csr.sum_duplicates()
-        elif fault := _check_rows(csr):
-            raise_duplicate(fault[1], csr.indices[fault[2]])
+        elif fault := _find_row_fault(csr):
+            raise_repeated_item(fault[1], csr.indices[fault[2]])
     if csr.data.dtype == np.float16 or csr.data.dtype.itemsize > 8:
         csr = csr.astype(np.float64)
     return csr
 
 
-def train_csr(train: Any) -> Any:
-    """Return training data as `canonical_csr`, its values finite."""
+def training_csr(train: object) -> CSRMatrix:
+    """Return training data as `canonical_csr`; its values must be finite."""
     matrix = canonical_csr(train, "the train matrix", sum_duplicates=True)
     finite = np.isfinite(matrix.data)
     if not finite.all():
-        entry = int(np.flatnonzero(~finite)[0])
-        row, column = place(matrix, entry)
+        entry = int(np.argmin(finite))
+        row, column = entry_position(matrix, entry)
         raise InvalidDataError(
             f"the train matrix holds {matrix.data[entry]} in row {row}, column {column}; expected "
             "finite numbers"
@@ -104,185 +115,18 @@ def train_csr(train: Any) -> Any:
     return matrix
 
 
-def check_parts(csr: Any, name: str) -> None:
-    """Refuse a CSR whose parts no kernel could read."""
-    widths = (np.dtype(np.int32), np.dtype(np.int64))
-    parts = (csr.data, csr.indices, csr.indptr)
-    if (
-        any(type(part) not in (np.ndarray, np.memmap) or part.ndim != 1 for part in parts)
-        or csr.indices.dtype not in widths
-        or csr.indptr.dtype not in widths
-        or len(csr.indptr) != csr.shape[0] + 1
-        or csr.indptr[0] != 0
-        or len(csr.indices) != len(csr.data)
-    ):
-        raise InvalidDataError(
-            f"{name} is not a CSR: its data, indices and indptr do not fit together; make it anew "
-            "with scipy.sparse.csr_matrix"
-        )
-    if csr.data.dtype.kind not in "biuf":
-        raise InvalidDataError(f"{name} holds {csr.data.dtype}; expected real numbers")
-
-
-def _check_rows(csr: Any) -> tuple[int, int, int] | None:
-    """Return (kind, row, entry) of what `check_rows` finds worst."""
-
-    def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
-        check_rows(first, last, csr.indptr, csr.indices, csr.shape[1], fault)
-
-    return run_checked(check, csr.shape[0])
-
-
-def check_pairs_once(matrix: Any, users: Any = None, items: Any = None) -> None:
-    """Raise if a (row, column) pair of a COO matrix is stored twice; labels name it."""
-    order = np.lexsort((matrix.col, matrix.row))
-    rows, columns = matrix.row[order], matrix.col[order]
-    repeated = np.flatnonzero((rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1]))
-    if len(repeated):
-        row, column = rows[repeated[0]], columns[repeated[0]]
-        raise_duplicate(
-            row if users is None else repr(users[row]),
-            column if items is None else repr(items[column]),
-        )
-
-
-def raise_duplicate(user: object, item: object) -> NoReturn:
-    """Raise the error for an item that is in one list twice."""
-    raise InvalidDataError(
-        f"user {user} has item {item} twice in one list; remove the repetition, because a "
-        "repeated hit would be counted twice"
-    )
-
-
-def place(csr: Any, entry: int) -> tuple[int, int]:
-    """Return row and column of a stored entry of a CSR."""
-    row = int(np.searchsorted(csr.indptr, entry, side="right")) - 1
-    return row, int(csr.indices[entry])
-
-
-def run_checked(
-    work: Callable[[int, int, NDArray[np.int64]], None], total: int
-) -> tuple[int, int, int] | None:
-    """Run a checking kernel over blocks of rows.
-
-    Returns (kind, row, place) of a fault of the highest kind, the first of them, or None.
-    """
-    faults: list[tuple[int, int, int]] = []
-
-    def block(first: int, last: int) -> None:
-        fault = np.zeros(3, np.int64)
-        work(first, last, fault)
-        if fault[0]:
-            faults.append((int(fault[0]), int(fault[1]), int(fault[2])))
-
-    for_blocks(block, total, block=_CHECKED_ROWS)
-    return min(faults, key=lambda fault: (-fault[0], fault[1])) if faults else None
-
-
-def indptr_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return row bounds from the number of entries of each row."""
-    indptr = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=indptr[1:])
-    return indptr
-
-
-def to_int32(indices: NDArray[Any]) -> NDArray[np.int32]:
-    """Return column indices, which are in range, as contiguous int32."""
-    return np.ascontiguousarray(indices, dtype=np.int32)  # in range: the columns were checked
-
-
-def to_integers(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.integer[Any]]:
-    """Return an array of int32 or int64 with the given number of dimensions, or raise."""
-    refuse_mask(values, name)
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        array = np.empty(0, object)
-    if array.size == 0 and array.ndim == dimensions:
-        array = array.astype(np.int64)
-    if array.ndim != dimensions or array.dtype.kind not in "iu":
-        wanted = "two-dimensional (lists × k, padded with -1)" if dimensions == 2 else "flat"
-        raise InvalidDataError(
-            f"{name} is an array of {array.dtype} with shape {array.shape}; expected a {wanted} "
-            "array of integers"
-        )
-    if array.dtype == np.uint64 and array.size and array.max() > MAX_ITEMS:
-        raise InvalidDataError(f"{name} holds {array.max()}; expected at most {MAX_ITEMS}")
-    # Two dtypes are enough: a kernel is compiled for each that it meets.
-    return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
-
-
-def refuse_mask(values: object, name: str) -> None:
-    """Raise if an array is masked."""
-    if isinstance(values, np.ma.MaskedArray):  # np.asarray would uncover what it hides
-        raise InvalidDataError(f"{name} is a masked array; expected a plain one, see .filled()")
-
-
-def sound(matrix: Any) -> Any:
-    """Return a sparse matrix that can be converted safely, without changing the given one.
-
-    SciPy's conversions run in compiled code that trusts what it is given: an index out of range
-    ends the process.
-
-    Raises
-    ------
-    InvalidDataError
-        If it is not two-dimensional, holds something else than real numbers, or its parts do not
-        fit together.
-    """
-    if len(matrix.shape) != 2:
-        raise InvalidDataError(f"expected a matrix of users × items, found {len(matrix.shape)}-D")
-    if matrix.dtype.kind not in "buif":
-        raise InvalidDataError(f"expected real numbers, found {matrix.dtype} values")
-    try:
-        if matrix.format in ("csr", "csc", "bsr"):
-            _check_index_parts(matrix.data, matrix.indices, matrix.indptr)
-            matrix = matrix.copy()  # the check cuts off what indptr does not cover, in place
-            matrix.check_format(full_check=True)
-        elif matrix.format == "coo":
-            _check_index_parts(matrix.data, matrix.row, matrix.col)
-            if not len(matrix.data) == len(matrix.row) == len(matrix.col):
-                raise ValueError("data, row and col have different lengths")
-            for name, size in zip(("row", "col"), matrix.shape, strict=True):
-                part = getattr(matrix, name)
-                if len(part) and not (part.min() >= 0 and part.max() < size):
-                    raise ValueError(f"{name} goes from {part.min()} to {part.max()}, of {size}")
-    except (AttributeError, IndexError, TypeError, ValueError) as error:
-        raise InvalidDataError(f"the matrix is damaged: {error}") from error
-    return matrix
-
-
-def _check_index_parts(data: Any, *indices: Any) -> None:
-    if any(part.dtype.kind not in "iu" for part in indices):
-        raise ValueError("its indices are not whole numbers")
-    if any(isinstance(part, np.ma.MaskedArray) for part in (data, *indices)):
-        raise ValueError("it holds masked arrays, see .filled()")
-
-
-def sort_pairs(
-    rows: NDArray[Any], columns: NDArray[Any], n_columns: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return an order that sorts coordinates by pair, and where each distinct pair begins in it.
-
-    Within a pair the order is arbitrary.
-    """
-    keys = rows.astype(np.int64) * n_columns + columns  # one key sorts faster than np.lexsort's two
-    order = np.argsort(keys)
-    return order, np.flatnonzero(np.diff(keys[order], prepend=-1) > 0)
-
-
 def summed_csr(
-    rows: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], shape: tuple[int, int]
-) -> sparse.csr_matrix[np.float64]:
-    """Build a sorted CSR matrix from coordinates: duplicates summed, explicit zeros kept.
+    rows: AnyArray, columns: AnyArray, values: AnyArray, shape: tuple[int, int]
+) -> CSRMatrix:
+    """Build a sorted float64 CSR from coordinates, summing duplicates and keeping explicit zeros.
 
-    The duplicates of a pair are added in ascending order of their values: floating-point sums
-    then do not depend on the order of the rows.
+    The duplicates of a pair are added in ascending order of their values, so that the sums do not
+    depend on the order of the input.
 
     Raises
     ------
     InvalidDataError
-        When a sum is beyond float64.
+        If a sum overflows float64.
     """
     order, starts = sort_pairs(rows, columns, shape[1])
     if len(starts) < len(values):
@@ -292,40 +136,230 @@ def summed_csr(
         with np.errstate(over="ignore"):
             values = np.add.reduceat(values, starts)
         rows, columns = rows[starts], columns[starts]
-        if not np.isfinite(values).all():
-            at = int(np.argmin(np.isfinite(values)))
+        finite = np.isfinite(values)
+        if not finite.all():
+            first = int(np.argmin(finite))
             raise InvalidDataError(
-                f"row {rows[at]}, column {columns[at]}: the sum of the values of this pair is "
-                "beyond float64; scale the values down"
+                f"row {rows[first]}, column {columns[first]}: the sum of the values of this pair "
+                "is beyond float64; scale the values down"
             )
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
-    return sparse.csr_matrix((values, columns, indptr), shape=shape, dtype=np.float64)
+    indptr = indptr_from_counts(np.bincount(rows, minlength=shape[0]))
+    csr: CSRMatrix = sparse.csr_matrix((values, columns, indptr), shape=shape, dtype=np.float64)
+    return csr
 
 
-def coordinates(
-    matrix: Any,
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], tuple[int, int]]:
-    """Return rows, columns, values and shape of a sparse matrix or array of any format.
+def coordinates(matrix: object) -> tuple[Items, Items, Floats, tuple[int, int]]:
+    """Return the rows, columns, values and shape of a sparse matrix or array of any format.
 
-    Explicit zeros and duplicates are kept, and the matrix is not changed.
+    Explicit zeros and duplicates are kept. `matrix` is not modified.
 
     Raises
     ------
     InvalidDataError
-        When it is not two-dimensional, is damaged (an index out of range), too large, or holds
-        a negative or non-finite value.
+        If `matrix` is not a sparse matrix of real numbers with two dimensions, is damaged, is too
+        large, or holds a negative or non-finite value.
     """
-    matrix = sound(matrix)
-    if max(matrix.shape) > MAX_ITEMS:
-        raise InvalidDataError(f"at most {MAX_ITEMS:,} users and items, found {matrix.shape}")
-    coo = matrix.tocoo()
+    checked = _checked_copy(_check_matrix(matrix, "the matrix"), "the matrix")
+    if max(checked.shape) > MAX_ITEMS:
+        raise InvalidDataError(f"at most {MAX_ITEMS:,} users and items, found {checked.shape}")
+    coo = checked.tocoo()
     rows, columns = coo.row.astype(np.int32), coo.col.astype(np.int32)
     values = coo.data.astype(np.float64)
-    fine = np.isfinite(values) & (values >= 0)
-    if not fine.all():
-        at = int(np.argmin(fine))
+    valid = np.isfinite(values) & (values >= 0)
+    if not valid.all():
+        first = int(np.argmin(valid))
         raise InvalidDataError(
-            f"row {rows[at]}, column {columns[at]}: the value is {values[at]}, expected a finite "
-            "number that is not negative"
+            f"row {rows[first]}, column {columns[first]}: the value is {values[first]}, expected a "
+            "finite number that is not negative"
         )
-    return rows, columns, values, (int(matrix.shape[0]), int(matrix.shape[1]))
+    return rows, columns, values, (int(checked.shape[0]), int(checked.shape[1]))
+
+
+def sort_pairs(
+    rows: AnyArray, columns: AnyArray, n_columns: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return an order that sorts coordinates by pair, and where each distinct pair starts in it.
+
+    Within a pair the order is arbitrary.
+    """
+    keys = rows.astype(np.int64) * n_columns + columns  # one key sorts faster than np.lexsort's two
+    order = np.argsort(keys)
+    return order, np.flatnonzero(np.diff(keys[order], prepend=-1) > 0)
+
+
+def indptr_from_counts(counts: NDArray[np.integer]) -> Integers:
+    """Return the row bounds of a CSR from the number of entries in each row."""
+    indptr = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    return indptr
+
+
+def entry_position(csr: CSRMatrix, entry: int) -> tuple[int, int]:
+    """Return the row and column of a stored entry of a CSR."""
+    row = int(np.searchsorted(csr.indptr, entry, side="right")) - 1
+    return row, int(csr.indices[entry])
+
+
+def as_int32(indices: AnyArray) -> Items:
+    """Return indices that were checked to be in range as contiguous int32."""
+    return np.ascontiguousarray(indices, dtype=np.int32)
+
+
+def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.int32 | np.int64]:
+    """Return `values` as a contiguous array of int32 or int64, or raise `InvalidDataError`.
+
+    Two dtypes are enough, and kernels are compiled for each dtype that they are called with.
+    """
+    check_not_masked(values, name)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, object)
+    if array.size == 0 and array.ndim == dimensions:
+        array = array.astype(np.int64)
+    if array.ndim != dimensions or array.dtype.kind not in "iu":
+        kind = "two-dimensional (lists × k, padded with -1)" if dimensions == 2 else "flat"
+        raise InvalidDataError(
+            f"{name} is an array of {array.dtype} with shape {array.shape}; expected a {kind} "
+            "array of integers"
+        )
+    if array.dtype == np.uint64 and array.size and array.max() > MAX_ITEMS:
+        raise InvalidDataError(f"{name} holds {array.max()}; expected at most {MAX_ITEMS}")
+    return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
+
+
+def _check_matrix(matrix: object, name: str) -> SparseInput:
+    """Raise unless `matrix` is a sparse matrix or array with two dimensions."""
+    if not sparse.issparse(matrix):
+        raise InvalidDataError(
+            f"{name} is a {type(matrix).__name__}; expected a scipy sparse matrix, such as "
+            "scipy.sparse.csr_matrix(x) of a dense array"
+        )
+    checked: SparseInput = matrix  # type: ignore[assignment]  # scipy has no types
+    if len(checked.shape) != 2:
+        raise InvalidDataError(
+            f"{name}: expected a matrix of users × items, found {len(checked.shape)}-D"
+        )
+    return checked
+
+
+def _checked_copy(matrix: Any, name: str) -> SparseInput:
+    """Return a matrix that can be converted safely: a copy where the check would modify it."""
+    _check_real(matrix.dtype, name)
+    try:
+        if matrix.format in ("csr", "csc", "bsr"):
+            _check_index_arrays(matrix.data, matrix.indices, matrix.indptr)
+            matrix = matrix.copy()  # the check prunes what indptr does not cover, in place
+            matrix.check_format(full_check=True)
+        elif matrix.format == "coo":
+            _check_index_arrays(matrix.data, matrix.row, matrix.col)
+            if not len(matrix.data) == len(matrix.row) == len(matrix.col):
+                raise ValueError("data, row and col have different lengths")
+            for axis, size in zip(("row", "col"), matrix.shape, strict=True):
+                indices = getattr(matrix, axis)
+                if len(indices) and not (indices.min() >= 0 and indices.max() < size):
+                    raise ValueError(
+                        f"{axis} goes from {indices.min()} to {indices.max()}, of {size}"
+                    )
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise InvalidDataError(f"{name} is damaged: {error}") from error
+    checked: SparseInput = matrix
+    return checked
+
+
+def _check_index_arrays(data: AnyArray, *indices: AnyArray) -> None:
+    if any(array.dtype.kind not in "iu" for array in indices):
+        raise ValueError("its indices are not whole numbers")
+    if any(isinstance(array, np.ma.MaskedArray) for array in (data, *indices)):
+        raise ValueError("it holds masked arrays, see .filled()")
+
+
+def _check_real(dtype: np.dtype[Any], name: str) -> None:
+    if dtype.kind not in "biuf":
+        raise InvalidDataError(f"{name} holds {dtype}; expected real numbers")
+
+
+def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
+    """Raise `InvalidDataError` if kernels cannot read the arrays of a CSR.
+
+    What the arrays hold is not read.
+    """
+    index_dtypes = (np.dtype(np.int32), np.dtype(np.int64))
+    arrays = (csr.data, csr.indices, csr.indptr)
+    if (
+        any(type(array) not in (np.ndarray, np.memmap) or array.ndim != 1 for array in arrays)
+        or csr.indices.dtype not in index_dtypes
+        or csr.indptr.dtype not in index_dtypes
+        or len(csr.indptr) != csr.shape[0] + 1
+        or csr.indptr[0] != 0
+        or len(csr.indices) != len(csr.data)
+    ):
+        raise InvalidDataError(
+            f"{name} is not a CSR: its data, indices and indptr do not fit together; make it anew "
+            "with scipy.sparse.csr_matrix"
+        )
+    _check_real(csr.data.dtype, name)
+
+
+def check_no_duplicates(coo: Any, users: Labels | None = None, items: Labels | None = None) -> None:
+    """Raise if a (row, column) pair of a COO matrix is stored twice; labels name the pair."""
+    order, starts = sort_pairs(coo.row, coo.col, coo.shape[1])
+    if len(starts) < len(order):
+        starts_pair = np.zeros(len(order), bool)
+        starts_pair[starts] = True
+        entry = order[np.argmin(starts_pair)]
+        row, column = coo.row[entry], coo.col[entry]
+        raise_repeated_item(
+            row if users is None else repr(users[row]),
+            column if items is None else repr(items[column]),
+        )
+
+
+def raise_repeated_item(user: object, item: object) -> NoReturn:
+    """Raise the error about an item that is in one list twice."""
+    raise InvalidDataError(
+        f"user {user} has item {item} twice in one list; remove the repetition, because a "
+        "repeated hit would be counted twice"
+    )
+
+
+def check_not_masked(values: object, name: str) -> None:
+    """Raise if an array is masked, because `numpy.asarray` would uncover the masked values."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidDataError(f"{name} is a masked array; expected a plain one, see .filled()")
+
+
+def _find_row_fault(csr: CSRMatrix) -> tuple[int, int, int] | None:
+    def check(first: int, last: int, fault: Integers) -> None:
+        check_rows(first, last, csr.indptr, csr.indices, csr.shape[1], fault)
+
+    return find_fault(check, csr.shape[0])
+
+
+def find_fault(
+    check: Callable[[int, int, Integers], None], n_rows: int
+) -> tuple[int, int, int] | None:
+    """Run a checking kernel over blocks of rows, shared between threads.
+
+    Parameters
+    ----------
+    check : callable
+        Called as ``check(first, last, fault)`` for each block of rows. Writes (kind, row, entry)
+        to `fault` if it finds a fault; kind 0 is none.
+    n_rows : int
+
+    Returns
+    -------
+    tuple of int or None
+        The first fault of the highest kind as (kind, row, entry).
+    """
+    faults: list[tuple[int, int, int]] = []
+
+    def check_block(first: int, last: int) -> None:
+        fault = np.zeros(3, np.int64)
+        check(first, last, fault)
+        if fault[0]:
+            faults.append((int(fault[0]), int(fault[1]), int(fault[2])))
+
+    for_blocks(check_block, n_rows, block=_CHECKED_ROWS)
+    return min(faults, key=lambda fault: (-fault[0], fault[1])) if faults else None

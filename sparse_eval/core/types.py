@@ -1,4 +1,4 @@
-"""Names for the types that annotations share: arrays by what they hold, sparse matrices, labels."""
+"""Type aliases and protocols that annotations share: arrays, sparse matrices, labels, paths."""
 
 from __future__ import annotations
 
@@ -27,51 +27,51 @@ __all__ = [
     "SparseInput",
 ]
 
-#: An array of whatever dtype the caller has; only `np.ndarray` itself is known.
+#: An array of any dtype.
 AnyArray: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
-#: Item ids: columns of a matrix.
+#: Item ids, which are columns of a matrix.
 Items: TypeAlias = NDArray[np.int32]
 Booleans: TypeAlias = NDArray[np.bool_]
 Hashes: TypeAlias = NDArray[np.uint64]
 
-#: Labels of users or items; pandas has no narrower type for an index of any hashable values.
+#: Labels of users or items, of any hashable type.
 Labels: TypeAlias = "pd.Index[Any]"
 
 PathLike: TypeAlias = str | Path
 
-#: What `json` reads and writes.
-JSONValue: TypeAlias = "str | int | float | bool | None | list[JSONValue] | dict[str, JSONValue]"
+#: Values that `json` reads and writes.
+JSONValue: TypeAlias = "str | int | float | bool | list[JSONValue] | dict[str, JSONValue] | None"
 
 
 class SparseInput(Protocol):
-    """A SciPy sparse matrix or array of any format, as callers bring it."""
+    """A SciPy sparse matrix or array of any format."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of rows and columns."""
+        """The number of rows and columns."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the stored values."""
+        """The dtype of the stored values."""
 
     @property
     def format(self) -> str:
-        """Three letters, such as "csr"."""
+        """The name of the format, such as "csr"."""
 
     @property
     def nnz(self) -> int:
-        """Number of stored entries, explicit zeros included."""
+        """The number of stored entries, explicit zeros included."""
 
     def tocsr(self) -> CSRMatrix:
-        """Convert to CSR; duplicates are summed."""
+        """Convert to CSR, summing duplicates."""
 
     def tocoo(self) -> Any:
         """Convert to coordinates."""
 
     def copy(self) -> Self:
-        """Copy the matrix with its arrays."""
+        """Copy the matrix and its arrays."""
 
 
 class CSRMatrix(SparseInput, Protocol):
@@ -83,10 +83,19 @@ class CSRMatrix(SparseInput, Protocol):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and columns."""
+        """The number of rows and columns."""
 
     def astype(self, dtype: Any, copy: bool = ...) -> CSRMatrix:
-        """Return it with values of another dtype."""
+        """Convert the values to another dtype."""
+
+    def max(self, axis: int | None = ...) -> Any:
+        """Return the largest value, of the matrix or along an axis."""
+
+    def sort_indices(self) -> None:
+        """Sort the columns of each row, in place."""
+
+    def sum_duplicates(self) -> None:
+        """Sum entries of the same row and column, in place."""
 
     def __getitem__(self, rows: Any) -> CSRMatrix:
-        """Return some of the rows."""
+        """Return a selection of the rows."""

@@ -11,16 +11,16 @@ from scipy import sparse
 from ..core.arguments import check_whole
 from ..core.csr import (
     MAX_ITEMS,
+    as_int32,
     canonical_csr,
-    check_pairs_once,
-    indptr_of,
-    place,
-    raise_duplicate,
-    refuse_mask,
-    run_checked,
-    to_int32,
-    to_integers,
-    train_csr,
+    check_no_duplicates,
+    check_not_masked,
+    entry_position,
+    find_fault,
+    indptr_from_counts,
+    integer_array,
+    raise_repeated_item,
+    training_csr,
 )
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
@@ -115,11 +115,11 @@ class Rankings:
         >>> rankings.to_positions().toarray()[0]
         array([0, 0, 2, 0, 0, 3, 0, 1, 0, 0], dtype=int32)
         """
-        table = to_integers(ids, "ids", dimensions=2)
+        table = integer_array(ids, "ids", dimensions=2)
         rows = (
             np.arange(len(table), dtype=np.int64)
             if users is None
-            else to_integers(users, "users", dimensions=1).astype(np.int64)
+            else integer_array(users, "users", dimensions=1).astype(np.int64)
         )
         if len(rows) != len(table):
             raise InvalidDataError(
@@ -150,10 +150,10 @@ class Rankings:
         def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
             find_repeat(first, last, table, fault)
 
-        fault = run_checked(check, len(table))
+        fault = find_fault(check, len(table))
         if fault is not None:
             _, row, column = fault
-            raise_duplicate(rows[row], table[row, column])
+            raise_repeated_item(rows[row], table[row, column])
         if not ascending:
             table, rows = table[order], rows[order]
         n_lists, k = table.shape
@@ -161,10 +161,10 @@ class Rankings:
         counts = np.zeros(n_users, np.int64)
         if least >= 0:
             counts[rows] = k
-            return cls((n_users, n_items), indptr_of(counts), items, None, counts)
+            return cls((n_users, n_items), indptr_from_counts(counts), items, None, counts)
         held = items >= 0
         counts[rows] = held.reshape(table.shape).sum(axis=1)
-        indptr = indptr_of(counts)
+        indptr = indptr_from_counts(counts)
         positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
         lengths = last_positions(indptr, positions)
         return cls((n_users, n_items), indptr, items[held], positions, lengths)
@@ -205,7 +205,7 @@ class Rankings:
         valid = whole & (data >= 1) & (data <= MAX_ITEMS)
         if not valid.all():
             entry = int(np.flatnonzero(~valid)[0])
-            row, column = place(matrix, entry)
+            row, column = entry_position(matrix, entry)
             hint = (
                 "positions are 1-based: add 1 to 0-based ones"
                 if data[entry] == 0
@@ -215,7 +215,7 @@ class Rankings:
                 f"the position in row {row}, column {column} is {data[entry]}; {hint}"
             )
         indptr = matrix.indptr.astype(np.int64)
-        columns = to_int32(matrix.indices)
+        columns = as_int32(matrix.indices)
         items, ordered, fault = order_rows(indptr, columns, data.astype(np.int32))
         if fault is not None:
             row, entry = fault
@@ -300,7 +300,7 @@ class Rankings:
         empty = [np.empty(0, np.int32)]
         return cls(
             (n_users, n_items),
-            indptr_of(counts),
+            indptr_from_counts(counts),
             np.concatenate(items or empty),
             np.concatenate(first or empty) if ties == "average" else None,
             lengths,
@@ -375,7 +375,7 @@ class Rankings:
         matrix = sparse.coo_matrix(
             (values, (rows, columns)), shape=(len(user_labels), len(item_labels))
         )
-        check_pairs_once(matrix, user_labels, item_labels)
+        check_no_duplicates(matrix, user_labels, item_labels)
         if rank is not None:
             _check_ranks_once(rows, values, user_labels)
             plain = cls.from_positions(matrix)
@@ -466,9 +466,9 @@ class Rankings:
         >>> popular.items
         array([1, 2, 2, 0, 2], dtype=int32)
         """
-        matrix = train_csr(train)
+        matrix = training_csr(train)
         k = min(check_whole("k", k, 1), max(matrix.shape[1], 1))
-        rows = np.arange(matrix.shape[0]) if users is None else to_integers(users, "users", 1)
+        rows = np.arange(matrix.shape[0]) if users is None else integer_array(users, "users", 1)
         if len(rows) and not (rows.min() >= 0 and rows.max() < matrix.shape[0]):
             raise InvalidDataError(
                 f"users name row {rows.max() if rows.min() >= 0 else rows.min()}, but train has "
@@ -476,7 +476,7 @@ class Rankings:
             )
         counts = np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
         order = np.argsort(-counts, kind="stable").astype(np.int32)
-        indptr, items = matrix.indptr.astype(np.int64), to_int32(matrix.indices)
+        indptr, items = matrix.indptr.astype(np.int64), as_int32(matrix.indices)
         ids = np.empty((matrix.shape[0], k), np.int32)
 
         def fill(first: int, last: int) -> None:
@@ -537,7 +537,7 @@ def order_rows(
     def order(first: int, last: int, fault: NDArray[np.int64]) -> None:
         order_by_position(first, last, indptr, columns, positions, items, ordered, fault)
 
-    fault = run_checked(order, len(indptr) - 1)
+    fault = find_fault(order, len(indptr) - 1)
     return items, ordered, None if fault is None else fault[1:]
 
 
@@ -547,7 +547,7 @@ def repeated_item(indptr: NDArray[np.int64], items: NDArray[np.int32]) -> tuple[
     def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
         find_repeat_in_rows(first, last, indptr, items, fault)
 
-    fault = run_checked(check, len(indptr) - 1)
+    fault = find_fault(check, len(indptr) - 1)
     return None if fault is None else fault[1:]
 
 
@@ -640,9 +640,9 @@ class _ScoreRows:
             finite = np.isfinite(self.matrix.data)
             if not finite.all():
                 entry = int(np.flatnonzero(~finite)[0])
-                self._refuse(*place(self.matrix, entry), self.matrix.data[entry])
+                self._refuse(*entry_position(self.matrix, entry), self.matrix.data[entry])
         else:
-            refuse_mask(scores, "scores")
+            check_not_masked(scores, "scores")
             try:
                 self.matrix = np.asarray(scores)
             except ValueError:
@@ -663,7 +663,7 @@ class _ScoreRows:
         if sparse.issparse(self.matrix):
             row = slice(self.matrix.indptr[user], self.matrix.indptr[user + 1])
             return (
-                to_int32(self.matrix.indices[row]),
+                as_int32(self.matrix.indices[row]),
                 self.matrix.data[row].astype(np.float64),
             )
         values = self.matrix[user].astype(np.float64)

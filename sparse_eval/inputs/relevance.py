@@ -11,10 +11,10 @@ import numpy as np
 
 from ..core.arguments import check_number
 from ..core.csr import (
+    as_int32,
     canonical_csr,
-    place,
+    entry_position,
     sort_pairs,
-    to_int32,
 )
 from ..errors import InvalidDataError
 from .scan import RelevanceScan
@@ -104,7 +104,7 @@ class Relevance:
         least, most = (gains.min(), gains.max()) if len(gains) else (1.0, 1.0)
         if not (least >= 0 and most < np.inf):  # a NaN is neither
             entry = int(np.flatnonzero(~(np.isfinite(gains) & (gains >= 0)))[0])
-            row, column = place(csr, entry)
+            row, column = entry_position(csr, entry)
             raise InvalidDataError(
                 f"the gain in row {row}, column {column} of the validation matrix is "
                 f"{gains[entry]}; expected a finite number of at least 0"
@@ -122,7 +122,7 @@ class Relevance:
         return cls(
             csr.shape,
             csr.indptr.astype(np.int64, copy=False),
-            to_int32(csr.indices),
+            as_int32(csr.indices),
             np.ascontiguousarray(gains),
             binary,
             _labels(users, csr.shape[0], "users"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import canonical_csr, place, train_csr
+from ..core.csr import canonical_csr, entry_position, training_csr
 from ..errors import InvalidDataError
 from .relevance import Relevance
 from .training import Training, TrainingOfBlock
@@ -141,7 +141,7 @@ def _train_matrix(
                 f"train is a {type(train).__name__}; expected a scipy sparse matrix, or a "
                 "Relevance such as Relevance.from_frame(df)"
             )
-        matrix = train_csr(train)
+        matrix = training_csr(train)
         return matrix, items
     parts = (train.gains, train.items, train.indptr)
     matrix = sparse.csr_matrix(parts, shape=train.shape)
@@ -196,7 +196,7 @@ def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labe
             weights = _one_group_each(values)
     bad = ~(np.isfinite(weights.data) & (weights.data >= 0))
     if bad.any():
-        row, column = place(weights, int(np.flatnonzero(bad)[0]))
+        row, column = entry_position(weights, int(np.flatnonzero(bad)[0]))
         raise InvalidDataError(
             f"item_groups gives item {_label(row, labels)} the weight {weights.data[bad][0]} in "
             f"group {column}; expected finite weights of at least 0"

@@ -1,4 +1,8 @@
-"""Checks on sparse rows, and building lists in the order of their positions."""
+"""Checks of sparse rows, and building lists in the order of their positions or scores.
+
+A checking kernel looks at the rows from `first` to `last` and writes (kind, row, entry) to `fault`
+where it finds one. Kind 0 is no fault; a kernel with only one kind of fault calls it 1.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +15,23 @@ from .jit import inlined, kernel
 if TYPE_CHECKING:
     from .jit import Array
 
+#: The kinds of faults that `check_rows` distinguishes: a row that is not sorted or holds a column
+#: twice, a column out of range, and row bounds that cross or lie outside of the data.
+UNSORTED, OUT_OF_RANGE, BAD_BOUNDS = 1, 2, 3
+
 
 @kernel
 def check_rows(
     first: int, last: int, indptr: Array, indices: Array, n_columns: int, fault: Array
 ) -> None:
-    """Look for rows of a CSR that are out of order.
-
-    Writes (kind, row, entry) of the first fault of the worst kind to `fault`: kind 1 is a row
-    that is unsorted or holds a column twice, 2 an entry outside of the columns, 3 a row whose
-    bounds lie outside of the data or cross.
-    """
+    """Find the first fault of the highest kind in the rows of a CSR."""
     for row in range(first, last):
         if indptr[row] < 0 or indptr[row + 1] < indptr[row] or indptr[row + 1] > len(indices):
-            fault[0] = 3
+            fault[0] = BAD_BOUNDS
             fault[1] = row
             return
-    # Counts over the whole block, which the compiler turns into vector instructions: three times
-    # as fast as looking at each entry, and most matrices have nothing to find.
+    # Counts over the whole block, which the compiler vectorizes: three times as fast as checking
+    # entry by entry, and most matrices have no fault.
     begin = indptr[first]
     columns = indices[begin : indptr[last]]
     outside = 0
@@ -37,7 +40,7 @@ def check_rows(
     descents = 0
     for i in range(len(columns) - 1):
         descents += columns[i + 1] <= columns[i]
-    for row in range(first, last):  # from one row to the next it may go down
+    for row in range(first, last):  # descents between rows are allowed
         start = indptr[row] - begin
         if start > 0 and indptr[row] < indptr[row + 1]:
             descents -= columns[start] <= columns[start - 1]
@@ -46,20 +49,20 @@ def check_rows(
     for row in range(first, last):
         for entry in range(indptr[row], indptr[row + 1]):
             if indices[entry] < 0 or indices[entry] >= n_columns:
-                fault[0] = 2
+                fault[0] = OUT_OF_RANGE
                 fault[1] = row
                 fault[2] = entry
                 return
             unordered = entry > indptr[row] and indices[entry] <= indices[entry - 1]
             if unordered and fault[0] == 0:
-                fault[0] = 1
+                fault[0] = UNSORTED
                 fault[1] = row
                 fault[2] = entry
 
 
 @inlined
 def first_repeat(ids: Array) -> int:
-    """Index of the first id that stands before it too, or -1; -1 may stand anywhere."""
+    """Return the index of the first id that occurs before it, or -1; the id -1 may repeat."""
     if len(ids) > 64:  # comparing all pairs would be quadratic
         ordered = np.sort(ids)
         repeated = False
@@ -68,8 +71,8 @@ def first_repeat(ids: Array) -> int:
                 repeated = True
         if not repeated:
             return -1
-    # A bit for the lowest and one for the next six bits of each id: where one of them is new, so
-    # is the id.
+    # Two words with a bit for the lowest and for the next six bits of each id. If one of its bits
+    # is not set yet, an id is new.
     low_bits = np.uint64(0)
     high_bits = np.uint64(0)
     for i in range(len(ids)):
@@ -86,9 +89,9 @@ def first_repeat(ids: Array) -> int:
 
 @kernel
 def find_repeat(first: int, last: int, ids: Array, fault: Array) -> None:
-    """Look for an id that stands in its list twice, -1 being padding.
+    """Find an id that occurs twice in its list, a row of `ids`; -1 is padding.
 
-    On a fault, writes (1, list, column) to `fault` and stops.
+    The entry of the fault is the column of `ids`.
     """
     for i in range(first, last):
         repeat = first_repeat(ids[i])
@@ -101,7 +104,7 @@ def find_repeat(first: int, last: int, ids: Array, fault: Array) -> None:
 
 @kernel
 def find_repeat_in_rows(first: int, last: int, indptr: Array, ids: Array, fault: Array) -> None:
-    """Do what `find_repeat` does, for the rows of a CSR."""
+    """Find an id that occurs twice in its row of a CSR."""
     for i in range(first, last):
         repeat = first_repeat(ids[indptr[i] : indptr[i + 1]])
         if repeat >= 0:
@@ -124,8 +127,7 @@ def order_by_position(
 ) -> None:
     """Copy the rows of a position matrix in the order of their positions.
 
-    On a fault, writes (kind, row, item) to `fault` and stops; kind 1 is a position that stands in
-    its row twice.
+    A position that occurs twice in its row is a fault.
     """
     for row in range(first, last):
         start = indptr[row]
@@ -165,11 +167,11 @@ def rank_scores(
     out_first: Array,
     out_last: Array,
 ) -> int:
-    """Rank the first `n` candidates by score downward, and equal scores as they are given.
+    """Rank the first `n` candidates by descending score, and equal scores in their given order.
 
-    Writes at most k items with the first and last position that each may take, and returns their
-    number; with `average_ties` the group of equal scores that crosses k is kept whole, so more
-    than k items may come back.
+    Writes at most k items with the first and last position that each may take, and returns the
+    number written. With `average_ties`, items of equal score share positions, and the group that
+    crosses position k is kept whole, so that more than k items may be written.
     """
     if n == 0:
         return 0
@@ -184,7 +186,7 @@ def rank_scores(
         if scores[i] > threshold:
             above += 1
     room = n if average_ties else min(k, n) - above
-    chosen = np.empty(n, np.int64)
+    kept = np.empty(n, np.int64)
     negated = np.empty(n, np.float64)
     size = 0
     for i in range(n):
@@ -196,10 +198,10 @@ def rank_scores(
         else:
             keep = False
         if keep:
-            chosen[size] = i
+            kept[size] = i
             negated[size] = -scores[i]
             size += 1
-    # A stable sort leaves the candidate that was given first before others of its score.
+    # A stable sort keeps equal scores in the order of the candidates.
     order = np.argsort(negated[:size], kind="mergesort")
     start = 0
     while start < size:
@@ -208,7 +210,7 @@ def rank_scores(
             while stop < size and negated[order[stop]] == negated[order[start]]:
                 stop += 1
         for rank in range(start, stop):
-            out_items[rank] = candidates[chosen[order[rank]]]
+            out_items[rank] = candidates[kept[order[rank]]]
             out_first[rank] = start + 1
             out_last[rank] = stop
         start = stop
@@ -223,35 +225,35 @@ def keep_unseen(
     seen_indptr: Array,
     seen_items: Array,
     n_items: int,
-    n_asked: int,
+    n_requested: int,
     blocked: float,
     lists: Array,
     complete: Array,
 ) -> None:
-    """Write to `lists` the first k items that a model really recommends, in the model's order.
+    """Write the first k unseen items that a model recommends to `lists`, in the model's order.
 
     A model pads a list that it cannot fill, with ids outside of the catalogue or with items whose
-    score is `blocked` or lower, and it may return items that the user has seen. ``complete[i]``
-    says whether asking for more than `n_asked` would change nothing: k items were found, or the
-    model has no more.
+    score is at most `blocked`, and it may return items that the user has seen. ``complete[i]``
+    tells whether requesting more than `n_requested` items could not change list i, because it has k
+    items or the model has no more.
     """
     k = lists.shape[1]
     for i in range(ids.shape[0]):
         start = seen_indptr[users[i]]
         stop = seen_indptr[users[i] + 1]
-        complete[i] = n_asked >= n_items or ids.shape[1] < n_asked
-        found = 0
+        complete[i] = n_requested >= n_items or ids.shape[1] < n_requested
+        length = 0
         for column in range(ids.shape[1]):
             item = ids[i, column]
             if item < 0 or item >= n_items or scores[i, column] <= blocked:
                 complete[i] = True
                 continue
-            place = start + np.searchsorted(seen_items[start:stop], item)
-            if place < stop and seen_items[place] == item:
+            entry = start + np.searchsorted(seen_items[start:stop], item)
+            if entry < stop and seen_items[entry] == item:
                 continue
-            if found < k:
-                lists[i, found] = item
-                found += 1
-        if found == k:
+            if length < k:
+                lists[i, length] = item
+                length += 1
+        if length == k:
             complete[i] = True
-        lists[i, found:] = -1
+        lists[i, length:] = -1

@@ -16,8 +16,8 @@ from .jit import compiled
 
 if TYPE_CHECKING:
     from numba.core.base import BaseContext
-    from numba.core.typing import BaseContext as TypingContext
-    from numba.core.typing import Signature
+    from numba.core.typing.context import BaseContext as TypingContext
+    from numba.core.typing.templates import Signature
 
     from .jit import Array
     from .products import Intrinsic

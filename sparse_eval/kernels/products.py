@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numba.core.base import BaseContext
-    from numba.core.typing import BaseContext as TypingContext
-    from numba.core.typing import Signature
+    from numba.core.typing.context import BaseContext as TypingContext
+    from numba.core.typing.templates import Signature
 
     from .jit import Array
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy import sparse
 
-from ..core.csr import train_csr
+from ..core.csr import training_csr
 from ..core.hashing import digest
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.paths import open_relevance
@@ -45,7 +45,7 @@ def open_matrix(side: Any) -> Any:
 
 def training_matrix(train: SparseInput) -> CSRMatrix:
     """Return `train` as a canonical csr_matrix, for compiled code that takes no csr_array."""
-    matrix = train_csr(train)
+    matrix = training_csr(train)
     return matrix if isinstance(matrix, sparse.csr_matrix) else sparse.csr_matrix(matrix)
 
 
