@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["digest", "fingerprints", "scattered"]
+__all__ = ["digest", "digest_labels", "fingerprints", "hash_labels", "scattered"]
 
 
 def fingerprints(
@@ -68,3 +68,21 @@ def scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
         numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return numbers ^ (numbers >> np.uint64(31))
+
+
+def hash_labels(labels: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a hash of each label, an int64 or text, which is the same everywhere."""
+    if labels.dtype.kind in "iu":
+        return scattered(labels.astype(np.int64, copy=False).view(np.uint64))
+    from pandas.util import hash_array  # only where labels are text
+
+    return hash_array(labels.astype(object), categorize=False)
+
+
+def digest_labels(labels: NDArray[Any]) -> str:
+    """Return 16 hexadecimal digits that identify labels in their order."""
+    if labels.dtype.kind in "iu":
+        data = labels.astype("<i8").tobytes()
+    else:
+        data = "\n".join(f"{type(label).__name__} {label!r}" for label in labels.tolist()).encode()
+    return sha256(data).hexdigest()[:16]

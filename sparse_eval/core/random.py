@@ -37,5 +37,4 @@ def uniforms(keys: Hashes, counts: Integers, seed: int) -> Floats:
     streams = scattered(keys ^ scattered(np.array([seed], np.uint64)))
     with np.errstate(over="ignore"):
         numbers = scattered(np.repeat(streams, counts) + places.astype(np.uint64))
-    uniform: Floats = (numbers >> np.uint64(11)) * 2.0**-53
-    return uniform
+    return (numbers >> np.uint64(11)).astype(np.float64) * 2.0**-53

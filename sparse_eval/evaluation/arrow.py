@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..core.hashing import digest_of_labels
+from ..core.hashing import digest_labels
 from ..errors import InvalidDataError
 from ..inputs.rankings import Rankings, last_positions, order_rows, repeated_item
 from ..inputs.relevance import Relevance
@@ -97,7 +97,7 @@ class RowsLoader:
     @cached_property
     def digest(self) -> str | None:
         """A digest of the catalogue."""
-        return None if self.catalogue is None else digest_of_labels(self.catalogue)
+        return None if self.catalogue is None else digest_labels(self.catalogue)
 
     def __call__(self, tables: tuple[pa.Table, pa.Table]) -> Block:
         """Return the block of all users who have rows in either table, in any order.

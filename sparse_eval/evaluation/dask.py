@@ -257,7 +257,6 @@ class DaskSource:
 
     unit = " partitions"
     distinct = True
-    repeatable = True
 
     def __init__(
         self,
@@ -273,7 +272,7 @@ class DaskSource:
                 'Dask dataframes need dask: pip install "sparse_eval[dask]"'
             ) from None
         self.client = runner.client
-        frames = [
+        frames: list[Any] = [
             dataframe.read_parquet(str(Path(scan.table).absolute()))
             if isinstance(scan.table, str | Path)
             else scan.table
@@ -308,6 +307,11 @@ class DaskSource:
         self.frames = frames
         self.total = frames[0].npartitions
         self.load = PartitionLoader(RowsLoader(columns, catalogue, largest), schemas)  # type: ignore[arg-type]
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the cluster is still there."""
+        return bool(self.client.status == "running")
 
     def tasks(self) -> Iterator[tuple[Partitions, int]]:
         """Yield pairs of partitions."""

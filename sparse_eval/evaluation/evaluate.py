@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,6 +29,8 @@ from .sources import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..core.types import PathLike, SparseInput
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import MetricsLike, NoRelevant

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..core.files import need_pyarrow
-from ..core.hashing import marks
+from ..core.hashing import hash_labels
 from ..core.progress import is_shown
 from ..errors import InvalidDataError, InvalidFileError, OutputError
 from .arrow import (
@@ -484,10 +484,10 @@ def _order_by_file(part: pa.Table, user: str, n_files: int) -> tuple[Any, Any]:
 
     users = whole_column(part, user)
     if pa.types.is_integer(users.type):
-        hashes = marks(to_integers(users, user))
+        hashes = hash_labels(to_integers(users, user))
     else:
         encoded = users.dictionary_encode()
-        hashes = marks(to_texts(encoded.dictionary, user))[encoded.indices.to_numpy()]
+        hashes = hash_labels(to_texts(encoded.dictionary, user))[encoded.indices.to_numpy()]
     files = (hashes >> np.uint64(32)) % np.uint64(n_files)
     order = np.argsort(files, kind="stable")
     return order, np.searchsorted(files[order], np.arange(n_files + 1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.progress import is_shown
@@ -14,7 +13,7 @@ from .runners import open_runner
 from .sources import evaluate_block
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -73,11 +72,12 @@ def evaluate_source(
     Evaluation
         Without the lists.
     """
-    open_one = runner or partial(open_runner, client, num_threads)
 
     def parts(bar: Any, *, random: bool = False) -> Iterator[Part]:
         n_users = 0
-        with open_one() as opened:
+        # The client may be gone when the random baseline is asked for.
+        given = None if random else client
+        with runner() if runner is not None else open_runner(given, num_threads) as opened:
             kept = per_user and not random
             shared = Shared(request, source.load, kept, random, opened.num_threads)
             for amount, part in opened.run(evaluate_task, shared, source.tasks()):
@@ -101,16 +101,13 @@ def evaluate_source(
                 return merge_in_order(parts(bar, random=random))
             return [merge(parts(bar, random=random))]
 
-    def random_totals() -> RandomTotals:
-        totals = merge(merged(random=True)).totals
-        return totals.random or (None,) * len(request.metrics)
+    def random_totals() -> RandomTotals | None:
+        return merge(merged(random=True)).totals.random if source.repeatable else None
 
-    return Evaluation(
-        request, parts=merged(), random_totals=random_totals if source.repeatable else None
-    )
+    return Evaluation(request, parts=merged(), random_totals=random_totals)
 
 
-def merge(parts: Any) -> Part:
+def merge(parts: Iterable[Part]) -> Part:
     """Merge the parts of different users."""
     running = RunningTotals()
     for part in parts:

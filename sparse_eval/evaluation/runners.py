@@ -38,16 +38,11 @@ TASKS_PER_THREAD = 2
 
 
 class Runner(Protocol):
-    """Does tasks, here or elsewhere, a few at once.
-
-    Attributes
-    ----------
-    num_threads : int or None
-        Threads that each task may use, None for as many as there are cores.
-    """
+    """Does tasks, here or elsewhere, a few at once."""
 
     @property
-    def num_threads(self) -> int | None: ...
+    def num_threads(self) -> int | None:
+        """Threads that each task may use, None for as many as there are cores."""
 
     def run(
         self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
@@ -142,7 +137,7 @@ def open_runner(
     elif type(client).__module__.startswith("pyspark."):
         from .spark import spark_runner
 
-        with spark_runner(client) as spark:
+        with spark_runner(client) as spark:  # type: ignore[arg-type]
             yield spark
     else:
         from .dask import connect

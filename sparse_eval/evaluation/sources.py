@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -40,6 +40,8 @@ __all__ = [
     "is_blocks",
     "largest_gain",
 ]
+
+Side = TypeVar("Side")
 
 #: Users in a block, where no budget says how many.
 USERS_PER_BLOCK = 1 << 18
@@ -78,33 +80,27 @@ Loader: TypeAlias = "Callable[[Any], Block]"
 
 
 class Source(Protocol):
-    """Users in blocks, whatever they come from.
-
-    Attributes
-    ----------
-    load : callable
-        Turns a task into a `Block`. It is sent to each worker once.
-    total : int or None
-        What the progress bar counts to, None if unknown.
-    unit : str
-        What it counts.
-    in_order : bool
-        Whether tasks are known to be about different users. Otherwise their labels have to show
-        it.
-    repeatable : bool
-        Whether `tasks` can be called again.
-    """
+    """Users in blocks, whatever they come from."""
 
     @property
-    def load(self) -> Loader: ...
+    def load(self) -> Loader:
+        """Turn a task into a block; sent to each worker once."""
+
     @property
-    def total(self) -> int | None: ...
+    def total(self) -> int | None:
+        """What the progress bar counts to, None if unknown."""
+
     @property
-    def unit(self) -> str: ...
+    def unit(self) -> str:
+        """What the progress bar counts."""
+
     @property
-    def distinct(self) -> bool: ...
+    def distinct(self) -> bool:
+        """Whether blocks are known to be of different users; otherwise labels have to show it."""
+
     @property
-    def repeatable(self) -> bool: ...
+    def repeatable(self) -> bool:
+        """Whether `tasks` can be called again."""
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
         """Yield descriptions of blocks that can be pickled, and how far each moves the progress."""
@@ -148,11 +144,9 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
 
 def is_blocks(value: object) -> TypeGuard[Iterable[Any]]:
     """Return whether a value is an iterable of blocks, rather than a matrix or a table."""
+    whole = str | bytes | Path | np.ndarray | Rankings | Relevance | RankingsScan | RelevanceScan
     return isinstance(value, Iterable) and not (
-        isinstance(value, str | bytes | Path | np.ndarray)
-        or isinstance(value, Rankings | Relevance | RankingsScan | RelevanceScan)
-        or sparse.issparse(value)
-        or hasattr(value, "columns")  # a frame
+        isinstance(value, whole) or sparse.issparse(value) or hasattr(value, "columns")  # a frame
     )
 
 
@@ -184,7 +178,7 @@ def _relevance(side: Relevance | SparseInput, first_row: int) -> Relevance:
     return _checked(Relevance.from_csr, side, first_row)
 
 
-def _checked(make: Callable[[Any], Any], matrix: SparseInput, first_row: int) -> Any:
+def _checked(make: Callable[[SparseInput], Side], matrix: SparseInput, first_row: int) -> Side:
     """Check rows of a matrix; errors count them from the first of the block."""
     try:
         return make(matrix)

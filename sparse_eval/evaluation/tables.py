@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,12 @@ def evaluate_tables(
     if not engines & {"parquet", "dask", "pyspark"}:
         return None
     if not engines <= {"parquet", "dask"} and not engines <= {"parquet", "pyspark"}:
-        return None if "parquet" in engines and len(engines) == 2 else _refuse(engines)
+        if "parquet" in engines and len(engines) == 2:
+            return None  # a frame in memory beside a table that is read into memory
+        names = ", ".join(sorted(map(str, engines)))
+        raise InvalidDataError(
+            f"the tables are of {names}; give both sides as frames of one library, or as Parquet"
+        )
     if request.inputs:
         raise InvalidDataError(
             f"{', '.join(sorted(request.inputs))} cannot be given beside tables, whose users and "
@@ -55,7 +61,7 @@ def evaluate_tables(
 
     with connect(client) as runner:
         source = DaskSource(request, rankings, relevance, runner)
-        return evaluate_source(request, source, **options | {"client": runner.client})
+        return evaluate_source(request, source, **options, runner=partial(connect, runner.client))
 
 
 def _in_spark(
@@ -73,15 +79,8 @@ def _engine(table: Any) -> str | None:
     return engine_of(table)
 
 
-def _refuse(engines: set[str | None]) -> None:
-    names = ", ".join(sorted(str(engine) for engine in engines))
-    raise InvalidDataError(
-        f"the tables are of {names}; give both sides as frames of one library, or as Parquet"
-    )
-
-
 def _rows_of_block(options: dict[str, Any]) -> int:
-    memory = options["memory"]
+    memory: int | None = options["memory"]
     if memory is not None:
         return max((memory // 2 if options["per_user"] else memory) // PER_ROW, 1)
     return ROWS_PER_BLOCK if options["client"] is None else ROWS_PER_TASK

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import canonical_csr, check_parts
+from ..core.csr import canonical_csr, check_csr_arrays
 from ..errors import InvalidDataError, InvalidFileError
 from .rankings import Rankings
 from .relevance import Relevance
@@ -81,7 +81,7 @@ def sliceable_csr(matrix: SparseInput, name: str) -> CSRMatrix:
     if matrix.format != "csr":
         return canonical_csr(matrix, name, sum_duplicates=True)
     csr: CSRMatrix = matrix  # type: ignore[assignment]
-    check_parts(csr, name)
+    check_csr_arrays(csr, name)
     if not 0 <= csr.indptr[-1] <= len(csr.data):
         raise InvalidDataError(
             f"{name} is not a CSR: its rows have {csr.indptr[-1]} entries, and there are "

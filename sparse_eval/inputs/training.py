@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..core.csr import indptr_of
+from ..core.csr import indptr_from_counts
 from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_cosines
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def take_rows(
     counts = np.diff(indptr)[rows]
     if limit is not None:
         counts = np.minimum(counts, limit)
-    bounds = indptr_of(counts)
+    bounds = indptr_from_counts(counts)
     return bounds, data[np.arange(bounds[-1]) + np.repeat(indptr[rows] - bounds[:-1], counts)]
 
 
@@ -176,7 +176,7 @@ class _ItemStatistics:
         if self._interacted is not None:
             users, items = users[self._interacted], items[self._interacted]
         order = np.argsort(items, kind="stable")
-        return indptr_of(np.bincount(items, minlength=self._n_items)), users[order]
+        return indptr_from_counts(np.bincount(items, minlength=self._n_items)), users[order]
 
     @cached_property
     def item_counts(self) -> Integers:

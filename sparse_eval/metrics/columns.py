@@ -51,7 +51,7 @@ class MetricColumns(NamedTuple):
                     self.values[row, first:last] = _divide(above, below)
                 return
         elif row not in self.denominators and fits(value, (size,)):
-            self.values[row, first:last] = value
+            self.values[row, first:last] = np.asarray(value)
             return
         raise InvalidMetricError(
             f"the formula of metric {metric} returned {format_value(value)} for {size} users; "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import indptr_of
+from ..core.csr import indptr_from_counts
 from ..inputs.training import Training, take_rows
 from ..kernels.catalogue import count_listed
 
@@ -81,7 +81,7 @@ class Lists:
     @cached_property
     def indptr(self) -> Integers:
         """Where each user's list starts and ends in `items`, shape (n_users + 1,)."""
-        return indptr_of(self.lengths)
+        return indptr_from_counts(self.lengths)
 
     @cached_property
     def items(self) -> Items:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ..core.exact_sums import Moments
-from ..core.hashing import uniforms
+from ..core.random import uniforms
 from ..core.threads import BLOCK
 from ..inputs.rankings import Rankings
 from ..kernels.catalogue import draw_lists, draw_ranks

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import InvalidDataError, InvalidMetricError
 from .conventions import Convention, convention_named
 from .grammar import Metric, parse_metrics
-from .registry import Definition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .registry import Definition
 
 __all__ = ["MetricsLike", "NoRelevant", "Plan", "Request"]
 

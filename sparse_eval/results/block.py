@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.exact_sums import Moments
-from ..core.hashing import digest_of_labels, fingerprints, marks
+from ..core.hashing import digest_labels, fingerprints, hash_labels
 from ..core.versions import installed_version
 from ..errors import InvalidDataError
 from ..metrics.measure import measure, values_of_lists
@@ -147,10 +147,10 @@ class BlockResult:
     def user_hashes(self) -> Hashes:
         """A hash of each user's label or row number, the same wherever it is evaluated."""
         try:
-            return marks(self.user_ids)
+            return hash_labels(self.user_ids)
         except InvalidDataError:  # labels of several types, of which blocks cannot be merged
             assert self.labels is not None  # noqa: S101 - row numbers are of one type
-            return marks(np.array([repr(label) for label in self.labels.tolist()], object))
+            return hash_labels(np.array([repr(label) for label in self.labels.tolist()], object))
 
     @cached_property
     def groups(self) -> Integers:
@@ -261,7 +261,7 @@ class BlockResult:
         """Return a digest of the catalogue's labels, None without labels."""
         sides = (self.aligned.relevance.items_index, self.aligned.rankings.items_index)
         labels = max((index for index in sides if index is not None), key=len, default=None)
-        return None if labels is None else digest_of_labels(labels.to_numpy())
+        return None if labels is None else digest_labels(labels.to_numpy())
 
     def _span(self) -> Span:
         users = self.user_ids

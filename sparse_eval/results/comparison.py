@@ -15,7 +15,7 @@ import numpy as np
 from ..core.formatting import MOST_ROWS, as_html, records
 from ..core.progress import is_shown
 from ..errors import InvalidDataError
-from .intervals import check_level, interval_around, interval_of_mean
+from .intervals import check_level, interval_of_mean, interval_of_replicates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -510,7 +510,7 @@ def _compare_replicates(
         ours, theirs = (one.replicates(metric) for one in pair)
         if len(ours) == len(theirs):  # what was merged from blocks has others
             differences = ours - theirs
-    interval = interval_around(a - b, differences, level)
+    interval = interval_of_replicates(a - b, differences, level)
     p = math.nan
     if interval.method != "none":
         error = float(differences.std(ddof=1))

@@ -10,26 +10,26 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..metrics.measure import Setting
+    from ..metrics.aligned import Aligned
 
 __all__ = ["explain"]
 
 
-def explain(setting: Setting, row: int) -> pd.DataFrame:
+def explain(aligned: Aligned, row: int) -> pd.DataFrame:
     """Return the table that `Evaluation.explain` describes, of the user in a row."""
     import pandas as pd
 
-    rankings, relevance = setting.rankings, setting.relevance
+    rankings, relevance = aligned.rankings, aligned.relevance
     mine = slice(rankings.indptr[row], rankings.indptr[row + 1])
     items = rankings.items[mine].tolist()
     first = rankings.positions[mine]
     last = first if rankings.last_positions is None else rankings.last_positions[mine]
     theirs = slice(relevance.indptr[row], relevance.indptr[row + 1])
     relevant = relevance.items[theirs].tolist()
-    gain_of = dict(zip(relevant, setting.hit_gains[0][theirs].tolist(), strict=True))
+    gain_of = dict(zip(relevant, aligned.hit_gains[0][theirs].tolist(), strict=True))
     gains = [gain_of.get(item, 0.0) for item in items]
     length = int(rankings.lengths[row])
-    discount = setting.convention.discount
+    discount = aligned.convention.discount
     discounts = [
         math.fsum(map(discount, range(a, min(b, length) + 1))) / (b - a + 1)
         for a, b in zip(first.tolist(), last.tolist(), strict=True)
@@ -46,7 +46,7 @@ def explain(setting: Setting, row: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "rank": pd.array([*first.tolist(), *[pd.NA] * len(missed)], dtype="Int64"),
-            "item": [_label(setting, item) for item in [*items, *missed]],
+            "item": [_label(aligned, item) for item in [*items, *missed]],
             "gain": [*gains, *(gain_of[item] for item in missed)],
             "discount": np.concatenate((discounts, absent)),
             "contribution": np.concatenate((contributions, nothing)),
@@ -55,9 +55,9 @@ def explain(setting: Setting, row: int) -> pd.DataFrame:
     )
 
 
-def _label(setting: Setting, item: int) -> Any:
+def _label(aligned: Aligned, item: int) -> Any:
     # The side with more columns has the labels of both.
-    for side in (setting.relevance, setting.rankings):
+    for side in (aligned.relevance, aligned.rankings):
         if side.items_index is not None and item < len(side.items_index):
             return side.items_index[item]
     return item

@@ -136,8 +136,8 @@ class Span(NamedTuple):
             return self if self.n else other
         self.check_types(other)
         return Span(
-            min(self.first, other.first),  # type: ignore[type-var]
-            max(self.last, other.last),  # type: ignore[type-var]
+            min(self.first, other.first),
+            max(self.last, other.last),
             self.n + other.n,
             (self.checksum + other.checksum) % 2**64,
         )
