@@ -1,1 +1,1 @@
-"""Exact ranking from the factors of a model."""
+"""Exact top-k lists and held-out ranks from the factors of users and items."""

@@ -1,8 +1,8 @@
-"""Checking the factors of a model."""
+"""Validate user and item factors, and compute the length of each row."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,36 +11,56 @@ from ..errors import InvalidDataError
 from ..kernels.exact import measure_rows
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from numpy.typing import NDArray
 
-    _Measured = tuple[NDArray[Any], NDArray[np.float64]]
+    from ..core.types import AnyArray, Floats
 
-__all__ = ["check_factors", "read_only"]
+    Scalar = TypeVar("Scalar", bound=np.generic)
 
-#: Rows whose lengths are measured at once.
-_ROWS = 10_000
+__all__ = ["MeasuredFactors", "check_factors", "read_only"]
+
+#: Rows per block of `measure_rows`.
+_BLOCK = 10_000
+
+
+class MeasuredFactors(NamedTuple):
+    """Validated factors of one side, with the Euclidean norm of each row.
+
+    Attributes
+    ----------
+    values : ndarray of float32 or float64, shape (n_rows, f)
+        C-contiguous and read-only.
+    norms : ndarray of float64, shape (n_rows,)
+    """
+
+    values: AnyArray
+    norms: Floats
 
 
 def check_factors(
-    user_factors: Any, item_factors: Any, num_threads: int | None = None
-) -> tuple[_Measured, _Measured]:
-    """Return both sides as the kernels take them, each with the length of every row.
+    user_factors: object, item_factors: object, num_threads: int | None = None
+) -> tuple[MeasuredFactors, MeasuredFactors]:
+    """Return the factors of both sides in the form that the kernels take.
 
     Parameters
     ----------
     user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f)
-        Of any layout. A half is widened to a single; what is in order is not copied.
+        In any memory layout. float16 becomes float32; an array that needs no conversion is not
+        copied.
     num_threads : int, optional
-        One for each core by default.
+        The number of threads; one per core by default.
 
     Raises
     ------
     InvalidDataError
-        If they are something else, a row is not finite (it is named), or their widths differ.
+        If a side is not a two-dimensional float array, a row is not finite (the message names
+        it), or the two widths differ.
     """
-    users = _measured(user_factors, "user_factors", num_threads)
-    items = _measured(item_factors, "item_factors", num_threads)
-    widths = [factors.shape[1] for factors, _ in (users, items)]
+    users = _check_side(user_factors, "user_factors", num_threads)
+    items = _check_side(item_factors, "item_factors", num_threads)
+    widths = users.values.shape[1], items.values.shape[1]
     if widths[0] != widths[1]:
         raise InvalidDataError(
             f"user_factors have {widths[0]} columns, item_factors {widths[1]}; they must come from "
@@ -49,7 +69,7 @@ def check_factors(
     return users, items
 
 
-def _measured(factors: Any, name: str, num_threads: int | None) -> _Measured:
+def _check_side(factors: object, name: str, num_threads: int | None) -> MeasuredFactors:
     if (
         not isinstance(factors, np.ndarray)
         or isinstance(factors, np.ma.MaskedArray)
@@ -57,32 +77,35 @@ def _measured(factors: Any, name: str, num_threads: int | None) -> _Measured:
         or factors.dtype.kind != "f"
         or factors.dtype.itemsize > 8
     ):
-        found = (
+        kind = (
             f"an array of {factors.dtype} with shape {factors.shape}"
             if type(factors) is np.ndarray
             else f"a {type(factors).__name__}"
         )
-        raise InvalidDataError(f"{name} is {found}; expected a float array, rows × factors")
-    wide = np.float64 if factors.dtype.itemsize == 8 else np.float32
-    ready = read_only(np.ascontiguousarray(factors, wide))
-    norms = np.empty(len(ready))
+        raise InvalidDataError(f"{name} is {kind}; expected a float array, rows × factors")
+    dtype = np.float64 if factors.dtype.itemsize == 8 else np.float32
+    values: AnyArray = read_only(np.ascontiguousarray(factors, dtype))
+    norms = np.empty(len(values))
     for_blocks(
-        lambda first, last: measure_rows(first, last, ready, norms), len(ready), num_threads, _ROWS
+        lambda start, stop: measure_rows(start, stop, values, norms),
+        len(values),
+        num_threads,
+        _BLOCK,
     )
-    bad = np.isnan(norms)
-    if bad.any():
+    not_finite = np.isnan(norms)
+    if not_finite.any():
         raise InvalidDataError(
-            f"{name}, row {int(bad.argmax())} is not finite; train again with a lower alpha or "
-            "learning rate, or more regularization"
+            f"{name}, row {int(not_finite.argmax())} is not finite; train again with a lower alpha "
+            "or learning rate, or more regularization"
         )
-    return ready, norms
+    return MeasuredFactors(values, norms)
 
 
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view that cannot be written to.
+def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return a read-only view.
 
-    numba compiles a kernel anew for arrays that cannot, such as memory-mapped ones. If all are
-    given to it as such, it does so once.
+    numba compiles a kernel separately for read-only arrays, such as memory-mapped ones. If it is
+    given read-only arrays only, it compiles the kernel once.
     """
     view = np.asarray(array).view()
     view.flags.writeable = False

@@ -1,16 +1,16 @@
-"""The search behind exact retrieval: a catalogue in the order of its norms, users in groups.
+"""Search a catalogue of items for each user's best ones, without scoring every pair.
 
-`Search` checks its inputs and orders the candidate items; its `run` groups users of similar
-direction, so many at a time, and has the kernels look for what a user needs near the centre of the
-group and, for those users for whom that is no use, by falling norm. `kernels.retrieval` says why
-the result is exact; `benchmarks/RETRIEVAL.md` what each step gains.
+`Search` validates its inputs and orders the candidate items by falling norm. It then processes
+users in blocks: `run` groups the users of a block by direction, and the kernels search near the
+centre of each group first; users for whom that does not help are searched by falling norm.
+`kernels.retrieval` explains why the result is exact; `benchmarks/RETRIEVAL.md` has the gains.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +20,7 @@ from ..core.csr import canonical_csr
 from ..core.progress import is_shown
 from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
+from ..inputs.relevance import Relevance
 from ..kernels.exact import (
     HeldOut,
     Lists,
@@ -50,52 +51,54 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from ..inputs.relevance import Relevance
+    from ..core.types import AnyArray, Booleans, Floats, Integers, Items, SparseInput
 
-    Integers = NDArray[np.int64]
+    #: The 16-bit integers of two adjacent factors in one, as `kernels.products` takes them.
+    Directions = NDArray[np.int32]
+    Kernel = Callable[..., None]
 
-__all__ = ["Report", "Search"]
+__all__ = ["Hits", "Report", "Search"]
 
-#: Users grouped at once, which bounds what is held of them beside their factors.
-USERS_AT_ONCE = 1 << 16
+#: Users per block; bounds the memory needed beside the factors.
+USERS_PER_BLOCK = 1 << 16
 
-#: Users of a group, at most and about.
-GROUP = 512
+#: The largest group; the average number of users per centre; the largest number of centres.
+MAX_GROUP = 512
 USERS_PER_CENTRE = 256
-MOST_CENTRES = 96
+MAX_CENTRES = 96
 
 #: Users and items of one product.
 TILE = 128
 WIDE_TILE = 256
 CHUNK = 512
 
-#: Items that are projected on the centres at once.
-PROJECTED = 4096
+#: Items projected on the centres at once.
+PROJECTED_ITEMS = 4096
 
-#: Parts of the first batch, at least, and items of a part.
-PARTS = 64
-PER_PART = 4
+#: The smallest number of parts of the first batch of items, and items per part.
+MIN_PARTS = 64
+ITEMS_PER_PART = 4
 
-#: Products of centres and items, and places of lists, that are held at once.
-_AT_ONCE = 1 << 24
+#: The largest number of projections, and of list entries, in memory at once.
+MAX_CELLS = 1 << 24
 
-#: Below this, numbers that are selected from would lose digits.
+#: Users whose scores are smaller are ranked exactly: the selection would lose digits.
 _TINY = 1e-250
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a search met.
+    """Statistics of a search.
 
     Attributes
     ----------
     n_pairs : int
         Users × candidate items.
     n_products : int
-        Of these, how many were multiplied.
+        The number of pairs whose product was computed.
     cold_users, cold_items : int
-        Users, and candidate items, whose factors are all zero. Such a user gets the items in the
-        order of their ids.
+        Users, and candidate items, whose factors are all zero. The list of a cold user holds the
+        items in the order of their ids.
     """
 
     n_pairs: int
@@ -104,28 +107,49 @@ class Report:
     cold_items: int
 
 
-def _no_lists() -> Lists:
+class Hits(NamedTuple):
+    """The held-out items among the first `k`.
+
+    Attributes
+    ----------
+    items, ranks : ndarray of int32, shape (n_hits,)
+        Row by row, the best first; ranks are 1-based.
+    tied : ndarray of bool, shape (n_hits,)
+        Whether another candidate has the same score.
+    counts : ndarray of int64, shape (n_rows,)
+        The number of hits of each row.
+    """
+
+    items: Items
+    ranks: Items
+    tied: Booleans
+    counts: Integers
+
+
+def _empty_lists() -> Lists:
     return Lists(np.empty((0, 0), np.int32), np.empty((0, 0)), np.empty(0, np.int64), np.empty(0))
 
 
-def _nothing_held_out() -> HeldOut:
-    none = np.empty(0, np.int64)
-    few = np.empty(0, np.int32)
-    return HeldOut(np.zeros(1, np.int64), few, np.empty(0), few, few, none)
+def _empty_held_out() -> HeldOut:
+    int32 = np.empty(0, np.int32)
+    return HeldOut(np.zeros(1, np.int64), int32, np.empty(0), int32, int32, np.empty(0, np.int64))
 
 
 class Search:
-    """Checked inputs, the catalogue in the order of its norms, and what came of them."""
+    """Exact search of users' best items, or of the ranks of held-out items.
+
+    The parameters are those of `top_k`.
+    """
 
     def __init__(
         self,
-        user_factors: Any,
-        item_factors: Any,
-        seen: Any,
-        items: ArrayLike | None,
-        exclude: ArrayLike | None,
-        num_threads: int | None,
-        progress: bool | None,
+        user_factors: object,
+        item_factors: object,
+        seen: SparseInput | None = None,
+        items: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        num_threads: int | None = None,
+        progress: bool | None = None,
     ) -> None:
         self.threads = thread_count(num_threads)
         self.progress = progress
@@ -143,7 +167,7 @@ class Search:
                 f"of {self.largest:g}) that a score could overflow; scale them down"
             )
         self.cold_items = int((norms[self.candidates] == 0).sum())
-        # float32 sorts faster, and the order among nearly equal norms is no matter.
+        # float32 sorts faster, and the order of nearly equal norms does not matter.
         short = (norms[self.candidates] / (self.largest or 1.0)).astype(np.float32)
         order = np.argsort(-short)
         short = short[order]
@@ -158,11 +182,11 @@ class Search:
             rows,
             np.arange(len(rows), dtype=np.int32),
         )
-        self.lock = Lock()  # of what the threads share
-        self.counts = np.zeros(1, np.int64)
+        self.lock = Lock()  # guards what the threads share
+        self.n_products = np.zeros(1, np.int64)
         self.cold_users = 0
 
-    def _check_seen(self, seen: Any) -> Seen:
+    def _check_seen(self, seen: SparseInput | None) -> Seen:
         if seen is None:
             starts = np.zeros(self.shape[0] + 1, np.int64)
             return Seen(read_only(starts), read_only(np.empty(0, np.int32)))
@@ -170,22 +194,20 @@ class Search:
         if matrix.shape != self.shape:
             raise InvalidDataError(
                 f"seen has shape {matrix.shape}, but there are factors of {self.shape[0]} users "
-                f"and {self.shape[1]} items; give what the model's own users have seen"
+                f"and {self.shape[1]} items; give the seen items of the model's own users"
             )
         return Seen(
             read_only(matrix.indptr.astype(np.int64, copy=False)),
             read_only(matrix.indices.astype(np.int32, copy=False)),
         )
 
-    def _check_candidates(
-        self, items: ArrayLike | None, exclude: ArrayLike | None
-    ) -> NDArray[np.bool_]:
+    def _check_candidates(self, items: ArrayLike | None, exclude: ArrayLike | None) -> Booleans:
         n_items = self.shape[1]
         mask = np.full(n_items, items is None)
         if items is not None:
-            mask[_ids(items, "items", n_items, "items")] = True
+            mask[_check_ids(items, "items", n_items, "items")] = True
         if exclude is not None:
-            mask[_ids(exclude, "exclude", n_items, "items")] = False
+            mask[_check_ids(exclude, "exclude", n_items, "items")] = False
         if not mask.any():
             raise InvalidDataError(
                 "no item is left to choose from: items= is empty, or exclude= names all of them"
@@ -194,14 +216,14 @@ class Search:
             )
         return mask
 
-    def rows_of(self, users: ArrayLike | None) -> Integers:
-        """Return the rows of the users who were asked for."""
+    def check_users(self, users: ArrayLike | None) -> Integers:
+        """Return the rows of `user_factors` that `users` selects; all of them if it is None."""
         if users is None:
             return np.arange(self.shape[0])
-        return _ids(users, "users", self.shape[0], "users")
+        return _check_ids(users, "users", self.shape[0], "users")
 
     def n_candidates(self, rows: Integers) -> Integers:
-        """Return how many candidates some users have not seen."""
+        """Return the number of unseen candidates of each user in `rows`."""
         before = self.seen.indptr
         if len(self.candidates) < self.shape[1]:
             counted = np.concatenate([[0], np.cumsum(self.is_candidate[self.seen.items])])
@@ -210,9 +232,17 @@ class Search:
         return np.asarray(len(self.candidates) - seen)
 
     def held_out(
-        self, relevance: Relevance, overlap: Literal["error", "report"]
+        self, validation: Relevance | SparseInput, overlap: Literal["error", "report"]
     ) -> tuple[HeldOut, Integers, int]:
-        """Return the held-out candidates, sorted; whose they are; how many had been seen."""
+        """Return the held-out candidates, sorted; their users' rows; the number of seen ones."""
+        relevance = (
+            validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
+        )
+        if any(n > most for n, most in zip(relevance.shape, self.shape, strict=True)):
+            raise InvalidDataError(
+                f"held_out has shape {relevance.shape}, but there are factors of {self.shape[0]} "
+                f"users and {self.shape[1]} items; give those of the same split"
+            )
         n_relevant = relevance.n_relevant
         rows = np.flatnonzero(n_relevant)
         items = relevance.items
@@ -227,7 +257,7 @@ class Search:
             user = rows[np.searchsorted(indptr, first, side="right") - 1]
             raise InvalidDataError(
                 f"{n_overlap} held-out items were seen by their users, the first by user "
-                f"{user} (item {items[first]}), and can be in no list; split again, or "
+                f"{user} (item {items[first]}), and no list can hold them; split again, or "
                 'leave them without a rank with overlap="report"'
             )
         kept = self.is_candidate[items] & ~was_seen
@@ -235,7 +265,7 @@ class Search:
             before = np.concatenate([[0], np.cumsum(kept)])
             indptr, items = before[indptr], items[kept]
         else:
-            items = items.copy()  # they are sorted in place
+            items = items.copy()  # the kernel sorts in place
         n = len(items)
         held = HeldOut(
             indptr,
@@ -250,84 +280,95 @@ class Search:
         return held, rows, n_overlap
 
     def run(self, rows: Integers, k: int, held: HeldOut | None, out: Lists | None) -> None:
-        """Find the ranks of what was held out for some users, or else their lists."""
+        """Find the ranks of the held-out items of the users in `rows`, or else their lists."""
         ranks = held is not None
-        held = held or _nothing_held_out()
-        out = out or _no_lists()
-        maxima = PARTS
+        held = held or _empty_held_out()
+        out = out or _empty_lists()
+        maxima = MIN_PARTS
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
-        batch = min(PER_PART * maxima, len(self.candidates))
+        batch = min(ITEMS_PER_PART * maxima, len(self.candidates))
         task = Task(k, ranks, batch, maxima, TILE, CHUNK)
-        group = max(min(GROUP, _AT_ONCE // max(batch, 1 if ranks else 8 * k)), 1)
-        limits = np.empty(min(len(rows), USERS_AT_ONCE), np.float32)
+        group = max(min(MAX_GROUP, MAX_CELLS // max(batch, 1 if ranks else 8 * k)), 1)
+        limits = np.empty(min(len(rows), USERS_PER_BLOCK), np.float32)
 
         plainly, results = (rank_plainly, (held,)) if ranks else (list_plainly, (k, out))
-        with _progress(len(rows), self.progress) as bar:
-            for places in self._warm_blocks(rows, bar, plainly, *results):
+        with self._progress(len(rows)) as bar:
+            for places in self._regular_blocks(rows, bar, plainly, *results):
                 users, groups_of = self._grouped(rows, places, group)
-                where = (users, self.catalogue, self.seen, task, held, out, limits)
+                arguments = (users, self.catalogue, self.seen, task, held, out, limits)
                 for groups in groups_of:
                     block = max(len(groups.centre) // (8 * self.threads), 1)
-                    self._search(groups.start, block, bar, search_groups, groups, *where)
-                chosen = np.flatnonzero(limits[: len(places)] < np.inf)
-                chosen = chosen[np.argsort(limits[chosen])[::-1]]
-                counted = np.zeros(len(chosen) + 1, np.int64)
-                self._search(counted, WIDE_TILE, bar, search_by_norm, chosen, *where)
+                    self._search(groups.start, block, bar, search_groups, groups, *arguments)
+                open_users = np.flatnonzero(limits[: len(places)] < np.inf)
+                open_users = open_users[np.argsort(limits[open_users])[::-1]]
+                already_counted = np.zeros(len(open_users) + 1, np.int64)
+                self._search(
+                    already_counted, WIDE_TILE, bar, search_by_norm, open_users, *arguments
+                )
 
     def run_fully(self, rows: Integers, held: HeldOut) -> None:
-        """Count all that is above every held-out item of some users."""
+        """Count all candidates above every held-out item of the users in `rows`."""
         held.alive[:] = np.diff(held.indptr)
-        with _progress(len(rows), self.progress) as bar:
-            for block in self._warm_blocks(rows, bar, rank_plainly, held):
+        with self._progress(len(rows)) as bar:
+            for block in self._regular_blocks(rows, bar, rank_plainly, held):
                 places = block[np.diff(held.indptr)[block] > 0]
                 scale = self.user_norms[rows[places]] * self.largest
                 lowest = held.scores[held.indptr[places + 1] - 1] / scale
                 users = self._users(rows, places[np.argsort(lowest)])
-                where = (users, self.catalogue, self.seen, self.is_candidate, CHUNK, held)
-                self._search(np.arange(len(places) + 1), TILE, bar, count_above, *where)
+                arguments = (users, self.catalogue, self.seen, self.is_candidate, CHUNK, held)
+                self._search(np.arange(len(places) + 1), TILE, bar, count_above, *arguments)
 
-    def hits(
-        self, held: HeldOut, k: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], Integers]:
-        """Return the held-out items among the first `k`, their ranks, ties, and number by row."""
+    def hits(self, held: HeldOut, k: int) -> Hits:
+        """Return the held-out items among the first `k`."""
         counts = np.empty(len(held.alive), np.int64)
         self._share(count_hits, len(counts), held, k, counts)
         indptr = np.concatenate([[0], np.cumsum(counts)])
         items, ranks = np.empty((2, indptr[-1]), np.int32)
         tied = np.empty(indptr[-1], bool)
         self._share(write_hits, len(counts), held, indptr, items, ranks, tied)
-        return items, ranks, tied, counts
+        return Hits(items, ranks, tied, counts)
 
     def report(self, n_users: int) -> Report:
-        """Say what the search met."""
+        """Return the statistics of this search for `n_users` users."""
         return Report(
-            n_users * len(self.candidates), int(self.counts[0]), self.cold_users, self.cold_items
+            n_users * len(self.candidates),
+            int(self.n_products[0]),
+            self.cold_users,
+            self.cold_items,
         )
 
+    def _progress(self, n_users: int) -> tqdm[Any]:
+        shown = is_shown(self.progress)
+        return tqdm(total=n_users, desc="retrieve", unit=" users", disable=not shown)
+
     def _share(
-        self, kernel: Callable[..., None], total: int, *where: Any, block: int | None = None
+        self, kernel: Kernel, total: int, *arguments: object, block: int | None = None
     ) -> None:
-        for_blocks(lambda first, last: kernel(first, last, *where), total, self.threads, block)
+        """Run a kernel on blocks of ``range(total)``, shared between threads."""
+        for_blocks(lambda start, stop: kernel(start, stop, *arguments), total, self.threads, block)
 
     def _search(
-        self, starts: Integers, block: int, bar: Any, kernel: Callable[..., None], *where: Any
+        self, starts: Integers, block: int, bar: tqdm[Any], kernel: Kernel, *arguments: object
     ) -> None:
         """Share a kernel that counts its products; `starts` are the users before each unit."""
 
-        def work(first: int, last: int) -> None:
+        def work(start: int, stop: int) -> None:
             counts = np.zeros(1, np.int64)
-            kernel(first, last, *where, counts)
+            kernel(start, stop, *arguments, counts)
             with self.lock:
-                self.counts += counts
-                bar.update(int(starts[last] - starts[first]))
+                self.n_products += counts
+                bar.update(int(starts[stop] - starts[start]))
 
         self._share(work, len(starts) - 1, block=block)
 
-    def _warm_blocks(
-        self, rows: Integers, bar: Any, plainly: Callable[..., None], *results: Any
+    def _regular_blocks(
+        self, rows: Integers, bar: tqdm[Any], plainly: Kernel, *results: object
     ) -> Iterator[Integers]:
-        """Deal with users who cannot be selected from, and give the places of others in blocks."""
+        """Rank degenerate users exactly, then yield the positions of the others in blocks.
+
+        A user is degenerate if all scores are zero (cold) or too small for the selection.
+        """
         norms = self.user_norms[rows]
         scale = norms * self.largest
         cold = (norms == 0.0) | (self.largest == 0.0)
@@ -335,16 +376,14 @@ class Search:
         self.cold_users = int((norms == 0.0).sum())
         factors = (self.user_factors, self.item_factors)
         for is_cold, chosen in ((True, np.flatnonzero(cold)), (False, np.flatnonzero(tiny))):
-            where = (chosen, rows, is_cold, *factors, self.candidates, self.seen, *results)
-            self._share(plainly, len(chosen), *where)
+            arguments = (chosen, rows, is_cold, *factors, self.candidates, self.seen, *results)
+            self._share(plainly, len(chosen), *arguments)
             bar.update(len(chosen))
-        warm = np.flatnonzero(~cold & ~tiny)
-        for start in range(0, len(warm), USERS_AT_ONCE):
-            yield warm[start : start + USERS_AT_ONCE]
+        regular = np.flatnonzero(~cold & ~tiny)
+        for start in range(0, len(regular), USERS_PER_BLOCK):
+            yield regular[start : start + USERS_PER_BLOCK]
 
-    def _directions(
-        self, factors: NDArray[Any], rows: NDArray[Any], norms: NDArray[np.float64]
-    ) -> NDArray[np.int32]:
+    def _directions(self, factors: AnyArray, rows: Items | Integers, norms: Floats) -> Directions:
         width = factors.shape[1]
         directions = np.empty((len(rows), width + width % 2), np.int16)
         self._share(to_directions, len(rows), factors, rows, norms, directions)
@@ -365,9 +404,9 @@ class Search:
         )
 
     def _grouped(
-        self, rows: Integers, places: Integers, most: int
+        self, rows: Integers, places: Integers, largest: int
     ) -> tuple[Users, Iterator[Groups]]:
-        """Put users of similar direction together, and give their groups, some at a time."""
+        """Order users by direction; return them with their groups of at most `largest` users."""
         users = self._users(rows, places)
         centres = self._find_centres(users.directions)
         nearest, cosine = self._assign(users.directions, centres)
@@ -380,11 +419,11 @@ class Search:
             cosine=cosine[order] - np.float32(self.error + ROUNDING),
         )
         bounds = np.searchsorted(nearest[order], np.arange(len(centres) + 1))
-        return users, self._groups(centres, bounds, most)
+        return users, self._groups(centres, bounds, largest)
 
-    def _find_centres(self, directions: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Find directions near which users are: a few rounds of k-means on a sample of them."""
-        n_centres = min(max(len(directions) // USERS_PER_CENTRE, 1), MOST_CENTRES)
+    def _find_centres(self, directions: Directions) -> Directions:
+        """Return centres of the users' directions: a few rounds of k-means on a sample."""
+        n_centres = min(max(len(directions) // USERS_PER_CENTRE, 1), MAX_CENTRES)
         n = min(len(directions), 32 * n_centres)
         sample = directions[np.linspace(0, len(directions) - 1, n).astype(np.int64)]
         centres = sample[np.linspace(0, n - 1, n_centres).astype(np.int64)]
@@ -400,30 +439,31 @@ class Search:
         return centres
 
     def _assign(
-        self, directions: NDArray[np.int32], centres: NDArray[np.int32]
+        self, directions: Directions, centres: Directions
     ) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
-        # Not by the BLAS, whose threads would go on waiting for work on our cores.
+        # Without BLAS, whose threads would go on waiting for work on the same cores.
         n = len(directions)
         nearest = np.empty(n, np.int16)
         cosine = np.empty(n, np.float32)
         self._share(assign, n, directions, centres, nearest, cosine, block=2048)
         return nearest, cosine
 
-    def _groups(self, centres: NDArray[np.int32], bounds: Integers, most: int) -> Iterator[Groups]:
+    def _groups(self, centres: Directions, bounds: Integers, largest: int) -> Iterator[Groups]:
+        """Yield groups, for as many centres at a time as `MAX_CELLS` allows."""
         n_items = len(self.catalogue.norms)
-        at_once = max(_AT_ONCE // n_items, 1)
-        for first in range(0, len(centres), at_once):
-            some = centres[first : first + at_once]
-            projections = np.empty((len(some), n_items), np.float32)
-            self._share(project, n_items, self.catalogue, some, projections, block=PROJECTED)
+        step = max(MAX_CELLS // n_items, 1)
+        for first in range(0, len(centres), step):
+            block = centres[first : first + step]
+            projections = np.empty((len(block), n_items), np.float32)
+            self._share(project, n_items, self.catalogue, block, projections, block=PROJECTED_ITEMS)
             starts = [np.zeros(0, np.int64)]
             owners = [np.zeros(0, np.int64)]
-            for c in range(len(some)):
-                begin, stop = bounds[first + c], bounds[first + c + 1]
-                n_parts = -(-(stop - begin) // most)
-                starts.append(begin + np.arange(n_parts) * (stop - begin) // max(n_parts, 1))
+            for c in range(len(block)):
+                start, stop = bounds[first + c], bounds[first + c + 1]
+                n_parts = -(-(stop - start) // largest)
+                starts.append(start + np.arange(n_parts) * (stop - start) // max(n_parts, 1))
                 owners.append(np.full(n_parts, c))
-            last = bounds[min(first + at_once, len(centres))]
+            last = bounds[min(first + step, len(centres))]
             yield Groups(
                 np.concatenate([*starts, [last]]).astype(np.int64),
                 np.concatenate(owners).astype(np.int64),
@@ -431,11 +471,8 @@ class Search:
             )
 
 
-def _progress(n_users: int, progress: bool | None) -> tqdm[Any]:
-    return tqdm(total=n_users, desc="retrieve", unit=" users", disable=not is_shown(progress))
-
-
-def _ids(ids: ArrayLike, name: str, n: int, of: str) -> Integers:
+def _check_ids(ids: ArrayLike, name: str, n: int, kind: str) -> Integers:
+    """Return ids as int64, or raise `InvalidDataError` unless they are integers below `n`."""
     try:
         array = np.asarray(ids)
     except ValueError:
@@ -445,12 +482,12 @@ def _ids(ids: ArrayLike, name: str, n: int, of: str) -> Integers:
     if array.ndim != 1 or array.dtype.kind not in "iu" or isinstance(ids, np.ma.MaskedArray):
         raise InvalidDataError(
             f"{name} is an array of {array.dtype} with shape {array.shape}; expected a "
-            "one-dimensional one of whole numbers"
+            "one-dimensional array of integers"
         )
     outside = (array < 0) | (array >= n)
     if outside.any():
-        at = int(outside.argmax())
+        position = int(outside.argmax())
         raise InvalidDataError(
-            f"{name}[{at}] is {array[at]}, but there are {n} {of} (0 to {n - 1})"
+            f"{name}[{position}] is {array[position]}, but there are {n} {kind} (0 to {n - 1})"
         )
     return array.astype(np.int64)

@@ -1,9 +1,9 @@
-"""Exact retrieval: every user's best items, or the ranks of held-out ones."""
+"""Rank a catalogue of items for each user, exactly: top-k lists and ranks of held-out items."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,14 +11,15 @@ from ..core.arguments import check_whole
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..inputs.rankings import Rankings
-from ..inputs.relevance import Relevance
 from ..kernels.exact import Lists, Seen, find_seen
 from .factors import read_only
 from .search import Search
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, SparseInput
+    from ..inputs.relevance import Relevance
     from .search import Report
 
 __all__ = [
@@ -33,30 +34,30 @@ __all__ = [
 
 
 class TopK(NamedTuple):
-    """Lists of items.
+    """Each user's best items.
 
     Attributes
     ----------
     ids : ndarray of int32, shape (n_lists, k)
-        The best item first; -1 behind the end of a list that is shorter.
+        The best item first; -1 after the end of a shorter list.
     scores : ndarray of float64, shape (n_lists, k)
-        Their scores; minus infinity behind the end.
+        Their scores; minus infinity after the end.
     """
 
-    ids: NDArray[np.int32]
-    scores: NDArray[np.float64]
+    ids: Items
+    scores: Floats
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Number of items in each list."""
+    def lengths(self) -> Integers:
+        """The number of items in each list."""
         return np.asarray((self.ids >= 0).sum(axis=1, dtype=np.int64))
 
 
 def top_k(
-    user_factors: NDArray[Any],
-    item_factors: NDArray[Any],
+    user_factors: AnyArray,
+    item_factors: AnyArray,
     k: int,
-    seen: Any = None,
+    seen: SparseInput | None = None,
     users: ArrayLike | None = None,
     items: ArrayLike | None = None,
     exclude: ArrayLike | None = None,
@@ -67,40 +68,55 @@ def top_k(
     """Find each user's `k` best items, exactly.
 
     The score of a user and an item is the dot product of their stored factors, accumulated in
-    float64 in the order of the factors. The larger score comes first; of equal ones the lower id.
+    float64 in the order of the factors. Items are ordered by descending score; of equal scores
+    the lower id comes first.
 
     Parameters
     ----------
     user_factors : ndarray of float16, float32 or float64, shape (n_users, f)
         Biases are columns of the factors, as in implicit's BPR and LMF.
     item_factors : ndarray of float16, float32 or float64, shape (n_items, f)
-        It need not have the dtype of `user_factors`.
+        The dtype may differ from that of `user_factors`.
     k : int
-        List length, at least 1. No list is longer than there are candidates.
+        List length, at least 1. No list is longer than the number of candidates.
     seen : scipy sparse matrix or array, shape (n_users, n_items), optional
-        Items to leave out of each user's list: every stored entry, an explicit zero too.
+        Items to leave out of each user's list: every stored entry, explicit zeros included.
     users : array_like of int, shape (n_lists,), optional
         Rows of `user_factors`, in any order; all by default.
     items : array_like of int, optional
         The candidates: rows of `item_factors`; all by default.
     exclude : array_like of int, optional
-        Items that nobody gets.
+        Items to leave out of every list.
     num_threads : int, optional
-        One for each core by default. The result does not depend on it.
+        The number of threads; one per core by default. The result does not depend on it.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
     Returns
     -------
     TopK
-        ``ids`` and ``scores``, one row for each user, with at most `k` columns.
+        ``ids`` and ``scores``, one row per user, with at most `k` columns.
 
     Raises
     ------
     InvalidDataError
-        If factors are not finite (the row is named), of different widths or so large that a score
-        could overflow; if `seen` is of other users or items; if an id is out of range; or if no
-        item is left to choose from.
+        If factors are not finite (the row is named), differ in width or are so large that a score
+        could overflow; if the shape of `seen` is not ``(n_users, n_items)``; if an id is out of
+        range; or if no item is left to choose from.
+
+    See Also
+    --------
+    held_out_ranks : Ranks of held-out items, at a fraction of the cost.
+
+    Notes
+    -----
+    Items are searched in the order of their norms, and users of similar direction share their
+    bounds, so most pairs are never scored; see [1]_ for the idea.
+
+    References
+    ----------
+    .. [1] C. Teflioudi, R. Gemulla and O. Mykytiuk, "LEMP: Fast Retrieval of Large Entries in a
+       Matrix Product", Proceedings of SIGMOD, 2015.
 
     Examples
     --------
@@ -116,26 +132,16 @@ def top_k(
     array([[0, 1],
            [1, 0]], dtype=int32)
     """
-    lists, _, _ = find_lists(
-        user_factors,
-        item_factors,
-        k,
-        seen,
-        users,
-        items,
-        exclude,
-        num_threads=num_threads,
-        progress=progress,
-    )
-    return lists
+    search = Search(user_factors, item_factors, seen, items, exclude, num_threads, progress)
+    return _lists(search, k, users)[0]
 
 
 def held_out_ranks(
-    user_factors: NDArray[Any],
-    item_factors: NDArray[Any],
-    held_out: Any,
+    user_factors: AnyArray,
+    item_factors: AnyArray,
+    held_out: Relevance | SparseInput,
     k: int,
-    seen: Any = None,
+    seen: SparseInput | None = None,
     items: ArrayLike | None = None,
     exclude: ArrayLike | None = None,
     *,
@@ -143,29 +149,29 @@ def held_out_ranks(
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> Rankings:
-    """Find the ranks of held-out items that are among a user's `k` best, exactly.
+    """Find the ranks of the held-out items that are among a user's `k` best, exactly.
 
-    Accuracy metrics at `k`, or less, need no more than this, and it costs a fraction of the lists:
-    most held-out items are known to be out of reach when a few popular items have been scored.
+    Accuracy metrics with a cut-off of at most `k` need no more, and the ranks cost a fraction of
+    the lists: most held-out items are out of reach as soon as a few popular items are scored.
 
     Parameters
     ----------
     user_factors, item_factors, seen, items, exclude, num_threads, progress
-        As in `top_k`; so is the ranking.
+        As in `top_k`, and so is the order of the items.
     held_out : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
-        Held-out is what is stored and above 0. A smaller matrix is padded.
+        Every stored entry above 0 is a held-out item. A smaller matrix is padded.
     k : int
-        At least 1.
+        The largest rank to find, at least 1.
     overlap : {"error", "report"}
         What to do about held-out items that their user has seen, which no list can hold: raise an
-        error, or warn and give them no rank.
+        error, or warn and leave them without a rank.
 
     Returns
     -------
     Rankings
         The held-out items among the first `k`, with their positions, and each user's list length.
-        A user without held-out items has no list. `evaluate` makes of it, to the last bit, what it
-        makes of the lists of `top_k`.
+        Users without held-out items have no list. `evaluate` returns the same values, to the last
+        bit, as for the lists of `top_k`.
 
     Raises
     ------
@@ -177,6 +183,10 @@ def held_out_ranks(
     -----
     UserWarning
         If a held-out item was seen and `overlap` is "report".
+
+    See Also
+    --------
+    full_ranks : Ranks of all held-out items, for metrics of the whole ranking.
 
     Examples
     --------
@@ -193,27 +203,17 @@ def held_out_ranks(
     >>> se.evaluate(ranks, held_out, "recall@2")["recall@2"]
     0.5
     """
-    ranks, n_overlap, _, _ = find_ranks(
-        user_factors,
-        item_factors,
-        held_out,
-        check_whole("k", k, 1),
-        seen,
-        items,
-        exclude,
-        overlap=overlap,
-        num_threads=num_threads,
-        progress=progress,
-    )
+    search = Search(user_factors, item_factors, seen, items, exclude, num_threads, progress)
+    ranks, n_overlap, *_ = _ranks(search, held_out, check_whole("k", k, 1), overlap)
     _warn_of_overlap(n_overlap)
     return ranks
 
 
 def full_ranks(
-    user_factors: NDArray[Any],
-    item_factors: NDArray[Any],
-    held_out: Any,
-    seen: Any = None,
+    user_factors: AnyArray,
+    item_factors: AnyArray,
+    held_out: Relevance | SparseInput,
+    seen: SparseInput | None = None,
     items: ArrayLike | None = None,
     exclude: ArrayLike | None = None,
     *,
@@ -221,7 +221,7 @@ def full_ranks(
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> Rankings:
-    """Find the rank of every held-out item among all that the user has not seen, exactly.
+    """Find the rank of every held-out item among all unseen candidates, exactly.
 
     For metrics of the whole ranking: auc, mean_rank, percentile_rank. Scores are computed block by
     block; a matrix of users × items never exists.
@@ -234,7 +234,8 @@ def full_ranks(
     Returns
     -------
     Rankings
-        Every held-out candidate with its position; a list is as long as there are candidates.
+        Every held-out candidate with its position; the length of a user's list is the number of
+        unseen candidates.
 
     Raises
     ------
@@ -245,6 +246,10 @@ def full_ranks(
     -----
     UserWarning
         As from `held_out_ranks`.
+
+    See Also
+    --------
+    held_out_ranks : Ranks up to `k` only, which is faster.
 
     Examples
     --------
@@ -258,94 +263,56 @@ def full_ranks(
     >>> se.evaluate(ranks, held_out, ["mean_rank", "auc"]).mean()
     {'mean_rank': 2.5, 'auc': 0.25}
     """
-    ranks, n_overlap, _, _ = find_ranks(
-        user_factors,
-        item_factors,
-        held_out,
-        None,
-        seen,
-        items,
-        exclude,
-        overlap=overlap,
-        num_threads=num_threads,
-        progress=progress,
-    )
+    search = Search(user_factors, item_factors, seen, items, exclude, num_threads, progress)
+    ranks, n_overlap, *_ = _ranks(search, held_out, None, overlap)
     _warn_of_overlap(n_overlap)
     return ranks
 
 
 def find_lists(
-    user_factors: Any,
-    item_factors: Any,
+    user_factors: AnyArray,
+    item_factors: AnyArray,
     k: int,
-    seen: Any = None,
+    seen: SparseInput | None = None,
     users: ArrayLike | None = None,
-    items: ArrayLike | None = None,
-    exclude: ArrayLike | None = None,
     *,
     num_threads: int | None = None,
     progress: bool | None = None,
-) -> tuple[TopK, NDArray[np.float64], Report]:
-    """Do what `top_k` does; return the best score that each list left out, and a report too."""
-    search = Search(user_factors, item_factors, seen, items, exclude, num_threads, progress)
-    k = min(check_whole("k", k, 1), len(search.candidates))
-    rows = search.rows_of(users)
-    n = len(rows)
-    out = Lists(
-        np.full((n, k), -1, np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64), np.zeros(n)
-    )
-    search.run(rows, k, None, out)
-    return TopK(out.items, out.scores), out.dropped, search.report(n)
+) -> tuple[TopK, Floats, Report]:
+    """Return the lists of `top_k`, the best score left out of each list, and a report."""
+    search = Search(user_factors, item_factors, seen, num_threads=num_threads, progress=progress)
+    lists, left_out = _lists(search, k, users)
+    return lists, left_out, search.report(len(lists.ids))
 
 
 def find_ranks(
-    user_factors: Any,
-    item_factors: Any,
-    held_out: Any,
-    k: int | None,
-    seen: Any = None,
-    items: ArrayLike | None = None,
-    exclude: ArrayLike | None = None,
+    user_factors: AnyArray,
+    item_factors: AnyArray,
+    held_out: Relevance | SparseInput,
+    k: int,
+    seen: SparseInput | None = None,
     *,
     overlap: Literal["error", "report"] = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> tuple[Rankings, int, int, Report]:
-    """Do what `held_out_ranks` does, or `full_ranks` without a `k`.
+    """Return the ranks of `held_out_ranks`, without a warning, and statistics.
 
-    Returns the ranks; how many held-out items were seen; how many of those with a rank share their
-    score with another candidate; and a report.
+    Returns
+    -------
+    ranks : Rankings
+    n_overlap : int
+        The number of held-out items that their users have seen.
+    n_tied : int
+        The number of ranked items whose score another candidate shares.
+    report : Report
     """
-    if not isinstance(overlap, str) or overlap not in ("error", "report"):
-        raise InvalidDataError(f"overlap is {overlap!r}; expected 'error' or 'report'")
-    search = Search(user_factors, item_factors, seen, items, exclude, num_threads, progress)
-    relevance = held_out if isinstance(held_out, Relevance) else Relevance.from_csr(held_out)
-    if any(of > than for of, than in zip(relevance.shape, search.shape, strict=True)):
-        raise InvalidDataError(
-            f"held_out has shape {relevance.shape}, but there are factors of {search.shape[0]} "
-            f"users and {search.shape[1]} items; give those of the same split"
-        )
-    held, rows, n_overlap = search.held_out(relevance, overlap)
-    n_items = len(search.candidates)
-    if k is None:
-        search.run_fully(rows, held)
-    else:
-        k = min(k, n_items)
-        search.run(rows, k, held, None)
-    items, ranks, tied, counts = search.hits(held, n_items if k is None else k)
-    per_user = np.zeros(search.shape[0], np.int64)
-    per_user[rows] = counts
-    lengths = np.zeros(search.shape[0], np.int64)
-    lengths[rows] = search.n_candidates(rows)
-    if k is not None:
-        np.minimum(lengths, k, out=lengths)
-    indptr = np.concatenate([[0], np.cumsum(per_user)])
-    ranking = Rankings(search.shape, indptr, items, ranks, lengths)
-    return ranking, n_overlap, int(tied.sum()), search.report(len(rows))
+    search = Search(user_factors, item_factors, seen, num_threads=num_threads, progress=progress)
+    return _ranks(search, held_out, k, overlap)
 
 
-def count_seen(relevance: Relevance, seen: Any) -> int:
-    """Count the relevant items that their users have seen; `seen` is a canonical CSR matrix."""
+def count_seen(relevance: Relevance, seen: CSRMatrix) -> int:
+    """Return the number of relevant items that their users have seen; `seen` is canonical."""
     relevant = relevance.gains > 0
     owners = np.repeat(np.arange(relevance.shape[0]), np.diff(relevance.indptr))[relevant]
     items = relevance.items[relevant]
@@ -354,6 +321,43 @@ def count_seen(relevance: Relevance, seen: Any) -> int:
     before = Seen(read_only(seen.indptr.astype(np.int64)), read_only(seen.indices))
     for_blocks(lambda a, b: find_seen(a, b, owners, entries, items, before, was_seen), len(items))
     return int(was_seen.sum())
+
+
+def _lists(search: Search, k: int, users: ArrayLike | None) -> tuple[TopK, Floats]:
+    """Return each user's list, and the best score that it left out."""
+    k = min(check_whole("k", k, 1), len(search.candidates))
+    rows = search.check_users(users)
+    n = len(rows)
+    out = Lists(
+        np.full((n, k), -1, np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64), np.zeros(n)
+    )
+    search.run(rows, k, None, out)
+    return TopK(out.items, out.scores), out.dropped
+
+
+def _ranks(
+    search: Search,
+    held_out: Relevance | SparseInput,
+    k: int | None,
+    overlap: Literal["error", "report"],
+) -> tuple[Rankings, int, int, Report]:
+    """Return what `find_ranks` does; the ranks of all held-out items if `k` is None."""
+    if not isinstance(overlap, str) or overlap not in ("error", "report"):
+        raise InvalidDataError(f"overlap is {overlap!r}; expected 'error' or 'report'")
+    held, rows, n_overlap = search.held_out(held_out, overlap)
+    n_items = len(search.candidates)
+    most = n_items if k is None else min(k, n_items)
+    if k is None:
+        search.run_fully(rows, held)
+    else:
+        search.run(rows, most, held, None)
+    hits = search.hits(held, most)
+    counts, lengths = np.zeros((2, search.shape[0]), np.int64)
+    counts[rows] = hits.counts
+    lengths[rows] = np.minimum(search.n_candidates(rows), most)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    ranking = Rankings(search.shape, indptr, hits.items, hits.ranks, lengths)
+    return ranking, n_overlap, int(hits.tied.sum()), search.report(len(rows))
 
 
 def _warn_of_overlap(n_overlap: int) -> None:

@@ -43,16 +43,16 @@ Generator = np.random.Generator
 #: The constants of `sparse_eval.search` that say how the work is cut into pieces, and values of
 #: them that make many pieces of little data. None of them may change a result.
 TILES: dict[str, tuple[int, ...]] = {
-    "USERS_AT_ONCE": (1, 2, 7),
-    "GROUP": (1, 2, 5),
+    "USERS_PER_BLOCK": (1, 2, 7),
+    "MAX_GROUP": (1, 2, 5),
     "USERS_PER_CENTRE": (1, 3),
-    "MOST_CENTRES": (1, 2),
+    "MAX_CENTRES": (1, 2),
     "TILE": (1, 3),
     "WIDE_TILE": (1, 3),
     "CHUNK": (1, 7, 64),
-    "PARTS": (1, 2, 64),
-    "PER_PART": (1, 2),
-    "_AT_ONCE": (1, 100),
+    "MIN_PARTS": (1, 2, 64),
+    "ITEMS_PER_PART": (1, 2),
+    "MAX_CELLS": (1, 100),
 }
 
 DTYPES = (np.float16, np.float32, np.float64)
