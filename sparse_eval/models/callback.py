@@ -1,11 +1,11 @@
-"""Evaluating a model of `implicit` while it is trained, and stopping when it improves no more."""
+"""Evaluate a model of `implicit` during training, and stop when it no longer improves."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -14,69 +14,113 @@ from ..core.arguments import check_whole
 from ..core.files import make_folder, replacing
 from ..core.progress import is_shown
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
-from ..metrics import STANDARD, Metric
+from ..metrics import STANDARD, Convention, Metric, parse_metrics
 from ..metrics.measure import make_plans
 from .implicit import evaluate_model, parse_cut_metrics
 from .inputs import held_out_part, train_part
-from .monitor import goodness, monitored
 from .recommend import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     import pandas as pd
-    from numpy.typing import NDArray
 
-__all__ = ["EvaluationCallback", "TrainingStopped"]
+    from ..core.types import AnyArray, PathLike, SparseInput
+    from ..inputs.relevance import Relevance
 
-#: What implicit computes from the factors when it is first asked for, and keeps.
+__all__ = ["EvaluationCallback", "TrainingStopped", "parse_monitored", "signed_score"]
+
+#: A model of `implicit`, which has no types.
+Model = TypeVar("Model", bound=Any)
+
+#: Attributes that implicit derives from the factors on first use, and caches.
 _DERIVED = ("_user_norms", "_item_norms", "_user_norms_host", "_item_norms_host", "_YtY", "_XtX")
 
 
-class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
-    """Ends a training whose monitored metric improves no more.
+def parse_monitored(
+    metrics: str | Metric | Iterable[str | Metric],
+    monitor: str | Metric | None,
+    convention: Convention = STANDARD,
+) -> tuple[tuple[Metric, ...], Metric]:
+    """Return the metrics of a run that compares models, and the one by which it does so.
 
-    `EvaluationCallback.fit` catches it. Around a ``fit`` of your own it is yours to catch; the
-    model has its best factors by then.
+    Parameters
+    ----------
+    metrics : str, Metric or iterable of them
+        Each with a cut-off; none may need another input than the training data.
+    monitor : str or Metric, optional
+        One of `metrics`; by default the first.
+    convention : Convention
+        Provides the default options of metrics.
+
+    Raises
+    ------
+    InvalidMetricError
+        If a metric is unknown, has no cut-off or needs an input that is not given, or `monitor` is
+        not one of `metrics`.
+    """
+    parsed = parse_cut_metrics(metrics, convention)
+    make_plans(parsed, convention, frozenset({"train"}))  # raises if an input is missing
+    if monitor is None:
+        return parsed, parsed[0]
+    monitored = parse_metrics(monitor, convention.options)
+    if len(monitored) != 1 or monitored[0] not in parsed:
+        raise InvalidMetricError(
+            f"monitor is {str(monitor)!r}, which is not among the metrics; expected one of "
+            f"{', '.join(map(str, parsed))} in monitor="
+        )
+    return parsed, monitored[0]
+
+
+def signed_score(metric: Metric, value: float) -> float:
+    """Return `value`, negated if lower values of the metric are better."""
+    return value if metric.definition.higher_is_better else -value
+
+
+class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
+    """Raised to end a training whose monitored metric no longer improves.
+
+    `EvaluationCallback.fit` catches it. If you call the model's ``fit`` yourself, catch it there;
+    the model has its best factors by then.
     """
 
 
 class EvaluationCallback:
-    r"""Evaluates a model of `implicit` after its training iterations.
+    r"""Evaluate a model of `implicit` after its training iterations.
 
-    For ALS, BPR and LMF, on the CPU or the GPU. `implicit` does not tell a callback the model, so
-    either let the callback train it, ``callback.fit(model)``, or hand it over with ``on``:
+    For ALS, BPR and LMF, on the CPU or the GPU. `implicit` does not pass the model to a callback,
+    so either let the callback train it, ``callback.fit(model)``, or register it with ``on``:
     ``model.fit(train, callback=callback.on(model))``. The factors are the same, bit for bit, as
     without the callback.
 
     Parameters
     ----------
     train : scipy sparse matrix or array, shape (n_users, n_items)
-        What the model is trained on: every stored entry is seen and not recommended. It must not
-        change while the callback is used.
+        The training data: every stored entry is seen and not recommended. It must not change
+        while the callback is used.
     validation : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
         The held-out gains. A smaller matrix is padded.
     metrics : str, Metric or iterable of them
         As for `evaluate_model`, each with a cut-off.
     every : int
-        Evaluate after every so many iterations, and after the last one.
+        The number of iterations between evaluations. The last iteration is always evaluated.
     patience : int, optional
-        Stop after so many evaluations without a better value of `monitor` than the best so far.
-        With it the model is left with the factors of its best evaluation, whether the training
-        was stopped, ran through or, under the callback's own `fit`, failed or was interrupted. A
-        copy of the best factors is kept for that (two for a moment). Without it the training runs
-        through, no copy is kept, and the last factors stay.
-    monitor : str or Metric
-        Which of `metrics` to improve. Higher is better, but of ``gini`` and ``popularity`` lower.
+        Stop after this number of evaluations without a better value of `monitor` than the best so
+        far. The model is then left with the factors of its best evaluation, whether the training
+        was stopped, ran to the end or, under the callback's own `fit`, failed or was interrupted;
+        for that, a copy of the best factors is kept (two for a moment). By default the training
+        runs to the end, no copy is kept, and the model keeps its last factors.
+    monitor : str or Metric, optional
+        The metric to improve; by default the first of `metrics`. Higher values are better, except
+        for ``gini`` and ``popularity``.
     checkpoint_dir : str or Path, optional
-        A folder, made if it is not there, in which each evaluation saves the model as
-        ``iteration_0005.npz``. A file of that name, from an earlier training, is replaced; others
-        of a longer one stay. The file is complete when it appears. Its ``iterations`` are those
-        that the model was to do.
+        A folder, created if missing, in which each evaluation saves the model as
+        ``iteration_0005.npz``. A file of that name from an earlier training is replaced; others
+        of a longer training remain. A file is complete when it appears. Its ``iterations`` are
+        those that the model was to run.
     log : callable, optional
-        Called after each evaluation with the metrics by name (and ``loss`` where there is one)
-        and the number of iterations done.
+        Called after each evaluation with the metrics by name (and ``loss`` if the model computes
+        it) and the number of completed iterations.
 
     Raises
     ------
@@ -84,22 +128,22 @@ class EvaluationCallback:
         If a metric is unknown, has no cut-off or needs an input that is not given here, or
         `monitor` is not among the metrics.
     InvalidDataError
-        If `validation` is larger than `train` or has nothing relevant, a value is not finite, or
-        an option is out of its range.
+        If `validation` is larger than `train` or has no relevant item, a value is not finite, or
+        an option is out of range.
     OutputError
         If the folder cannot be written to.
 
     Notes
     -----
-    Each training starts a new history, a warm start too: a second ``fit`` of a model that goes on
-    from its factors counts its iterations from one. When a training ends, the callback lets go of
-    the model: hand it over again, with ``on``, to a second ``fit`` of your own.
+    Each training starts a new history, a warm start included: a second ``fit`` of a model, which
+    continues from its factors, counts its iterations from one. The callback releases the model
+    when a training ends: register it again, with ``on``, for a second ``fit`` of your own.
 
-    What is raised during an evaluation, by `log` or by a disk that fails ends the training and is
-    not swallowed; the model keeps usable factors. With `patience`, a `monitor` that is NaN,
-    because it is defined for no user, is an error too.
+    An exception raised during an evaluation, by `log` or by a failing disk ends the training and
+    is not swallowed; the model keeps usable factors. With `patience`, it is an error too if
+    `monitor` is NaN because it is defined for no user.
 
-    A tracker is a function. MLflow takes no ``@``, brackets or ``=`` in names::
+    A function is enough to connect a tracker. MLflow allows no ``@``, brackets or ``=`` in names::
 
         def log(values, step):
             names = {re.sub(r"[^\w.-]", "_", name): value for name, value in values.items()}
@@ -122,7 +166,7 @@ class EvaluationCallback:
     >>> callback.best_iteration == callback.history["ndcg@10"].idxmax()
     True
 
-    In a ``fit`` of your own, an early stop is an exception:
+    If you call ``fit`` yourself, an early stop is an exception:
 
     >>> from contextlib import suppress
     >>> from sparse_eval.models.callback import TrainingStopped
@@ -132,18 +176,17 @@ class EvaluationCallback:
 
     def __init__(
         self,
-        train: Any,
-        validation: Any,
+        train: SparseInput,
+        validation: Relevance | SparseInput,
         metrics: str | Metric | Iterable[str | Metric],
+        *,
         every: int = 1,
         patience: int | None = None,
-        monitor: str | Metric = "ndcg@10",
-        checkpoint_dir: str | Path | None = None,
+        monitor: str | Metric | None = None,
+        checkpoint_dir: PathLike | None = None,
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
-        self._metrics = parse_cut_metrics(metrics)
-        make_plans(self._metrics, STANDARD, frozenset({"train"}))  # says what a metric lacks
-        self._monitor = monitored(monitor, self._metrics)
+        self._metrics, self._monitor = parse_monitored(metrics, monitor)
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
         if log is not None and not callable(log):
@@ -160,9 +203,10 @@ class EvaluationCallback:
     def history(self) -> pd.DataFrame:
         """One row for each evaluation of the last training.
 
-        Indexed by ``iteration``, the number of iterations done. ``train_seconds`` since the
-        evaluation before, as `implicit` measures them; ``evaluate_seconds``; ``loss`` where the
-        model computes one (ALS with ``calculate_training_loss=True``); the mean of each metric.
+        Indexed by ``iteration``, the number of completed iterations. Columns: ``train_seconds``
+        since the previous evaluation, as `implicit` measures them; ``evaluate_seconds``; ``loss``
+        if the model computes it (ALS with ``calculate_training_loss=True``); the mean of each
+        metric.
         """
         import pandas as pd
 
@@ -173,34 +217,34 @@ class EvaluationCallback:
 
     @property
     def best_iteration(self) -> int | None:
-        """After how many iterations of the last training `monitor` was best, of equals the first.
+        """The number of iterations after which `monitor` was best, the first of equal ones.
 
-        None before the first evaluation.
+        Of the last training; None before its first evaluation.
         """
         return self._training.best_iteration
 
     def on(self, model: Any) -> EvaluationCallback:
-        """Tell the callback whose ``fit`` will call it.
+        """Register the model whose ``fit`` will call the callback.
 
         Parameters
         ----------
         model : model of implicit
-            ALS, BPR or LMF, not fitted, or fitted to go on from its factors.
+            ALS, BPR or LMF; a fitted model continues from its factors.
 
         Returns
         -------
         EvaluationCallback
-            Itself, for ``model.fit(train, callback=callback.on(model))``. That ``fit`` raises
-            `TrainingStopped` when `patience` ends it. Interrupted, it leaves the factors as they
-            are, not the best.
+            The same object, for ``model.fit(train, callback=callback.on(model))``. That ``fit``
+            raises `TrainingStopped` when `patience` ends it. If it is interrupted, the model keeps
+            its current factors, not the best.
 
         Raises
         ------
         UnsupportedModelError
             If the model is not trained in iterations, or, with a checkpoint folder, its
-            ``random_state`` is one that only pickle could save.
+            ``random_state`` could only be saved by pickle.
         InvalidDataError
-            If it is fitted to other users and items than those of `train`.
+            If the model is fitted, and not to the users and items of `train`.
         """
         if not (hasattr(model, "item_factors") and hasattr(model, "iterations")):
             raise UnsupportedModelError(
@@ -211,7 +255,7 @@ class EvaluationCallback:
         if self._folder is not None and not isinstance(seed, int | np.integer | None):
             raise UnsupportedModelError(
                 f"the model's random_state is a {type(seed).__name__}, which a checkpoint could "
-                "hold as pickle only; give the model a whole number"
+                "hold only as a pickle; give the model a whole number"
             )
         if model.item_factors is not None and catalogue(_on_cpu(model)) != self._train.shape:
             n_users, n_items = catalogue(_on_cpu(model))
@@ -222,28 +266,30 @@ class EvaluationCallback:
         self._training = _Training(model)
         return self
 
-    def fit(self, model: Any, train: Any = None, progress: bool | None = None) -> Any:
-        """Train a model, evaluating it, until its last iteration or an early stop.
+    def fit(
+        self, model: Model, train: SparseInput | None = None, progress: bool | None = None
+    ) -> Model:
+        """Train and evaluate a model until its last iteration or an early stop.
 
         Parameters
         ----------
         model : model of implicit
             As for `on`.
         train : scipy sparse matrix or array, shape (n_users, n_items), optional
-            What to train on where its values are others than those of the callback's `train`,
-            such as weights.
+            Training data with other values than the callback's `train`, such as weights.
         progress : bool, optional
             Show a progress bar with the monitored metric; by default on a terminal only.
 
         Returns
         -------
         model
-            The same one, fitted.
+            The same model, fitted.
 
         Raises
         ------
         InvalidDataError
-            If `train` has another shape than the callback's, or the factors are no longer finite.
+            If the shape of `train` is not that of the callback's, or the factors are no longer
+            finite.
         SparseEvalError
             As `on`, and whatever `evaluate_model` raises.
         OutputError
@@ -255,18 +301,18 @@ class EvaluationCallback:
                 f"train has shape {matrix.shape}, the callback's {self._train.shape}; expected the "
                 "same users and items"
             )
-        after = self.on(model)
+        callback = self.on(model)
         with tqdm(total=model.iterations, desc="train", disable=not is_shown(progress)) as bar:
 
-            def after_iteration(*told: Any) -> None:
+            def after_iteration(iteration: int, seconds: float, *more: Any) -> None:
                 bar.update()
                 try:
-                    after(*told)
+                    callback(iteration, seconds, *more)
                 finally:
                     bar.set_postfix(self._last_values())
 
             try:
-                # A copy of its own: implicit's compiled code cannot read what is write-protected.
+                # A copy, because implicit's compiled code cannot read write-protected arrays.
                 weights = matrix.astype(np.float32)
                 model.fit(weights, show_progress=False, callback=after_iteration)
             except TrainingStopped:
@@ -277,24 +323,24 @@ class EvaluationCallback:
         return model
 
     def __call__(self, iteration: int, seconds: float, *more: Any) -> None:
-        """Evaluate, as `implicit` asks for after each iteration.
+        """Evaluate the registered model if it is due; `implicit` calls this after each iteration.
 
         Parameters
         ----------
         iteration : int
             The iteration, from 0.
         seconds : float
-            What it took.
+            The duration of the iteration.
         *more
-            Differs between the families: ALS tells the loss or None, BPR two counts.
+            Depends on the model: the loss or None for ALS, two counts for BPR.
         """
-        model = self._training.model
+        training = self._training
+        model = training.model
         if model is None:
             raise UnsupportedModelError(
-                "implicit does not tell a callback the model; write fit(..., "
+                "implicit does not pass the model to a callback; write fit(..., "
                 "callback=callback.on(model)), or callback.fit(model)"
             )
-        training = self._training
         training.seconds += seconds
         done = iteration + 1
         last = done == model.iterations
@@ -309,18 +355,7 @@ class EvaluationCallback:
         if len(more) == 1 and more[0] is not None:
             values["loss"] = float(more[0])
         training.rows.append({"iteration": done, **times, **values})
-        score = goodness(self._monitor, values[str(self._monitor)])
-        if math.isnan(score) and self._patience is not None:
-            raise InvalidMetricError(
-                f"{self._monitor} is defined for no user after {done} iterations, so nothing says "
-                "when to stop; monitor another metric"
-            )
-        if score > training.best_score:
-            training.best_score, training.best_iteration, training.waited = score, done, 0
-            if self._patience is not None:
-                training.best_factors = on_cpu.user_factors.copy(), on_cpu.item_factors.copy()
-        else:
-            training.waited += 1
+        self._compare(values[str(self._monitor)], done, on_cpu)
         if self._folder is not None:
             with replacing(self._folder / f"iteration_{done:04d}.npz") as temporary:
                 on_cpu.save(str(temporary))
@@ -335,8 +370,24 @@ class EvaluationCallback:
                 f"{training.best_iteration}"
             )
 
+    def _compare(self, value: float, iteration: int, model: Any) -> None:
+        """Compare a value of the monitored metric with the best so far."""
+        training = self._training
+        score = signed_score(self._monitor, value)
+        if math.isnan(score) and self._patience is not None:
+            raise InvalidMetricError(
+                f"{self._monitor} is defined for no user after {iteration} iterations, so nothing "
+                "says when to stop; monitor another metric"
+            )
+        if score > training.best_score:
+            training.best_score, training.best_iteration, training.waited = score, iteration, 0
+            if self._patience is not None:
+                training.best_factors = model.user_factors.copy(), model.item_factors.copy()
+        else:
+            training.waited += 1
+
     def _last_values(self) -> dict[str, str]:
-        """Return what the progress bar shows."""
+        """Return the values that the progress bar shows."""
         rows = self._training.rows
         if not rows:
             return {}
@@ -347,27 +398,27 @@ class EvaluationCallback:
 
 @dataclass(slots=True)
 class _Training:
-    """What is known of one training so far."""
+    """The state of one training."""
 
     model: Any = None
     rows: list[dict[str, float]] = field(default_factory=list)
     seconds: float = 0.0
     best_score: float = -math.inf
     best_iteration: int | None = None
-    best_factors: tuple[NDArray[Any], NDArray[Any]] | None = None
+    best_factors: tuple[AnyArray, AnyArray] | None = None
     waited: int = 0
 
     def end(self) -> None:
-        """Give the model its best factors, if they were kept, and let go of it.
+        """Restore the best factors of the model, if they were kept, and release it.
 
-        It would be evaluated in place of the next one that is trained with this callback.
+        Otherwise it would be evaluated in place of the next model trained with this callback.
         """
         model, self.model = self.model, None
         if model is None or self.best_factors is None:
             return
         users, items = self.best_factors
         matrix = type(model.item_factors)
-        if not issubclass(matrix, np.ndarray):  # a matrix of the GPU
+        if not issubclass(matrix, np.ndarray):  # a matrix on the GPU
             users, items = matrix(users), matrix(items)
         model.user_factors, model.item_factors = users, items
         for name in _DERIVED:

@@ -1,4 +1,4 @@
-"""Reading a checkpoint: what a model of `implicit` saves, without pickle and checked."""
+"""Read and validate models that `implicit` saved, without pickle."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..errors import InvalidCheckpointError, InvalidDataError
 from ..retrieval.factors import check_factors
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from ..core.types import AnyArray, CSRMatrix, PathLike
 
 __all__ = ["Checkpoint", "Factors", "check_similarity", "read_checkpoint"]
 
 
 class Factors(NamedTuple):
-    """A model that is nothing but its factors.
+    """A model that consists of its factors only.
 
     Attributes
     ----------
     user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f)
-        They may stay on disk.
+        They may be memory-mapped.
     """
 
-    user_factors: NDArray[Any]
-    item_factors: NDArray[Any]
+    user_factors: AnyArray
+    item_factors: AnyArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,35 +47,35 @@ class Checkpoint:
     similarity : csr_matrix, shape (n_items, n_items), or None
         Of an item-item neighbour model.
     parameters : dict
-        Everything else in the file that is a single value, such as ``regularization``.
+        The other single values in the file, such as ``regularization``.
     """
 
     path: Path
-    user_factors: NDArray[Any] | None = None
-    item_factors: NDArray[Any] | None = None
-    similarity: Any = None
+    user_factors: AnyArray | None = None
+    item_factors: AnyArray | None = None
+    similarity: CSRMatrix | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-def read_checkpoint(path: str | Path) -> Checkpoint:
+def read_checkpoint(path: PathLike) -> Checkpoint:
     """Read a model that `implicit` saved (``model.save(path)``).
 
     Parameters
     ----------
     path : str or Path
         An ``.npz`` file with ``user_factors`` and ``item_factors``, or with the ``data``,
-        ``indices``, ``indptr`` and ``shape`` of a neighbour model. It is read without pickle.
+        ``indices``, ``indptr`` and ``shape`` of a neighbour model.
 
     Returns
     -------
     Checkpoint
-        Factors of another float type than float32 or float64 become one of them.
+        Its factors are float32 or float64, both sides alike.
 
     Raises
     ------
     InvalidCheckpointError
-        If the file is missing, truncated or no ``.npz``, holds objects that need pickle, lacks
-        the factors, or the factors are not finite (the row is named) or of different widths.
+        If the file is missing, truncated or not an ``.npz`` file, holds objects that need pickle,
+        or lacks the factors, or if these are not finite (the row is named) or differ in width.
     """
     path = Path(path)
     arrays = _read_arrays(path)
@@ -91,7 +91,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
             check_factors(users, items)
         except InvalidDataError as error:
             raise InvalidCheckpointError(str(error), path) from None
-        # implicit's compiled code takes two dtypes, both sides the same.
+        # implicit's compiled code takes these two dtypes, the same for both sides.
         single = max(users.dtype.itemsize, items.dtype.itemsize) <= 4
         dtype = np.dtype(np.float32 if single else np.float64)
         users, items = (factors.astype(dtype, copy=False) for factors in (users, items))
@@ -105,7 +105,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
             similarity = check_similarity(similarity)
         except (ValueError, TypeError, OverflowError) as error:
             raise InvalidCheckpointError(
-                f"holds a SciPy matrix that is no similarity matrix: {error}", path
+                f"holds a SciPy matrix that is not a similarity matrix: {error}", path
             ) from None
         return Checkpoint(path, similarity=similarity, parameters=parameters)
     raise InvalidCheckpointError(
@@ -115,12 +115,12 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     )
 
 
-def check_similarity(similarity: Any) -> Any:
+def check_similarity(similarity: object) -> CSRMatrix:
     """Return a neighbour model's matrix in canonical form, or raise `InvalidDataError`.
 
-    It must be square and finite: implicit's compiled code reads it without looking.
+    It must be square and finite, because implicit's compiled code does not check it.
     """
-    csr = canonical_csr(similarity, "the similarity matrix", sum_duplicates=True)
+    csr: CSRMatrix = canonical_csr(similarity, "the similarity matrix", sum_duplicates=True)
     if csr.shape[0] != csr.shape[1]:
         raise InvalidDataError(f"the similarity matrix has shape {csr.shape}; expected a square")
     if not np.isfinite(csr.data).all():
@@ -128,16 +128,16 @@ def check_similarity(similarity: Any) -> Any:
     return csr
 
 
-def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+def _read_arrays(path: Path) -> dict[str, AnyArray]:
     try:
-        # Opened here, so that it is closed whatever np.load makes of it.
+        # Opened here, so that it is closed even if np.load raises.
         with path.open("rb") as stream:
             archive = np.load(stream, allow_pickle=False)
             if isinstance(archive, np.ndarray):
                 raise InvalidCheckpointError("is a single array; expected an .npz file", path)
             arrays = {name: archive[name] for name in archive.files}
             if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-                raise InvalidCheckpointError("holds something else than arrays", path)
+                raise InvalidCheckpointError("holds other content than arrays", path)
             return arrays
     except InvalidCheckpointError:
         raise
@@ -159,7 +159,7 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         reason = str(error)
         if "pickle" in reason.lower():
             reason = (
-                "is no .npz file, or holds objects that only pickle could read, which is not safe"
+                "is not an .npz file, or holds objects that only pickle could read, which is unsafe"
             )
         raise InvalidCheckpointError(
             f"{reason or 'ends early'}; expected an .npz file saved by a model of implicit", path

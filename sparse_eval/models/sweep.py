@@ -1,66 +1,80 @@
-"""Scoring many checkpoints: one row for each, in a table that an interrupted sweep goes on from.
+"""Score many checkpoints into one table, from which an interrupted sweep continues.
 
-What a row was computed from stands in the row itself: the content of the checkpoint, of both
-matrices, the convention and the version. So one CSV is all that a sweep leaves and needs, and what
-is already in it is known by content, whatever the file is called now.
+Each row records what it was computed from: the content of the checkpoint and of both matrices, the
+convention and the version. So one CSV file is all that a sweep writes and needs, and results are
+recognized by content, whatever the name of the checkpoint is now.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import math
 import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
 from ..core.arguments import check_number, check_whole
-from ..core.files import replacing
+from ..core.csv_log import CSVLog, check_origin
 from ..core.progress import is_shown
 from ..core.versions import installed_version
 from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
 from ..metrics import convention_named
-from ..metrics.measure import make_plans
+from .callback import parse_monitored, signed_score
 from .checkpoints import read_checkpoint
-from .implicit import evaluate_model, parse_cut_metrics
+from .implicit import evaluate_model
 from .inputs import digest_of, held_out_part, train_part
-from .monitor import goodness, monitored
 from .recommend import as_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeVar
 
+    from ..core.csv_log import Row
+    from ..core.types import CSRMatrix, PathLike, SparseInput
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
 
-__all__ = ["Job", "Table", "list_checkpoints", "prepare", "score_file", "sweep", "text_of"]
+    Shared = TypeVar("Shared")
+    Task = TypeVar("Task")
+    Result = TypeVar("Result")
+
+__all__ = [
+    "Job",
+    "Table",
+    "list_checkpoints",
+    "prepare",
+    "run_here",
+    "score_file",
+    "score_task",
+    "sweep",
+    "text_of",
+]
 
 #: The columns before and after the metrics; the hyperparameters come last.
 _BEFORE = ("file", "best", "status", "error", "seconds")
 _AFTER = ("sha256", "train", "validation", "convention", "sparse_eval")
 
-#: Seconds between two looks at a folder, at least.
-_LEAST_WATCH = 0.1
+#: The shortest allowed interval between two scans of a folder, in seconds.
+_MIN_WATCH = 0.1
 
-_Row = dict[str, str]
-_State = tuple[int, ...]
+#: Device, inode, size and time of the last change of a file.
+_State = tuple[int, int, int, int]
 
 
 def sweep(
-    paths: str | Path | Iterable[str | Path],
-    train: Any,
-    validation: Any,
+    paths: PathLike | Iterable[PathLike],
+    train: SparseInput,
+    validation: Relevance | SparseInput,
     metrics: str | Metric | Iterable[str | Metric],
     *,
-    out: str | Path | None = None,
+    out: PathLike | None = None,
     convention: str | None = None,
     monitor: str | Metric | None = None,
     watch: float | None = None,
@@ -69,69 +83,69 @@ def sweep(
 ) -> pd.DataFrame:
     """Evaluate many checkpoints on the same data.
 
-    A checkpoint that cannot be scored has a row that says why, and the sweep goes on. One whose
-    content has been scored before is not scored again.
+    A checkpoint that cannot be scored gets a row with the reason, and the sweep continues. A
+    checkpoint whose content has already been scored is not scored again.
 
     Parameters
     ----------
     paths : str, Path or iterable of them
         Checkpoints. A folder stands for the ``.npz`` files in it, ``als-2`` before ``als-10``,
-        without those whose name begins with a dot.
+        except for hidden ones (whose names begin with a dot).
     train : scipy sparse matrix or array, shape (n_users, n_items)
-        What the models were trained on, as in `evaluate_model`.
+        The training data of the models, as in `evaluate_model`.
     validation : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
         The held-out gains. A smaller matrix is padded.
     metrics : str, Metric or iterable of them
         Each with a cut-off.
     out : str or Path, optional
-        A CSV with the table, replaced as a whole after each checkpoint. If it is there, the sweep
-        goes on from it: what it holds is not computed again, except for failures, and checkpoints
-        of its rows that `paths` does not name stay in it, behind the others.
+        A CSV file for the table, replaced as a whole after each checkpoint. If it exists, the
+        sweep continues from it: its results are not computed again, except for failures, and its
+        rows of checkpoints that are not in `paths` are kept after the others.
     convention : str, optional
         As in `evaluate`.
     monitor : str or Metric, optional
-        The metric that says which checkpoint is best, the first of equal ones. By default the
-        first of `metrics`. Higher is better, but of ``gini`` and ``popularity`` lower.
+        The metric that determines the best checkpoint, the first of equal ones; by default the
+        first of `metrics`. Higher values are better, except for ``gini`` and ``popularity``.
     watch : float, optional
-        Follow the folder `paths`: look for new and changed checkpoints every so many seconds, at
-        least 0.1, until interrupted (Ctrl-C), and then return the table. A file that has changed
-        since the last look is left for the next one.
+        Follow the folder `paths`: scan it for new and changed checkpoints at this interval in
+        seconds, at least 0.1, until interrupted (Ctrl-C), and then return the table. A file that
+        has changed since the previous scan is left for the next one.
     num_threads : int, optional
-        As in `evaluate_model`. No value depends on it.
+        As in `evaluate_model`. The values do not depend on it.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each checkpoint, in the order of `paths`: ``file``; ``best``, true for one at
-        most; ``status``, "ok" or "failed"; ``error``, empty or the reason in a line; ``seconds``
-        it took when its content was scored, loading included; each metric, NaN where it failed;
-        ``sha256`` of the file; ``train`` and ``validation``, a digest of each matrix,
-        ``convention`` and ``sparse_eval``, the version; then what else is in the file as a single
-        value, such as ``factors`` and ``regularization``, by name, in nullable columns. A name
-        that is a column already gets an underscore behind it.
+        One row per checkpoint, in the order of `paths`: ``file``; ``best``, true for at most one
+        row; ``status``, "ok" or "failed"; ``error``, empty or the reason in one line; ``seconds``,
+        the time to load and score this content; each metric, NaN if it failed; ``sha256`` of the
+        file; ``train`` and ``validation``, a digest of each matrix, ``convention`` and
+        ``sparse_eval``, the version; then the other single values in the file, such as ``factors``
+        and ``regularization``, sorted by name, in nullable columns. A name that is already a
+        column is followed by an underscore.
 
     Raises
     ------
     InvalidDataError
         If there is no checkpoint, a matrix is refused by `evaluate_model` or `Relevance.from_csr`,
-        `validation` is larger than `train` or has nothing relevant, or `num_threads` or `watch` is
-        out of its range or `watch` given without a folder.
+        `validation` is larger than `train` or has no relevant item, `num_threads` or `watch` is
+        out of range, or `watch` is given without a folder.
     InvalidMetricError
         If a metric or convention is unknown, has no cut-off or needs more than `train`, or
-        `monitor` is not one of them.
+        `monitor` is not one of the metrics.
     InvalidFileError
         If a folder cannot be read or has no checkpoint, or `out` was made from other data or
-        metrics, under another convention or by another version, or by no sweep at all. It is left
-        as it is.
+        metrics, under another convention or by another version, or was not written by a sweep.
+        The file is left as it is.
     OutputError
-        If `out` cannot be written. What it held before is still there.
+        If `out` cannot be written. Its previous content is kept.
 
     Notes
     -----
-    A metric from `register_metric` is known by its name: when its formula changes, take another
-    `out`.
+    A metric from `register_metric` is identified by its name: if its formula changes, choose
+    another `out`.
 
     Examples
     --------
@@ -152,11 +166,10 @@ def sweep(
     >>> int(table["best"].sum())
     1
     """
-    given = _given(paths)
     if watch is None:
-        files = list_checkpoints(given)
+        files = list_checkpoints(paths)
     else:
-        folder, every = _watched(given), check_number("watch", watch, _LEAST_WATCH)
+        folder, interval = _watched(paths), check_number("watch", watch, _MIN_WATCH)
         files = _in_folder(folder)
     job, table = prepare(files, train, validation, metrics, out, convention, monitor, num_threads)
     with tqdm(
@@ -166,117 +179,136 @@ def sweep(
         disable=not is_shown(progress),
     ) as bar:
         if watch is None:
-            for path in files:
+            for path, row in run_here(score_task, (job, table.scored), files):
                 bar.set_postfix_str(path.name)
-                table.add(score_file(path, job, table.scored), files)
+                table.add(row, files)
                 bar.update()
         else:
             with suppress(KeyboardInterrupt):
-                _follow(folder, every, job, table, bar)
+                _follow(folder, interval, job, table, bar)
             files = _in_folder(folder)
     table.save(files)
     return table.frame(files)
 
 
+def run_here(
+    work: Callable[[Shared, Task], Result], shared: Shared, tasks: Iterable[Task]
+) -> Iterator[tuple[Task, Result]]:
+    """Yield each task with ``work(shared, task)``, one after the other in this process.
+
+    The workers of an executor or of a cluster have a method ``run`` of this signature.
+    """
+    for task in tasks:
+        yield task, work(shared, task)
+
+
 def prepare(
     files: Sequence[Path],
-    train: Any,
-    validation: Any,
+    train: SparseInput,
+    validation: Relevance | SparseInput,
     metrics: str | Metric | Iterable[str | Metric],
-    out: str | Path | None,
+    out: PathLike | None,
     convention: str | None,
     monitor: str | Metric | None,
     num_threads: int | None,
 ) -> tuple[Job, Table]:
-    """Check the options of a sweep, and take in what an earlier one left."""
+    """Validate the options of a sweep, and load the results of an earlier one."""
     rules = convention_named(convention)
-    asked = parse_cut_metrics(metrics, rules)
-    make_plans(asked, rules, frozenset({"train"}))
-    best_by = asked[0] if monitor is None else monitored(monitor, asked, rules)
+    parsed, monitored = parse_monitored(metrics, monitor, rules)
     matrix = train_part(train)
     relevance = held_out_part(validation, matrix.shape)
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
-    options = {"convention": convention, "num_threads": num_threads, "progress": False}
+    options: Options = {"convention": convention, "num_threads": num_threads, "progress": False}
     origin = {
         "train": digest_of(matrix),
         "validation": digest_of(relevance),
         "convention": rules.name,
         "sparse_eval": installed_version(),
     }
-    job = Job(matrix, relevance, tuple(map(str, asked)), options, origin)
-    table = Table(out, asked, best_by, origin)
-    table.save(files)  # before the first hour, not after it, if that cannot be done
+    job = Job(matrix, relevance, tuple(map(str, parsed)), options, origin)
+    table = Table(out, parsed, monitored, origin)
+    table.save(files)  # an error in writing is raised now, and not after the first hour
     return job, table
 
 
-def list_checkpoints(paths: str | Path | Iterable[str | Path]) -> list[Path]:
-    """Return the files that `sweep` scores, each once, or raise as it does where there are none."""
+def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
+    """Return the files that `sweep` scores, each once, or raise as it does if there are none."""
     files: dict[Path, None] = {}
-    for path in _given(paths):
-        found = _in_folder(path) if path.is_dir() else [path]
-        if not found:
+    for path in _as_paths(paths):
+        members = _in_folder(path) if path.is_dir() else [path]
+        if not members:
             raise InvalidFileError(
                 "has no .npz file in it; expected checkpoints that models of implicit saved", path
             )
-        files.update(dict.fromkeys(found))
+        files.update(dict.fromkeys(members))
     if not files:
         raise InvalidDataError("no checkpoint is given; name at least one file, or a folder")
     return list(files)
 
 
-class Job(NamedTuple):
-    """What every checkpoint is evaluated on, checked and converted once.
+class Options(TypedDict):
+    """Options of `evaluate_model`."""
 
-    `origin` is what the values of a row come from, the checkpoint aside.
+    convention: str | None
+    num_threads: int | None
+    progress: bool
+
+
+class Job(NamedTuple):
+    """The data and options that all checkpoints share, checked and converted once.
+
+    Attributes
+    ----------
+    train : csr_matrix, shape (n_users, n_items)
+    relevance : Relevance
+    metrics : tuple of str
+    options : dict
+        Of `evaluate_model`.
+    origin : dict of str
+        Cells that say what the values of a row come from, apart from the checkpoint.
     """
 
-    train: Any
+    train: CSRMatrix
     relevance: Relevance
     metrics: tuple[str, ...]
-    options: dict[str, Any]
-    origin: _Row
+    options: Options
+    origin: Row
 
 
 class Table:
-    """The rows by file, every cell as text, and the CSV that holds them."""
+    """The rows of a sweep by file, with every cell as text, and their CSV file."""
 
     def __init__(
-        self, out: str | Path | None, metrics: tuple[Metric, ...], monitor: Metric, origin: _Row
+        self, out: PathLike | None, metrics: tuple[Metric, ...], monitor: Metric, origin: Row
     ) -> None:
-        self.out = None if out is None else Path(out)
         self.metrics = [str(metric) for metric in metrics]
         self.monitor = monitor
-        self.origin = origin
-        self.rows: dict[str, _Row] = {}
-        self.scored: dict[str, _Row] = {}
-        self.written = ""
-        if self.out is not None and self.out.exists():
-            self._load(self.out)
+        self.rows: dict[str, Row] = {}
+        self.scored: dict[str, Row] = {}  # by the content of the checkpoint
+        self.log: CSVLog | None = None
+        if out is not None:
+            self.log = CSVLog(
+                Path(out),
+                "is not a table that a sweep wrote, and is left as it is; choose another file",
+                "is not what a sweep wrote; delete the line, and its checkpoint is scored again",
+            )
+            self._load(self.log, origin)
 
-    def add(self, row: _Row, files: Sequence[Path]) -> None:
-        """Take a row in and save the table, unless that row is in it."""
+    def add(self, row: Row, files: Sequence[Path]) -> None:
+        """Add a row and save the table, unless it has that row."""
         if self.rows.get(row["file"]) != row:
             self._keep(row)
             self.save(files)
 
     def save(self, files: Sequence[Path]) -> None:
-        """Write the table, unless the CSV holds just that."""
-        if self.out is None:
-            return
-        rows = self._ordered(files)
-        stream = StringIO()
-        writer = csv.DictWriter(stream, self._columns(rows), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        text = stream.getvalue()
-        if text != self.written:
-            with replacing(self.out) as temporary:
-                temporary.write_text(text, encoding="utf-8", newline="")
-            self.written = text
+        """Write the CSV file, unless it has the same content."""
+        if self.log is not None:
+            rows = self._ordered(files)
+            self.log.write(self._columns(rows), rows)
 
     def frame(self, files: Sequence[Path]) -> pd.DataFrame:
-        """Return the table, its numbers as numbers."""
+        """Return the table with numbers instead of text."""
         rows = self._ordered(files)
         columns = self._columns(rows)
         frame = pd.DataFrame(
@@ -286,16 +318,16 @@ class Table:
         for name in ("seconds", *self.metrics):
             frame[name] = np.array([text or "nan" for text in frame[name]], np.float64)
         for name in columns[len(_BEFORE) + len(self.metrics) + len(_AFTER) :]:
-            frame[name] = pd.array([_value(text) for text in frame[name]])
+            frame[name] = pd.array([_parse_cell(text) for text in frame[name]])
         return frame
 
-    def _columns(self, rows: Sequence[_Row]) -> list[str]:
-        known = [*_BEFORE, *self.metrics, *_AFTER]
-        # By name, so that their order does not depend on which checkpoint came first.
-        return known + sorted({name for row in rows for name in row}.difference(known))
+    def _columns(self, rows: Sequence[Row]) -> list[str]:
+        fixed = [*_BEFORE, *self.metrics, *_AFTER]
+        # Sorted, so that their order does not depend on which checkpoint came first.
+        return fixed + sorted({name for row in rows for name in row}.difference(fixed))
 
-    def _ordered(self, files: Sequence[Path]) -> list[_Row]:
-        """Return the rows of `files`, then what was scored of others and is not among them."""
+    def _ordered(self, files: Sequence[Path]) -> list[Row]:
+        """Return the rows of `files`, then the other scored rows of different content."""
         names = dict.fromkeys(map(text_of, files))
         rows = [self.rows[name] for name in names if name in self.rows]
         contents = {row.get("sha256") for row in rows}
@@ -304,63 +336,58 @@ class Table:
             for name, row in self.rows.items()
             if name not in names and row["status"] == "ok" and row["sha256"] not in contents
         ]
-        # What was not asked for may be gone, and is not the best to take.
-        values = [goodness(self.monitor, float(row.get(str(self.monitor), "nan"))) for row in rows]
-        rows += sorted(others, key=lambda row: _natural(row["file"]))
-        ranked = [(value, -place) for place, value in enumerate(values) if not math.isnan(value)]
+        # Only a row of `files` can be the best: another checkpoint may no longer exist.
+        monitor = str(self.monitor)
+        scores = [signed_score(self.monitor, float(row.get(monitor, "nan"))) for row in rows]
+        ranked = [(score, -i) for i, score in enumerate(scores) if not math.isnan(score)]
         best = -max(ranked)[1] if ranked else None
-        return [row | {"best": str(place == best)} for place, row in enumerate(rows)]
+        rows += sorted(others, key=lambda row: _natural(row["file"]))
+        return [row | {"best": str(i == best)} for i, row in enumerate(rows)]
 
-    def _keep(self, row: _Row) -> None:
+    def _keep(self, row: Row) -> None:
         self.rows[row["file"]] = row
         if row["status"] == "ok":
             self.scored[row["sha256"]] = row
 
-    def _load(self, out: Path) -> None:
-        """Take in the rows of an earlier sweep, or refuse them."""
-        try:
-            self.written = out.read_text(encoding="utf-8")
-            frame = pd.read_csv(StringIO(self.written), dtype=str, na_filter=False)
-        except OSError as error:
-            raise InvalidFileError(f"cannot be read: {error.strerror or error}", out) from None
-        except ValueError:  # not UTF-8, or no CSV
-            frame = pd.DataFrame()
-        columns = list(frame.columns)
+    def _load(self, log: CSVLog, origin: Row) -> None:
+        """Load the rows of an earlier sweep, or raise `InvalidFileError`."""
+        columns = log.columns
+        if columns is None:
+            return
         end = columns.index("sha256") if "sha256" in columns else 0
         metrics = columns[len(_BEFORE) : end]
         if columns[: end + len(_AFTER)] != [*_BEFORE, *metrics, *_AFTER]:
-            raise InvalidFileError(
-                "is no table that a sweep wrote, and is left as it is; choose another file", out
-            )
-        ours = {"metrics": ", ".join(sorted(self.metrics))} | self.origin
-        for line, cells in enumerate(frame.to_dict(orient="records"), start=2):
-            row = {str(name): text for name, text in cells.items() if text != ""}
+            raise log.foreign()
+        for line, row in log.rows():
             if not _is_sound(row, metrics):
-                raise InvalidFileError(
-                    "is not what a sweep wrote; delete the line, and its checkpoint is scored anew",
-                    out,
-                    line,
-                )
-            theirs = {"metrics": ", ".join(sorted(metrics))} | row
-            differing = [
-                f"{name} {theirs[name]} (here {value})"
-                for name, value in ours.items()
-                if theirs[name] != value
-            ]
-            if differing:
-                raise InvalidFileError(
-                    f"was made with other inputs: {'; '.join(differing)}. It is left as it is; "
-                    "choose another place for this sweep, or delete that file",
-                    out,
-                )
-            del row["best"]  # of all rows, and of what is monitored now
+                raise log.unsound(line)
+            check_origin(
+                log.path,
+                {"metrics": ", ".join(sorted(metrics))} | row,
+                {"metrics": ", ".join(sorted(self.metrics))} | origin,
+                "was made with other inputs",
+                "choose another place for this sweep, or delete that file",
+            )
+            del row["best"]  # depends on the rows and on the monitored metric
             self._keep(row)
 
 
-def score_file(path: Path, job: Job, scored: Mapping[str, _Row]) -> _Row:
-    """Return the row of a checkpoint, which is read once more if it changes meanwhile.
+def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Row:
+    """Return the row of a checkpoint; `shared` are the last two parameters of `score_file`."""
+    return score_file(path, *shared)
 
-    `scored` are rows by their content, which is not scored again.
+
+def score_file(path: Path, job: Job, scored: Mapping[str, Row]) -> Row:
+    """Return the row of a checkpoint; if the file changes meanwhile, it is read once more.
+
+    Parameters
+    ----------
+    path : Path
+        The checkpoint.
+    job : Job
+        From `prepare`.
+    scored : mapping of str to dict
+        The rows of contents that have been scored, by their SHA-256.
     """
     for _ in range(2):
         row = _attempt(path, _state(path), job, scored)
@@ -374,26 +401,26 @@ def score_file(path: Path, job: Job, scored: Mapping[str, _Row]) -> _Row:
     } | job.origin
 
 
-def _attempt(path: Path, state: _State | None, job: Job, scored: Mapping[str, _Row]) -> _Row | None:
-    """Return the row of a checkpoint, or None unless it is in that state until it is loaded."""
+def _attempt(path: Path, state: _State | None, job: Job, scored: Mapping[str, Row]) -> Row | None:
+    """Return the row of a checkpoint; None if its state changes before it is loaded."""
     start = time.perf_counter()
     row = {"file": text_of(path), "status": "ok"} | job.origin
     try:
         if not path.is_file():
-            reason = "is no file" if path.exists() else "does not exist"
+            reason = "is not a file" if path.exists() else "does not exist"
             raise InvalidCheckpointError(reason, path)
         with path.open("rb") as stream:
             row["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
-        known = scored.get(row["sha256"])
-        if known is not None:
-            return known | {"file": row["file"]} if _state(path) == state else None
+        earlier = scored.get(row["sha256"])
+        if earlier is not None:
+            return earlier | {"file": row["file"]} if _state(path) == state else None
         checkpoint = read_checkpoint(path)
         model = as_model(checkpoint)
         if _state(path) != state:
             return None
         ev = evaluate_model(model, job.train, job.relevance, job.metrics, **job.options)
         row |= {name: repr(float(mean)) for name, mean in ev.mean().items()}
-        row |= _named(checkpoint.parameters, {*_BEFORE, *_AFTER, *row})
+        row |= _parameter_cells(checkpoint.parameters, {*_BEFORE, *_AFTER, *row})
     except (SparseEvalError, OSError, MemoryError) as error:
         if _state(path) != state:
             return None
@@ -403,17 +430,19 @@ def _attempt(path: Path, state: _State | None, job: Job, scored: Mapping[str, _R
     return row
 
 
-def _follow(folder: Path, every: float, job: Job, table: Table, bar: Any) -> None:
-    """Score what is new or changed in a folder, until interrupted.
+def _follow(folder: Path, interval: float, job: Job, table: Table, bar: tqdm[Any]) -> None:
+    """Score new and changed files of a folder until interrupted.
 
-    What has changed since the last look may not be complete: its turn is at the next one. At the
-    first look the time of its last change has to say that.
+    A file that has changed since the previous scan may be incomplete, so it is left for the next
+    one. The first scan goes by the time of the last change.
     """
     done: dict[Path, _State] = {}
     now = time.time_ns()
-    before = {path: state for path, state in _look(folder).items() if now - state[-1] > every * 1e9}
+    before = {
+        path: state for path, state in _states(folder).items() if now - state[-1] > interval * 1e9
+    }
     while True:
-        states = _look(folder)
+        states = _states(folder)
         files = list(states)
         for path, state in states.items():
             if state != before.get(path) or state == done.get(path):
@@ -426,24 +455,24 @@ def _follow(folder: Path, every: float, job: Job, table: Table, bar: Any) -> Non
                 bar.update()
         table.save(files)
         before = states
-        time.sleep(every)
+        time.sleep(interval)
 
 
-def _look(folder: Path) -> dict[Path, _State]:
+def _states(folder: Path) -> dict[Path, _State]:
     states = {path: _state(path) for path in _in_folder(folder)}
     return {path: state for path, state in states.items() if state is not None}
 
 
 def _state(path: Path) -> _State | None:
-    """Return what tells a file from one that is put or written in its place; None: no file."""
+    """Return what differs if a file is replaced or rewritten; None if there is no file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _given(paths: str | Path | Iterable[str | Path]) -> list[Path]:
+def _as_paths(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     given = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str) else [paths]
     for path in given:
         if not isinstance(path, str | Path):
@@ -453,7 +482,9 @@ def _given(paths: str | Path | Iterable[str | Path]) -> list[Path]:
     return [Path(path) for path in given]
 
 
-def _watched(given: list[Path]) -> Path:
+def _watched(paths: PathLike | Iterable[PathLike]) -> Path:
+    """Return the one folder in `paths`, or raise `InvalidDataError`."""
+    given = _as_paths(paths)
     if len(given) != 1 or not given[0].is_dir():
         raise InvalidDataError(
             f"watch follows one folder, found {', '.join(map(str, given)) or 'nothing'}; name the "
@@ -464,25 +495,25 @@ def _watched(given: list[Path]) -> Path:
 
 def _in_folder(folder: Path) -> list[Path]:
     try:
-        found = [
+        files = [
             path
             for path in folder.iterdir()
             if path.suffix == ".npz" and not path.name.startswith(".") and not path.is_dir()
         ]
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", folder) from None
-    return sorted(found, key=lambda path: _natural(path.name))
+    return sorted(files, key=lambda path: _natural(path.name))
 
 
 def _natural(name: str) -> tuple[list[str | int], str]:
-    """Return a key that puts als-2 before als-10."""
+    """Return a sort key that puts als-2 before als-10."""
     parts = re.split("([0-9]+)", name)
-    return [int(part) if place % 2 else part for place, part in enumerate(parts)], name
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
-def _named(parameters: dict[str, Any], taken: set[str]) -> _Row:
-    """Return parameters as cells, under names that are no other column's."""
-    cells: _Row = {}
+def _parameter_cells(parameters: Mapping[str, object], taken: set[str]) -> Row:
+    """Return hyperparameters as cells, under names that are not `taken`."""
+    cells: Row = {}
     for name, value in parameters.items():
         column = text_of(name)
         while column in taken or column in cells:
@@ -492,15 +523,15 @@ def _named(parameters: dict[str, Any], taken: set[str]) -> _Row:
 
 
 def text_of(value: object) -> str:
-    """Return it in one line that every CSV reader and terminal takes."""
+    """Return `value` as one line of printable characters, for any CSV reader and terminal."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
         for sign in str(value)
     )
 
 
-def _value(text: str) -> bool | int | float | str | None:
-    """Return what a cell says; None where it is empty."""
+def _parse_cell(text: str) -> bool | int | float | str | None:
+    """Return the value of a cell; None if it is empty."""
     if text in ("True", "False"):
         return text == "True"
     for kind in (int, float):
@@ -509,8 +540,8 @@ def _value(text: str) -> bool | int | float | str | None:
     return text or None
 
 
-def _is_sound(row: _Row, metrics: list[str]) -> bool:
-    """Say whether a row can be what a sweep wrote: an edit would be taken for a result."""
+def _is_sound(row: Row, metrics: list[str]) -> bool:
+    """Return whether a sweep can have written a row; an edited one would pass for a result."""
     needed = {"file", "best", "status", "seconds", *_AFTER[1:]}
     if row.get("status") == "ok":
         needed |= {"sha256", *metrics}

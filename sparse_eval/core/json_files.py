@@ -1,0 +1,58 @@
+"""Read and write files that hold one JSON object."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ..errors import InvalidFileError
+from .files import replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from .types import JSONValue
+
+__all__ = ["read_json", "write_json"]
+
+
+def read_json(path: Path, keys: Iterable[str], foreign: str) -> dict[str, JSONValue]:
+    """Return the object in a JSON file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    keys : iterable of str
+        Keys that the object must have.
+    foreign : str
+        The message of the error if it lacks one, or the file holds anything else.
+
+    Raises
+    ------
+    InvalidFileError
+        If the file cannot be read, or as `foreign` says.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    except (ValueError, RecursionError):  # not JSON, or not UTF-8
+        content = None
+    if not isinstance(content, dict) or not content.keys() >= {*keys}:
+        raise InvalidFileError(foreign, path)
+    return content
+
+
+def write_json(path: Path, content: Mapping[str, JSONValue]) -> None:
+    """Write a JSON file; it is complete when it appears.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    with replacing(path) as temporary:
+        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+        temporary.write_text(text, encoding="utf-8")
