@@ -1,0 +1,53 @@
+"""Models of every family to train with a callback, and without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from implicit.cpu.als import AlternatingLeastSquares
+from implicit.cpu.bpr import BayesianPersonalizedRanking
+from implicit.cpu.lmf import LogisticMatrixFactorization
+
+from sparse_eval.models.callback import EvaluationCallback
+
+N_USERS, N_ITEMS, ITERATIONS = 120, 40, 12
+METRICS = ["ndcg@10", "recall@5"]
+ONE = {"random_state": 0, "num_threads": 1}  # several threads of BPR race each other
+
+#: Settings with which ndcg@10 soon gets worse, and how long to wait for that.
+FAMILIES: dict[str, tuple[Any, dict[str, Any], int]] = {
+    "als": (AlternatingLeastSquares, {"factors": 16, "regularization": 0.001, "alpha": 40.0}, 3),
+    "als64": (AlternatingLeastSquares, {"factors": 8, "dtype": np.float64, "use_cg": False}, 1),
+    "bpr": (BayesianPersonalizedRanking, {"factors": 16, "learning_rate": 0.3}, 3),
+    "lmf": (LogisticMatrixFactorization, {"factors": 8}, 1),
+}
+
+
+def make(family: str, iterations: int = ITERATIONS, **options: Any) -> Any:
+    kind, settings, _ = FAMILIES[family]
+    return kind(**(settings | ONE | {"iterations": iterations} | options))
+
+
+def trained(family: str, holdout: Any, iterations: int = ITERATIONS) -> Any:
+    """A model that no callback has seen."""
+    model = make(family, iterations)
+    model.fit(holdout.train, show_progress=False)
+    return model
+
+
+def evaluating(holdout: Any, metrics: Any = METRICS, **options: Any) -> EvaluationCallback:
+    return EvaluationCallback(holdout.train, holdout.validation, metrics, **options)
+
+
+def bits(model: Any) -> tuple[bytes, bytes]:
+    return model.user_factors.tobytes(), model.item_factors.tobytes()
+
+
+def stop_of(values: list[float], patience: int) -> tuple[int, int]:
+    """(iterations done, best of them) of a training that stops early."""
+    for done in range(1, len(values) + 1):
+        best = values.index(max(values[:done])) + 1
+        if done - best == patience:
+            return done, best
+    raise AssertionError("these settings do not stop early")

@@ -1,0 +1,445 @@
+"""Factors of every kind with seen and held-out items, and what retrieval must return for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import oracle
+import pytest
+import retrieval_oracle
+from hypothesis import assume, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval import Rankings
+from sparse_eval.retrieval import search
+from sparse_eval.retrieval import top_k as retrieve
+from sparse_eval.retrieval.top_k import full_ranks, held_out_ranks, top_k
+
+#: Fewer examples where the kernels run as Python.
+EXAMPLES = settings(max_examples=20 if numba.config.DISABLE_JIT else 100)
+Array = NDArray[Any]
+Generator = np.random.Generator
+
+#: The constants of `sparse_eval.search` that say how the work is cut into pieces, and values of
+#: them that make many pieces of little data. None of them may change a result.
+TILES: dict[str, tuple[int, ...]] = {
+    "USERS_PER_BLOCK": (1, 2, 7),
+    "MAX_GROUP": (1, 2, 5),
+    "USERS_PER_CENTRE": (1, 3),
+    "MAX_CENTRES": (1, 2),
+    "TILE": (1, 3),
+    "WIDE_TILE": (1, 3),
+    "CHUNK": (1, 7, 64),
+    "MIN_PARTS": (1, 2, 64),
+    "ITEMS_PER_PART": (1, 2),
+    "MAX_CELLS": (1, 100),
+}
+DTYPES = (np.float16, np.float32, np.float64)
+
+#: Powers of two that both sides are multiplied by: small and large numbers, subnormal ones, and
+#: float64 ones that no float32 can hold.
+SCALES: dict[type, list[tuple[int, int]]] = {
+    np.float16: [(0, 0), (-10, -10), (9, 9), (-20, 0), (10, -18)],
+    np.float32: [(0, 0), (-100, -100), (110, 110), (-140, 0), (-60, -140), (110, -120)],
+    np.float64: [(0, 0), (-200, -200), (400, 400), (-1030, 0), (-520, -520), (700, -900)],
+}
+
+
+def _whole(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """Ties everywhere."""
+    return rng.integers(-2, 3, (n_users, f)), rng.integers(-1, 2, (n_items, f))
+
+
+def _normal(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    return rng.normal(size=(n_users, f)), rng.normal(size=(n_items, f))
+
+
+def _unit(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """Lengths that tell nothing about the scores."""
+    users, items = _normal(rng, n_users, n_items, f)
+    return tuple(side / np.linalg.norm(side, axis=1, keepdims=True) for side in (users, items))
+
+
+def _same_length(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """The same numbers in another order, and sums of them that differ in rounding alone."""
+    base = rng.normal(size=f)
+    return np.ones((n_users, f)), np.array([rng.permutation(base) for _ in range(n_items)])
+
+
+def _duplicates(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """A few vectors only, each of many items: more of them than a list has places."""
+    users, items = _normal(rng, n_users, 3, f)
+    return users, items[rng.choice(3, n_items, p=[0.2, 0.7, 0.1])]
+
+
+def _near_ties(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """Scores that differ by less than a float32 tells, and some that are equal."""
+    users, items = _normal(rng, n_users, 1, f)
+    items = np.repeat(items, n_items, axis=0)
+    column = rng.integers(f)
+    items[:, column] = rng.integers(0, 40, n_items) * 1e-12  # the others are of the order of 1
+    return users, items
+
+
+def _last_bits(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """Parallel vectors, which `make_factors` moves by a few units in the last place.
+
+    Every score is all that its bound allows, so that no bound has room to be wrong.
+    """
+    base = rng.uniform(0.5, 1.5, f)
+    return rng.uniform(0.5, 2, (n_users, 1)) * base, np.tile(base, (n_items, 1))
+
+
+def _cancelling(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """Large products that cancel: what is left depends on the precision and the order."""
+    users, items = np.ones((n_users, f)), rng.normal(size=(n_items, f))
+    if f > 2:
+        items[:, 0] = 2.0**40 * rng.integers(1, 3, n_items)
+        items[:, -1] = -items[:, 0]
+    return users, items
+
+
+def _absorbed(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """Many products, each too small to change a float32 sum that starts with 1: it is wrong by
+    as much as its bound allows for this number of factors.
+    """
+    users, items = np.full((n_users, f), 2.0**-12), np.full((n_items, f), 0.99 * 2.0**-12)
+    items[np.arange(f) > rng.integers(f, size=(n_items, 1))] = 0
+    users[:, 0] = rng.choice([1.0, 0.75], n_users)
+    items[:, 0] = 1 + rng.integers(0, f // 2 + 1, n_items) * 2.0**-23
+    return users, items
+
+
+def _skewed(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """Lengths over 60 orders of magnitude: float32 products overflow and vanish."""
+    users, items = _normal(rng, n_users, n_items, f)
+    return (
+        users * 10.0 ** rng.uniform(-30, 30, (n_users, 1)),
+        items * 10.0 ** rng.uniform(-30, 30, (n_items, 1)),
+    )
+
+
+def _wide(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """Single numbers over 60 orders of magnitude."""
+    users, items = _normal(rng, n_users, n_items, f)
+    return (
+        users * 10.0 ** rng.uniform(-30, 30, users.shape),
+        items * 10.0 ** rng.uniform(-30, 30, items.shape),
+    )
+
+
+def _negative(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """Negative scores only: the longest vectors have the lowest."""
+    users, items = _normal(rng, n_users, n_items, f)
+    return np.abs(users), -np.abs(items) * rng.lognormal(size=(n_items, 1))
+
+
+def _nothing(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    return np.zeros((n_users, f)), rng.normal(size=(n_items, f))
+
+
+def _popular(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """What ALS makes of tastes: users in groups, and few items with long vectors."""
+    tastes = rng.normal(size=(10, f)) + 0.5
+    users = tastes[rng.integers(10, size=n_users)] + 0.3 * rng.normal(size=(n_users, f))
+    items = tastes[rng.integers(10, size=n_items)] + rng.normal(size=(n_items, f))
+    lengths = (1.0 + rng.permutation(n_items)) ** -0.7
+    return users * rng.lognormal(size=(n_users, 1)), items * lengths[:, None]
+
+
+def _biased(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
+    """What BPR makes: the items' biases are a column, the users' side of it is 1."""
+    users, items = _normal(rng, n_users, n_items, f)
+    users[:, -1] = 1.0
+    items[:, -1] = -3 * rng.exponential(size=n_items)
+    return users, items
+
+
+KINDS = {
+    kind.__name__.strip("_"): kind
+    for kind in (
+        *(_whole, _normal, _unit, _same_length, _duplicates, _near_ties, _last_bits, _cancelling),
+        _absorbed,
+        *(_skewed, _wide, _negative, _nothing, _popular, _biased),
+    )
+}
+
+#: Kinds that have a scale of their own.
+UNSCALED = {"skewed", "wide"}
+
+
+def make_factors(
+    rng: Generator,
+    kind: str,
+    shape: tuple[int, int, int],
+    dtype: type = np.float32,
+    scale: tuple[int, int] = (0, 0),
+    cold: float = 0.0,
+) -> tuple[Array, Array]:
+    """Make both sides for (users, items, factors); a share `cold` of each has zeros only."""
+    sides = []
+    for side, power in zip(KINDS[kind](rng, *shape), scale, strict=True):
+        values = np.ldexp(np.asarray(side, np.float64), 0 if kind in UNSCALED else power)
+        if kind == "skewed" and dtype == np.float64:
+            values *= np.abs(values) ** 3.5  # up to 1e140, and down to nothing
+        if dtype != np.float64:
+            most = float(np.finfo(dtype).max)
+            values = np.clip(values, -most, most).astype(dtype)
+        sides.append(values)
+    users, items = sides
+    if kind == "last_bits":
+        items += (rng.integers(-8, 9, items.shape) * np.spacing(items)).astype(dtype)
+    for values in sides:
+        values[rng.random(len(values)) < cold] = 0
+        assert np.isfinite(values).all()
+    return users, items
+
+
+@dataclass(frozen=True)
+class Case:
+    users: Array
+    items: Array
+    k: int
+    seen: Any
+    held_out: Any
+    among: list[int] | None = None  # items=
+    exclude: list[int] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.users), len(self.items)
+
+    @property
+    def only(self) -> dict[str, Any]:
+        return {"items": self.among, "exclude": self.exclude}
+
+    @property
+    def allowed(self) -> list[list[int]]:
+        """The candidates of each user."""
+        n_users, n_items = self.shape
+        base = retrieval_oracle.candidates(n_items, self.among, self.exclude, ())
+        rows = [row_of(self.seen, user) if self.seen is not None else [] for user in range(n_users)]
+        return [[item for item in base if item not in row] for row in map(set, rows)]
+
+    def orders(self) -> list[retrieval_oracle.Order]:
+        """Each user's candidates in order, with their scores."""
+        many = self.users.size * len(self.items) > 50_000
+        of = retrieval_oracle.orders_of_many if many else retrieval_oracle.orders
+        return list(of(self.users, self.items, self.allowed))
+
+    def held_out_of(self, user: int) -> set[int]:
+        row = slice(self.held_out.indptr[user], self.held_out.indptr[user + 1])
+        return set(self.held_out.indices[row][self.held_out.data[row] > 0].tolist())
+
+    def top_k(self, k: int | None = None, **options: Any) -> retrieve.TopK:
+        k = self.k if k is None else k
+        return top_k(self.users, self.items, k, self.seen, **self.only, **options)
+
+    def held_out_ranks(self, k: int | None = None, **options: Any) -> Rankings:
+        sides = (self.users, self.items, self.held_out)
+        return held_out_ranks(*sides, self.k if k is None else k, self.seen, **self.only, **options)
+
+    def full_ranks(self, **options: Any) -> Rankings:
+        sides = (self.users, self.items, self.held_out)
+        return full_ranks(*sides, self.seen, **self.only, **options)
+
+
+def row_of(matrix: Any, user: int) -> list[int]:
+    return matrix.indices[matrix.indptr[user] : matrix.indptr[user + 1]].tolist()
+
+
+def to_csr(mask: Array, values: Array) -> sparse.csr_matrix:
+    """Store what the mask marks, zeros too."""
+    rows, columns = np.nonzero(mask)
+    return sparse.csr_matrix((values[rows, columns].astype(float), (rows, columns)), mask.shape)
+
+
+def make_case(
+    rng: Generator,
+    users: Array,
+    items: Array,
+    k: int,
+    seen: str = "some",
+    restricted: bool = False,
+) -> Case:
+    """Draw what is seen and held out; somebody has held-out items unless everything is seen."""
+    n_users, n_items = shape = len(users), len(items)
+    share = {"none": 0.0, "some": 0.2, "most": 0.9}.get(seen, 0.5)
+    mask = rng.random(shape) < share
+    if seen == "all but one":
+        mask[:] = True
+        mask[np.arange(n_users), rng.integers(n_items, size=n_users)] = False
+    elif seen == "everything of one":
+        mask[rng.integers(n_users)] = True
+    held = ~mask & (rng.random(shape) < max(3 / n_items, 0.02))
+    held[rng.random(n_users) < 0.2] = False
+    if not held.any() and not mask.all():
+        unseen = np.argwhere(~mask)
+        held[tuple(unseen[rng.integers(len(unseen))])] = True
+    gains = np.where(held, rng.integers(1, 5, shape), 0)  # zeros are stored beside them
+    return Case(
+        users,
+        items,
+        k,
+        None if seen == "none" else to_csr(mask, rng.integers(0, 3, shape)),
+        to_csr(held | (rng.random(shape) < 0.02), gains),
+        rng.integers(n_items, size=n_items).tolist() if restricted else None,
+        rng.integers(n_items, size=n_items // 4).tolist() if restricted else None,
+    )
+
+
+SEEN = ["none", "some", "most", "all but one", "everything of one"]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    kind = draw(st.sampled_from(sorted(KINDS)))
+    dtype = draw(st.sampled_from(DTYPES))
+    n_items = draw(st.one_of(st.integers(1, 12), st.integers(13, 300), st.integers(520, 1100)))
+    n_users, f = draw(st.integers(1, 4)), draw(st.sampled_from([1, 2, 3, 8, 33, 200]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    users, items = make_factors(
+        rng,
+        kind,
+        (n_users, n_items, f),
+        dtype,
+        draw(st.sampled_from(SCALES[dtype])),
+        draw(st.sampled_from([0.0, 0.0, 0.3])),
+    )
+    k = draw(st.one_of(st.integers(1, 5), st.integers(1, n_items + 3)))
+    case = make_case(rng, users, items, k, draw(st.sampled_from(SEEN)), draw(st.booleans()))
+    assume(retrieval_oracle.candidates(n_items, case.among, case.exclude, ()))
+    return case
+
+
+@st.composite
+def cases_of_any_floats(draw: st.DrawFn) -> Case:
+    """Few factors, each any float of its dtype; those of float64 have finite scores."""
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    most = min(float(np.finfo(dtype).max), 2.0**500)
+    width = dtype.itemsize * 8
+    floats = st.floats(-most, most, width=width)
+    few = draw(st.lists(floats, min_size=1, max_size=3))
+    elements = st.one_of(floats, st.sampled_from(few))
+    f = draw(st.integers(1, 4))
+    users, items = (
+        draw(arrays(dtype, (draw(st.integers(1, most_rows)), f), elements=elements, fill=elements))
+        for most_rows in (3, 8)
+    )
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return make_case(rng, users, items, draw(st.integers(1, 9)), draw(st.sampled_from(SEEN)))
+
+
+@st.composite
+def tilings(draw: st.DrawFn) -> dict[str, int]:
+    return {name: draw(st.sampled_from(values)) for name, values in TILES.items()}
+
+
+@contextmanager
+def cut_into(tiling: dict[str, int]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in tiling.items():
+            patch.setattr(search, name, value)
+        yield
+
+
+threads = st.sampled_from([None, 1, 2, 7])
+Orders = list[retrieval_oracle.Order]
+
+
+def check_top_k(case: Case, found: retrieve.TopK, *, k: int, orders: Orders | None = None) -> None:
+    base = retrieval_oracle.candidates(len(case.items), case.among, case.exclude, ())
+    width = min(k, len(base))
+    ids = np.full((len(case.users), width), -1, np.int32)
+    scores = np.full(ids.shape, -np.inf)
+    for row, (best, of_best) in enumerate(orders or case.orders()):
+        n = min(width, len(best))
+        ids[row, :n], scores[row, :n] = best[:n], of_best[:n]
+    assert (found.ids.dtype, found.scores.dtype) == (np.int32, np.float64)
+    assert found.ids.shape == found.scores.shape == ids.shape
+    np.testing.assert_array_equal(found.ids, ids)
+    np.testing.assert_array_equal(found.scores, scores)
+    assert found.scores.tobytes() == scores.tobytes()  # no -0.0 for 0.0
+    assert found.lengths.tolist() == (ids >= 0).sum(axis=1).tolist()
+
+
+def check_ranks(
+    case: Case, found: Rankings, *, k: float = math.inf, orders: Orders | None = None
+) -> None:
+    n_users, n_items = case.shape
+    assert found.shape == (n_users, n_items)
+    parts = (found.indptr, found.items, found.positions, found.lengths)
+    assert [part.dtype for part in parts] == [np.int64, np.int32, np.int32, np.int64]
+    assert found.last_positions is None
+    assert (found.indptr[0], found.indptr[-1]) == (0, len(found.items))
+    assert len(found.items) == len(found.positions)
+    for user, (order, _) in enumerate(orders or case.orders()):
+        wanted = case.held_out_of(user)
+        ranks = np.flatnonzero(np.isin(order, list(wanted)))
+        ranks = ranks[ranks < k]
+        row = slice(found.indptr[user], found.indptr[user + 1])
+        assert found.items[row].tolist() == order[ranks].tolist(), user
+        assert found.positions[row].tolist() == (ranks + 1).tolist(), user
+        assert found.lengths[user] == (min(k, len(order)) if wanted else 0), user
+
+
+def accuracy(cutoffs: list[int | None]) -> list[str]:
+    return [
+        oracle.spelling(name, options, k)
+        for name, options in oracle.METRICS + oracle.MICRO
+        for k in cutoffs
+        if not (k is None and name in oracle.NEEDS_CUTOFF)
+        and not (k is not None and name in oracle.NO_CUTOFF)
+    ]
+
+
+def check_same_metrics(
+    one: Rankings, other: Rankings, case: Case, metrics: list[str], **options: Any
+) -> None:
+    """Compare the metrics of each user, bit for bit, and the means."""
+    left, right = (
+        se.evaluate(lists, case.held_out, metrics, train=case.seen, **options)
+        for lists in (one, other)
+    )
+    assert left.columns.tobytes() == right.columns.tobytes()
+    assert left.mean() == pytest.approx(right.mean(), rel=0, abs=0, nan_ok=True)
+    assert (left.n_users, left.n_without_list) == (right.n_users, right.n_without_list)
+
+
+def results_of(case: Case, **options: Any) -> bytes:
+    """All that is found, as bytes."""
+    lists = case.top_k(**options)
+    parts: list[Array] = [lists.ids, lists.scores]
+    for ranks in (case.held_out_ranks(**options), case.full_ranks(**options)):
+        parts += [ranks.indptr, ranks.items, ranks.positions, ranks.lengths]
+    return b"|".join(part.tobytes() for part in parts)
+
+
+ALL = ["top_k", "held_out_ranks", "full_ranks"]
+
+
+def call(of: str, case: Case, **changes: Any) -> object:
+    """Call a function on a case, some of its arguments replaced."""
+    arguments: dict[str, Any] = {
+        "user_factors": case.users,
+        "item_factors": case.items,
+        "k": case.k,
+        "seen": case.seen,
+        "held_out": case.held_out,
+        **changes,
+    }
+    if of == "top_k":
+        arguments.pop("held_out")
+    elif of == "full_ranks":
+        arguments.pop("k")
+    return getattr(retrieve, of)(**arguments)

@@ -1,0 +1,51 @@
+"""Data and learning curves that the tests of the callback share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from callback_cases import (
+    FAMILIES,
+    ITERATIONS,
+    METRICS,
+    N_ITEMS,
+    N_USERS,
+    trained,
+)
+from threadpoolctl import threadpool_limits
+
+import sparse_eval as se
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_blas_thread() -> Iterator[None]:
+    with threadpool_limits(1, "blas"):  # implicit warns of more
+        yield
+
+
+@pytest.fixture(scope="module")
+def holdout() -> Any:
+    clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=1200, seed=3)
+    return se.split.random(clicks, fraction=0.3, seed=0)
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="module")
+def curves(holdout: Any) -> dict[str, list[dict[str, float]]]:
+    """The metrics after each number of iterations, each from a training of its own."""
+    return {
+        family: [
+            se.evaluate_model(
+                trained(family, holdout, n), holdout.train, holdout.validation, METRICS
+            ).mean()
+            for n in range(1, ITERATIONS + 1)
+        ]
+        for family in FAMILIES
+    }

@@ -1,0 +1,110 @@
+"""Checkpoints that the callback writes."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from callback_cases import (
+    FAMILIES,
+    METRICS,
+    bits,
+    evaluating,
+    make,
+    trained,
+)
+
+import sparse_eval as se
+from sparse_eval.errors import (
+    OutputError,
+    UnsupportedModelError,
+)
+from sparse_eval.models.checkpoints import read_checkpoint
+
+
+def test_checkpoints_hold_the_model_of_each_evaluation(
+    family: str, holdout: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "made" / "here"
+    callback = evaluating(holdout, every=5, checkpoint_dir=folder)
+    callback.fit(make(family))
+    names = ["iteration_0005.npz", "iteration_0010.npz", "iteration_0012.npz"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    kind = FAMILIES[family][0]
+    for name, done in zip(names, (5, 10, 12), strict=True):
+        expected = trained(family, holdout, done)
+        read = read_checkpoint(folder / name)
+        loaded = kind.load(str(folder / name))
+        assert bits(read) == bits(loaded) == bits(expected)
+        assert read.parameters["factors"] == loaded.factors == expected.factors
+        ev = se.evaluate_model(folder / name, holdout.train, holdout.validation, METRICS)
+        assert ev.mean() == callback.history.loc[done, METRICS].to_dict()
+
+
+def test_a_training_that_is_repeated_replaces_its_checkpoints(holdout: Any, tmp_path: Path) -> None:
+    def fail(values: dict[str, float], step: int) -> None:
+        if step == 3:
+            raise RuntimeError("the tracker is away")
+
+    callback = evaluating(holdout, checkpoint_dir=tmp_path, log=fail)
+    with pytest.raises(RuntimeError, match="the tracker is away"):
+        callback.fit(make("bpr", random_state=7))
+    assert len(list(tmp_path.iterdir())) == 3
+    evaluating(holdout, checkpoint_dir=tmp_path).fit(make("bpr", 4))
+    assert len(list(tmp_path.iterdir())) == 4
+    read = read_checkpoint(tmp_path / "iteration_0002.npz")
+    assert bits(read) == bits(trained("bpr", holdout, 2))
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file grow beyond a few bytes; the signal that says so is ignored by Python."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("patience", [None, 5])
+def test_a_full_disk_leaves_a_usable_model(
+    family: str, holdout: Any, tmp_path: Path, patience: int | None
+) -> None:
+    callback = evaluating(holdout, checkpoint_dir=tmp_path, patience=patience)
+    model = make(family, 2)
+    callback.fit(model)  # what is compiled on first use is on disk by now
+    for path in tmp_path.iterdir():
+        path.unlink()
+    model = make(family)
+    with pytest.raises(OutputError, match="iteration_0001.npz: cannot be written"), full_disk():
+        callback.fit(model)
+    assert list(tmp_path.iterdir()) == []
+    assert len(callback.history) == 1
+    assert bits(model) == bits(trained(family, holdout, 1))
+    ev = se.evaluate_model(model, holdout.train, holdout.validation, METRICS)
+    assert ev.mean() == callback.history.loc[1, METRICS].to_dict()
+
+
+def test_refuses_a_folder_that_disappears(holdout: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    callback = evaluating(holdout, checkpoint_dir=folder)
+    folder.rmdir()
+    with pytest.raises(OutputError, match=f"{folder}/iteration_0001.npz: cannot be written"):
+        callback.fit(make("lmf"))
+
+
+def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout: Any, tmp_path: Path) -> None:
+    model = make("als", random_state=np.random.default_rng(0))
+    with pytest.raises(UnsupportedModelError, match="random_state is a Generator"):
+        evaluating(holdout, checkpoint_dir=tmp_path).fit(model)
+    assert model.item_factors is None  # said before anything was trained
+    evaluating(holdout).fit(model)
+    for whole in (None, 3, np.int64(3)):
+        evaluating(holdout, checkpoint_dir=tmp_path).fit(make("als", 1, random_state=whole))
+        assert read_checkpoint(tmp_path / "iteration_0001.npz").item_factors is not None

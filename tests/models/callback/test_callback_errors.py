@@ -1,0 +1,197 @@
+"""Trackers, interruptions and errors during training, and input that is refused."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from callback_cases import (
+    ITERATIONS,
+    N_ITEMS,
+    N_USERS,
+    bits,
+    evaluating,
+    make,
+    trained,
+)
+from implicit.nearest_neighbours import CosineRecommender
+from own_process import own_process
+
+import sparse_eval as se
+from sparse_eval.errors import (
+    InvalidDataError,
+    InvalidMetricError,
+    OutputError,
+    UnsupportedModelError,
+)
+from sparse_eval.models.callback import EvaluationCallback
+
+
+def test_log_gets_each_evaluation(family: str, holdout: Any, curves: dict[str, Any]) -> None:
+    received: list[tuple[dict[str, float], int]] = []
+    callback = evaluating(holdout, every=6, log=lambda *args: received.append(args))
+    callback.fit(make(family))
+    assert received == [(curves[family][5], 6), (curves[family][11], 12)]
+    received[0][0].clear()  # what is done with it does not reach the history
+    assert callback.history["ndcg@10"].tolist() == [curves[family][n]["ndcg@10"] for n in (5, 11)]
+
+
+def test_mlflow_as_tracker(holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    store = tmp_path / "tracked"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store.as_uri())
+    import mlflow
+
+    def log(values: dict[str, float], step: int) -> None:
+        names = {re.sub(r"[^\w.-]", "_", name): value for name, value in values.items()}
+        mlflow.log_metrics(names, step=step)
+
+    callback = evaluating(holdout, ["ndcg@10", "ndcg(gain=exp)@10"], every=4, log=log)
+    with mlflow.start_run() as run:
+        callback.fit(make("als", calculate_training_loss=True))
+    client = mlflow.MlflowClient()
+    tracked = {
+        name: [
+            (point.step, point.value) for point in client.get_metric_history(run.info.run_id, name)
+        ]
+        for name in client.get_run(run.info.run_id).data.metrics
+    }
+    columns = {"ndcg_10": "ndcg@10", "ndcg_gain_exp__10": "ndcg(gain=exp)@10", "loss": "loss"}
+    assert tracked == {
+        name: list(callback.history[column].items()) for name, column in columns.items()
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["tracked"]
+    with pytest.raises(mlflow.exceptions.MlflowException, match='Invalid value "ndcg@10"'):
+        client.log_metric(run.info.run_id, "ndcg@10", 0.5)  # which is why the names are changed
+
+
+@pytest.mark.parametrize("patience", [None, 50])
+@own_process
+def test_an_interrupt_leaves_a_usable_model(
+    family: str, holdout: Any, curves: dict[str, Any], patience: int | None
+) -> None:
+    def interrupt(values: dict[str, float], step: int) -> None:
+        if step == 7:
+            signal.raise_signal(signal.SIGINT)  # what Ctrl-C does
+
+    callback = evaluating(holdout, patience=patience, log=interrupt)
+    model = make(family)
+    with pytest.raises(KeyboardInterrupt):
+        callback.fit(model)
+    values = [row["ndcg@10"] for row in curves[family]][:7]
+    left = 7 if patience is None else values.index(max(values)) + 1
+    assert bits(model) == bits(trained(family, holdout, left))
+    assert callback.history["ndcg@10"].tolist() == values
+    callback = evaluating(holdout)
+    callback.fit(model)  # and it can go on
+    assert len(callback.history) == ITERATIONS
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, InvalidDataError, SystemExit])
+def test_raises_what_log_raises(family: str, holdout: Any, kind: type[BaseException]) -> None:
+    def fail(values: dict[str, float], step: int) -> None:
+        raise kind("from the tracker")
+
+    callback = evaluating(holdout, log=fail)
+    with pytest.raises(kind, match="from the tracker"):
+        callback.fit(make(family))
+    assert len(callback.history) == 1
+    model = make(family)
+    with pytest.raises(kind, match="from the tracker"):
+        model.fit(holdout.train, show_progress=False, callback=callback.on(model))
+    with pytest.raises(kind, match="from the tracker"):
+        se.train_als(holdout.train, callback=callback)
+
+
+def test_refuses_factors_that_are_no_longer_finite(family: str, holdout: Any) -> None:
+    def spoil(*received: Any) -> None:
+        if received[0] == 4:
+            model.user_factors[17, 2] = np.nan
+        watch(*received)
+
+    model = make(family)
+    callback = evaluating(holdout)
+    watch = callback.on(model)
+    with pytest.raises(InvalidDataError, match="user_factors, row 17 is not finite"):
+        model.fit(holdout.train, show_progress=False, callback=spoil)
+    assert callback.history.index.tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"every": 0}, InvalidDataError, "every: expected a whole number of at least 1, found 0"),
+        ({"every": 1.5}, InvalidDataError, "every: expected"),
+        ({"patience": 0}, InvalidDataError, "patience: expected a whole number of at least 1"),
+        ({"patience": True}, InvalidDataError, "patience: expected"),
+        ({"metrics": "ndgc@10"}, InvalidMetricError, "no metric 'ndgc'; did you mean 'ndcg'"),
+        ({"metrics": ["ndcg@10", "map"]}, InvalidMetricError, "map has no cut-off"),
+        ({"metrics": []}, InvalidMetricError, "no metric is asked for"),
+        ({"metrics": ["ndcg@10", "calibration@5"]}, InvalidMetricError, "needs item_groups"),
+        ({"metrics": ["ndcg@5", "map@5"], "monitor": "ndcg@10"}, InvalidMetricError,
+         "monitor is 'ndcg@10', which is not among the metrics; expected one of ndcg@5, map@5"),
+        ({"monitor": "recall@{5,10}"}, InvalidMetricError, "monitor is 'recall@{5,10}'"),
+        ({"monitor": "recal@5"}, InvalidMetricError, "no metric 'recal'"),
+        ({"log": "mlflow"}, InvalidDataError, "log is 'mlflow'; expected a function"),
+    ],
+)  # fmt: skip
+def test_refuses_options(
+    holdout: Any, options: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=re.escape(says)):
+        evaluating(holdout, **options)
+
+
+def test_refuses_data(holdout: Any, tmp_path: Path) -> None:
+    larger = holdout.validation.copy()
+    larger.resize((N_USERS, N_ITEMS + 1))
+    for truth in (larger, se.Relevance.from_csr(larger)):
+        with pytest.raises(InvalidDataError, match=r"validation has shape \(120, 41\), train"):
+            EvaluationCallback(holdout.train, truth, "ndcg@10")
+    with pytest.raises(InvalidDataError, match="validation has no relevant item"):
+        EvaluationCallback(holdout.train, holdout.validation * 0, "ndcg@10")
+    wrong = holdout.train.copy()
+    wrong.data[3] = np.nan
+    with pytest.raises(InvalidDataError, match="the train matrix holds nan in row"):
+        EvaluationCallback(wrong, holdout.validation, "ndcg@10")
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    with pytest.raises(OutputError, match=f"{file}: cannot be used as an output folder"):
+        evaluating(holdout, checkpoint_dir=file)
+    assert file.read_text() == "not a folder"
+
+
+def test_refuses_models(family: str, holdout: Any) -> None:
+    callback = evaluating(holdout)
+    model = make(family)
+    with pytest.raises(UnsupportedModelError, match=r"callback=callback\.on\(model\)"):
+        model.fit(holdout.train, show_progress=False, callback=callback)
+    for thing in (CosineRecommender(), object(), None):
+        for tell in (callback.on, callback.fit):
+            with pytest.raises(UnsupportedModelError, match="is not trained in iterations"):
+                tell(thing)
+
+
+def test_refuses_matrices_of_other_users_or_items(family: str, holdout: Any) -> None:
+    callback = evaluating(holdout)
+    part = holdout.train[:, :-1]
+    model = make(family, 2)
+    with pytest.raises(InvalidDataError, match="train has 40 items, the model 39"):
+        model.fit(part, show_progress=False, callback=callback.on(model))
+    for tell in (callback.on, callback.fit):
+        with pytest.raises(InvalidDataError, match=r"fitted to 120 users and 39 items, train has"):
+            tell(model)
+    with pytest.raises(InvalidDataError, match=r"train has shape \(120, 39\), the callback's"):
+        callback.fit(make(family, 2), part)

@@ -1,0 +1,239 @@
+"""The history of a training, early stops and the factors that they leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from callback_cases import (
+    FAMILIES,
+    ITERATIONS,
+    METRICS,
+    N_USERS,
+    bits,
+    evaluating,
+    make,
+    stop_of,
+    trained,
+)
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import (
+    InvalidMetricError,
+    UnsupportedModelError,
+)
+from sparse_eval.models.callback import EvaluationCallback, TrainingStopped
+
+
+def test_the_history_has_the_values_of_separate_trainings(
+    family: str, holdout: Any, curves: dict[str, Any]
+) -> None:
+    callback = evaluating(holdout)
+    assert callback.history.empty
+    assert callback.best_iteration is None
+    model = make(family)
+    assert callback.fit(model) is model
+    history = callback.history
+    assert history.index.name == "iteration"
+    assert history.index.tolist() == list(range(1, ITERATIONS + 1))
+    assert history.columns.tolist() == ["train_seconds", "evaluate_seconds", *METRICS]
+    assert history[METRICS].to_dict("records") == curves[family]
+    assert (history[["train_seconds", "evaluate_seconds"]] > 0).all(axis=None)
+    ndcg = [row["ndcg@10"] for row in curves[family]]
+    assert callback.best_iteration == ndcg.index(max(ndcg)) + 1
+    assert bits(model) == bits(trained(family, holdout))  # the last factors, not the best
+
+
+def test_records_the_loss_if_als_computes_it(holdout: Any) -> None:
+    logged = []
+    callback = evaluating(holdout, log=lambda values, step: logged.append(values))
+    losses = []
+    model = make("als", calculate_training_loss=True)
+    model.fit(
+        holdout.train,
+        show_progress=False,
+        callback=lambda *received: losses.append(float(received[2])),
+    )
+    callback.fit(make("als", calculate_training_loss=True))
+    assert callback.history["loss"].tolist() == losses
+    assert callback.history.columns.tolist()[2] == "loss"
+    assert [row["loss"] for row in logged] == losses
+
+
+def test_evaluates_every_few_iterations_and_the_last(
+    family: str, holdout: Any, curves: dict[str, Any]
+) -> None:
+    received: list[float] = []
+    callback = evaluating(holdout, every=5)
+    model = make(family)
+
+    def both(*state: Any) -> None:
+        received.append(state[1])
+        watch(*state)
+
+    watch = callback.on(model)
+    model.fit(holdout.train, show_progress=False, callback=both)
+    assert callback.history.index.tolist() == [5, 10, 12]
+    assert callback.history["recall@5"].tolist() == [
+        curves[family][done - 1]["recall@5"] for done in (5, 10, 12)
+    ]
+    sums = [sum(received[:5]), sum(received[5:10]), sum(received[10:])]
+    np.testing.assert_allclose(callback.history["train_seconds"], sums)
+    rarely = evaluating(holdout, every=50)
+    rarely.fit(make(family))
+    assert rarely.history.index.tolist() == [ITERATIONS]
+
+
+@pytest.mark.parametrize("own_fit", [False, True])
+def test_an_early_stop_leaves_the_best_factors(
+    family: str, holdout: Any, curves: dict[str, Any], own_fit: bool
+) -> None:
+    patience = FAMILIES[family][2]
+    done, best = stop_of([row["ndcg@10"] for row in curves[family]], patience)
+    assert best < done < ITERATIONS
+    callback = evaluating(holdout, patience=patience)
+    model = make(family)
+    if own_fit:
+        says = f"after {done} iterations; ndcg@10 was best after {best}"
+        with pytest.raises(TrainingStopped, match=says):
+            model.fit(holdout.train, show_progress=False, callback=callback.on(model))
+    else:
+        callback.fit(model)
+    assert callback.history.index.tolist() == list(range(1, done + 1))
+    assert callback.best_iteration == best
+    assert bits(model) == bits(trained(family, holdout, best))
+    after = se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10")
+    assert after["ndcg@10"] == callback.history["ndcg@10"].max()
+
+
+def test_patience_counts_evaluations(holdout: Any, curves: dict[str, Any]) -> None:
+    every_second = [row["ndcg@10"] for row in curves["bpr"]][1::2]
+    done, best = stop_of(every_second, 2)
+    callback = evaluating(holdout, every=2, patience=2)
+    model = callback.fit(make("bpr"))
+    assert callback.history.index.tolist() == list(range(2, 2 * done + 1, 2))
+    assert callback.best_iteration == 2 * best
+    assert bits(model) == bits(trained("bpr", holdout, 2 * best))
+
+
+@pytest.mark.parametrize("own_fit", [False, True])
+def test_patience_restores_the_best_factors_of_a_whole_training(
+    family: str, holdout: Any, curves: dict[str, Any], own_fit: bool
+) -> None:
+    values = [row["ndcg@10"] for row in curves[family]]
+    best = values.index(max(values)) + 1
+    callback = evaluating(holdout, patience=ITERATIONS)
+    model = make(family)
+    if own_fit:
+        model.fit(holdout.train, show_progress=False, callback=callback.on(model))
+    else:
+        callback.fit(model)
+    assert len(callback.history) == ITERATIONS
+    assert callback.best_iteration == best
+    assert bits(model) == bits(trained(family, holdout, best))
+
+
+def test_lower_is_better(holdout: Any) -> None:
+    callback = evaluating(holdout, "gini@10,ndcg@10", monitor="gini@10")
+    callback.fit(make("bpr"))
+    assert callback.best_iteration == callback.history["gini@10"].idxmin()
+    assert callback.history["gini@10"].idxmin() != callback.history["gini@10"].idxmax()
+    other = evaluating(holdout, "gini@10,ndcg@10", monitor="NDCG@10")
+    other.fit(make("bpr"))
+    assert other.best_iteration == other.history["ndcg@10"].idxmax()
+
+
+def test_an_equal_value_is_not_an_improvement(holdout: Any) -> None:
+    callback = evaluating(holdout, "user_coverage@5", monitor="user_coverage@5", patience=3)
+    model = callback.fit(make("lmf"))
+    assert callback.history["user_coverage@5"].tolist() == [1.0] * 4
+    assert callback.best_iteration == 1
+    assert bits(model) == bits(trained("lmf", holdout, 1))
+
+
+def test_monitors_the_first_metric_by_default(holdout: Any) -> None:
+    callback = evaluating(holdout, ["gini@10", "recall@5", "ndcg@10"])
+    callback.fit(make("bpr"))
+    assert callback.best_iteration == callback.history["gini@10"].idxmin()
+    callback = evaluating(holdout, "recall@5,ndcg@10", patience=ITERATIONS)
+    callback.fit(make("bpr"))
+    assert callback.best_iteration == callback.history["recall@5"].idxmax()
+
+
+def test_takes_options_by_keyword_only(holdout: Any) -> None:
+    with pytest.raises(TypeError, match="positional"):
+        EvaluationCallback(holdout.train, holdout.validation, METRICS, 2)  # type: ignore[misc]
+
+
+def test_refuses_a_monitor_that_is_defined_for_no_user_with_patience(holdout: Any) -> None:
+    callback = evaluating(holdout, "fcp@1", monitor="fcp@1")  # there are no pairs in one item
+    callback.fit(make("bpr"))
+    assert callback.history["fcp@1"].isna().all()
+    assert callback.best_iteration is None
+    callback = evaluating(holdout, "fcp@1", monitor="fcp@1", patience=2)
+    with pytest.raises(InvalidMetricError, match="fcp@1 is defined for no user after 1 iter"):
+        callback.fit(make("bpr"))
+
+
+def test_a_warm_start_starts_a_new_history(family: str, holdout: Any) -> None:
+    plain = make(family, 3)
+    for _ in range(2):
+        plain.fit(holdout.train, show_progress=False)
+    for own_fit in (False, True):
+        callback = evaluating(holdout)
+        model = make(family, 3)
+        for _ in range(2):
+            if own_fit:
+                watch = callback.on(model)
+                model.fit(holdout.train, show_progress=False, callback=watch)
+                with pytest.raises(UnsupportedModelError, match="does not pass the model"):
+                    make(family, 3).fit(holdout.train, show_progress=False, callback=watch)
+            else:
+                callback.fit(model)
+            assert callback.history.index.tolist() == [1, 2, 3]
+        assert bits(model) == bits(plain)
+
+
+def test_forgets_the_best_of_the_previous_training(family: str, holdout: Any) -> None:
+    callback = evaluating(holdout, patience=1)
+    model = callback.fit(make(family))
+    before = callback.history
+    best = bits(model)
+    other = callback.fit(make(family))
+    assert bits(model) == best == bits(other)
+    assert before["ndcg@10"].tolist() == callback.history["ndcg@10"].tolist()
+
+
+def test_derived_values_follow_the_best_factors(family: str, holdout: Any) -> None:
+    model = make(family)
+    patience = FAMILIES[family][2]
+    callback = evaluating(holdout, patience=patience, log=lambda *_: model.similar_items(3))
+    callback.fit(model)
+    assert callback.history.index[-1] > callback.best_iteration
+    fresh = trained(family, holdout, callback.best_iteration)
+    for mine, theirs in zip(model.similar_items(3), fresh.similar_items(3), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert (model.similar_users(5)[1] == fresh.similar_users(5)[1]).all()
+
+
+def test_leaves_inputs_of_every_kind_unchanged(family: str, holdout: Any) -> None:
+    expected = bits(trained(family, holdout))
+    single = holdout.train.astype(np.float32)
+    for part in (single.data, single.indices, single.indptr):
+        part.flags.writeable = False
+    unsorted = holdout.train[:, ::-1][:, ::-1].tocsr()
+    for row in range(N_USERS):
+        of = slice(*unsorted.indptr[row : row + 2])
+        unsorted.indices[of], unsorted.data[of] = (
+            unsorted.indices[of][::-1],
+            unsorted.data[of][::-1],
+        )
+    unsorted.has_sorted_indices = False
+    before = unsorted.indices.copy()
+    for train in (single, unsorted, sparse.csr_array(holdout.train), holdout.train.tocoo()):
+        truth = se.Relevance.from_csr(holdout.validation[:100, :30])
+        callback = EvaluationCallback(train, truth, iter(METRICS))
+        assert bits(callback.fit(make(family, 12))) == expected
+    assert (unsorted.indices == before).all()

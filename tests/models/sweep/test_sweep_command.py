@@ -1,0 +1,208 @@
+"""The command ``score`` on several checkpoints."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from sweep_cases import (
+    METRICS,
+    NAMES,
+    Command,
+    rows_of,
+    same_table,
+    save,
+    wait_for,
+)
+
+import sparse_eval as se
+
+
+def test_the_command_scores_several(
+    command: Command, folder: Path, holdout: Any, split: Any, tmp_path: Path
+) -> None:
+    expected = se.sweep(folder, holdout.train, holdout.validation, METRICS)
+    best = int(expected["best"].argmax())
+    status, printed, said = command(folder, *split, "--out", tmp_path / "o")
+    assert status == 0, said
+    assert "score: 3 checkpoints, " in said
+    lines = printed.splitlines()
+    assert lines[0].split() == ["file", "best", *NAMES, "factors", "seconds"]
+    assert [line.split()[0] for line in lines[2:]] == expected["file"].tolist()
+    assert [line.split()[1] == "*" for line in lines[2:]] == [place == best for place in range(3)]
+    assert f"{expected['ndcg@10'][0]:.6f}" in lines[2]
+    assert [path.name for path in (tmp_path / "o").iterdir()] == ["sweep.csv"]
+    before = (tmp_path / "o" / "sweep.csv").read_bytes()
+
+    files = sorted(folder.iterdir())
+    status, printed, _ = command(*files, *split, "--out", tmp_path / "o", "--format", "json")
+    assert status == 0
+    rows = json.loads(printed)
+    assert sorted(row["factors"] for row in rows) == [2, 4, 10]
+    assert {row["file"]: row["ndcg@10"] for row in rows} == dict(
+        zip(expected["file"], expected["ndcg@10"], strict=True)
+    )
+    assert [row["best"] for row in rows].count(True) == 1
+
+    status, printed, _ = command(folder, *split, "--out", tmp_path / "o", "--format", "csv")
+    assert (status, printed.encode()) == (0, before)
+    status, printed, _ = command(folder, *split, "--format", "markdown", "--monitor", "recall@20")
+    assert status == 0
+    lines = printed.splitlines()
+    assert lines[0].split()[:4] == ["|", "file", "|", "best"]
+    assert " * " in lines[2 + int(expected["recall@20"].argmax())]
+
+
+def test_the_command_fails_at_the_end_if_a_checkpoint_did(
+    command: Command, folder: Path, split: Any, tmp_path: Path
+) -> None:
+    (folder / "als-3.npz").write_bytes(b"")
+    status, printed, said = command(folder, *split, folder / "missing.npz", "--progress")
+    assert status == 1
+    assert "2 of 5 checkpoints could not be scored" in said.splitlines()[-1]
+    assert "score: 100%" in said
+    lines = printed.splitlines()
+    assert lines[0].split()[-1] == "error"
+    assert "expected an .npz file" in lines[3]
+    assert lines[-1].endswith("does not exist")
+    status, printed, _ = command(folder, *split, "--format", "json")
+    assert status == 1
+    row = json.loads(printed)[1]
+    assert (row["status"], row["ndcg@10"], row["factors"]) == ("failed", None, None)
+
+
+def test_the_command_reports_one_checkpoint_like_evaluate(
+    command: Command, folder: Path, split: Any, tmp_path: Path
+) -> None:
+    status, printed, said = command(folder / "als-2.npz", *split, "--out", tmp_path / "o")
+    assert status == 0, said
+    assert printed.splitlines()[0].split() == ["metric", "@5", "@10", "@20"]
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [
+        "per_user.csv", "summary.json",
+    ]  # fmt: skip
+
+
+def test_the_command_refuses_before_it_reads(
+    command: Command, folder: Path, split: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "none").mkdir()
+    for words, says in (
+        ((tmp_path / "none",), "none: has no .npz file in it"),
+        ((folder / "als-2.npz", "--monitor", "ndcg@10"), "--monitor says which of several"),
+        ((folder / "als-2.npz", "--watch", "1"), "watch follows one folder"),
+        ((folder, folder, "--watch", "1"), "watch follows one folder"),
+        ((folder, "--watch", "0"), "watch: expected a finite number of at least 0.1"),
+        ((folder, "--monitor", "mrr@3"), "monitor is 'mrr@3'"),
+        ((folder, "-m", "ndgc@3"), "did you mean 'ndcg'"),
+    ):
+        status, printed, said = command(*words, *split)
+        assert (status, printed) == (2, "")
+        assert says in said.splitlines()[-1]
+    assert command(folder, *split, "--out", tmp_path / "o")[0] == 0
+    status, _, said = command(folder, *split, "-m", "mrr@5", "--out", tmp_path / "o")
+    assert status == 2
+    assert "sweep.csv: was made with other inputs: metrics" in said
+
+
+def run_command(*words: object) -> subprocess.Popen[str]:
+    script = Path(sys.executable).with_name("sparse-eval")
+    return subprocess.Popen(
+        [script, "score", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+SLOWLY = """
+import sys, time
+from pathlib import Path
+
+source, target = map(Path, sys.argv[1:])
+content = source.read_bytes()
+step = len(content) // 40 + 1
+with target.open("wb") as stream:
+    for start in range(0, len(content), step):
+        stream.write(content[start : start + step])
+        stream.flush()
+        time.sleep(0.05)
+"""
+
+
+def test_the_command_follows_a_training(
+    folder: Path, holdout: Any, split: Any, tmp_path: Path
+) -> None:
+    words = (folder, *split, "--watch", "0.8", "--format", "csv", "--out", tmp_path / "o")
+    out = tmp_path / "o" / "sweep.csv"
+    source = save(tmp_path / "source.npz", 7)
+    (folder / ".als-8.npz").write_bytes(b"half")
+
+    def states() -> dict[str, str]:
+        # Whenever it is read it is whole, and what is being written is not in it.
+        rows = rows_of(out) if out.exists() else []
+        assert all(row["sparse_eval"] for row in rows)
+        assert {row["status"] for row in rows} <= {"ok"}
+        return {Path(row["file"]).name: row["factors"] for row in rows}
+
+    process = run_command(*words)
+    try:
+        wait_for(lambda: len(states()) == 3, process)
+        began = time.monotonic()
+        writer = subprocess.Popen([sys.executable, "-c", SLOWLY, source, folder / "als-3.npz"])
+        wait_for(lambda: "als-3.npz" in states(), process)
+        assert time.monotonic() - began > 40 * 0.05
+        assert writer.wait() == 0
+        save(folder / "als-2.npz", 5)
+        wait_for(lambda: states()["als-2.npz"] == "5", process)
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 0, said
+    assert printed == out.read_text()
+    assert "Traceback" not in said
+    assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"]
+    table = se.sweep(folder, holdout.train, holdout.validation, METRICS)
+    assert same_table(se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out), table)
+
+    (folder / "als-4.npz").write_bytes(b"broken")
+    process = run_command(*words)
+    try:
+        wait_for(lambda: any(row["status"] == "failed" for row in rows_of(out)), process)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 1
+    assert said.splitlines()[-1] == "1 of 4 checkpoints could not be scored"
+
+
+def test_ctrl_c_ends_the_command_and_a_rerun_goes_on(
+    folder: Path, holdout: Any, split: Any, command: Command, tmp_path: Path
+) -> None:
+    paths = [save(folder / f"als-{n}.npz", n) for n in range(2, 45)]
+    out = tmp_path / "o" / "sweep.csv"
+    process = run_command(folder, *split, "--out", out.parent)
+    try:
+        wait_for(lambda: out.exists() and len(rows_of(out)) > 2, process)
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 130, said
+    assert printed == ""
+    assert "Traceback" not in said
+    assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"]
+    n_done = len(rows_of(out))
+    assert 2 < n_done < len(paths)
+    assert command(folder, *split, "--out", out.parent)[0] == 0
+    table = se.sweep(folder, holdout.train, holdout.validation, METRICS)
+    assert same_table(se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out), table)

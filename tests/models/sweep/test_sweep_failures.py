@@ -1,0 +1,242 @@
+"""Checkpoints that fail or change while they are read, and refused input."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sweep_cases import (
+    METRICS,
+    N_ITEMS,
+    N_USERS,
+    NAMES,
+    changing,
+    overwrite,
+    rows_of,
+    same_table,
+    save,
+    swap,
+)
+
+import sparse_eval as se
+import sparse_eval.models.sweep as sweeping
+from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
+
+
+def break_checkpoints(folder: Path) -> dict[str, str]:
+    """Put broken checkpoints into a folder; return the reasons."""
+    good = save(folder / "good.npz").read_bytes()
+    nan = np.ones((N_ITEMS, 4), np.float32)
+    nan[7, 1] = np.nan
+    huge = np.full((N_ITEMS, 4), 1e200)
+    save(folder / "nan.npz", item_factors=nan)
+    save(folder / "users.npz", user_factors=np.ones((N_USERS + 1, 4), np.float32))
+    save(folder / "items.npz", item_factors=np.ones((N_ITEMS - 1, 4), np.float32))
+    save(folder / "widths.npz", item_factors=np.ones((N_ITEMS, 5), np.float32))
+    save(folder / "pickle.npz", note=np.array({"a": 1}, dtype=object))
+    save(folder / "huge.npz", item_factors=huge, user_factors=np.full((N_USERS, 4), 1e200))
+    np.savez(folder / "nothing.npz", alpha=1.0)
+    (folder / "cut.npz").write_bytes(good[: len(good) // 2])
+    (folder / "text.npz").write_text("line one\nline two\n")
+    (folder / "empty.npz").write_bytes(b"")
+    (folder / "gone.npz").symlink_to(folder / "nowhere.npz")
+    os.mkfifo(folder / "pipe.npz")
+    return {
+        "nan.npz": "item_factors, row 7 is not finite",
+        "users.npz": f"train has {N_USERS} users, the model {N_USERS + 1}",
+        "items.npz": f"train has {N_ITEMS} items, the model {N_ITEMS - 1}",
+        "widths.npz": "user_factors have 4 columns, item_factors 5",
+        "pickle.npz": "only pickle could read",
+        "huge.npz": "so large",
+        "nothing.npz": "neither factors nor similarities, only alpha",
+        "cut.npz": "expected an .npz file",
+        "text.npz": "expected an .npz file",
+        "empty.npz": "expected an .npz file",
+        "gone.npz": "does not exist",
+        "pipe.npz": "is not a file",
+    }
+
+
+def test_broken_checkpoints_have_a_row_and_do_not_stop_the_sweep(
+    tmp_path: Path, holdout: Any, scored: list[Any]
+) -> None:
+    reasons = break_checkpoints(tmp_path)
+    reasons["missing.npz"] = "does not exist"
+    data = (holdout.train, holdout.validation, METRICS)
+    paths, out = [*sorted(tmp_path.iterdir()), tmp_path / "missing.npz"], tmp_path / "sweep.csv"
+    paths.remove(tmp_path / "good.npz")
+    table = se.sweep([*paths, tmp_path / "good.npz"], *data, out=out)
+    failed = table[table["status"] == "failed"].set_index("file")
+    assert {Path(file).name for file in failed.index} == {*reasons}
+    for name, reason in reasons.items():
+        error = failed.loc[str(tmp_path / name), "error"]
+        assert reason in error
+        assert "\n" not in error
+        assert str(tmp_path) not in error
+    assert failed[NAMES].isna().all().all()
+    assert not failed["best"].any()
+    assert table["status"].tolist()[-1] == "ok"
+    assert table["best"].tolist()[-1]
+    assert len(rows_of(out)) == len(reasons) + 1
+    # what failed is tried again, and only that
+    scored.clear()
+    for name in reasons:
+        (tmp_path / name).unlink(missing_ok=True)
+        save(tmp_path / name, 3, seed=len(name))
+    again = se.sweep([*paths, tmp_path / "good.npz"], *data, out=out)
+    assert set(scored) == {3}
+    assert set(again["status"]) == {"ok"}
+    assert same_table(again, se.sweep([*paths, tmp_path / "good.npz"], *data))
+
+
+def test_too_little_memory_is_a_row_until_there_is_enough(
+    folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(model: Any, *data: Any, **options: Any) -> Any:
+        if model.item_factors.shape[1] == 4:
+            raise MemoryError
+        return se.evaluate_model(model, *data, **options)
+
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "sweep.csv"
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeping, "evaluate_model", fail)
+        table = se.sweep(folder, *data, out=out)
+    assert table["error"].tolist() == ["", "there is not enough memory", ""]
+    assert table["ndcg@10"].isna().tolist() == [False, True, False]
+    assert same_table(se.sweep(folder, *data, out=out), se.sweep(folder, *data))
+
+
+def test_raises_errors_that_are_not_the_checkpoint_s(
+    folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(model: Any, *data: Any, **options: Any) -> Any:
+        if model.item_factors.shape[1] == 10:
+            raise ZeroDivisionError
+        return se.evaluate_model(model, *data, **options)
+
+    monkeypatch.setattr(sweeping, "evaluate_model", fail)
+    with pytest.raises(ZeroDivisionError):
+        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=tmp_path / "s.csv")
+    assert [row["factors"] for row in rows_of(tmp_path / "s.csv")] == ["2", "4"]
+
+
+@pytest.mark.parametrize("change", [overwrite, swap])
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(hashlib, "file_digest"), (sweeping, "read_checkpoint")],
+)
+def test_a_checkpoint_that_changes_while_it_is_read_is_read_again(
+    folder: Path,
+    holdout: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    name: str,
+    change: Callable[[Path, bytes], None],
+) -> None:
+    path, data = folder / "als-4.npz", (holdout.train, holdout.validation, METRICS)
+    new, newer = (save(folder.parent / "new.npz", 4, seed=seed).read_bytes() for seed in (8, 9))
+    assert len(new) == len(newer) == path.stat().st_size
+    with changing(monkeypatch, owner, name, path, [lambda: change(path, new)]):
+        table = se.sweep(folder, *data)
+    assert table["sha256"][1] == hashlib.sha256(new).hexdigest()
+    assert same_table(table, se.sweep(folder, *data))
+
+    changes = [lambda: change(path, newer), lambda: change(path, new)]
+    with changing(monkeypatch, owner, name, path, changes):
+        table = se.sweep(folder, *data)
+    assert table["status"].tolist() == ["ok", "failed", "ok"]
+    assert table["error"][1].startswith("changed while it was read, twice; score it again")
+    assert table.loc[1, NAMES].isna().all()
+
+
+def test_a_checkpoint_that_is_completed_while_it_fails_is_read_again(
+    folder: Path, holdout: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, data = folder / "als-4.npz", (holdout.train, holdout.validation, METRICS)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:700])
+    changes = [lambda: overwrite(path, whole)]
+    with changing(monkeypatch, sweeping, "read_checkpoint", path, changes):
+        table = se.sweep(folder, *data)
+    assert set(table["status"]) == {"ok"}
+    assert same_table(table, se.sweep(folder, *data))
+
+
+def test_a_known_checkpoint_that_changes_while_it_is_hashed_is_hashed_again(
+    folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, data = folder / "als-4.npz", (holdout.train, holdout.validation, METRICS)
+    out, new = tmp_path / "sweep.csv", save(tmp_path / "new.npz", 8).read_bytes()
+    se.sweep(folder, *data, out=out)
+    changes = [lambda: overwrite(path, new)]
+    with changing(monkeypatch, hashlib, "file_digest", path, changes):
+        table = se.sweep(folder, *data, out=out)
+    assert table["factors"].tolist() == [2, 8, 10]
+    assert same_table(table, se.sweep(folder, *data))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        ({"metrics": "ndgc@10"}, InvalidMetricError, "did you mean 'ndcg'"),
+        ({"metrics": "ndcg"}, InvalidMetricError, "has no cut-off"),
+        ({"metrics": []}, InvalidMetricError, "no metric is asked for"),
+        ({"metrics": "calibration@5"}, InvalidMetricError, "needs item_groups"),
+        ({"convention": "rank"}, InvalidMetricError, "did you mean 'ranx'"),
+        ({"monitor": "mrr@5"}, InvalidMetricError, "monitor is 'mrr@5', which is not among"),
+        ({"monitor": "recall@{5,20}"}, InvalidMetricError, "which is not among the metrics"),
+        ({"paths": []}, InvalidDataError, "no checkpoint is given"),
+        ({"paths": None}, InvalidDataError, "None is a NoneType; expected the path"),
+        ({"paths": [3]}, InvalidDataError, "3 is a int; expected the path"),
+        ({"paths": "EMPTY"}, InvalidFileError, "has no .npz file in it"),
+        ({"validation": "LARGER"}, InvalidDataError, "give both the users and items of the same"),
+        ({"validation": "NOTHING"}, InvalidDataError, "none of the 250 users has a stored value"),
+        ({"validation": "NEGATIVE"}, InvalidDataError, "the gain in row 0, column 0"),
+        ({"train": "NAN"}, InvalidDataError, "the train matrix holds nan in row 0, column 0"),
+        ({"train": [[1]]}, InvalidDataError, "expected a scipy sparse matrix"),
+        ({"num_threads": 0}, InvalidDataError, "num_threads: expected a whole number of at least"),
+        ({"watch": 0}, InvalidDataError, "watch: expected a finite number of at least 0.1"),
+        ({"watch": True}, InvalidDataError, "watch: expected a finite number"),
+        ({"watch": 1, "paths": "FILE"}, InvalidDataError, "watch follows one folder, found"),
+        ({"watch": 1, "paths": []}, InvalidDataError, "watch follows one folder, found nothing"),
+        ({"out": "NOWHERE"}, OutputError, "cannot be written: No such file or directory"),
+    ],
+)
+def test_refuses_bad_input_before_the_first_checkpoint(
+    folder: Path,
+    holdout: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: dict[str, Any],
+    error: type[Exception],
+    says: str,
+) -> None:
+    larger = holdout.validation.copy()
+    larger.resize((N_USERS, N_ITEMS + 1))
+    (tmp_path / "empty").mkdir()
+    odd = {
+        "EMPTY": tmp_path / "empty",
+        "FILE": folder / "als-2.npz",
+        "LARGER": larger,
+        "NOTHING": holdout.validation * 0,
+        "NEGATIVE": sparse.csr_matrix(([-1.0], ([0], [0])), shape=holdout.train.shape),
+        "NAN": sparse.csr_matrix(([np.nan], ([0], [0])), shape=holdout.train.shape),
+        "NOWHERE": tmp_path / "nowhere" / "sweep.csv",
+    }
+    given = {name: odd.get(x, x) if isinstance(x, str) else x for name, x in call.items()}
+    good = {"paths": folder, "train": holdout.train, "validation": holdout.validation}
+    out = tmp_path / "sweep.csv"
+
+    def never(*given: Any) -> Any:
+        raise AssertionError("a checkpoint was read")
+
+    monkeypatch.setattr(sweeping, "_attempt", never)
+    with pytest.raises(error, match=says):
+        se.sweep(**(good | {"metrics": METRICS, "out": out} | given))
+    assert not out.exists()

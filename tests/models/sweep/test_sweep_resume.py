@@ -1,0 +1,152 @@
+"""Sweeps that continue from a table, and tables that they refuse."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from sweep_cases import (
+    METRICS,
+    rows_of,
+    same_table,
+    save,
+)
+
+import sparse_eval as se
+import sparse_eval.models.sweep as sweeping
+from sparse_eval.errors import InvalidFileError
+
+
+def test_a_rerun_computes_only_what_is_missing(
+    folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
+) -> None:
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "sweep.csv"
+    expected = se.sweep(folder, *data)
+    scored.clear()
+    se.sweep([folder / "als-10.npz"], *data, out=out)
+    assert scored == [10]
+    table = se.sweep(folder, *data, out=out)
+    assert scored == [10, 2, 4]
+    assert same_table(table, expected)
+    before = (out.stat().st_mtime_ns, out.read_bytes())
+    again = se.sweep(folder, *data, out=out)
+    assert scored == [10, 2, 4]
+    pd.testing.assert_frame_equal(again, table, check_exact=True)
+    assert (out.stat().st_mtime_ns, out.read_bytes()) == before
+    # in another order of metrics and by another monitor, what is done is done
+    other = se.sweep(folder, *data[:2], METRICS[::-1], out=out, monitor="recall@20")
+    assert scored == [10, 2, 4]
+    assert same_table(other, se.sweep(folder, *data[:2], METRICS[::-1], monitor="recall@20"))
+
+
+def test_a_changed_checkpoint_is_scored_again(
+    folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
+) -> None:
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "sweep.csv"
+    se.sweep(folder, *data, out=out)
+    scored.clear()
+    save(folder / "als-4.npz", 7)
+    table = se.sweep(folder, *data, out=out)
+    assert scored == [7]
+    assert table["factors"].tolist() == [2, 7, 10]
+    assert same_table(table, se.sweep(folder, *data))
+
+
+def test_results_follow_the_content_of_a_file(
+    folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
+) -> None:
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "sweep.csv"
+    se.sweep(folder, *data, out=out)
+    scored.clear()
+    (folder / "als-4.npz").rename(folder / "renamed.npz")
+    (folder / "als-10.npz").unlink()
+    shutil.copy(folder / "als-2.npz", folder / "als-3.npz")
+    table = se.sweep(folder, *data, out=out)
+    assert scored == []
+    # what is gone keeps its result, behind those that are there
+    names = [Path(file).name for file in table["file"]]
+    assert names == ["als-2.npz", "als-3.npz", "renamed.npz", "als-10.npz"]
+    assert table["factors"].tolist() == [2, 2, 4, 10]
+    assert table["best"].sum() == 1
+    assert rows_of(out)[3]["sha256"] == table["sha256"][3]
+
+
+def test_equal_contents_are_scored_once(folder: Path, holdout: Any, scored: list[Any]) -> None:
+    for copy in ("als-5.npz", "als-6.npz"):
+        shutil.copy(folder / "als-4.npz", folder / copy)
+    table = se.sweep(folder, holdout.train, holdout.validation, METRICS)
+    assert scored == [2, 4, 10]
+    copies = table[table["factors"] == 4]
+    assert [Path(file).name for file in copies["file"]] == ["als-4.npz", "als-5.npz", "als-6.npz"]
+    assert len(copies.drop(columns=["file", "best"]).drop_duplicates()) == 1
+
+
+CHANGES: dict[str, Callable[[Any, dict[str, Any]], None]] = {
+    "metrics ndcg@10": lambda holdout, call: call.update(metrics="ndcg@10"),
+    "train ": lambda holdout, call: call.update(train=holdout.train * 2),
+    "validation ": lambda holdout, call: call.update(validation=holdout.validation * 2),
+    "convention ranx": lambda holdout, call: call.update(convention="ranx"),
+}
+
+
+@pytest.mark.parametrize("what", [*CHANGES, "sparse_eval 0.1.0"])
+def test_refuses_a_table_of_other_inputs(
+    folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    out = tmp_path / "sweep.csv"
+    call = {"train": holdout.train, "validation": holdout.validation, "metrics": METRICS}
+    if what in CHANGES:
+        CHANGES[what](holdout, call)
+        se.sweep(folder, **call, out=out)
+        call = {"train": holdout.train, "validation": holdout.validation, "metrics": METRICS}
+    else:
+        se.sweep(folder, **call, out=out)
+        monkeypatch.setattr(sweeping, "installed_version", lambda: "99.0")
+    before = out.read_bytes()
+    with pytest.raises(InvalidFileError, match="was made with other inputs") as error:
+        se.sweep(folder, **call, out=out)
+    assert f"other inputs: {what}" in str(error.value)
+    assert " (here " in str(error.value)
+    assert str(error.value).count("(here") == 1
+    assert "choose another place for this sweep, or delete that file" in str(error.value)
+    assert out.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"user,item\n1,2\n", b"\xff\xfe\x00", b'"', b"file,best,status,error,seconds,sha256\n"],
+)
+def test_refuses_a_file_that_no_sweep_wrote(
+    folder: Path, holdout: Any, tmp_path: Path, content: bytes
+) -> None:
+    out = tmp_path / "mine.csv"
+    out.write_bytes(content)
+    with pytest.raises(InvalidFileError, match="mine.csv: is not a table that a sweep wrote"):
+        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
+    assert out.read_bytes() == content
+    with pytest.raises(InvalidFileError, match="cannot be read: Is a directory"):
+        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [("status", "good"), ("ndcg@10", "high"), ("recall@5", ""), ("sha256", ""), ("seconds", "")],
+)
+def test_refuses_an_edited_row(
+    folder: Path, holdout: Any, tmp_path: Path, column: str, text: str
+) -> None:
+    out = tmp_path / "sweep.csv"
+    se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
+    frame = pd.read_csv(out, dtype=str, keep_default_na=False)
+    frame.loc[1, column] = text
+    frame.to_csv(out, index=False)
+    with pytest.raises(InvalidFileError, match=r"sweep\.csv, line 3: is not what a sweep wrote"):
+        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
+    lines = out.read_text().splitlines(keepends=True)
+    out.write_text("".join(lines[:2] + lines[3:]))
+    table = se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
+    assert same_table(table, se.sweep(folder, holdout.train, holdout.validation, METRICS))

@@ -1,0 +1,294 @@
+"""The command ``tune``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tune_cases import (
+    FILES,
+    METRICS,
+    N_ITEMS,
+    N_USERS,
+    PARAMETERS,
+    content,
+    rows_of,
+    search,
+)
+
+import sparse_eval as se
+from sparse_eval.models.tune import Search
+
+Command = Callable[..., tuple[int, str, str]]
+
+SMALL = (
+    "--factors", "2,6", "--alpha", "1,40", "--regularization", "0.01", "--iterations", "3",
+    "-m", "ndcg@10,recall@5",
+)  # fmt: skip
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Write a click log as CSV, some pairs of it more than once."""
+    clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=700, seed=3)
+    frame = clicks.to_frame()
+    later = frame[::3].assign(timestamp=frame["timestamp"].max() + 1)
+    pd.concat([frame, later]).to_csv(tmp_path / "clicks.csv", index=False)
+    return tmp_path / "clicks.csv"
+
+
+def test_the_command_searches_and_tests(
+    command: Command, log: Path, tmp_path: Path, trained: list[Any]
+) -> None:
+    out = tmp_path / "made" / "out"
+    words = ("tune", log, *SMALL, "--fraction", "0.25", "--seed", "2", "--out", out)
+    status, printed, said = command(*words)
+    assert status == 0, said
+    assert len(trained) == 5
+    clicks = se.datasets.load_csv(log)
+    whole = se.split.random(clicks, fraction=0.25, seed=2)
+    part = se.split.random(whole.train, fraction=0.25, seed=2)
+    found = search((whole, part), seed=2)
+    lines = printed.splitlines()
+    assert lines[0].split() == ["trial", "best", *PARAMETERS, "best_iteration", *METRICS, "seconds"]
+    assert [line.split()[1] == "*" for line in lines[2:6]] == found.trials["best"].tolist()
+    assert f"{found.trials['ndcg@10'][0]:.6f}" in lines[2]
+    best = found.trials[found.trials["best"]].iloc[0]
+    assert [line.split() for line in lines[6:12]] == [
+        [],
+        ["metric", "validation", "test"],
+        ["----------"[:len("recall@5")], "------------", "--------"],
+        *([name, f"{best[name]:.6f}", f"{found.test['metrics'][name]['mean']:.6f}"]
+          for name in METRICS),
+        [],
+    ]  # fmt: skip
+    assert lines[12].startswith(f"best: trial {best['trial']} (factors {best['factors']}, alpha ")
+    assert lines[13] == (
+        "test: trained once more, on train and validation; means over "
+        f"{found.test['n_users']} users, {found.test['n_skipped']} left out (nothing relevant)"
+    )
+    assert sorted(content(out)) == FILES
+    assert json.loads((out / "summary.json").read_text()) == found.test
+    assert [*rows_of(out)[0]] == [*found.trials.columns]
+    assert (out / "per_user.csv").read_text().splitlines()[1].startswith("U1,")
+
+    # what it tested is what `split` holds out, so that the test can be had again
+    before = content(out)
+    trained.clear()
+    assert command("split", log, "--fraction", 0.25, "--seed", 2, "--out", tmp_path / "s")[0] == 0
+    status, again, _ = command(
+        "score", out / "model.npz", "--split", tmp_path / "s", *SMALL[-2:], "--format", "json"
+    )
+    assert status == 0
+    scores = json.loads(again)["metrics"]
+    assert {name: scores[name]["mean"] for name in scores} == pytest.approx(
+        {name: found.test["metrics"][name]["mean"] for name in METRICS}, rel=1e-12
+    )
+    # a folder of a split is that of the test
+    status, again, said = command(
+        "tune", tmp_path / "s", *SMALL, "--fraction", 0.25, "--seed", 2, "--out", out
+    )
+    assert (status, again) == (0, printed), said
+    assert command(*words)[:2] == (0, printed)
+    status, again, _ = command(*words, "--format", "json")
+    result = json.loads(again)
+    assert [*result] == ["trials", "best", "test"]
+    assert result["best"] == found.best
+    assert result["test"] == found.test
+    assert pd.DataFrame(result["trials"])[METRICS].equals(found.trials[METRICS])
+    assert result["trials"][0]["best_iteration"] == found.trials["best_iteration"][0]
+    status, again, _ = command(*words, "--format", "csv")
+    trials, test = again.split("\n\n")
+    values = [float(row["recall@5"]) for row in csv.DictReader(trials.splitlines())]
+    assert values == found.trials["recall@5"].tolist()
+    assert [row["metric"] for row in csv.DictReader(test.splitlines())] == METRICS
+    status, again, _ = command(*words, "--format", "markdown")
+    assert again.splitlines()[0].split()[:4] == ["|", "trial", "|", "best"]
+    assert trained == []
+    assert content(out) == before
+
+    status, printed, said = command(*words, "--fraction", 0.2)
+    assert (status, printed) == (2, "")
+    assert f"error: {out}/search.json: is of another search: train " in said.splitlines()[-1]
+    assert content(out) == before
+
+
+def test_the_command_holds_the_last_out_twice(command: Command, log: Path, tmp_path: Path) -> None:
+    clicks = se.datasets.load_csv(log, timestamp="timestamp")
+    whole = se.split.last_n(clicks, n=2)
+    frame = clicks.to_frame()
+    held = {(clicks.users[row], clicks.items[column])
+            for row, column in zip(*whole.validation.nonzero(), strict=True)}  # fmt: skip
+    earlier = [pair not in held for pair in zip(frame["user"], frame["item"], strict=True)]
+    rest = se.datasets.Interactions.from_frame(
+        frame[earlier], timestamp="timestamp", users=clicks.users, items=clicks.items
+    )
+    part = se.split.last_n(rest, n=2)
+    assert ((part.train + part.validation) != whole.train).nnz == 0
+    assert (np.diff(part.validation.indptr) == 2).sum() > 40
+    words = ("--method", "last-n", "--n", 2, "--timestamp", "timestamp", "--out", tmp_path / "o")
+    status, printed, said = command(
+        "tune", log, *SMALL, "--alpha", 1, *words, "--format", "json", "--progress"
+    )
+    assert status == 0, said
+    found = search((whole, part), alpha=1.0)
+    assert json.loads(printed)["test"] == found.test
+    assert json.loads(printed)["best"] == found.best
+    assert "hold out the test part (last-n): " in said
+    assert "hold out the validation part (last-n): " in said
+    assert "tune: 100%" in said
+    assert "best trial=" in said
+    assert "tune: 2 trials, " in said
+
+
+def test_the_command_takes_a_given_split(command: Command, log: Path, tmp_path: Path) -> None:
+    clicks = se.datasets.load_csv(log).to_frame()
+    late = np.arange(len(clicks)) % 5 == 0
+    pairs = clicks.drop_duplicates(["user", "item"])
+    for name, chosen in (("train", ~late), ("test", late)):
+        pairs[chosen[pairs.index]].to_csv(tmp_path / f"{name}.csv", index=False)
+    one, other = se.datasets.load_parts(tmp_path / "train.csv", tmp_path / "test.csv")
+    whole = se.split.Holdout(one.matrix(), other.matrix(), one.users, one.items)
+    files = (tmp_path / "train.csv", tmp_path / "test.csv")
+    for method, part in (
+        ((), se.split.random(whole.train)),
+        (("--method", "leave-k-out", "--n", 3), se.split.leave_k_out(whole.train, k=3)),
+    ):
+        out = tmp_path / f"out{len(method)}"
+        status, printed, said = command(
+            "tune", *files, *SMALL, "--factors", 2, *method, "--out", out, "--format", "json"
+        )
+        assert status == 0, said
+        found = search((whole, part), factors=2)
+        assert json.loads(printed)["test"] == found.test
+
+
+def test_the_command_draws(command: Command, log: Path, tmp_path: Path) -> None:
+    status, printed, said = command(
+        "tune", log, *SMALL, "--factors", "2:9", "--alpha", "1:100", "--draws", 3, "--seed", 5,
+        "--patience", 1, "--monitor", "recall@5", "--out", tmp_path / "o", "--format", "csv",
+    )  # fmt: skip
+    assert status == 0, said
+    rows = list(csv.DictReader(printed.split("\n\n")[0].splitlines()))
+    drawn = Search("ndcg@10", factors="2:9", alpha="1:100", regularization=0.01, iterations=3,
+                   draws=3, seed=5).trials  # fmt: skip
+    assert [{name: float(row[name]) for name in PARAMETERS} for row in rows] == drawn
+    best = max(rows, key=lambda row: float(row["recall@5"]))
+    assert best["best"] == "True"
+
+
+def test_the_command_fails_if_every_trial_does(command: Command, log: Path, tmp_path: Path) -> None:
+    words = ("tune", log, *SMALL, "--factors", 2)
+    status, printed, said = command(*words, "--alpha", "1,1e30", "--out", tmp_path / "one")
+    assert status == 0
+    assert said.splitlines()[-1] == "1 of 2 trials failed"
+    assert printed.splitlines()[0].split()[-1] == "error"
+    assert "is not finite; train again" in printed.splitlines()[3]
+    status, printed, said = command(*words, "--alpha", "1e29,1e30", "--out", tmp_path / "all")
+    assert status == 1
+    assert said.splitlines()[-1] == "2 of 2 trials failed"
+    assert len(printed.splitlines()) == 4
+    status, printed, _ = command(
+        *words, "--alpha", "1e29,1e30", "--out", tmp_path / "all", "--format", "json"
+    )
+    assert status == 1
+    result = json.loads(printed)
+    assert (result["best"], result["test"]) == (None, None)
+    assert result["trials"][0]["ndcg@10"] is None
+    assert result["trials"][0]["best_iteration"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--factors", "0"), "factors: expected a whole number from 1"),
+        (("--factors", "8,many"), "factors: 'many' is not a whole number"),
+        (("--factors", ""), "factors: '' is not a whole number"),
+        (("--alpha", "1:100"), "alpha: 1.0:100.0 is a range; say with draws"),
+        (("--alpha", "100:1", "--draws", "3"), "alpha: expected a range LOW:HIGH"),
+        (("--regularization", "-1"), "regularization: expected a finite number of at least 0"),
+        (("--iterations", "1.5"), "iterations: '1.5' is not a whole number"),
+        (("--draws", "0"), "draws: expected a whole number of at least 1"),
+        (("--draws", "9"), "draws: expected a whole number from 1 to 1"),
+        (("--patience", "0"), "patience: expected a whole number of at least 1"),
+        (("--monitor", "mrr@3"), "monitor is 'mrr@3', which is not among the metrics"),
+        (("-m", "ndgc@10"), "did you mean 'ndcg'"),
+        (("-m", "ndcg"), "ndcg has no cut-off"),
+        (("--seed", "-1"), "seed: expected a whole number of at least 0"),
+    ],
+)
+def test_the_command_refuses_before_it_reads(
+    command: Command, tmp_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    status, printed, said = command(
+        "tune", tmp_path / "missing.csv", "--out", tmp_path / "o", *words
+    )
+    assert (status, printed) == (2, "")
+    assert says in said
+    assert len(said.splitlines()) == 1
+    assert not (tmp_path / "o").exists()
+
+
+def test_the_command_refuses_data(command: Command, log: Path, tmp_path: Path) -> None:
+    few = tmp_path / "few.csv"
+    few.write_text("user,item\n1,2\n1,3\n2,2\n2,4\n")
+    for words, says in (
+        ((tmp_path / "missing.csv",), "missing.csv: there is no such file"),
+        ((log, "--method", "last-n"), "timestamps"),
+        ((log, "--n", 2), "--n has no meaning for --method random"),
+        ((few, "--fraction", 0.5), "nothing is held out"),  # the test part took what could be
+    ):
+        status, printed, said = command("tune", *words, *SMALL, "--out", tmp_path / "o")
+        assert (status, printed) == (2, "")
+        assert says in said.splitlines()[-1]
+    assert command("tune", log)[0] == 2
+    assert not (tmp_path / "o" / "search.json").exists()
+
+
+def test_ctrl_c_ends_the_command_and_a_rerun_goes_on(
+    command: Command, log: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "o"
+    words = ("tune", log, *SMALL, "--factors", ",".join(map(str, range(1, 13))), "--alpha", "1")
+    script = Path(sys.executable).with_name("sparse-eval")
+    process = subprocess.Popen(
+        [script, *map(str, words), "--out", out],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not ((out / "trials.csv").exists() and len(rows_of(out)) > 1):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 130, said
+    assert printed == ""
+    assert "Traceback" not in said
+    assert sorted(content(out)) == ["search.json", "trials.csv"]
+    done = rows_of(out)
+    assert 1 < len(done) < 12
+    status, _, said = command(*words, "--out", out)
+    assert status == 0, said
+    rows = rows_of(out)
+    assert len(rows) == 12
+    for before, after in zip(done, rows, strict=False):
+        assert before | {"best": ""} == after | {"best": ""}

@@ -1,0 +1,292 @@
+"""Exact retrieval against its definition, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numba
+import numpy as np
+import oracle
+import pytest
+import retrieval_oracle
+from hypothesis import assume, given
+from retrieval_cases import (
+    DTYPES,
+    EXAMPLES,
+    KINDS,
+    SCALES,
+    SEEN,
+    TILES,
+    Case,
+    accuracy,
+    cases,
+    cases_of_any_floats,
+    check_ranks,
+    check_same_metrics,
+    check_top_k,
+    cut_into,
+    make_case,
+    make_factors,
+    results_of,
+    row_of,
+    threads,
+    tilings,
+)
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval import Rankings
+from sparse_eval.retrieval.top_k import full_ranks, held_out_ranks, top_k
+
+if numba.config.DISABLE_JIT:  # compiled kernels do not warn of floating-point events
+    pytestmark = pytest.mark.filterwarnings("ignore:(overflow|divide by zero|invalid value)")
+
+
+OF_FULL_LISTS = [*accuracy([None]), "auc@5", "ndcg@3"]
+
+
+def complete_lists(case: Case) -> Rankings:
+    ids = np.full(case.shape, -1)
+    for row, (order, _) in zip(ids, case.orders(), strict=True):
+        row[: len(order)] = order
+    return Rankings.from_topk(ids, shape=case.shape)
+
+
+def cutoffs_around(k: int) -> list[int | None]:
+    return [*sorted({1, (k + 1) // 2, k, k + 2}), None]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_oracles_agree(kind: str, dtype: type) -> None:
+    rng = np.random.default_rng(1)
+    for scale in SCALES[dtype]:
+        users, items = make_factors(rng, kind, (2, 30, 5), dtype, scale)
+        case = make_case(rng, users, items, 5)
+        given_to_both = users, items, case.allowed
+        plain = retrieval_oracle.orders(*given_to_both)
+        for one, other in zip(plain, retrieval_oracle.orders_of_many(*given_to_both), strict=True):
+            assert one[0].tolist() == other[0].tolist()
+            assert one[1].tobytes() == other[1].tobytes()
+
+
+def test_by_hand() -> None:
+    users = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], np.float32)
+    items = np.array([[1, 9], [3, -4], [1, 0], [2, 1], [0, 0]], np.float32)
+    seen = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 1, 0, 0], [1, 1, 0, 1, 1]])
+    found = top_k(users, items, 3, seen)
+    assert found.ids.tolist() == [[3, 0, 2], [0, 1, 3], [2, -1, -1]]
+    inf = math.inf
+    assert found.scores.tolist() == [[2.0, 1.0, 1.0], [0.0, 0.0, 0.0], [1.0, -inf, -inf]]
+    assert found.lengths.tolist() == [3, 3, 1]
+    ids, scores = found
+    assert ids is found.ids
+    assert scores is found.scores
+    held_out = sparse.csr_matrix([[0, 0, 1, 0, 1], [0, 0, 0, 2, 0], [0, 0, 0, 0, 0]])
+    ranks = held_out_ranks(users, items, held_out, 3, seen)
+    assert ranks.to_positions().toarray().tolist() == [[0, 0, 3, 0, 0], [0, 0, 0, 3, 0], [0] * 5]
+    assert ranks.lengths.tolist() == [3, 3, 0]
+    ranks = full_ranks(users, items, held_out, seen)
+    assert ranks.to_positions().toarray().tolist() == [[0, 0, 3, 0, 4], [0, 0, 0, 3, 0], [0] * 5]
+    assert ranks.lengths.tolist() == [4, 4, 0]
+
+
+def test_takes_arguments_by_position() -> None:
+    rng = np.random.default_rng(0)
+    users, items = make_factors(rng, "normal", (3, 6, 2))
+    seen = sparse.csr_matrix(np.eye(3, 6))
+    held_out = sparse.csr_matrix(np.eye(3, 6, k=2))
+    lists = top_k(users, items, 2, seen, [2, 0], [0, 1, 2, 3], [3])
+    assert (
+        lists.ids.tolist() == top_k(users, items, 2, seen, exclude=[3, 4, 5]).ids[[2, 0]].tolist()
+    )
+    for of, k in ((held_out_ranks, [2]), (full_ranks, [])):
+        ranks = of(users, items, held_out, *k, seen, [0, 1, 2, 3], [3])
+        expected = of(users, items, held_out, *k, seen=seen, exclude=[3, 4, 5])
+        assert ranks.to_positions().toarray().tolist() == expected.to_positions().toarray().tolist()
+
+
+def test_exported() -> None:
+    assert (se.top_k, se.held_out_ranks, se.full_ranks) == (top_k, held_out_ranks, full_ranks)
+
+
+@EXAMPLES
+@given(cases(), tilings(), threads)
+def test_lists_agree_with_the_oracle(
+    case: Case, tiling: dict[str, int], num_threads: int | None
+) -> None:
+    with cut_into(tiling):
+        found = case.top_k(num_threads=num_threads)
+    check_top_k(case, found, k=case.k)
+
+
+@EXAMPLES
+@given(cases(), tilings(), threads)
+def test_ranks_agree_with_the_oracle(
+    case: Case, tiling: dict[str, int], num_threads: int | None
+) -> None:
+    with cut_into(tiling):
+        found = case.held_out_ranks(num_threads=num_threads)
+        full = case.full_ranks(num_threads=num_threads)
+    check_ranks(case, found, k=case.k)
+    check_ranks(case, full)
+
+
+@EXAMPLES
+@given(cases_of_any_floats(), tilings())
+def test_lists_and_ranks_of_any_floats_agree_with_the_oracle(
+    case: Case, tiling: dict[str, int]
+) -> None:
+    with cut_into(tiling):
+        lists, ranks, full = case.top_k(), case.held_out_ranks(), case.full_ranks()
+    check_top_k(case, lists, k=case.k)
+    check_ranks(case, ranks, k=case.k)
+    check_ranks(case, full)
+
+
+@EXAMPLES
+@given(cases(), tilings())
+def test_ranks_give_the_metrics_of_the_lists(case: Case, tiling: dict[str, int]) -> None:
+    assume(any(case.held_out_of(user) for user in range(len(case.users))))
+    with cut_into(tiling):
+        ranks, lists = case.held_out_ranks(), case.top_k()
+    check_same_metrics(
+        ranks,
+        Rankings.from_topk(lists.ids, shape=case.shape),
+        case,
+        accuracy(cutoffs_around(case.k)),
+    )
+
+
+@EXAMPLES
+@given(cases())
+def test_full_ranks_give_the_metrics_of_complete_lists(case: Case) -> None:
+    assume(any(case.held_out_of(user) for user in range(len(case.users))))
+    check_same_metrics(case.full_ranks(), complete_lists(case), case, OF_FULL_LISTS)
+
+
+def test_full_ranks_give_the_metrics_of_the_oracle() -> None:
+    rng = np.random.default_rng(4)
+    users, items = make_factors(rng, "whole", (12, 30, 3), cold=0.2)
+    case = make_case(rng, users, items, 5)
+    metrics = ["auc", "mean_rank", "percentile_rank"]
+    found = se.evaluate(case.full_ranks(), case.held_out, metrics, train=case.seen).columns
+    for user, (order, _) in enumerate(case.orders()):
+        context = oracle.Context(n_items=30, seen=frozenset(row_of(case.seen, user)))
+        ranked = {item: rank for rank, item in enumerate(order.tolist(), 1)}
+        gains = {item: case.held_out[user, item] for item in case.held_out_of(user)}
+        expected = [oracle.value(name, {}, None, ranked, gains, context) for name in metrics]
+        assert found[:, user] == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tiles_change_nothing(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(2 if numba.config.DISABLE_JIT else 8):
+        dtype = DTYPES[rng.integers(3)]
+        scale = SCALES[dtype][rng.integers(len(SCALES[dtype]))]
+        users, items = make_factors(rng, kind, (9, 900, 4), dtype, scale, cold=0.05)
+        case = make_case(rng, users, items, int(rng.choice([1, 5, 20])))
+        orders = case.orders()
+        tiling = {name: int(rng.choice(values)) for name, values in TILES.items()}
+        with cut_into(tiling):
+            lists, ranks, full = case.top_k(), case.held_out_ranks(), case.full_ranks()
+        check_top_k(case, lists, k=case.k, orders=orders)
+        check_ranks(case, ranks, k=case.k, orders=orders)
+        check_ranks(case, full, orders=orders)
+
+
+@pytest.mark.slow  # where kernels run as Python
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_thousands_of_items_of_every_kind(kind: str, dtype: type) -> None:
+    rng = np.random.default_rng(3)
+    f = 200 if kind == "absorbed" else 12
+    users, items = make_factors(rng, kind, (150, 2500, f), dtype, cold=0.02)
+    case = make_case(rng, users, items, 20)
+    orders = case.orders()
+    for k in (1, 20, 600):
+        check_top_k(case, case.top_k(k), k=k, orders=orders)
+        check_ranks(case, case.held_out_ranks(k), k=k, orders=orders)
+    check_ranks(case, case.full_ranks(), orders=orders)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["popular", "unit", "near_ties"])
+def test_groups_of_users_and_threads(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    n_users = 400 if kind == "near_ties" else 1100  # nothing can be left out
+    users, items = make_factors(rng, kind, (n_users, 3000, 16), cold=0.02)
+    case = make_case(rng, users, items, 10)
+    one = results_of(case, num_threads=1)
+    orders = case.orders()
+    check_top_k(case, case.top_k(num_threads=1), k=10, orders=orders)
+    check_ranks(case, case.held_out_ranks(num_threads=1), k=10, orders=orders)
+    check_ranks(case, case.full_ranks(num_threads=1), orders=orders)
+    for num_threads in (2, 7, None):
+        assert results_of(case, num_threads=num_threads) == one
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("f", [1, 64, 300])
+def test_lists_of_every_length(f: int) -> None:
+    rng = np.random.default_rng(6)
+    users, items = make_factors(rng, "popular", (40, 3000, f))
+    items[1000:2000] = items[:1000]  # every long vector twice, and
+    items[2000:2200] = items[0]  # one of them more often than a list is long
+    for seen in SEEN:
+        case = make_case(rng, users, items, 1, seen)
+        orders = case.orders()
+        for k in (1, 100, 700, 3001):
+            check_top_k(case, case.top_k(k), k=k, orders=orders)
+            check_ranks(case, case.held_out_ranks(k), k=k, orders=orders)
+
+
+@pytest.mark.slow
+def test_many_ranks_give_the_metrics_of_the_lists() -> None:
+    rng = np.random.default_rng(7)
+    for kind in ("popular", "biased", "whole", "duplicates"):
+        users, items = make_factors(rng, kind, (400, 3000, 16), cold=0.05)
+        case = make_case(rng, users, items, 50)
+        ranks, metrics = case.held_out_ranks(), accuracy([1, 10, 50])
+        lists = Rankings.from_topk(case.top_k().ids, shape=case.shape)
+        check_same_metrics(ranks, lists, case, metrics)
+        # Where users without relevant items count, the lists they are given would as well.
+        judged = [user for user in range(len(users)) if case.held_out_of(user)]
+        assert len(judged) < len(users)
+        lists = Rankings.from_topk(case.top_k(users=judged).ids, judged, case.shape)
+        for no_relevant in ("zero", "judged"):
+            check_same_metrics(ranks, lists, case, metrics, no_relevant=no_relevant)
+
+
+def real_case(folder: Path) -> Case:
+    """Return the real checkpoint with its split."""
+    train, test = se.datasets.load_adjacency(folder / "train.txt", folder / "test.txt")
+    with np.load(folder / "als64.npz", allow_pickle=False) as model:
+        return Case(model["user_factors"], model["item_factors"], 20, train.matrix(), test.matrix())
+
+
+@pytest.mark.slow
+def test_real_factors(gowalla: Path) -> None:
+    case = real_case(gowalla)
+    sample = np.random.default_rng(8).permutation(len(case.users))[:300]
+    found = top_k(case.users, case.items, 20, case.seen, users=sample)
+    some = replace(
+        case,
+        users=case.users[sample],
+        seen=case.seen[sample],
+        held_out=case.held_out[sample],
+    )
+    orders = some.orders()
+    check_top_k(some, found, k=20, orders=orders)
+    check_ranks(some, some.held_out_ranks(), k=20, orders=orders)
+    check_ranks(some, some.full_ranks(), orders=orders)
+
+
+@pytest.mark.slow
+def test_real_ranks_give_the_metrics_of_the_lists(gowalla: Path) -> None:
+    case = real_case(gowalla)
+    lists = Rankings.from_topk(case.top_k().ids, shape=case.shape)
+    check_same_metrics(case.held_out_ranks(), lists, case, accuracy([1, 10, 20]))

@@ -1,0 +1,287 @@
+"""Inputs that retrieval refuses, and what it does to the process."""
+
+from __future__ import annotations
+
+import io
+import math
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from own_process import own_process
+from retrieval_cases import (
+    ALL,
+    DTYPES,
+    Array,
+    Case,
+    call,
+    check_top_k,
+    make_factors,
+    results_of,
+)
+from scipy import sparse
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from sparse_eval import Relevance
+from sparse_eval.errors import InvalidDataError
+from sparse_eval.retrieval.top_k import held_out_ranks, top_k
+
+if numba.config.DISABLE_JIT:  # compiled kernels do not warn of floating-point events
+    pytestmark = pytest.mark.filterwarnings("ignore:(overflow|divide by zero|invalid value)")
+
+
+def spoiled(array: Array, row: int, value: float) -> Array:
+    array = array.copy()
+    array[row, -1] = value
+    return array
+
+
+@pytest.mark.parametrize("of", ALL)
+@pytest.mark.parametrize("side", ["user_factors", "item_factors"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_refuses_factors_that_are_not_finite(
+    plain: Case, of: str, side: str, dtype: type, value: float
+) -> None:
+    whole = (plain.users if side == "user_factors" else plain.items).astype(dtype)
+    spoilt = spoiled(whole, 6, value)
+    with pytest.raises(InvalidDataError, match=f"{side}.* row 6 "):
+        call(of, plain, **{side: spoilt})
+
+
+NOT_FACTORS: dict[str, Callable[[Array], object]] = {
+    "one dimension": lambda array: array[0],
+    "three dimensions": lambda array: array[None],
+    "int": lambda array: array.astype(np.int64),
+    "complex": lambda array: array.astype(np.complex64),
+    "object": lambda array: array.astype(object),
+    "longdouble": lambda array: array.astype(np.longdouble),
+    "masked": lambda array: np.ma.masked_equal(array, 0),
+    "list": lambda array: array.tolist(),
+    "sparse": sparse.csr_matrix,
+    "None": lambda array: None,
+}
+
+
+@pytest.mark.parametrize("of", ALL)
+@pytest.mark.parametrize("side", ["user_factors", "item_factors"])
+@pytest.mark.parametrize("found", NOT_FACTORS)
+def test_refuses_what_is_not_an_array_of_factors(
+    plain: Case, of: str, side: str, found: str
+) -> None:
+    whole = plain.users if side == "user_factors" else plain.items
+    with pytest.raises(InvalidDataError, match=side):
+        call(of, plain, **{side: NOT_FACTORS[found](whole)})
+
+
+@pytest.mark.parametrize("of", ALL)
+def test_refuses_factors_of_two_models(plain: Case, of: str) -> None:
+    with pytest.raises(InvalidDataError, match=r"6\b.*\b5\b"):
+        call(of, plain, item_factors=plain.items[:, :5])
+
+
+@pytest.mark.parametrize("of", ALL)
+@pytest.mark.parametrize(
+    ("user", "item"),
+    [
+        ([1e200, 0.0], [1e200, 0.0]),
+        ([1e200, -1e200], [1e200, 1e200]),  # ∞ − ∞
+        ([-1e160], [1e160]),
+        ([1e154] * 2, [1.7e154] * 2),  # each product fits
+    ],
+)
+def test_refuses_factors_whose_scores_could_overflow(
+    of: str, user: list[float], item: list[float]
+) -> None:
+    users, items = np.zeros((3, len(user))), np.ones((4, len(item)))
+    users[1], items[2] = user, item
+    arguments: dict[str, Any] = {"held_out": sparse.csr_matrix(np.eye(3, 4)), "seen": None}
+    case = Case(users, items, 2, None, arguments["held_out"])
+    with pytest.raises(InvalidDataError, match="overflow|too large"):
+        call(of, case)
+
+
+@pytest.mark.parametrize("of", ALL)
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"seen": sparse.csr_matrix((8, 40))}, "seen.*8"),
+        ({"seen": sparse.csr_matrix((10, 40))}, "seen.*10"),
+        ({"seen": sparse.csr_matrix((9, 39))}, "seen.*39"),
+        ({"seen": sparse.csr_matrix((9, 41))}, "seen.*41"),
+        ({"seen": np.zeros((9, 40))}, "seen.*ndarray"),
+        ({"seen": [[1]]}, "seen.*list"),
+        ({"items": [3, 40]}, "items.*40"),
+        ({"items": [-1]}, "items.*-1"),
+        ({"items": [0.5]}, "items"),
+        ({"items": [1.0]}, "items"),
+        ({"items": np.ones(40, bool)}, "items"),
+        ({"items": [[0, 1]]}, "items"),
+        ({"items": 3}, "items"),
+        ({"items": "3"}, "items"),
+        ({"items": np.array([2**64 - 1], np.uint64)}, "items"),
+        ({"exclude": [40]}, "exclude.*40"),
+        ({"exclude": [0, -2]}, "exclude.*-2"),
+        ({"exclude": [0.0]}, "exclude"),
+        ({"exclude": np.zeros(40, bool)}, "exclude"),
+        ({"exclude": [["a"]]}, "exclude"),
+        ({"items": []}, "no (candidate|item)"),
+        ({"exclude": range(40)}, "no (candidate|item)"),
+        ({"items": [1, 2], "exclude": [2, 1]}, "no (candidate|item)"),
+        ({"item_factors": np.empty((0, 6)), "seen": None, "held_out": sparse.csr_matrix((9, 0))},
+         "no (candidate|item)"),
+        ({"num_threads": 0}, "num_threads"),
+        ({"num_threads": -1}, "num_threads"),
+        ({"num_threads": 1.5}, "num_threads"),
+        ({"num_threads": True}, "num_threads"),
+        ({"num_threads": "2"}, "num_threads"),
+        ({"progress": "yes"}, "progress"),
+        ({"progress": 2}, "progress"),
+    ],
+)  # fmt: skip
+def test_refuses_inputs(plain: Case, of: str, change: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidDataError, match=says):
+        call(of, plain, **change)
+
+
+def test_refuses_a_damaged_matrix(plain: Case) -> None:
+    for name in ("seen", "held_out"):
+        damaged = getattr(plain, name).copy()
+        damaged.indices[3] = 40
+        for of in ALL[name == "held_out" :]:
+            with pytest.raises(InvalidDataError, match="40"):
+                call(of, plain, **{name: damaged})
+
+
+@pytest.mark.parametrize("of", ["top_k", "held_out_ranks"])
+@pytest.mark.parametrize("k", [0, -1, 2.5, 2.0, "3", None, True, math.nan])
+def test_refuses_cutoffs(plain: Case, of: str, k: object) -> None:
+    with pytest.raises(InvalidDataError, match=r"\bk\b"):
+        call(of, plain, k=k)
+
+
+@pytest.mark.parametrize(
+    ("users", "says"),
+    [
+        ([0, 9], "users.*9"),
+        ([-1], "users.*-1"),
+        ([0.5], "users"),
+        ([1.0], "users"),
+        (np.ones(9, bool), "users"),
+        ([[0, 1]], "users"),
+        (3, "users"),
+        (["a"], "users"),
+        ([None], "users"),
+    ],
+)
+def test_refuses_users(plain: Case, users: object, says: str) -> None:
+    with pytest.raises(InvalidDataError, match=says):
+        plain.top_k(users=users)
+
+
+@pytest.mark.parametrize("of", ["held_out_ranks", "full_ranks"])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"held_out": sparse.csr_matrix((10, 40))}, r"held_out.*\b10\b"),
+        ({"held_out": sparse.csr_matrix((9, 41))}, r"held_out.*\b41\b"),
+        ({"held_out": Relevance.from_csr(sparse.csr_matrix((9, 41)))}, r"held_out.*\b41\b"),
+        ({"held_out": np.zeros((9, 40))}, "ndarray"),
+        ({"held_out": None}, "NoneType"),
+        ({"held_out": sparse.csr_matrix(-np.eye(9, 40))}, "gain in row 0, column 0"),
+        ({"held_out": sparse.csr_matrix(np.nan * np.eye(9, 40))}, "gain in row 0, column"),
+        ({"overlap": "drop"}, "overlap.*'drop'"),
+        ({"overlap": None}, "overlap"),
+    ],
+)
+def test_refuses_held_out_items(plain: Case, of: str, change: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidDataError, match=says):
+        call(of, plain, **change)
+
+
+def settings_of_the_process() -> object:
+    pools = {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
+    return pools, np.geterr(), signal.getsignal(signal.SIGINT)
+
+
+def test_leaves_the_settings_of_the_process_unchanged(plain: Case) -> None:
+    with threadpool_limits(3, "blas"):  # not what a call would set
+        before = settings_of_the_process()
+        results_of(plain, num_threads=2)
+        assert settings_of_the_process() == before
+        for wrong in ({"users": [99]}, {"k": 0}, {"num_threads": 0}, {"progress": "yes"}):
+            with pytest.raises(InvalidDataError):
+                plain.top_k(**wrong)
+            assert settings_of_the_process() == before
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("of", ALL)
+def test_shows_progress_on_request(plain: Case, of: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown(stream: io.StringIO, **options: Any) -> str:
+        monkeypatch.setattr(sys, "stderr", stream)
+        call(of, plain, **options)
+        return stream.getvalue()
+
+    assert "100%" in shown(io.StringIO(), progress=True)
+    assert "100%" in shown(Terminal())
+    assert "100%" in shown(io.StringIO(), progress=True, num_threads=2)
+    for options in ({}, {"progress": None}, {"progress": False}):
+        assert shown(io.StringIO(), **options) == ""
+    assert shown(Terminal(), progress=False) == ""
+
+
+@pytest.fixture(scope="module")
+def long_work() -> Case:
+    """Return what takes half a second or more."""
+    rng = np.random.default_rng(13)
+    users, items = make_factors(rng, "unit", (40_000, 40_000, 64))
+    held_out = (np.ones(120_000), rng.integers(40_000, size=120_000), np.arange(0, 120_001, 3))
+    return Case(users, items, 5000, None, sparse.csr_matrix(held_out, (40_000, 40_000)))
+
+
+@pytest.mark.slow  # a block of users, run as Python, would not come to its end
+@pytest.mark.parametrize("of", ALL)
+@pytest.mark.parametrize("num_threads", [1, 2])
+@own_process
+def test_an_interrupt_ends_the_work(
+    plain: Case, long_work: Case, of: str, num_threads: int
+) -> None:
+    call(of, plain, num_threads=num_threads)  # compiles
+    handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    with threadpool_limits(3, "blas"):
+        before = settings_of_the_process()
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(KeyboardInterrupt):
+                call(of, long_work, k=10 if of == "top_k" else 5000, num_threads=num_threads)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
+        assert settings_of_the_process() == before
+    check_top_k(plain, plain.top_k(), k=plain.k)
+
+
+def test_takes_any_k_beyond_the_catalogue(plain: Case) -> None:
+    sides = (plain.users, plain.items)
+    whole = held_out_ranks(*sides, plain.held_out, plain.items.shape[0], overlap="report")
+    for k in (2**31, 2**63, 10**30):
+        ranks = held_out_ranks(*sides, plain.held_out, k, overlap="report")
+        assert ranks.to_positions().toarray().tolist() == whole.to_positions().toarray().tolist()
+        assert ranks.lengths.tolist() == whole.lengths.tolist()
+
+
+def test_refuses_an_unknown_overlap(plain: Case) -> None:
+    for overlap in ("none", ["error"], np.array(["error", "report"])):
+        with pytest.raises(InvalidDataError, match="expected 'error' or 'report'"):
+            held_out_ranks(plain.users, plain.items, plain.held_out, 3, overlap=overlap)  # type: ignore[arg-type]
+    with pytest.raises(InvalidDataError, match="item_factors have no rows"):
+        top_k(plain.users, plain.items[:0], 3)

@@ -1,0 +1,344 @@
+"""Inputs of every form, restricted candidates, and held-out items that were seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+import retrieval_oracle
+from retrieval_cases import (
+    Array,
+    Case,
+    accuracy,
+    check_ranks,
+    check_same_metrics,
+    check_top_k,
+    make_case,
+    make_factors,
+    results_of,
+    row_of,
+    to_csr,
+)
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval import Rankings, Relevance
+from sparse_eval.errors import InvalidDataError
+from sparse_eval.retrieval.top_k import full_ranks, held_out_ranks, top_k
+
+if numba.config.DISABLE_JIT:  # compiled kernels do not warn of floating-point events
+    pytestmark = pytest.mark.filterwarnings("ignore:(overflow|divide by zero|invalid value)")
+
+
+def read_only(array: Array, folder: Path) -> Array:
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def memory_mapped(array: Array, folder: Path) -> Array:
+    path = folder / f"{len(array)}.npy"
+    np.save(path, array)
+    return np.load(path, mmap_mode="r")
+
+
+def strided(array: Array, folder: Path) -> Array:
+    room = np.full((2 * len(array), 3 * array.shape[1]), np.nan, array.dtype)
+    room[::2, ::3] = array
+    return room[::2, ::3]
+
+
+def reversed_view(array: Array, folder: Path) -> Array:
+    return array[::-1, ::-1].copy()[::-1, ::-1]
+
+
+def fortran(array: Array, folder: Path) -> Array:
+    return np.asfortranarray(array)
+
+
+def other_byte_order(array: Array, folder: Path) -> Array:
+    return array.astype(array.dtype.newbyteorder())
+
+
+def double(array: Array, folder: Path) -> Array:
+    return array.astype(np.float64)
+
+
+def half(array: Array, folder: Path) -> Array:
+    return array.astype(np.float16)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [read_only, memory_mapped, strided, reversed_view, fortran, other_byte_order, double, half],
+)
+def test_factors_of_any_layout(
+    plain: Case, form: Callable[[Array, Path], Array], tmp_path: Path
+) -> None:
+    users, items = form(plain.users, tmp_path), form(plain.items, tmp_path)
+    expected = results_of(plain)
+    for one, other in ((users, items), (users, plain.items), (plain.users, items)):
+        before = one.tobytes(), other.tobytes()
+        assert results_of(replace(plain, users=one, items=other)) == expected
+        assert (one.tobytes(), other.tobytes()) == before
+
+
+def wide_indices(matrix: Any) -> Any:
+    matrix = matrix.copy()
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return matrix
+
+
+def unsorted_rows(matrix: Any) -> Any:
+    shuffled = matrix.copy()
+    for first, last in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+        shuffled.indices[first:last] = matrix.indices[first:last][::-1]
+        shuffled.data[first:last] = matrix.data[first:last][::-1]
+    shuffled.has_sorted_indices = False
+    return shuffled
+
+
+def twice(matrix: Any) -> Any:
+    coo = matrix.tocoo()
+    rows, columns = np.tile(coo.row, 2), np.tile(coo.col, 2)
+    return sparse.coo_matrix((np.tile(coo.data, 2), (rows, columns)), matrix.shape)
+
+
+MATRICES: dict[str, Callable[[Any], Any]] = {
+    "csr_array": sparse.csr_array,
+    "int64 indices": wide_indices,
+    "unsorted rows": unsorted_rows,
+    "csc": lambda matrix: matrix.tocsc(),
+    "coo": lambda matrix: matrix.tocoo(),
+    "pairs stored twice": twice,
+    "int8": lambda matrix: matrix.astype(np.int8),
+}
+
+
+@pytest.mark.parametrize("form", MATRICES)
+def test_seen_and_held_out_of_any_form(plain: Case, form: str) -> None:
+    expected = results_of(plain)
+    for name in ("seen", "held_out"):
+        given_matrix = MATRICES[form](getattr(plain, name))
+        parts = [value for value in vars(given_matrix).values() if isinstance(value, np.ndarray)]
+        before = [part.copy() for part in parts]
+        assert results_of(replace(plain, **{name: given_matrix})) == expected
+        for part, old in zip(parts, before, strict=True):
+            assert part.dtype == old.dtype
+            assert part.tobytes() == old.tobytes()
+
+
+def test_read_only_matrices(plain: Case) -> None:
+    expected = results_of(plain)
+    seen, held_out = plain.seen.copy(), plain.held_out.copy()
+    for matrix in (seen, held_out):
+        for part in (matrix.data, matrix.indices, matrix.indptr):
+            part.flags.writeable = False
+    assert results_of(replace(plain, seen=seen, held_out=held_out)) == expected
+
+
+def test_takes_relevance_as_held_out(plain: Case) -> None:
+    relevance = Relevance.from_csr(plain.held_out)
+    assert results_of(replace(plain, held_out=relevance)) == results_of(plain)
+    # what is below the threshold is not relevant
+    graded = Relevance.from_csr(plain.held_out, threshold=3)
+    by_hand = plain.held_out.copy()
+    by_hand.data[by_hand.data < 3] = 0
+    assert 0 < np.count_nonzero(by_hand.data) < np.count_nonzero(plain.held_out.data)
+    assert results_of(replace(plain, held_out=graded)) == results_of(
+        replace(plain, held_out=by_hand)
+    )
+
+
+def test_a_smaller_held_out_matrix_is_padded(plain: Case) -> None:
+    rows, columns = 6, 31
+    small = plain.held_out[:rows, :columns]
+    assert np.count_nonzero(small.data)
+    padded = small.copy()
+    padded.resize(plain.shape)
+    expected = results_of(replace(plain, held_out=padded))
+    for held_out in (small, Relevance.from_csr(small)):
+        assert results_of(replace(plain, held_out=held_out)) == expected
+    check_ranks(
+        replace(plain, held_out=padded), replace(plain, held_out=small).held_out_ranks(), k=7
+    )
+
+
+def test_users_in_any_order_and_more_than_once(plain: Case) -> None:
+    everyone = plain.top_k()
+    picked = [8, 0, 3, 3, 8, 1]
+    for users in (
+        picked,
+        tuple(picked),
+        np.array(picked, np.uint8),
+        np.array(picked, np.int32),
+        np.array([8, -1, 0, -1, 3, -1, 3, -1, 8, -1, 1, -1])[::2],
+    ):
+        found = plain.top_k(users=users)
+        assert found.ids.tolist() == everyone.ids[picked].tolist()
+        assert found.scores.tobytes() == everyone.scores[picked].tobytes()
+    for nobody in ([], np.array([], np.int64)):
+        assert plain.top_k(users=nobody).ids.shape == (0, 7)
+
+
+def test_items_and_exclude(plain: Case) -> None:
+    for among, exclude in (
+        ([5, 1, 5, 30, 2], None),
+        (None, [0, 39, 0]),
+        (range(20), range(3, 30, 2)),
+        (np.array([7], np.uint16), np.array([8], np.int8)),
+        (None, []),
+    ):
+        case = replace(plain, among=among, exclude=exclude)
+        base = retrieval_oracle.candidates(40, among, exclude, ())
+        for k in (3, 100):
+            found = case.top_k(k)
+            assert found.ids.shape == (9, min(k, len(base)))
+            check_top_k(case, found, k=k)
+            check_ranks(case, case.held_out_ranks(k), k=k)
+        check_ranks(case, case.full_ranks())
+
+
+def test_held_out_items_that_are_not_candidates_are_not_ranked() -> None:
+    users, items = np.ones((1, 1)), np.array([[3.0], [2.0], [1.0]])
+    held_out = sparse.csr_matrix([[1, 0, 1]])
+    ranks = held_out_ranks(users, items, held_out, 5, exclude=[0])
+    assert ranks.to_positions().toarray().tolist() == [[0, 0, 2]]
+    ranks = full_ranks(users, items, held_out, items=[1])
+    assert (ranks.items.tolist(), ranks.lengths.tolist()) == ([], [1])
+
+
+def test_lists_are_as_long_as_there_are_candidates(plain: Case) -> None:
+    for k in (40, 41, 10**6, 2**40, np.int64(50)):
+        assert results_of(replace(plain, k=k)) == results_of(replace(plain, k=40))
+    assert plain.top_k(10**9).ids.shape == (9, 40)
+
+
+def test_a_user_who_has_seen_everything_has_an_empty_list(plain: Case) -> None:
+    mask = np.zeros(plain.shape, bool)
+    mask[[2, 4]] = True
+    held_out = plain.held_out.toarray()
+    held_out[[2, 4]] = 0
+    held_out[4, :3] = 1
+    seen = to_csr(mask, np.ones(mask.shape))
+    case = replace(plain, seen=seen, held_out=sparse.csr_matrix(held_out))
+    found = case.top_k()
+    assert (found.ids[[2, 4]] == -1).all()
+    assert np.isneginf(found.scores[[2, 4]]).all()
+    assert found.lengths.tolist() == [7, 7, 0, 7, 0, 7, 7, 7, 7]
+    with pytest.warns(UserWarning, match=r"\b3\b"):
+        ranks = case.held_out_ranks(overlap="report")
+    check_ranks(case, ranks, k=7)
+    # The candidates may be fewer than the catalogue; a held-out item that is none is no overlap.
+    only_seen = sparse.csr_matrix(np.tile(np.arange(40.0) == 0, (9, 1)))
+    never_seen = sparse.csr_matrix(np.tile(np.arange(40.0) == 5, (9, 1)))
+    case = Case(plain.users, plain.items, 7, only_seen, never_seen, [0, 1], [1])
+    assert case.top_k().ids.tolist() == [[-1]] * 9
+    for ranks in (case.held_out_ranks(), case.full_ranks()):
+        assert (ranks.items.tolist(), ranks.lengths.tolist()) == ([], [0] * 9)
+
+
+def test_takes_no_held_out_items_and_no_users(plain: Case) -> None:
+    for nothing in (sparse.csr_matrix(plain.shape), plain.held_out * 0, sparse.csr_matrix((0, 0))):
+        for ranks in (
+            held_out_ranks(plain.users, plain.items, nothing, 5, plain.seen),
+            full_ranks(plain.users, plain.items, nothing, plain.seen),
+        ):
+            assert ranks.shape == plain.shape
+            assert ranks.indptr.tolist() == [0] * 10
+            assert ranks.lengths.tolist() == [0] * 9
+    none = np.empty((0, 6), np.float32)
+    assert top_k(none, plain.items, 5).ids.shape == (0, 5)
+    ranks = held_out_ranks(none, plain.items, sparse.csr_matrix((0, 40)), 5)
+    assert (ranks.shape, ranks.lengths.tolist()) == ((0, 40), [])
+
+
+def test_factors_of_width_zero_are_ties() -> None:
+    users, items = np.empty((2, 0), np.float32), np.empty((5, 0), np.float32)
+    seen = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 0, 0, 0]])
+    found = top_k(users, items, 2, seen)
+    assert found.ids.tolist() == [[0, 2], [0, 1]]
+    assert found.scores.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_ranks_scores_that_do_not_fit_the_dtype_of_the_factors() -> None:
+    """Lengths beyond the square root of what a float holds, or below; and the other way round."""
+    rng = np.random.default_rng(10)
+    for dtype, *powers in (
+        (np.float64, 900, -900), (np.float64, -700, -300), (np.float64, 500, 500),
+        (np.float64, -1070, 0), (np.float64, -1070, 900), (np.float64, -560, -560),
+        (np.float32, 120, 120), (np.float32, -140, -140), (np.float16, 12, 12),
+    ):  # fmt: skip
+        users, items = make_factors(rng, "normal", (5, 50, 4), dtype, (powers[0], powers[1]))
+        case = make_case(rng, users, items, 9)
+        check_top_k(case, case.top_k(), k=9)
+        check_ranks(case, case.held_out_ranks(), k=9)
+        check_ranks(case, case.full_ranks())
+
+
+def test_refuses_hits_in_place_of_lists(plain: Case) -> None:
+    """Metrics of what was recommended need the lists."""
+    with pytest.raises(InvalidDataError):
+        se.evaluate(plain.held_out_ranks(), plain.held_out, "coverage@7")
+    first = replace(  # its hits have no gap between them
+        plain,
+        users=np.ones((1, 1)),
+        items=np.array([[3.0], [2.0], [1.0]]),
+        seen=None,
+        held_out=sparse.csr_matrix([[1, 0, 0]]),
+    )
+    with pytest.raises(InvalidDataError):
+        se.evaluate(first.held_out_ranks(3), first.held_out, "coverage@3")
+
+
+@pytest.fixture
+def overlapping() -> Case:
+    rng = np.random.default_rng(11)
+    users, items = make_factors(rng, "whole", (60, 45, 3))
+    case = make_case(rng, users, items, 8)
+    seen, held_out = case.seen.tolil(), case.held_out.tolil()
+    for user, item in ((17, 23), (17, 31), (38, 2), (52, 44)):
+        seen[user, item], held_out[user, item] = 2, 3
+    held_out[51, 3], seen[51, 3] = 0, 1
+    held_out = held_out.tocsr()
+    rows, columns, gains = sparse.find(held_out)
+    # known not to be relevant, and seen: no overlap
+    zero = sparse.csr_matrix(
+        (np.append(gains, 0.0), (np.append(rows, 5), np.append(columns, row_of(case.seen, 5)[0]))),
+        case.shape,
+    )
+    return replace(case, seen=seen.tocsr(), held_out=zero)
+
+
+@pytest.mark.parametrize("of", ["held_out_ranks", "full_ranks"])
+def test_refuses_held_out_items_that_were_seen(overlapping: Case, of: str) -> None:
+    for options in ({}, {"overlap": "error"}):
+        with pytest.raises(InvalidDataError, match="seen") as raised:
+            getattr(overlapping, of)(**options)
+        says = str(raised.value)
+        for number in ("17", "23", "4"):
+            assert number in says.replace(",", " ").replace(";", " ").replace(")", " ").split()
+
+
+@pytest.mark.parametrize("of", ["held_out_ranks", "full_ranks"])
+def test_reports_held_out_items_that_were_seen(overlapping: Case, of: str) -> None:
+    with pytest.warns(UserWarning, match=r"\b4\b") as caught:
+        ranks = getattr(overlapping, of)(overlap="report")
+    assert len(caught) == 1
+    check_ranks(overlapping, ranks, k=8 if of == "held_out_ranks" else math.inf)
+    if of == "held_out_ranks":  # they count as misses
+        lists = Rankings.from_topk(overlapping.top_k().ids, shape=overlapping.shape)
+        check_same_metrics(ranks, lists, overlapping, accuracy([1, 8]))
+
+
+@pytest.mark.parametrize("of", ["held_out_ranks", "full_ranks"])
+def test_does_not_warn_without_overlap(plain: Case, of: str) -> None:
+    assert (
+        getattr(plain, of)(overlap="report").items.tolist() == getattr(plain, of)().items.tolist()
+    )
