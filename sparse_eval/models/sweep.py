@@ -100,7 +100,7 @@ def sweep(
     out : str or Path, optional
         A CSV file for the table, replaced as a whole after each checkpoint. If it exists, the
         sweep continues from it: its results are not computed again, except for failures, and its
-        rows of checkpoints that are not in `paths` are kept after the others.
+        rows of checkpoints that are not in `paths` are kept, after the others.
     convention : str, optional
         As in `evaluate`.
     monitor : str or Metric, optional
@@ -331,7 +331,7 @@ class Table:
         names = dict.fromkeys(map(text_of, files))
         rows = [self.rows[name] for name in names if name in self.rows]
         contents = {row.get("sha256") for row in rows}
-        others = [
+        unlisted = [
             row
             for name, row in self.rows.items()
             if name not in names and row["status"] == "ok" and row["sha256"] not in contents
@@ -341,7 +341,7 @@ class Table:
         scores = [signed_score(self.monitor, float(row.get(monitor, "nan"))) for row in rows]
         ranked = [(score, -i) for i, score in enumerate(scores) if not math.isnan(score)]
         best = -max(ranked)[1] if ranked else None
-        rows += sorted(others, key=lambda row: _natural(row["file"]))
+        rows += sorted(unlisted, key=lambda row: _natural(row["file"]))
         return [row | {"best": str(i == best)} for i, row in enumerate(rows)]
 
     def _keep(self, row: Row) -> None:

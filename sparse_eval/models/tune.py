@@ -160,15 +160,15 @@ def tune(
     >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
     >>> whole = se.split.random(clicks, seed=0)  # its validation part is the test
     >>> part = se.split.random(whole.train, seed=0)
-    >>> found = se.tune(
+    >>> result = se.tune(
     ...     part.train, part.validation, "ndcg@10", test=whole.validation,
     ...     factors=[4, 8], alpha="1:40", draws=3, iterations=5, patience=2,
     ... )
-    >>> len(found.trials), int(found.trials["best"].sum())
+    >>> len(result.trials), int(result.trials["best"].sum())
     (3, 1)
-    >>> model = se.train_als(whole.train, **found.best)
+    >>> model = se.train_als(whole.train, **result.best)
     >>> ev = se.evaluate_model(model, whole.train, whole.validation, "ndcg@10")
-    >>> found.test["metrics"]["ndcg@10"]["mean"] == ev.mean()["ndcg@10"]
+    >>> result.test["metrics"]["ndcg@10"]["mean"] == ev.mean()["ndcg@10"]
     True
     """
     search = Search(

@@ -231,7 +231,7 @@ class Search:
         seen = before[rows + 1] - before[rows]
         return np.asarray(len(self.candidates) - seen)
 
-    def held_out(
+    def prepare_held_out(
         self, validation: Relevance | SparseInput, overlap: Literal["error", "report"]
     ) -> tuple[HeldOut, Integers, int]:
         """Return the held-out candidates, sorted; their users' rows; the number of seen ones."""
@@ -267,7 +267,7 @@ class Search:
         else:
             items = items.copy()  # the kernel sorts in place
         n = len(items)
-        held = HeldOut(
+        held_out = HeldOut(
             indptr,
             items,
             np.empty(n),
@@ -276,13 +276,13 @@ class Search:
             np.zeros(len(rows), np.int64),
         )
         factors = (self.user_factors, self.item_factors)
-        self._share(score_held_out, len(rows), rows, *factors, held)
-        return held, rows, n_overlap
+        self._share(score_held_out, len(rows), rows, *factors, held_out)
+        return held_out, rows, n_overlap
 
-    def run(self, rows: Integers, k: int, held: HeldOut | None, out: Lists | None) -> None:
+    def run(self, rows: Integers, k: int, held_out: HeldOut | None, out: Lists | None) -> None:
         """Find the ranks of the held-out items of the users in `rows`, or else their lists."""
-        ranks = held is not None
-        held = held or _empty_held_out()
+        ranks = held_out is not None
+        held_out = held_out or _empty_held_out()
         out = out or _empty_lists()
         maxima = MIN_PARTS
         while maxima < 2 * k and maxima < len(self.candidates):
@@ -292,41 +292,41 @@ class Search:
         group = max(min(MAX_GROUP, MAX_CELLS // max(batch, 1 if ranks else 8 * k)), 1)
         limits = np.empty(min(len(rows), USERS_PER_BLOCK), np.float32)
 
-        plainly, results = (rank_plainly, (held,)) if ranks else (list_plainly, (k, out))
+        plainly, results = (rank_plainly, (held_out,)) if ranks else (list_plainly, (k, out))
         with self._progress(len(rows)) as bar:
-            for places in self._regular_blocks(rows, bar, plainly, *results):
-                users, groups_of = self._grouped(rows, places, group)
-                arguments = (users, self.catalogue, self.seen, task, held, out, limits)
+            for result_rows in self._regular_blocks(rows, bar, plainly, *results):
+                users, groups_of = self._grouped(rows, result_rows, group)
+                arguments = (users, self.catalogue, self.seen, task, held_out, out, limits)
                 for groups in groups_of:
                     block = max(len(groups.centre) // (8 * self.threads), 1)
                     self._search(groups.start, block, bar, search_groups, groups, *arguments)
-                open_users = np.flatnonzero(limits[: len(places)] < np.inf)
+                open_users = np.flatnonzero(limits[: len(result_rows)] < np.inf)
                 open_users = open_users[np.argsort(limits[open_users])[::-1]]
                 already_counted = np.zeros(len(open_users) + 1, np.int64)
                 self._search(
                     already_counted, WIDE_TILE, bar, search_by_norm, open_users, *arguments
                 )
 
-    def run_fully(self, rows: Integers, held: HeldOut) -> None:
+    def run_fully(self, rows: Integers, held_out: HeldOut) -> None:
         """Count all candidates above every held-out item of the users in `rows`."""
-        held.alive[:] = np.diff(held.indptr)
+        held_out.alive[:] = np.diff(held_out.indptr)
         with self._progress(len(rows)) as bar:
-            for block in self._regular_blocks(rows, bar, rank_plainly, held):
-                places = block[np.diff(held.indptr)[block] > 0]
-                scale = self.user_norms[rows[places]] * self.largest
-                lowest = held.scores[held.indptr[places + 1] - 1] / scale
-                users = self._users(rows, places[np.argsort(lowest)])
-                arguments = (users, self.catalogue, self.seen, self.is_candidate, CHUNK, held)
-                self._search(np.arange(len(places) + 1), TILE, bar, count_above, *arguments)
+            for block in self._regular_blocks(rows, bar, rank_plainly, held_out):
+                result_rows = block[np.diff(held_out.indptr)[block] > 0]
+                scale = self.user_norms[rows[result_rows]] * self.largest
+                lowest = held_out.scores[held_out.indptr[result_rows + 1] - 1] / scale
+                users = self._users(rows, result_rows[np.argsort(lowest)])
+                arguments = (users, self.catalogue, self.seen, self.is_candidate, CHUNK, held_out)
+                self._search(np.arange(len(result_rows) + 1), TILE, bar, count_above, *arguments)
 
-    def hits(self, held: HeldOut, k: int) -> Hits:
+    def hits(self, held_out: HeldOut, k: int) -> Hits:
         """Return the held-out items among the first `k`."""
-        counts = np.empty(len(held.alive), np.int64)
-        self._share(count_hits, len(counts), held, k, counts)
+        counts = np.empty(len(held_out.alive), np.int64)
+        self._share(count_hits, len(counts), held_out, k, counts)
         indptr = np.concatenate([[0], np.cumsum(counts)])
         items, ranks = np.empty((2, indptr[-1]), np.int32)
         tied = np.empty(indptr[-1], bool)
-        self._share(write_hits, len(counts), held, indptr, items, ranks, tied)
+        self._share(write_hits, len(counts), held_out, indptr, items, ranks, tied)
         return Hits(items, ranks, tied, counts)
 
     def report(self, n_users: int) -> Report:
@@ -389,14 +389,14 @@ class Search:
         self._share(to_directions, len(rows), factors, rows, norms, directions)
         return directions.view(np.int32)
 
-    def _users(self, rows: Integers, places: Integers) -> Users:
-        users = rows[places]
+    def _users(self, rows: Integers, result_rows: Integers) -> Users:
+        users = rows[result_rows]
         norms = self.user_norms[users]
         directions = self._directions(self.user_factors, users, norms)
         return Users(
             self.user_factors,
             users,
-            places,
+            result_rows,
             directions,
             np.arange(len(users)),
             norms * self.largest,
@@ -404,10 +404,10 @@ class Search:
         )
 
     def _grouped(
-        self, rows: Integers, places: Integers, largest: int
+        self, rows: Integers, result_rows: Integers, largest: int
     ) -> tuple[Users, Iterator[Groups]]:
         """Order users by direction; return them with their groups of at most `largest` users."""
-        users = self._users(rows, places)
+        users = self._users(rows, result_rows)
         centres = self._find_centres(users.directions)
         nearest, cosine = self._assign(users.directions, centres)
         order = np.argsort(nearest, kind="stable")

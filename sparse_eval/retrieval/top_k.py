@@ -344,14 +344,14 @@ def _ranks(
     """Return what `find_ranks` does; the ranks of all held-out items if `k` is None."""
     if not isinstance(overlap, str) or overlap not in ("error", "report"):
         raise InvalidDataError(f"overlap is {overlap!r}; expected 'error' or 'report'")
-    held, rows, n_overlap = search.held_out(held_out, overlap)
+    prepared, rows, n_overlap = search.prepare_held_out(held_out, overlap)
     n_items = len(search.candidates)
     most = n_items if k is None else min(k, n_items)
     if k is None:
-        search.run_fully(rows, held)
+        search.run_fully(rows, prepared)
     else:
-        search.run(rows, most, held, None)
-    hits = search.hits(held, most)
+        search.run(rows, most, prepared, None)
+    hits = search.hits(prepared, most)
     counts, lengths = np.zeros((2, search.shape[0]), np.int64)
     counts[rows] = hits.counts
     lengths[rows] = np.minimum(search.n_candidates(rows), most)

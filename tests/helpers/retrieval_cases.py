@@ -357,7 +357,7 @@ threads = st.sampled_from([None, 1, 2, 7])
 Orders = list[retrieval_oracle.Order]
 
 
-def check_top_k(case: Case, found: retrieve.TopK, *, k: int, orders: Orders | None = None) -> None:
+def check_top_k(case: Case, result: retrieve.TopK, *, k: int, orders: Orders | None = None) -> None:
     base = retrieval_oracle.candidates(len(case.items), case.among, case.exclude, ())
     width = min(k, len(base))
     ids = np.full((len(case.users), width), -1, np.int32)
@@ -365,32 +365,32 @@ def check_top_k(case: Case, found: retrieve.TopK, *, k: int, orders: Orders | No
     for row, (best, of_best) in enumerate(orders or case.orders()):
         n = min(width, len(best))
         ids[row, :n], scores[row, :n] = best[:n], of_best[:n]
-    assert (found.ids.dtype, found.scores.dtype) == (np.int32, np.float64)
-    assert found.ids.shape == found.scores.shape == ids.shape
-    np.testing.assert_array_equal(found.ids, ids)
-    np.testing.assert_array_equal(found.scores, scores)
-    assert found.scores.tobytes() == scores.tobytes()  # no -0.0 for 0.0
-    assert found.lengths.tolist() == (ids >= 0).sum(axis=1).tolist()
+    assert (result.ids.dtype, result.scores.dtype) == (np.int32, np.float64)
+    assert result.ids.shape == result.scores.shape == ids.shape
+    np.testing.assert_array_equal(result.ids, ids)
+    np.testing.assert_array_equal(result.scores, scores)
+    assert result.scores.tobytes() == scores.tobytes()  # no -0.0 for 0.0
+    assert result.lengths.tolist() == (ids >= 0).sum(axis=1).tolist()
 
 
 def check_ranks(
-    case: Case, found: Rankings, *, k: float = math.inf, orders: Orders | None = None
+    case: Case, result: Rankings, *, k: float = math.inf, orders: Orders | None = None
 ) -> None:
     n_users, n_items = case.shape
-    assert found.shape == (n_users, n_items)
-    parts = (found.indptr, found.items, found.positions, found.lengths)
+    assert result.shape == (n_users, n_items)
+    parts = (result.indptr, result.items, result.positions, result.lengths)
     assert [part.dtype for part in parts] == [np.int64, np.int32, np.int32, np.int64]
-    assert found.last_positions is None
-    assert (found.indptr[0], found.indptr[-1]) == (0, len(found.items))
-    assert len(found.items) == len(found.positions)
+    assert result.last_positions is None
+    assert (result.indptr[0], result.indptr[-1]) == (0, len(result.items))
+    assert len(result.items) == len(result.positions)
     for user, (order, _) in enumerate(orders or case.orders()):
-        wanted = case.held_out_of(user)
-        ranks = np.flatnonzero(np.isin(order, list(wanted)))
+        relevant = case.held_out_of(user)
+        ranks = np.flatnonzero(np.isin(order, list(relevant)))
         ranks = ranks[ranks < k]
-        row = slice(found.indptr[user], found.indptr[user + 1])
-        assert found.items[row].tolist() == order[ranks].tolist(), user
-        assert found.positions[row].tolist() == (ranks + 1).tolist(), user
-        assert found.lengths[user] == (min(k, len(order)) if wanted else 0), user
+        row = slice(result.indptr[user], result.indptr[user + 1])
+        assert result.items[row].tolist() == order[ranks].tolist(), user
+        assert result.positions[row].tolist() == (ranks + 1).tolist(), user
+        assert result.lengths[user] == (min(k, len(order)) if relevant else 0), user
 
 
 def accuracy(cutoffs: list[int | None]) -> list[str]:

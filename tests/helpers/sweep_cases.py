@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,28 +39,28 @@ def rows_of(table: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def same_table(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+def same_table(first: pd.DataFrame, second: pd.DataFrame) -> bool:
     """Say whether two tables are equal, apart from the time that was taken."""
     pd.testing.assert_frame_equal(
-        one.drop(columns="seconds"), other.drop(columns="seconds"), check_exact=True
+        first.drop(columns="seconds"), second.drop(columns="seconds"), check_exact=True
     )
     return True
 
 
 def overwrite(path: Path, content: bytes) -> None:
-    """Write a file in its place, a second after it was last written."""
+    """Overwrite a file in place, with a time of last change that is a second later."""
     last = path.stat().st_mtime_ns
     path.write_bytes(content)
     os.utime(path, ns=(last, last + 10**9))
 
 
 def swap(path: Path, content: bytes) -> None:
-    """Put another file in the place of one, of the same size and time."""
+    """Replace a file by another of the same size and time."""
     times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
-    other = path.with_suffix(".other")
-    other.write_bytes(content)
-    os.utime(other, ns=times)
-    other.replace(path)
+    replacement = path.with_suffix(".other")
+    replacement.write_bytes(content)
+    os.utime(replacement, ns=times)
+    replacement.replace(path)
 
 
 @contextmanager
@@ -88,11 +86,3 @@ def changing(
 def make_old(path: Path) -> Path:
     os.utime(path, ns=(10**18, 10**18))
     return path
-
-
-def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while not what():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, "it did not happen within a minute"
-        time.sleep(0.01)

@@ -48,12 +48,14 @@ def rows_of(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def same_search(one: tuning.Tuning, other: tuning.Tuning) -> bool:
+def same_search(first: tuning.Tuning, second: tuning.Tuning) -> bool:
     """Say whether two results are equal, apart from the time that was taken."""
     pd.testing.assert_frame_equal(
-        one.trials.drop(columns="seconds"), other.trials.drop(columns="seconds"), check_exact=True
+        first.trials.drop(columns="seconds"),
+        second.trials.drop(columns="seconds"),
+        check_exact=True,
     )
-    assert one[1:] == other[1:]
+    assert first[1:] == second[1:]
     return True
 
 

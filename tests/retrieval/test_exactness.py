@@ -76,14 +76,14 @@ def test_by_hand() -> None:
     users = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], np.float32)
     items = np.array([[1, 9], [3, -4], [1, 0], [2, 1], [0, 0]], np.float32)
     seen = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 1, 0, 0], [1, 1, 0, 1, 1]])
-    found = top_k(users, items, 3, seen)
-    assert found.ids.tolist() == [[3, 0, 2], [0, 1, 3], [2, -1, -1]]
+    result = top_k(users, items, 3, seen)
+    assert result.ids.tolist() == [[3, 0, 2], [0, 1, 3], [2, -1, -1]]
     inf = math.inf
-    assert found.scores.tolist() == [[2.0, 1.0, 1.0], [0.0, 0.0, 0.0], [1.0, -inf, -inf]]
-    assert found.lengths.tolist() == [3, 3, 1]
-    ids, scores = found
-    assert ids is found.ids
-    assert scores is found.scores
+    assert result.scores.tolist() == [[2.0, 1.0, 1.0], [0.0, 0.0, 0.0], [1.0, -inf, -inf]]
+    assert result.lengths.tolist() == [3, 3, 1]
+    ids, scores = result
+    assert ids is result.ids
+    assert scores is result.scores
     held_out = sparse.csr_matrix([[0, 0, 1, 0, 1], [0, 0, 0, 2, 0], [0, 0, 0, 0, 0]])
     ranks = held_out_ranks(users, items, held_out, 3, seen)
     assert ranks.to_positions().toarray().tolist() == [[0, 0, 3, 0, 0], [0, 0, 0, 3, 0], [0] * 5]
@@ -118,8 +118,8 @@ def test_lists_agree_with_the_oracle(
     case: Case, tiling: dict[str, int], num_threads: int | None
 ) -> None:
     with cut_into(tiling):
-        found = case.top_k(num_threads=num_threads)
-    check_top_k(case, found, k=case.k)
+        result = case.top_k(num_threads=num_threads)
+    check_top_k(case, result, k=case.k)
 
 
 @EXAMPLES
@@ -128,9 +128,9 @@ def test_ranks_agree_with_the_oracle(
     case: Case, tiling: dict[str, int], num_threads: int | None
 ) -> None:
     with cut_into(tiling):
-        found = case.held_out_ranks(num_threads=num_threads)
+        result = case.held_out_ranks(num_threads=num_threads)
         full = case.full_ranks(num_threads=num_threads)
-    check_ranks(case, found, k=case.k)
+    check_ranks(case, result, k=case.k)
     check_ranks(case, full)
 
 
@@ -172,13 +172,13 @@ def test_full_ranks_give_the_metrics_of_the_oracle() -> None:
     users, items = make_factors(rng, "whole", (12, 30, 3), cold=0.2)
     case = make_case(rng, users, items, 5)
     metrics = ["auc", "mean_rank", "percentile_rank"]
-    found = se.evaluate(case.full_ranks(), case.held_out, metrics, train=case.seen).columns
+    result = se.evaluate(case.full_ranks(), case.held_out, metrics, train=case.seen).columns
     for user, (order, _) in enumerate(case.orders()):
         context = oracle.Context(n_items=30, seen=frozenset(row_of(case.seen, user)))
         ranked = {item: rank for rank, item in enumerate(order.tolist(), 1)}
         gains = {item: case.held_out[user, item] for item in case.held_out_of(user)}
         expected = [oracle.value(name, {}, None, ranked, gains, context) for name in metrics]
-        assert found[:, user] == pytest.approx(expected, rel=1e-12, nan_ok=True)
+        assert result[:, user] == pytest.approx(expected, rel=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -272,17 +272,17 @@ def real_case(folder: Path) -> Case:
 def test_real_factors(gowalla: Path) -> None:
     case = real_case(gowalla)
     sample = np.random.default_rng(8).permutation(len(case.users))[:300]
-    found = top_k(case.users, case.items, 20, case.seen, users=sample)
-    some = replace(
+    result = top_k(case.users, case.items, 20, case.seen, users=sample)
+    sampled = replace(
         case,
         users=case.users[sample],
         seen=case.seen[sample],
         held_out=case.held_out[sample],
     )
-    orders = some.orders()
-    check_top_k(some, found, k=20, orders=orders)
-    check_ranks(some, some.held_out_ranks(), k=20, orders=orders)
-    check_ranks(some, some.full_ranks(), orders=orders)
+    orders = sampled.orders()
+    check_top_k(sampled, result, k=20, orders=orders)
+    check_ranks(sampled, sampled.held_out_ranks(), k=20, orders=orders)
+    check_ranks(sampled, sampled.full_ranks(), orders=orders)
 
 
 @pytest.mark.slow

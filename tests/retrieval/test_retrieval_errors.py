@@ -69,13 +69,13 @@ NOT_FACTORS: dict[str, Callable[[Array], object]] = {
 
 @pytest.mark.parametrize("of", ALL)
 @pytest.mark.parametrize("side", ["user_factors", "item_factors"])
-@pytest.mark.parametrize("found", NOT_FACTORS)
+@pytest.mark.parametrize("form", NOT_FACTORS)
 def test_refuses_what_is_not_an_array_of_factors(
-    plain: Case, of: str, side: str, found: str
+    plain: Case, of: str, side: str, form: str
 ) -> None:
     whole = plain.users if side == "user_factors" else plain.items
     with pytest.raises(InvalidDataError, match=side):
-        call(of, plain, **{side: NOT_FACTORS[found](whole)})
+        call(of, plain, **{side: NOT_FACTORS[form](whole)})
 
 
 @pytest.mark.parametrize("of", ALL)
@@ -107,7 +107,7 @@ def test_refuses_factors_whose_scores_could_overflow(
 
 @pytest.mark.parametrize("of", ALL)
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"seen": sparse.csr_matrix((8, 40))}, "seen.*8"),
         ({"seen": sparse.csr_matrix((10, 40))}, "seen.*10"),
@@ -143,8 +143,8 @@ def test_refuses_factors_whose_scores_could_overflow(
         ({"progress": 2}, "progress"),
     ],
 )  # fmt: skip
-def test_refuses_inputs(plain: Case, of: str, change: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidDataError, match=says):
+def test_refuses_inputs(plain: Case, of: str, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidDataError, match=message):
         call(of, plain, **change)
 
 
@@ -165,7 +165,7 @@ def test_refuses_cutoffs(plain: Case, of: str, k: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("users", "says"),
+    ("users", "message"),
     [
         ([0, 9], "users.*9"),
         ([-1], "users.*-1"),
@@ -178,14 +178,14 @@ def test_refuses_cutoffs(plain: Case, of: str, k: object) -> None:
         ([None], "users"),
     ],
 )
-def test_refuses_users(plain: Case, users: object, says: str) -> None:
-    with pytest.raises(InvalidDataError, match=says):
+def test_refuses_users(plain: Case, users: object, message: str) -> None:
+    with pytest.raises(InvalidDataError, match=message):
         plain.top_k(users=users)
 
 
 @pytest.mark.parametrize("of", ["held_out_ranks", "full_ranks"])
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"held_out": sparse.csr_matrix((10, 40))}, r"held_out.*\b10\b"),
         ({"held_out": sparse.csr_matrix((9, 41))}, r"held_out.*\b41\b"),
@@ -198,8 +198,8 @@ def test_refuses_users(plain: Case, users: object, says: str) -> None:
         ({"overlap": None}, "overlap"),
     ],
 )
-def test_refuses_held_out_items(plain: Case, of: str, change: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidDataError, match=says):
+def test_refuses_held_out_items(plain: Case, of: str, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidDataError, match=message):
         call(of, plain, **change)
 
 

@@ -180,9 +180,9 @@ def test_users_in_any_order_and_more_than_once(plain: Case) -> None:
         np.array(picked, np.int32),
         np.array([8, -1, 0, -1, 3, -1, 3, -1, 8, -1, 1, -1])[::2],
     ):
-        found = plain.top_k(users=users)
-        assert found.ids.tolist() == everyone.ids[picked].tolist()
-        assert found.scores.tobytes() == everyone.scores[picked].tobytes()
+        result = plain.top_k(users=users)
+        assert result.ids.tolist() == everyone.ids[picked].tolist()
+        assert result.scores.tobytes() == everyone.scores[picked].tobytes()
     for nobody in ([], np.array([], np.int64)):
         assert plain.top_k(users=nobody).ids.shape == (0, 7)
 
@@ -198,9 +198,9 @@ def test_items_and_exclude(plain: Case) -> None:
         case = replace(plain, among=among, exclude=exclude)
         base = retrieval_oracle.candidates(40, among, exclude, ())
         for k in (3, 100):
-            found = case.top_k(k)
-            assert found.ids.shape == (9, min(k, len(base)))
-            check_top_k(case, found, k=k)
+            result = case.top_k(k)
+            assert result.ids.shape == (9, min(k, len(base)))
+            check_top_k(case, result, k=k)
             check_ranks(case, case.held_out_ranks(k), k=k)
         check_ranks(case, case.full_ranks())
 
@@ -228,10 +228,10 @@ def test_a_user_who_has_seen_everything_has_an_empty_list(plain: Case) -> None:
     held_out[4, :3] = 1
     seen = to_csr(mask, np.ones(mask.shape))
     case = replace(plain, seen=seen, held_out=sparse.csr_matrix(held_out))
-    found = case.top_k()
-    assert (found.ids[[2, 4]] == -1).all()
-    assert np.isneginf(found.scores[[2, 4]]).all()
-    assert found.lengths.tolist() == [7, 7, 0, 7, 0, 7, 7, 7, 7]
+    result = case.top_k()
+    assert (result.ids[[2, 4]] == -1).all()
+    assert np.isneginf(result.scores[[2, 4]]).all()
+    assert result.lengths.tolist() == [7, 7, 0, 7, 0, 7, 7, 7, 7]
     with pytest.warns(UserWarning, match=r"\b3\b"):
         ranks = case.held_out_ranks(overlap="report")
     check_ranks(case, ranks, k=7)
@@ -262,9 +262,9 @@ def test_takes_no_held_out_items_and_no_users(plain: Case) -> None:
 def test_factors_of_width_zero_are_ties() -> None:
     users, items = np.empty((2, 0), np.float32), np.empty((5, 0), np.float32)
     seen = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 0, 0, 0]])
-    found = top_k(users, items, 2, seen)
-    assert found.ids.tolist() == [[0, 2], [0, 1]]
-    assert found.scores.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    result = top_k(users, items, 2, seen)
+    assert result.ids.tolist() == [[0, 2], [0, 1]]
+    assert result.scores.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
 def test_ranks_scores_that_do_not_fit_the_dtype_of_the_factors() -> None:
@@ -321,9 +321,9 @@ def test_refuses_held_out_items_that_were_seen(overlapping: Case, of: str) -> No
     for options in ({}, {"overlap": "error"}):
         with pytest.raises(InvalidDataError, match="seen") as raised:
             getattr(overlapping, of)(**options)
-        says = str(raised.value)
+        message = str(raised.value)
         for number in ("17", "23", "4"):
-            assert number in says.replace(",", " ").replace(";", " ").replace(")", " ").split()
+            assert number in message.replace(",", " ").replace(";", " ").replace(")", " ").split()
 
 
 @pytest.mark.parametrize("of", ["held_out_ranks", "full_ranks"])

@@ -130,7 +130,7 @@ def test_refuses_factors_that_are_no_longer_finite(family: str, holdout: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "says"),
+    ("options", "error", "message"),
     [
         ({"every": 0}, InvalidDataError, "every: expected a whole number of at least 1, found 0"),
         ({"every": 1.5}, InvalidDataError, "every: expected"),
@@ -148,9 +148,9 @@ def test_refuses_factors_that_are_no_longer_finite(family: str, holdout: Any) ->
     ],
 )  # fmt: skip
 def test_refuses_options(
-    holdout: Any, options: dict[str, Any], error: type[Exception], says: str
+    holdout: Any, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=re.escape(says)):
+    with pytest.raises(error, match=re.escape(message)):
         evaluating(holdout, **options)
 
 

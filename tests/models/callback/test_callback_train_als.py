@@ -48,10 +48,10 @@ def test_train_als_uses_the_weights_of_its_own_matrix(holdout: Any) -> None:
     weighted = holdout.train.copy()
     weighted.data = np.log1p(weighted.data + np.arange(len(weighted.data)) % 7)
     expected = se.train_als(weighted, factors=4, iterations=3)
-    found = se.train_als(weighted, factors=4, iterations=3, callback=evaluating(holdout))
-    assert bits(found) == bits(expected)
+    result = se.train_als(weighted, factors=4, iterations=3, callback=evaluating(holdout))
+    assert bits(result) == bits(expected)
     unweighted = se.train_als(holdout.train, factors=4, iterations=3)
-    assert bits(found) != bits(unweighted)
+    assert bits(result) != bits(unweighted)
     with pytest.raises(InvalidDataError, match="train has shape") as error:
         se.train_als(holdout.train[:-1], callback=evaluating(holdout))
     assert "diverged" not in str(error.value)
@@ -62,8 +62,8 @@ def test_train_als_takes_a_read_only_matrix(holdout: Any, with_callback: bool) -
     single = holdout.train.astype(np.float32)
     single.data.flags.writeable = False
     callback = evaluating(holdout) if with_callback else None
-    found = se.train_als(single, factors=4, alpha=1.0, iterations=2, callback=callback)
-    assert bits(found) == bits(se.train_als(holdout.train, factors=4, alpha=1.0, iterations=2))
+    result = se.train_als(single, factors=4, alpha=1.0, iterations=2, callback=callback)
+    assert bits(result) == bits(se.train_als(holdout.train, factors=4, alpha=1.0, iterations=2))
 
 
 def test_train_als_that_diverges_under_a_callback(holdout: Any) -> None:

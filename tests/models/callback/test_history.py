@@ -96,8 +96,8 @@ def test_an_early_stop_leaves_the_best_factors(
     callback = evaluating(holdout, patience=patience)
     model = make(family)
     if own_fit:
-        says = f"after {done} iterations; ndcg@10 was best after {best}"
-        with pytest.raises(TrainingStopped, match=says):
+        message = f"after {done} iterations; ndcg@10 was best after {best}"
+        with pytest.raises(TrainingStopped, match=message):
             model.fit(holdout.train, show_progress=False, callback=callback.on(model))
     else:
         callback.fit(model)
@@ -213,8 +213,8 @@ def test_derived_values_follow_the_best_factors(family: str, holdout: Any) -> No
     callback.fit(model)
     assert callback.history.index[-1] > callback.best_iteration
     fresh = trained(family, holdout, callback.best_iteration)
-    for mine, theirs in zip(model.similar_items(3), fresh.similar_items(3), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    for restored, expected_part in zip(model.similar_items(3), fresh.similar_items(3), strict=True):
+        np.testing.assert_array_equal(restored, expected_part)
     assert (model.similar_users(5)[1] == fresh.similar_users(5)[1]).all()
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from commands import press_ctrl_c, start_command, wait_for
 from sweep_cases import (
     METRICS,
     NAMES,
@@ -17,7 +17,6 @@ from sweep_cases import (
     rows_of,
     same_table,
     save,
-    wait_for,
 )
 
 import sparse_eval as se
@@ -34,7 +33,7 @@ def test_the_command_scores_several(
     lines = printed.splitlines()
     assert lines[0].split() == ["file", "best", *NAMES, "factors", "seconds"]
     assert [line.split()[0] for line in lines[2:]] == expected["file"].tolist()
-    assert [line.split()[1] == "*" for line in lines[2:]] == [place == best for place in range(3)]
+    assert [line.split()[1] == "*" for line in lines[2:]] == [i == best for i in range(3)]
     assert f"{expected['ndcg@10'][0]:.6f}" in lines[2]
     assert [path.name for path in (tmp_path / "o").iterdir()] == ["sweep.csv"]
     before = (tmp_path / "o" / "sweep.csv").read_bytes()
@@ -91,7 +90,7 @@ def test_the_command_refuses_before_it_reads(
     command: Command, folder: Path, split: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "none").mkdir()
-    for words, says in (
+    for words, message in (
         ((tmp_path / "none",), "none: has no .npz file in it"),
         ((folder / "als-2.npz", "--monitor", "ndcg@10"), "--monitor says which of several"),
         ((folder / "als-2.npz", "--watch", "1"), "watch follows one folder"),
@@ -102,21 +101,11 @@ def test_the_command_refuses_before_it_reads(
     ):
         status, printed, said = command(*words, *split)
         assert (status, printed) == (2, "")
-        assert says in said.splitlines()[-1]
+        assert message in said.splitlines()[-1]
     assert command(folder, *split, "--out", tmp_path / "o")[0] == 0
     status, _, said = command(folder, *split, "-m", "mrr@5", "--out", tmp_path / "o")
     assert status == 2
     assert "sweep.csv: was made with other inputs: metrics" in said
-
-
-def run_command(*words: object) -> subprocess.Popen[str]:
-    script = Path(sys.executable).with_name("sparse-eval")
-    return subprocess.Popen(
-        [script, "score", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 SLOWLY = """
@@ -149,8 +138,9 @@ def test_the_command_follows_a_training(
         assert {row["status"] for row in rows} <= {"ok"}
         return {Path(row["file"]).name: row["factors"] for row in rows}
 
-    process = run_command(*words)
-    try:
+    process = start_command("score", *words)
+
+    def followed() -> bool:
         wait_for(lambda: len(states()) == 3, process)
         began = time.monotonic()
         writer = subprocess.Popen([sys.executable, "-c", SLOWLY, source, folder / "als-3.npz"])
@@ -159,12 +149,10 @@ def test_the_command_follows_a_training(
         assert writer.wait() == 0
         save(folder / "als-2.npz", 5)
         wait_for(lambda: states()["als-2.npz"] == "5", process)
-        process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.communicate()
-    assert process.returncode == 0, said
+        return True
+
+    status, printed, said = press_ctrl_c(process, followed)
+    assert status == 0, said
     assert printed == out.read_text()
     assert "Traceback" not in said
     assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"]
@@ -172,15 +160,11 @@ def test_the_command_follows_a_training(
     assert same_table(se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out), table)
 
     (folder / "als-4.npz").write_bytes(b"broken")
-    process = run_command(*words)
-    try:
-        wait_for(lambda: any(row["status"] == "failed" for row in rows_of(out)), process)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1]
-    finally:
-        process.kill()
-        process.communicate()
-    assert process.returncode == 1
+    status, _, said = press_ctrl_c(
+        start_command("score", *words),
+        lambda: any(row["status"] == "failed" for row in rows_of(out)),
+    )
+    assert status == 1
     assert said.splitlines()[-1] == "1 of 4 checkpoints could not be scored"
 
 
@@ -189,15 +173,11 @@ def test_ctrl_c_ends_the_command_and_a_rerun_goes_on(
 ) -> None:
     paths = [save(folder / f"als-{n}.npz", n) for n in range(2, 45)]
     out = tmp_path / "o" / "sweep.csv"
-    process = run_command(folder, *split, "--out", out.parent)
-    try:
-        wait_for(lambda: out.exists() and len(rows_of(out)) > 2, process)
-        process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.communicate()
-    assert process.returncode == 130, said
+    status, printed, said = press_ctrl_c(
+        start_command("score", folder, *split, "--out", out.parent),
+        lambda: out.exists() and len(rows_of(out)) > 2,
+    )
+    assert status == 130, said
     assert printed == ""
     assert "Traceback" not in said
     assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"]

@@ -182,7 +182,7 @@ def test_a_known_checkpoint_that_changes_while_it_is_hashed_is_hashed_again(
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "says"),
+    ("call", "error", "message"),
     [
         ({"metrics": "ndgc@10"}, InvalidMetricError, "did you mean 'ndcg'"),
         ({"metrics": "ndcg"}, InvalidMetricError, "has no cut-off"),
@@ -215,7 +215,7 @@ def test_refuses_bad_input_before_the_first_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
     call: dict[str, Any],
     error: type[Exception],
-    says: str,
+    message: str,
 ) -> None:
     larger = holdout.validation.copy()
     larger.resize((N_USERS, N_ITEMS + 1))
@@ -237,6 +237,6 @@ def test_refuses_bad_input_before_the_first_checkpoint(
         raise AssertionError("a checkpoint was read")
 
     monkeypatch.setattr(sweeping, "_attempt", never)
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         se.sweep(**(good | {"metrics": METRICS, "out": out} | given))
     assert not out.exists()

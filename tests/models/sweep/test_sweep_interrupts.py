@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import wait_for
 from own_process import own_process
 from sweep_cases import (
     METRICS,
     rows_of,
     same_table,
-    wait_for,
 )
 
 import sparse_eval as se
@@ -177,9 +177,9 @@ def test_survives_being_killed_twenty_times(tmp_path: Path) -> None:
         return len(rows_of(out)) if out.exists() else 0
 
     chance = random.Random(5)  # noqa: S311
-    waiting, places = [start()], []
+    waiting, done_counts = [start()], []
     try:
-        while len(places) < 20:
+        while len(done_counts) < 20:
             waiting.append(start())  # the next one gets ready while this one works
             process, before = waiting[0], n_done()
             assert process.stdout is not None
@@ -195,8 +195,8 @@ def test_survives_being_killed_twenty_times(tmp_path: Path) -> None:
             waiting.pop(0)
             if said == "":
                 assert process.returncode == -signal.SIGKILL
-                places.append(n_done())
-                assert before <= places[-1] <= 80
+                done_counts.append(n_done())
+                assert before <= done_counts[-1] <= 80
             else:  # so slow a machine that it was done before: that is none of the twenty
                 assert [{**row, "seconds": ""} for row in rows_of(out)] == expected
                 out.unlink()
@@ -204,7 +204,7 @@ def test_survives_being_killed_twenty_times(tmp_path: Path) -> None:
         for process in waiting:
             process.kill()
             process.communicate()
-    assert len({*places}) > 10  # they were killed in the midst of the work, and it went on
+    assert len({*done_counts}) > 10  # they were killed in the midst of the work, and it went on
     table = se.sweep(folder, *data, out=out)
     assert [{**row, "seconds": ""} for row in rows_of(out)] == expected
     assert same_table(table, se.sweep(folder, *data))

@@ -200,7 +200,7 @@ ODD = {
 
 def test_keeps_parameters_and_names_of_every_kind(holdout: Any, tmp_path: Path) -> None:
     names = ["plain.npz", 'comma, "quote".npz', "line\nbreak\r.npz", "ünï.npz", "=1+1.npz"]
-    paths = [save(tmp_path / name, seed=place) for place, name in enumerate(names)]
+    paths = [save(tmp_path / name, seed=i) for i, name in enumerate(names)]
     bytes_name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.npz")
     paths.append(save(Path(bytes_name), seed=9, **ODD))
     out = tmp_path / "sweep.csv"

@@ -32,27 +32,27 @@ def test_the_test_trains_on_both_other_parts(parts: Any, tmp_path: Path) -> None
     whole, _ = parts
     labels = [f"u{row}" for row in range(N_USERS)]
     truth = se.Relevance.from_csr(whole.validation, users=labels)
-    found = search(parts, test=truth, out=tmp_path)
+    outcome = search(parts, test=truth, out=tmp_path)
     assert sorted(content(tmp_path)) == FILES
-    model = se.train_als(whole.train, **found.best)
+    model = se.train_als(whole.train, **outcome.best)
     assert bits(read_checkpoint(tmp_path / "model.npz")) == bits(model)
     ev = se.evaluate_model(model, whole.train, truth, METRICS)
     summary = json.loads((tmp_path / "summary.json").read_text())
-    assert summary == found.test
+    assert summary == outcome.test
     assert {name: summary[name] for name in ev.to_dict()} == json.loads(ev.to_json())
-    assert summary["parameters"] == found.best
-    assert summary["trial"] == found.trials["trial"][found.trials["best"].idxmax()]
+    assert summary["parameters"] == outcome.best
+    assert summary["trial"] == outcome.trials["trial"][outcome.trials["best"].idxmax()]
     ev.to_csv(tmp_path / "expected.csv")
     assert (tmp_path / "per_user.csv").read_bytes() == (tmp_path / "expected.csv").read_bytes()
-    assert same_search(search(parts, test=truth), found)  # and without a folder
+    assert same_search(search(parts, test=truth), outcome)  # and without a folder
 
 
 def test_keeps_explicit_zeros_of_both_parts(parts: Any) -> None:
     whole, part = parts
     zeros = part.validation.copy()
     zeros.data[::3] = 0  # shown, not clicked
-    held = se.Relevance.from_csr(zeros)
-    together = tuning._together(part.train, held)
+    held_out = se.Relevance.from_csr(zeros)
+    together = tuning._together(part.train, held_out)
     assert together.nnz == whole.train.nnz
     expected = whole.train.copy()
     for row, column in zip(*(part.validation != zeros).nonzero(), strict=True):
@@ -69,18 +69,18 @@ def test_trials_do_not_use_the_test_part(
     whole, part = parts
     scored: list[tuple[str, int, int]] = []
 
-    def watched(place: str) -> Callable[..., Any]:
-        def evaluate(model: Any, train: Any, held: Any, *args: Any, **options: Any) -> Any:
-            assert isinstance(held, se.Relevance)
-            scored.append((place, train.nnz, len(held.items)))
-            return se.evaluate_model(model, train, held, *args, **options)
+    def watched(stage: str) -> Callable[..., Any]:
+        def evaluate(model: Any, train: Any, held_out: Any, *args: Any, **options: Any) -> Any:
+            assert isinstance(held_out, se.Relevance)
+            scored.append((stage, train.nnz, len(held_out.items)))
+            return se.evaluate_model(model, train, held_out, *args, **options)
 
         return evaluate
 
-    for module, place in ((callbacks, "trial"), (tuning, "test")):
-        monkeypatch.setattr(module, "evaluate_model", watched(place))
-    found = search(parts)
-    assert same_search(found, whole_search)
+    for module, stage in ((callbacks, "trial"), (tuning, "test")):
+        monkeypatch.setattr(module, "evaluate_model", watched(stage))
+    outcome = search(parts)
+    assert same_search(outcome, whole_search)
     of_trials = ("trial", part.train.nnz, part.validation.nnz)
     assert scored == [of_trials] * 12 + [("test", whole.train.nnz, whole.validation.nnz)]
     assert [call[0] for call in trained] == [part.train.nnz] * 4 + [whole.train.nnz]
@@ -91,10 +91,10 @@ def test_trials_do_not_use_the_test_part(
     turned = whole.validation[::-1]
     with pytest.warns(UserWarning, match="held-out items were seen by their users"):
         other = search(parts, test=turned)
-    assert other.best == found.best
-    assert other.test != found.test
+    assert other.best == outcome.best
+    assert other.test != outcome.test
     pd.testing.assert_frame_equal(
-        other.trials.drop(columns="seconds"), found.trials.drop(columns="seconds")
+        other.trials.drop(columns="seconds"), outcome.trials.drop(columns="seconds")
     )
 
 
@@ -105,12 +105,12 @@ def test_a_test_may_follow_later_but_not_twice(
     assert first.test is None
     assert sorted(content(tmp_path)) == ["search.json", "trials.csv"]
     assert len(trained) == 4
-    found = search(parts, out=tmp_path)
+    outcome = search(parts, out=tmp_path)
     assert len(trained) == 5
     before = content(tmp_path)
-    assert same_search(search(parts, out=tmp_path), found)
+    assert same_search(search(parts, out=tmp_path), outcome)
     assert len(trained) == 5
-    assert search(parts, tested=False, out=tmp_path)[1:] == (found.best, None)
+    assert search(parts, tested=False, out=tmp_path)[1:] == (outcome.best, None)
     turned = parts[0].validation[::-1]
     with pytest.raises(InvalidFileError, match=r"summary.json: is of another test: test \w{16} \("):
         search(parts, test=turned, out=tmp_path)

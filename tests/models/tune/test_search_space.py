@@ -89,7 +89,7 @@ def test_takes_values_in_every_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"factors": []}, "factors: expected at least one value, found none"),
         ({"factors": ""}, "factors: '' is not a whole number; expected one, several as in"),
@@ -126,13 +126,13 @@ def test_takes_values_in_every_form() -> None:
         ({"seed": -1}, "seed: expected a whole number of at least 0, found -1"),
     ],
 )
-def test_refuses_a_space(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidDataError, match=re.escape(says)):
+def test_refuses_a_space(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidDataError, match=re.escape(message)):
         Search("ndcg@10", **options)
 
 
 @pytest.mark.parametrize(
-    ("metrics", "monitor", "says"),
+    ("metrics", "monitor", "message"),
     [
         ("ndgc@10", None, "no metric 'ndgc'; did you mean 'ndcg'"),
         ("ndcg", None, "ndcg has no cut-off"),
@@ -142,8 +142,8 @@ def test_refuses_a_space(options: dict[str, Any], says: str) -> None:
         ("ndcg@{5,10}", "ndcg@{5,10}", "monitor is 'ndcg@{5,10}'"),
     ],
 )
-def test_refuses_metrics(metrics: Any, monitor: str | None, says: str) -> None:
-    with pytest.raises(InvalidMetricError, match=re.escape(says)):
+def test_refuses_metrics(metrics: Any, monitor: str | None, message: str) -> None:
+    with pytest.raises(InvalidMetricError, match=re.escape(message)):
         Search(metrics, monitor=monitor)
 
 
@@ -153,7 +153,7 @@ def test_refuses_data(parts: Any, tmp_path: Path, trained: list[Any]) -> None:
     larger.resize((N_USERS, N_ITEMS + 1))
     nothing = whole.validation * 0
     out = tmp_path / "out"
-    for train, held, test, says in (
+    for train, held_out, test, message in (
         (part.train, larger, None, r"validation has shape \(60, 31\)"),
         (part.train, nothing, None, "validation has no relevant item"),
         (part.train, part.validation, larger, r"test has shape \(60, 31\), train \(60, 30\)"),
@@ -161,8 +161,8 @@ def test_refuses_data(parts: Any, tmp_path: Path, trained: list[Any]) -> None:
         (part.train, part.validation, -whole.validation, "gain in row 0"),
         (part.train * np.nan, part.validation, None, "the train matrix holds nan"),
     ):
-        with pytest.raises(InvalidDataError, match=says):
-            se.tune(train, held, METRICS, test=test, out=out)
+        with pytest.raises(InvalidDataError, match=message):
+            se.tune(train, held_out, METRICS, test=test, out=out)
     assert trained == []
     assert not out.exists()
     (tmp_path / "file").write_text("not a folder")

@@ -28,8 +28,8 @@ import sparse_eval.models.tune as tuning
 def test_a_grid_has_the_values_of_separate_trainings(
     parts: Any, whole_search: tuning.Tuning
 ) -> None:
-    found = whole_search
-    table = found.trials
+    outcome = whole_search
+    table = outcome.trials
     assert list(table.columns) == [
         "trial", "best", "status", "error", *PARAMETERS, "best_iteration", *METRICS, "seconds",
     ]  # fmt: skip
@@ -41,16 +41,16 @@ def test_a_grid_has_the_values_of_separate_trainings(
     assert table["error"].tolist() == [""] * 4
     assert (table["seconds"] > 0).all()
     best_values = []
-    for place, parameters in enumerate(grid):
+    for i, parameters in enumerate(grid):
         values = curve(parts[1], parameters)
         of = [value["ndcg@10"] for value in values]
-        row = table.iloc[place]
+        row = table.iloc[i]
         assert row["best_iteration"] == of.index(max(of)) + 1
         assert row[METRICS].to_dict() == values[of.index(max(of))]
         best_values.append(max(of))
     best = best_values.index(max(best_values))
-    assert table["best"].tolist() == [place == best for place in range(4)]
-    assert found.best == {
+    assert table["best"].tolist() == [i == best for i in range(4)]
+    assert outcome.best == {
         **grid[best], "iterations": table["best_iteration"][best], "seed": 0,
     }  # fmt: skip
 
@@ -95,14 +95,14 @@ def test_of_equal_trials_the_first_is_best(parts: Any) -> None:
 
 def test_the_same_seed_gives_the_same_values(parts: Any) -> None:
     options: dict[str, Any] = {"factors": "2:8", "alpha": "1:40", "draws": 2, "iterations": 2}
-    found = search(parts, seed=3, **options)
-    assert same_search(search(parts, seed=3, **options), found)
+    outcome = search(parts, seed=3, **options)
+    assert same_search(search(parts, seed=3, **options), outcome)
     other = search(parts, seed=4, **options)
-    assert (other.trials["ndcg@10"] != found.trials["ndcg@10"]).any()
+    assert (other.trials["ndcg@10"] != outcome.trials["ndcg@10"]).any()
     part = parts[1]
-    model = se.train_als(part.train, **found.best)
+    model = se.train_als(part.train, **outcome.best)
     ev = se.evaluate_model(model, part.train, part.validation, METRICS)
-    assert found.trials.loc[found.trials["best"], METRICS].to_dict("records") == [ev.mean()]
+    assert outcome.trials.loc[outcome.trials["best"], METRICS].to_dict("records") == [ev.mean()]
 
 
 def test_leaves_inputs_of_every_kind_unchanged() -> None:
@@ -112,36 +112,36 @@ def test_leaves_inputs_of_every_kind_unchanged() -> None:
         for array in (matrix.data, matrix.indices, matrix.indptr):
             array.flags.writeable = False
     truth = se.Relevance.from_csr
-    for train, held, test in (
+    for train, held_out, test in (
         (part.train, part.validation, whole.validation),
         (sparse.csr_array(part.train), part.validation.tocoo(), truth(whole.validation)),
         (part.train.tocsc(), truth(part.validation), whole.validation.astype(np.float32)),
     ):
         assert same_search(
-            se.tune(train, held, METRICS, test=test, **(GRID | {"factors": 2})), expected
+            se.tune(train, held_out, METRICS, test=test, **(GRID | {"factors": 2})), expected
         )
 
 
 def test_a_failing_trial_has_a_row(parts: Any, tmp_path: Path, trained: list[Any]) -> None:
     options = GRID | {"factors": [10**9, 2], "alpha": [1e30, 1.0]}
-    found = search(parts, out=tmp_path, **options)
-    table = found.trials
+    outcome = search(parts, out=tmp_path, **options)
+    table = outcome.trials
     assert table["status"].tolist() == ["failed", "failed", "failed", "ok"]
     assert "memory" in table["error"][1] or "allocate" in table["error"][1]
     assert "is not finite; train again with a lower alpha" in table["error"][2]
     assert table["best"].tolist() == [False, False, False, True]
     assert table.loc[:2, [*METRICS, "best_iteration"]].isna().all(axis=None)
-    assert found.test is not None
+    assert outcome.test is not None
     trained.clear()
-    assert same_search(search(parts, out=tmp_path, **options), found)
+    assert same_search(search(parts, out=tmp_path, **options), outcome)
     assert trained == []  # a failure is a result
 
 
 def test_when_every_trial_fails(parts: Any, tmp_path: Path) -> None:
-    found = search(parts, alpha=1e30, out=tmp_path)
-    assert found.trials["status"].tolist() == ["failed"] * 2
-    assert not found.trials["best"].any()
-    assert found[1:] == (None, None)
+    outcome = search(parts, alpha=1e30, out=tmp_path)
+    assert outcome.trials["status"].tolist() == ["failed"] * 2
+    assert not outcome.trials["best"].any()
+    assert outcome[1:] == (None, None)
     assert sorted(content(tmp_path)) == ["search.json", "trials.csv"]
     never = search(parts, "fcp@1", factors=2, alpha=1.0, tested=False)  # one item has no pairs
     assert "fcp@1 is defined for no user" in never.trials["error"][0]

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from commands import press_ctrl_c, start_command
 from tune_cases import (
     FILES,
     METRICS,
@@ -59,28 +55,28 @@ def test_the_command_searches_and_tests(
     clicks = se.datasets.load_csv(log)
     whole = se.split.random(clicks, fraction=0.25, seed=2)
     part = se.split.random(whole.train, fraction=0.25, seed=2)
-    found = search((whole, part), seed=2)
+    outcome = search((whole, part), seed=2)
     lines = printed.splitlines()
     assert lines[0].split() == ["trial", "best", *PARAMETERS, "best_iteration", *METRICS, "seconds"]
-    assert [line.split()[1] == "*" for line in lines[2:6]] == found.trials["best"].tolist()
-    assert f"{found.trials['ndcg@10'][0]:.6f}" in lines[2]
-    best = found.trials[found.trials["best"]].iloc[0]
+    assert [line.split()[1] == "*" for line in lines[2:6]] == outcome.trials["best"].tolist()
+    assert f"{outcome.trials['ndcg@10'][0]:.6f}" in lines[2]
+    best = outcome.trials[outcome.trials["best"]].iloc[0]
     assert [line.split() for line in lines[6:12]] == [
         [],
         ["metric", "validation", "test"],
         ["----------"[:len("recall@5")], "------------", "--------"],
-        *([name, f"{best[name]:.6f}", f"{found.test['metrics'][name]['mean']:.6f}"]
+        *([name, f"{best[name]:.6f}", f"{outcome.test['metrics'][name]['mean']:.6f}"]
           for name in METRICS),
         [],
     ]  # fmt: skip
     assert lines[12].startswith(f"best: trial {best['trial']} (factors {best['factors']}, alpha ")
     assert lines[13] == (
         "test: trained once more, on train and validation; means over "
-        f"{found.test['n_users']} users, {found.test['n_skipped']} left out (nothing relevant)"
+        f"{outcome.test['n_users']} users, {outcome.test['n_skipped']} left out (nothing relevant)"
     )
     assert sorted(content(out)) == FILES
-    assert json.loads((out / "summary.json").read_text()) == found.test
-    assert [*rows_of(out)[0]] == [*found.trials.columns]
+    assert json.loads((out / "summary.json").read_text()) == outcome.test
+    assert [*rows_of(out)[0]] == [*outcome.trials.columns]
     assert (out / "per_user.csv").read_text().splitlines()[1].startswith("U1,")
 
     # what it tested is what `split` holds out, so that the test can be had again
@@ -93,7 +89,7 @@ def test_the_command_searches_and_tests(
     assert status == 0
     scores = json.loads(again)["metrics"]
     assert {name: scores[name]["mean"] for name in scores} == pytest.approx(
-        {name: found.test["metrics"][name]["mean"] for name in METRICS}, rel=1e-12
+        {name: outcome.test["metrics"][name]["mean"] for name in METRICS}, rel=1e-12
     )
     # a folder of a split is that of the test
     status, again, said = command(
@@ -104,14 +100,14 @@ def test_the_command_searches_and_tests(
     status, again, _ = command(*words, "--format", "json")
     result = json.loads(again)
     assert [*result] == ["trials", "best", "test"]
-    assert result["best"] == found.best
-    assert result["test"] == found.test
-    assert pd.DataFrame(result["trials"])[METRICS].equals(found.trials[METRICS])
-    assert result["trials"][0]["best_iteration"] == found.trials["best_iteration"][0]
+    assert result["best"] == outcome.best
+    assert result["test"] == outcome.test
+    assert pd.DataFrame(result["trials"])[METRICS].equals(outcome.trials[METRICS])
+    assert result["trials"][0]["best_iteration"] == outcome.trials["best_iteration"][0]
     status, again, _ = command(*words, "--format", "csv")
     trials, test = again.split("\n\n")
     values = [float(row["recall@5"]) for row in csv.DictReader(trials.splitlines())]
-    assert values == found.trials["recall@5"].tolist()
+    assert values == outcome.trials["recall@5"].tolist()
     assert [row["metric"] for row in csv.DictReader(test.splitlines())] == METRICS
     status, again, _ = command(*words, "--format", "markdown")
     assert again.splitlines()[0].split()[:4] == ["|", "trial", "|", "best"]
@@ -128,9 +124,9 @@ def test_the_command_holds_the_last_out_twice(command: Command, log: Path, tmp_p
     clicks = se.datasets.load_csv(log, timestamp="timestamp")
     whole = se.split.last_n(clicks, n=2)
     frame = clicks.to_frame()
-    held = {(clicks.users[row], clicks.items[column])
+    held_out = {(clicks.users[row], clicks.items[column])
             for row, column in zip(*whole.validation.nonzero(), strict=True)}  # fmt: skip
-    earlier = [pair not in held for pair in zip(frame["user"], frame["item"], strict=True)]
+    earlier = [pair not in held_out for pair in zip(frame["user"], frame["item"], strict=True)]
     rest = se.datasets.Interactions.from_frame(
         frame[earlier], timestamp="timestamp", users=clicks.users, items=clicks.items
     )
@@ -142,9 +138,9 @@ def test_the_command_holds_the_last_out_twice(command: Command, log: Path, tmp_p
         "tune", log, *SMALL, "--alpha", 1, *words, "--format", "json", "--progress"
     )
     assert status == 0, said
-    found = search((whole, part), alpha=1.0)
-    assert json.loads(printed)["test"] == found.test
-    assert json.loads(printed)["best"] == found.best
+    outcome = search((whole, part), alpha=1.0)
+    assert json.loads(printed)["test"] == outcome.test
+    assert json.loads(printed)["best"] == outcome.best
     assert "hold out the test part (last-n): " in said
     assert "hold out the validation part (last-n): " in said
     assert "tune: 100%" in said
@@ -170,8 +166,8 @@ def test_the_command_takes_a_given_split(command: Command, log: Path, tmp_path: 
             "tune", *files, *SMALL, "--factors", 2, *method, "--out", out, "--format", "json"
         )
         assert status == 0, said
-        found = search((whole, part), factors=2)
-        assert json.loads(printed)["test"] == found.test
+        outcome = search((whole, part), factors=2)
+        assert json.loads(printed)["test"] == outcome.test
 
 
 def test_the_command_draws(command: Command, log: Path, tmp_path: Path) -> None:
@@ -210,7 +206,7 @@ def test_the_command_fails_if_every_trial_does(command: Command, log: Path, tmp_
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (("--factors", "0"), "factors: expected a whole number from 1"),
         (("--factors", "8,many"), "factors: 'many' is not a whole number"),
@@ -229,13 +225,13 @@ def test_the_command_fails_if_every_trial_does(command: Command, log: Path, tmp_
     ],
 )
 def test_the_command_refuses_before_it_reads(
-    command: Command, tmp_path: Path, words: tuple[str, ...], says: str
+    command: Command, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     status, printed, said = command(
         "tune", tmp_path / "missing.csv", "--out", tmp_path / "o", *words
     )
     assert (status, printed) == (2, "")
-    assert says in said
+    assert message in said
     assert len(said.splitlines()) == 1
     assert not (tmp_path / "o").exists()
 
@@ -243,7 +239,7 @@ def test_the_command_refuses_before_it_reads(
 def test_the_command_refuses_data(command: Command, log: Path, tmp_path: Path) -> None:
     few = tmp_path / "few.csv"
     few.write_text("user,item\n1,2\n1,3\n2,2\n2,4\n")
-    for words, says in (
+    for words, message in (
         ((tmp_path / "missing.csv",), "missing.csv: there is no such file"),
         ((log, "--method", "last-n"), "timestamps"),
         ((log, "--n", 2), "--n has no meaning for --method random"),
@@ -251,7 +247,7 @@ def test_the_command_refuses_data(command: Command, log: Path, tmp_path: Path) -
     ):
         status, printed, said = command("tune", *words, *SMALL, "--out", tmp_path / "o")
         assert (status, printed) == (2, "")
-        assert says in said.splitlines()[-1]
+        assert message in said.splitlines()[-1]
     assert command("tune", log)[0] == 2
     assert not (tmp_path / "o" / "search.json").exists()
 
@@ -261,26 +257,11 @@ def test_ctrl_c_ends_the_command_and_a_rerun_goes_on(
 ) -> None:
     out = tmp_path / "o"
     words = ("tune", log, *SMALL, "--factors", ",".join(map(str, range(1, 13))), "--alpha", "1")
-    script = Path(sys.executable).with_name("sparse-eval")
-    process = subprocess.Popen(
-        [script, *map(str, words), "--out", out],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    process = start_command(*words, "--out", out, OMP_NUM_THREADS="1")
+    status, printed, said = press_ctrl_c(
+        process, lambda: (out / "trials.csv").exists() and len(rows_of(out)) > 1
     )
-    try:
-        deadline = time.monotonic() + 60
-        while not ((out / "trials.csv").exists() and len(rows_of(out)) > 1):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.communicate()
-    assert process.returncode == 130, said
+    assert status == 130, said
     assert printed == ""
     assert "Traceback" not in said
     assert sorted(content(out)) == ["search.json", "trials.csv"]

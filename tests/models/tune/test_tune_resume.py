@@ -173,7 +173,7 @@ def test_refuses_the_folder_of_another_search(
     whole, part = parts
     changed = part.train.copy()
     changed.data[5] += 1
-    for data, options, says in (
+    for data, options, message in (
         (parts, {"metrics": ["ndcg@10"]}, r'metrics ["ndcg@10", "recall@5"] (here ["ndcg@10"])'),
         (parts, {"monitor": "recall@5"}, "monitor ndcg@10 (here recall@5)"),
         (parts, {"patience": 4}, "patience 3 (here 4)"),
@@ -188,7 +188,7 @@ def test_refuses_the_folder_of_another_search(
         ((whole, se.split.Holdout(part.train, part.validation * 2)), {}, "search: validation "),
         ((whole, se.split.Holdout(changed, part.validation)), {}, "search: train "),
     ):
-        with pytest.raises(InvalidFileError, match=re.escape(says)) as error:
+        with pytest.raises(InvalidFileError, match=re.escape(message)) as error:
             search(data, **({"out": tmp_path, "patience": 3} | options))
         assert f"{tmp_path}/search.json: is of another search: " in str(error.value)
     assert trained == []
@@ -214,7 +214,7 @@ def test_refuses_files_of_another_origin(parts: Any, tmp_path: Path) -> None:
 
 
 def test_refuses_files_that_were_changed(parts: Any, tmp_path: Path, trained: list[Any]) -> None:
-    found = search(parts, iterations=1, out=tmp_path)
+    outcome = search(parts, iterations=1, out=tmp_path)
     sound = content(tmp_path)
     lines = sound["trials.csv"].decode().splitlines(keepends=True)
     trained.clear()
@@ -223,7 +223,7 @@ def test_refuses_files_that_were_changed(parts: Any, tmp_path: Path, trained: li
         return "".join(kept).encode()
 
     second = lines[2].split(",")
-    for name, text, says in (
+    for name, text, message in (
         ("search.json", b"{", "is not what a search wrote, and is left as it is"),
         ("search.json", b"[]", "is not what a search wrote"),
         ("search.json", b'{"seed": 0}', "is not what a search wrote"),
@@ -247,14 +247,14 @@ def test_refuses_files_that_were_changed(parts: Any, tmp_path: Path, trained: li
         ("trials.csv", table(lines[0], ",".join([*second[:11], "\n"])), "line 2"),
     ):
         (tmp_path / name).write_bytes(text)
-        with pytest.raises(InvalidFileError, match=re.escape(says)):
+        with pytest.raises(InvalidFileError, match=re.escape(message)):
             search(parts, iterations=1, out=tmp_path)
         assert content(tmp_path) == sound | {name: text}
         (tmp_path / name).write_bytes(sound[name])
     assert trained == []
     (tmp_path / "trials.csv").write_bytes(table(*lines[:2], *lines[3:]))
     assert same_search(
-        search(parts, iterations=1, out=tmp_path), found
+        search(parts, iterations=1, out=tmp_path), outcome
     )  # a line that is deleted is a trial to run
     assert len(trained) == 1
     summary = json.loads(sound["summary.json"])
