@@ -105,7 +105,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
             similarity = check_similarity(similarity)
         except (ValueError, TypeError, OverflowError) as error:
             raise InvalidCheckpointError(
-                f"holds a SciPy matrix that is not a similarity matrix: {error}", path
+                f"holds a SciPy matrix, but no similarity matrix: {error}", path
             ) from None
         return Checkpoint(path, similarity=similarity, parameters=parameters)
     raise InvalidCheckpointError(

@@ -8,6 +8,8 @@ import shutil
 import tracemalloc
 import warnings
 import weakref
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +237,22 @@ def test_threads_are_passed_on(folder: Path, holdout: Any, monkeypatch: pytest.M
     data = (holdout.train, holdout.validation, METRICS)
     assert same_table(se.sweep(folder, *data, num_threads=1), se.sweep(folder, *data))
     assert given == [1, 1, 1, None, None, None]
+
+
+def test_takes_another_runner_in_place_of_the_loop(
+    folder: Path, holdout: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = (holdout.train, holdout.validation, METRICS)
+    expected = se.sweep(folder, *data)
+
+    def run(work: Any, shared: Any, tasks: list[Path]) -> Iterator[tuple[Path, Any]]:
+        with ThreadPoolExecutor(2) as pool:
+            futures = {task: pool.submit(work, shared, task) for task in tasks}
+            for task in reversed(tasks):
+                yield task, futures[task].result()
+
+    monkeypatch.setattr(sweeping, "run_here", run)
+    assert same_table(se.sweep(folder, *data), expected)
 
 
 def test_shows_progress_on_request(

@@ -1,0 +1,93 @@
+"""The CSV log of a run, the check of where it comes from, and JSON beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from sparse_eval.core.csv_log import CSVLog, check_origin
+from sparse_eval.core.json_files import read_json, write_json
+from sparse_eval.errors import InvalidFileError
+
+
+def log_of(path: Path) -> CSVLog:
+    return CSVLog(path, "is not a log", "is not a row")
+
+
+def test_reads_what_it_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    log = log_of(path)
+    assert log.columns is None
+    rows = [{"a": 'comma, "quote"', "b": "x" * 200_000}, {"b": "é"}]
+    log.write(["a", "b", "c"], rows)
+    again = log_of(path)
+    assert again.columns == ["a", "b", "c"]
+    assert list(again.rows()) == [(2, rows[0]), (3, rows[1])]
+    assert [file.name for file in tmp_path.iterdir()] == ["log.csv"]
+
+
+def test_does_not_write_the_same_content_again(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    log_of(path).write(["a"], [{"a": "1"}])
+    before = path.stat()
+    log = log_of(path)
+    log.write(["a"], [{"a": "1"}])
+    assert path.stat().st_ino == before.st_ino
+    log.write(["a"], [{"a": "2"}])
+    assert path.read_text() == "a\n2\n"
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b'"', b"\xff\xfe"])
+def test_refuses_what_is_not_csv(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(content)
+    with pytest.raises(InvalidFileError, match=r"log\.csv: is not a log"):
+        log_of(path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1,2\n1,2,3\n", "log.csv, line 3: is not a row"),
+        ("a,b\n1,2,3\n", "log.csv, line 2: is not a row"),
+        ('a,b\n1,"2\n', "log.csv: is not a log"),
+    ],
+)
+def test_refuses_broken_rows_after_a_sound_header(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(content)
+    log = log_of(path)
+    assert log.columns == ["a", "b"]
+    with pytest.raises(InvalidFileError, match=re.escape(message)):
+        list(log.rows())
+
+
+def test_names_every_input_that_differs(tmp_path: Path) -> None:
+    made_from = {"train": "abc", "patience": 3, "metrics": ["mrr@5"]}
+    expected = {"train": "abc", "patience": None, "metrics": ["mrr@5", "map@5"]}
+    check_origin(tmp_path, made_from, made_from, "is of another run", "choose another file")
+    with pytest.raises(InvalidFileError) as error:
+        check_origin(tmp_path, made_from, expected, "is of another run", "choose another file")
+    assert str(error.value) == (
+        f"{tmp_path}: is of another run: patience 3 (here null); "
+        'metrics ["mrr@5"] (here ["mrr@5", "map@5"]). It is left as it is; choose another file'
+    )
+
+
+def test_json_is_written_whole_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    write_json(path, {"seed": 0, "best": None})
+    assert read_json(path, ["seed"], "is not a run") == {"seed": 0, "best": None}
+    assert json.loads(path.read_text()) == {"seed": 0, "best": None}
+    for content in (b"", b"{", b"[]", b'{"seed": 0}', b"\xff", b"[" * 100_000):
+        path.write_bytes(content)
+        with pytest.raises(InvalidFileError, match=r"run\.json: is not a run"):
+            read_json(path, ["seed", "best"], "is not a run")
+    with pytest.raises(InvalidFileError, match="cannot be read: No such file"):
+        read_json(tmp_path / "missing.json", [], "is not a run")
