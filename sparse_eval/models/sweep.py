@@ -219,7 +219,11 @@ def prepare(
     relevance = held_out_part(validation, matrix.shape)
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
-    options: Options = {"convention": convention, "num_threads": num_threads, "progress": False}
+    options: EvaluateOptions = {
+        "convention": convention,
+        "num_threads": num_threads,
+        "progress": False,
+    }
     origin = {
         "train": digest_of(matrix),
         "validation": digest_of(relevance),
@@ -247,8 +251,8 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     return list(files)
 
 
-class Options(TypedDict):
-    """Options of `evaluate_model`."""
+class EvaluateOptions(TypedDict):
+    """EvaluateOptions of `evaluate_model`."""
 
     convention: str | None
     num_threads: int | None
@@ -272,7 +276,7 @@ class Job(NamedTuple):
     train: CSRMatrix
     relevance: Relevance
     metrics: tuple[str, ...]
-    options: Options
+    options: EvaluateOptions
     origin: Row
 
 

@@ -30,7 +30,7 @@ def make(family: str, iterations: int = ITERATIONS, **options: Any) -> Any:
 
 
 def trained(family: str, holdout: Any, iterations: int = ITERATIONS) -> Any:
-    """A model that no callback has seen."""
+    """Return a model that was trained without a callback."""
     model = make(family, iterations)
     model.fit(holdout.train, show_progress=False)
     return model
@@ -45,7 +45,7 @@ def bits(model: Any) -> tuple[bytes, bytes]:
 
 
 def stop_of(values: list[float], patience: int) -> tuple[int, int]:
-    """(iterations done, best of them) of a training that stops early."""
+    """Return the number of iterations of a training that stops early, and the best of them."""
     for done in range(1, len(values) + 1):
         best = values.index(max(values[:done])) + 1
         if done - best == patience:

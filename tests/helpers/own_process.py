@@ -50,7 +50,7 @@ def _run_module(file: str) -> str:
             *(f"{file}::{name}" for name in _NAMES[file]),
         ],
         cwd=_ROOT,
-        env=os.environ | {_CHILD: "1", "COLUMNS": "1000"},
+        env=os.environ | {_CHILD: "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -30,8 +30,8 @@ EXAMPLES = settings(max_examples=20 if numba.config.DISABLE_JIT else 100)
 Array = NDArray[Any]
 Generator = np.random.Generator
 
-#: The constants of `sparse_eval.search` that say how the work is cut into pieces, and values of
-#: them that make many pieces of little data. None of them may change a result.
+#: The constants of `retrieval.search` that divide the work, with values that make many small
+#: pieces. None of them may change a result.
 TILES: dict[str, tuple[int, ...]] = {
     "USERS_PER_BLOCK": (1, 2, 7),
     "MAX_GROUP": (1, 2, 5),
@@ -65,7 +65,7 @@ def _normal(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, 
 
 
 def _unit(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
-    """Lengths that tell nothing about the scores."""
+    """Equal lengths, which say nothing about the scores."""
     users, items = _normal(rng, n_users, n_items, f)
     return tuple(side / np.linalg.norm(side, axis=1, keepdims=True) for side in (users, items))
 
@@ -77,13 +77,13 @@ def _same_length(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Ar
 
 
 def _duplicates(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
-    """A few vectors only, each of many items: more of them than a list has places."""
+    """A few vectors only, each shared by more items than a list holds."""
     users, items = _normal(rng, n_users, 3, f)
     return users, items[rng.choice(3, n_items, p=[0.2, 0.7, 0.1])]
 
 
 def _near_ties(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
-    """Scores that differ by less than a float32 tells, and some that are equal."""
+    """Scores that differ by less than float32 resolves, and some equal ones."""
     users, items = _normal(rng, n_users, 1, f)
     items = np.repeat(items, n_items, axis=0)
     column = rng.integers(f)
@@ -149,7 +149,7 @@ def _nothing(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array,
 
 
 def _popular(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
-    """What ALS makes of tastes: users in groups, and few items with long vectors."""
+    """Like ALS: users in groups, and a few items with long vectors."""
     tastes = rng.normal(size=(10, f)) + 0.5
     users = tastes[rng.integers(10, size=n_users)] + 0.3 * rng.normal(size=(n_users, f))
     items = tastes[rng.integers(10, size=n_items)] + rng.normal(size=(n_items, f))
@@ -158,7 +158,7 @@ def _popular(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array,
 
 
 def _biased(rng: Generator, n_users: int, n_items: int, f: int) -> tuple[Array, Array]:
-    """What BPR makes: the items' biases are a column, the users' side of it is 1."""
+    """Like BPR: a column with the items' biases, and 1 on the users' side."""
     users, items = _normal(rng, n_users, n_items, f)
     users[:, -1] = 1.0
     items[:, -1] = -3 * rng.exponential(size=n_items)
@@ -259,7 +259,7 @@ def row_of(matrix: Any, user: int) -> list[int]:
 
 
 def to_csr(mask: Array, values: Array) -> sparse.csr_matrix:
-    """Store what the mask marks, zeros too."""
+    """Store the marked values, zeros included."""
     rows, columns = np.nonzero(mask)
     return sparse.csr_matrix((values[rows, columns].astype(float), (rows, columns)), mask.shape)
 
@@ -272,7 +272,7 @@ def make_case(
     seen: str = "some",
     restricted: bool = False,
 ) -> Case:
-    """Draw what is seen and held out; somebody has held-out items unless everything is seen."""
+    """Draw seen and held-out items; at least one is held out unless everything is seen."""
     n_users, n_items = shape = len(users), len(items)
     share = {"none": 0.0, "some": 0.2, "most": 0.9}.get(seen, 0.5)
     mask = rng.random(shape) < share
@@ -417,7 +417,7 @@ def check_same_metrics(
 
 
 def results_of(case: Case, **options: Any) -> bytes:
-    """All that is found, as bytes."""
+    """Return the lists and all ranks of a case, as bytes."""
     lists = case.top_k(**options)
     parts: list[Array] = [lists.ids, lists.scores]
     for ranks in (case.held_out_ranks(**options), case.full_ranks(**options)):
@@ -429,7 +429,7 @@ ALL = ["top_k", "held_out_ranks", "full_ranks"]
 
 
 def call(of: str, case: Case, **changes: Any) -> object:
-    """Call a function on a case, some of its arguments replaced."""
+    """Call a function on a case, with some of its arguments replaced."""
     arguments: dict[str, Any] = {
         "user_factors": case.users,
         "item_factors": case.items,

@@ -40,7 +40,7 @@ def rows_of(table: Path) -> list[dict[str, str]]:
 
 
 def same_table(first: pd.DataFrame, second: pd.DataFrame) -> bool:
-    """Say whether two tables are equal, apart from the time that was taken."""
+    """Return True if two tables are equal, apart from the durations; raise otherwise."""
     pd.testing.assert_frame_equal(
         first.drop(columns="seconds"), second.drop(columns="seconds"), check_exact=True
     )
@@ -67,7 +67,7 @@ def swap(path: Path, content: bytes) -> None:
 def changing(
     monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, path: Path, changes: list[Any]
 ) -> Iterator[None]:
-    """Change a file each time that a function has read it, as long as there are changes."""
+    """Apply the next change to a file each time that a function has read it."""
     read = getattr(owner, name)
 
     def reads(given: Any, *more: Any) -> Any:

@@ -25,7 +25,7 @@ FILES = ["model.npz", "per_user.csv", "search.json", "summary.json", "trials.csv
 
 
 def three_parts(seed: int = 0) -> tuple[Any, Any]:
-    """The split that holds the test part out, and the one of what is left."""
+    """Return the split that holds the test part out, and the split of the rest."""
     clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=700, seed=3)
     whole = se.split.random(clicks, fraction=0.2, seed=seed)
     return whole, se.split.random(whole.train, fraction=0.3, seed=seed)
@@ -49,7 +49,7 @@ def rows_of(folder: Path) -> list[dict[str, str]]:
 
 
 def same_search(first: tuning.Tuning, second: tuning.Tuning) -> bool:
-    """Say whether two results are equal, apart from the time that was taken."""
+    """Return True if two results are equal, apart from the durations; raise otherwise."""
     pd.testing.assert_frame_equal(
         first.trials.drop(columns="seconds"),
         second.trials.drop(columns="seconds"),
@@ -64,7 +64,7 @@ def bits(model: Any) -> tuple[bytes, bytes]:
 
 
 def curve(part: Any, parameters: dict[str, Any], metrics: Any = METRICS) -> list[dict[str, float]]:
-    """The metrics after each number of iterations, each from a training of its own."""
+    """Return the metrics after each number of iterations, each from a separate training."""
     return [
         se.evaluate_model(
             se.train_als(part.train, **(parameters | {"iterations": n})),

@@ -198,7 +198,7 @@ def test_tiles_change_nothing(kind: str) -> None:
         check_ranks(case, full, orders=orders)
 
 
-@pytest.mark.slow  # where kernels run as Python
+@pytest.mark.slow  # if the kernels run as Python
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_thousands_of_items_of_every_kind(kind: str, dtype: type) -> None:
@@ -217,7 +217,7 @@ def test_thousands_of_items_of_every_kind(kind: str, dtype: type) -> None:
 @pytest.mark.parametrize("kind", ["popular", "unit", "near_ties"])
 def test_groups_of_users_and_threads(kind: str) -> None:
     rng = np.random.default_rng(5)
-    n_users = 400 if kind == "near_ties" else 1100  # nothing can be left out
+    n_users = 400 if kind == "near_ties" else 1100  # nothing can be pruned
     users, items = make_factors(rng, kind, (n_users, 3000, 16), cold=0.02)
     case = make_case(rng, users, items, 10)
     one = results_of(case, num_threads=1)
@@ -234,8 +234,8 @@ def test_groups_of_users_and_threads(kind: str) -> None:
 def test_lists_of_every_length(f: int) -> None:
     rng = np.random.default_rng(6)
     users, items = make_factors(rng, "popular", (40, 3000, f))
-    items[1000:2000] = items[:1000]  # every long vector twice, and
-    items[2000:2200] = items[0]  # one of them more often than a list is long
+    items[1000:2000] = items[:1000]  # every long vector twice,
+    items[2000:2200] = items[0]  # and one of them more often than a list is long
     for seen in SEEN:
         case = make_case(rng, users, items, 1, seen)
         orders = case.orders()
@@ -253,7 +253,7 @@ def test_many_ranks_give_the_metrics_of_the_lists() -> None:
         ranks, metrics = case.held_out_ranks(), accuracy([1, 10, 50])
         lists = Rankings.from_topk(case.top_k().ids, shape=case.shape)
         check_same_metrics(ranks, lists, case, metrics)
-        # Where users without relevant items count, the lists they are given would as well.
+        # If users without relevant items count, so would their lists.
         judged = [user for user in range(len(users)) if case.held_out_of(user)]
         assert len(judged) < len(users)
         lists = Rankings.from_topk(case.top_k(users=judged).ids, judged, case.shape)

@@ -241,14 +241,14 @@ def test_shows_progress_on_request(plain: Case, of: str, monkeypatch: pytest.Mon
 
 @pytest.fixture(scope="module")
 def long_work() -> Case:
-    """Return what takes half a second or more."""
+    """Return a case that takes at least half a second."""
     rng = np.random.default_rng(13)
     users, items = make_factors(rng, "unit", (40_000, 40_000, 64))
     held_out = (np.ones(120_000), rng.integers(40_000, size=120_000), np.arange(0, 120_001, 3))
     return Case(users, items, 5000, None, sparse.csr_matrix(held_out, (40_000, 40_000)))
 
 
-@pytest.mark.slow  # a block of users, run as Python, would not come to its end
+@pytest.mark.slow  # interpreted, a block of users would take too long
 @pytest.mark.parametrize("of", ALL)
 @pytest.mark.parametrize("num_threads", [1, 2])
 @own_process

@@ -235,7 +235,7 @@ def test_a_user_who_has_seen_everything_has_an_empty_list(plain: Case) -> None:
     with pytest.warns(UserWarning, match=r"\b3\b"):
         ranks = case.held_out_ranks(overlap="report")
     check_ranks(case, ranks, k=7)
-    # The candidates may be fewer than the catalogue; a held-out item that is none is no overlap.
+    # A held-out item that is not a candidate does not count as overlap.
     only_seen = sparse.csr_matrix(np.tile(np.arange(40.0) == 0, (9, 1)))
     never_seen = sparse.csr_matrix(np.tile(np.arange(40.0) == 5, (9, 1)))
     case = Case(plain.users, plain.items, 7, only_seen, never_seen, [0, 1], [1])
@@ -268,7 +268,7 @@ def test_factors_of_width_zero_are_ties() -> None:
 
 
 def test_ranks_scores_that_do_not_fit_the_dtype_of_the_factors() -> None:
-    """Lengths beyond the square root of what a float holds, or below; and the other way round."""
+    """Lengths whose squares overflow or underflow, on either side."""
     rng = np.random.default_rng(10)
     for dtype, *powers in (
         (np.float64, 900, -900), (np.float64, -700, -300), (np.float64, 500, 500),
@@ -283,7 +283,7 @@ def test_ranks_scores_that_do_not_fit_the_dtype_of_the_factors() -> None:
 
 
 def test_refuses_hits_in_place_of_lists(plain: Case) -> None:
-    """Metrics of what was recommended need the lists."""
+    """Metrics of the recommended items need the lists."""
     with pytest.raises(InvalidDataError):
         se.evaluate(plain.held_out_ranks(), plain.held_out, "coverage@7")
     first = replace(  # its hits have no gap between them
@@ -308,7 +308,7 @@ def overlapping() -> Case:
     held_out[51, 3], seen[51, 3] = 0, 1
     held_out = held_out.tocsr()
     rows, columns, gains = sparse.find(held_out)
-    # known not to be relevant, and seen: no overlap
+    # seen, and stored with gain 0: no overlap
     zero = sparse.csr_matrix(
         (np.append(gains, 0.0), (np.append(rows, 5), np.append(columns, row_of(case.seen, 5)[0]))),
         case.shape,

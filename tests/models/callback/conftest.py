@@ -21,7 +21,7 @@ import sparse_eval as se
 
 @pytest.fixture(scope="module", autouse=True)
 def one_blas_thread() -> Iterator[None]:
-    with threadpool_limits(1, "blas"):  # implicit warns of more
+    with threadpool_limits(1, "blas"):  # implicit warns if there are more
         yield
 
 
@@ -39,7 +39,7 @@ def family(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def curves(holdout: Any) -> dict[str, list[dict[str, float]]]:
-    """The metrics after each number of iterations, each from a training of its own."""
+    """Return the metrics after each number of iterations, each from a separate training."""
     return {
         family: [
             se.evaluate_model(

@@ -63,7 +63,7 @@ def test_a_training_that_is_repeated_replaces_its_checkpoints(holdout: Any, tmp_
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Let no file grow beyond a few bytes; the signal that says so is ignored by Python."""
+    """Limit the size of files to a few bytes; Python ignores the signal about it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
@@ -78,7 +78,7 @@ def test_a_full_disk_leaves_a_usable_model(
 ) -> None:
     callback = evaluating(holdout, checkpoint_dir=tmp_path, patience=patience)
     model = make(family, 2)
-    callback.fit(model)  # what is compiled on first use is on disk by now
+    callback.fit(model)  # caches the kernels
     for path in tmp_path.iterdir():
         path.unlink()
     model = make(family)
@@ -103,7 +103,7 @@ def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout: Any, tmp_path:
     model = make("als", random_state=np.random.default_rng(0))
     with pytest.raises(UnsupportedModelError, match="random_state is a Generator"):
         evaluating(holdout, checkpoint_dir=tmp_path).fit(model)
-    assert model.item_factors is None  # said before anything was trained
+    assert model.item_factors is None  # refused before the training
     evaluating(holdout).fit(model)
     for whole in (None, 3, np.int64(3)):
         evaluating(holdout, checkpoint_dir=tmp_path).fit(make("als", 1, random_state=whole))

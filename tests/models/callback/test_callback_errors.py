@@ -37,7 +37,7 @@ def test_log_gets_each_evaluation(family: str, holdout: Any, curves: dict[str, A
     callback = evaluating(holdout, every=6, log=lambda *args: received.append(args))
     callback.fit(make(family))
     assert received == [(curves[family][5], 6), (curves[family][11], 12)]
-    received[0][0].clear()  # what is done with it does not reach the history
+    received[0][0].clear()  # changing the values does not change the history
     assert callback.history["ndcg@10"].tolist() == [curves[family][n]["ndcg@10"] for n in (5, 11)]
 
 
@@ -74,7 +74,7 @@ def test_mlflow_as_tracker(holdout: Any, tmp_path: Path, monkeypatch: pytest.Mon
     }
     assert [path.name for path in tmp_path.iterdir()] == ["tracked"]
     with pytest.raises(mlflow.exceptions.MlflowException, match='Invalid value "ndcg@10"'):
-        client.log_metric(run.info.run_id, "ndcg@10", 0.5)  # which is why the names are changed
+        client.log_metric(run.info.run_id, "ndcg@10", 0.5)  # hence the changed names
 
 
 @pytest.mark.parametrize("patience", [None, 50])
@@ -95,7 +95,7 @@ def test_an_interrupt_leaves_a_usable_model(
     assert bits(model) == bits(trained(family, holdout, left))
     assert callback.history["ndcg@10"].tolist() == values
     callback = evaluating(holdout)
-    callback.fit(model)  # and it can go on
+    callback.fit(model)  # the training can continue
     assert len(callback.history) == ITERATIONS
 
 

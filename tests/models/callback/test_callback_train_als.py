@@ -94,7 +94,7 @@ def test_the_progress_bar_shows_the_monitored_metric(holdout: Any, capsys: Any) 
 
 
 class DeviceMatrix:
-    """Made of an array, and neither indexed nor copied as one."""
+    """Made from an array, but without its indexing and copying."""
 
     def __init__(self, array: np.ndarray) -> None:
         assert isinstance(array, np.ndarray)
@@ -105,7 +105,7 @@ class DeviceMatrix:
 
 
 class DeviceModel:
-    """Trains in iterations, holds device matrices, and can be moved to the CPU."""
+    """Is trained in iterations, has device matrices, and can be moved to the CPU."""
 
     def __init__(self, iterations: int) -> None:
         self.iterations = iterations

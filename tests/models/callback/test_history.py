@@ -168,7 +168,7 @@ def test_takes_options_by_keyword_only(holdout: Any) -> None:
 
 
 def test_refuses_a_monitor_that_is_defined_for_no_user_with_patience(holdout: Any) -> None:
-    callback = evaluating(holdout, "fcp@1", monitor="fcp@1")  # there are no pairs in one item
+    callback = evaluating(holdout, "fcp@1", monitor="fcp@1")  # one item has no pairs
     callback.fit(make("bpr"))
     assert callback.history["fcp@1"].isna().all()
     assert callback.best_iteration is None

@@ -132,7 +132,7 @@ def test_the_command_follows_a_training(
     (folder / ".als-8.npz").write_bytes(b"half")
 
     def states() -> dict[str, str]:
-        # Whenever it is read it is whole, and what is being written is not in it.
+        # The file is complete whenever it is read, without the checkpoint that is being written.
         rows = rows_of(out) if out.exists() else []
         assert all(row["sparse_eval"] for row in rows)
         assert {row["status"] for row in rows} <= {"ok"}

@@ -84,7 +84,7 @@ def test_broken_checkpoints_have_a_row_and_do_not_stop_the_sweep(
     assert table["status"].tolist()[-1] == "ok"
     assert table["best"].tolist()[-1]
     assert len(rows_of(out)) == len(reasons) + 1
-    # what failed is tried again, and only that
+    # only failures are tried again
     scored.clear()
     for name in reasons:
         (tmp_path / name).unlink(missing_ok=True)

@@ -78,7 +78,7 @@ def test_ctrl_c_keeps_the_finished_rows(
     assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"] * out.exists()
     if owner is not Path:
         assert len(rows_of(out)) == call - 1
-    elif call == 1:  # the table without rows
+    elif call == 1:  # the empty table
         assert not out.exists()
     else:
         assert len(rows_of(out)) == call - 2
@@ -94,7 +94,7 @@ folder, out, split = map(Path, sys.argv[1:])
 holdout = se.split.Holdout.load(split)
 data = (holdout.train, holdout.validation, ["ndcg@10", "recall@{5,20}", "novelty@5"])
 paths = sorted(folder.iterdir())
-se.sweep(paths, *data)  # kernels are compiled and kept before nothing can be written
+se.sweep(paths, *data)  # caches the kernels while files can still be written
 se.sweep(paths[:2], *data, out=out)
 before = out.read_bytes()
 resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10,) * 2)
@@ -132,7 +132,7 @@ import sparse_eval as se
 folder, split, out = map(Path, sys.argv[1:])
 holdout = se.split.Holdout.load(split)
 data = (holdout.train, holdout.validation, ["ndcg@10", "recall@{5,20}"])
-se.sweep([folder / "als-2.npz"], *data)  # what is slow once only is over
+se.sweep([folder / "als-2.npz"], *data)  # loads the kernels
 print("ready", flush=True)
 sys.stdin.readline()
 se.sweep(folder, *data, out=out)
@@ -180,7 +180,7 @@ def test_survives_being_killed_twenty_times(tmp_path: Path) -> None:
     waiting, done_counts = [start()], []
     try:
         while len(done_counts) < 20:
-            waiting.append(start())  # the next one gets ready while this one works
+            waiting.append(start())  # the next process starts while this one works
             process, before = waiting[0], n_done()
             assert process.stdout is not None
             assert process.stdin is not None
@@ -197,14 +197,14 @@ def test_survives_being_killed_twenty_times(tmp_path: Path) -> None:
                 assert process.returncode == -signal.SIGKILL
                 done_counts.append(n_done())
                 assert before <= done_counts[-1] <= 80
-            else:  # so slow a machine that it was done before: that is none of the twenty
+            else:  # the sweep was finished before it was killed: not counted
                 assert [{**row, "seconds": ""} for row in rows_of(out)] == expected
                 out.unlink()
     finally:
         for process in waiting:
             process.kill()
             process.communicate()
-    assert len({*done_counts}) > 10  # they were killed in the midst of the work, and it went on
+    assert len({*done_counts}) > 10  # they were killed at different points, and the sweep continued
     table = se.sweep(folder, *data, out=out)
     assert [{**row, "seconds": ""} for row in rows_of(out)] == expected
     assert same_table(table, se.sweep(folder, *data))

@@ -37,7 +37,7 @@ def test_a_rerun_computes_only_what_is_missing(
     assert scored == [10, 2, 4]
     pd.testing.assert_frame_equal(again, table, check_exact=True)
     assert (out.stat().st_mtime_ns, out.read_bytes()) == before
-    # in another order of metrics and by another monitor, what is done is done
+    # nothing is computed again for another order of metrics or another monitor
     other = se.sweep(folder, *data[:2], METRICS[::-1], out=out, monitor="recall@20")
     assert scored == [10, 2, 4]
     assert same_table(other, se.sweep(folder, *data[:2], METRICS[::-1], monitor="recall@20"))
@@ -67,7 +67,7 @@ def test_results_follow_the_content_of_a_file(
     shutil.copy(folder / "als-2.npz", folder / "als-3.npz")
     table = se.sweep(folder, *data, out=out)
     assert scored == []
-    # what is gone keeps its result, behind those that are there
+    # a missing file keeps its result, after the existing ones
     names = [Path(file).name for file in table["file"]]
     assert names == ["als-2.npz", "als-3.npz", "renamed.npz", "als-10.npz"]
     assert table["factors"].tolist() == [2, 2, 4, 10]

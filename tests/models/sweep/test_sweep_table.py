@@ -106,7 +106,7 @@ def test_holds_one_model_at_a_time(
 def test_a_file_is_hashed_in_pieces(tmp_path: Path, holdout: Any) -> None:
     large = tmp_path / "large.npz"
     with large.open("wb") as stream:
-        stream.truncate(200_000_000)  # a hole: it takes no space
+        stream.truncate(200_000_000)  # a sparse file, which takes no space
     se.sweep([large], holdout.train, holdout.validation, METRICS)
     tracemalloc.start()
     try:
@@ -143,7 +143,7 @@ def test_a_missing_checkpoint_is_not_the_best(folder: Path, holdout: Any, tmp_pa
     assert Path(kept["file"].item()).name in {file.name for file in others}
     rest = table[~table["best"]]
     assert kept["ndcg@10"].item() == rest["ndcg@10"].max()
-    assert len(again) == len(table)  # its row stays, for when it comes back
+    assert len(again) == len(table)  # the row is kept in case the file comes back
 
 
 def test_the_best_is_that_of_the_monitored_metric(folder: Path, holdout: Any) -> None:
@@ -162,7 +162,7 @@ def test_no_failed_or_undefined_row_is_the_best(folder: Path, holdout: Any, tmp_
     data = (holdout.train, holdout.validation)
     only_failed = se.sweep([tmp_path / "broken.npz"], *data, METRICS)
     assert not only_failed["best"].any()
-    # of one unseen item there are no pairs that could differ
+    # one unseen item has no pairs that could differ
     unseen = np.zeros((N_USERS, N_ITEMS))
     unseen[:, 7] = 1
     data = (sparse.csr_matrix(1 - unseen), sparse.csr_matrix(unseen), "diversity@2")

@@ -27,7 +27,7 @@ from sparse_eval.errors import InvalidFileError
 
 @pytest.fixture
 def scans(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Callable[[], None]]], list[float]]:
-    """Do something between one look at the folder and the next, then press Ctrl-C."""
+    """Run a step between each scan of the folder and the next, then press Ctrl-C."""
 
     def play(steps: list[Callable[[], None]]) -> list[float]:
         slept: list[float] = []
@@ -86,10 +86,10 @@ def test_follows_a_folder(
         table, table, change, table, table, lambda: (folder / "als-4.npz").unlink(), table,
     ])  # fmt: skip
     result = se.sweep(folder, *data, out=out, watch=7.5)
-    assert slept == [7.5] * 12  # it sleeps between scans, and does nothing else
+    assert slept == [7.5] * 12  # it sleeps between scans only
     assert seen[0] == there
     assert scored == [2, 4, 10, 7, 9]
-    assert len(hashed) == 5  # what has not changed is not read again
+    assert len(hashed) == 5  # unchanged files are not read again
     names = [Path(file).name for file in result["file"]]
     assert names == ["als-2.npz", "als-3.npz", "als-10.npz", "als-4.npz"]
     assert result["factors"].tolist() == [9, 7, 10, 4]
@@ -149,7 +149,7 @@ def test_a_file_that_changes_while_it_is_read_waits(
     changes = [lambda: overwrite(path, whole[:800]), lambda: overwrite(path, whole + b"more")]
     with changing(monkeypatch, sweeping, "read_checkpoint", path, changes):
         table = se.sweep(folder, holdout.train, holdout.validation, METRICS, watch=1, out=out)
-    assert numbers == [2, 2, 2]  # half of it was no failure: it had changed
+    assert numbers == [2, 2, 2]  # the changed file has no failed row
     assert table["file"].tolist() == [str(folder / "als-2.npz"), str(folder / "als-10.npz")]
 
 

@@ -22,13 +22,13 @@ def parts() -> tuple[Any, Any]:
 
 @pytest.fixture(scope="module")
 def whole_search(parts: tuple[Any, Any]) -> tuning.Tuning:
-    """What a search finds that nothing interrupts."""
+    """Return the result of an uninterrupted search."""
     return search(parts)
 
 
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Collect what is trained: the number of stored training pairs, and the parameters."""
+    """Collect each training: the number of stored training pairs, and the parameters."""
     calls: list[Any] = []
 
     def counted(train: Any, **options: Any) -> Any:

@@ -36,7 +36,7 @@ SMALL = (
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Write a click log as CSV, some pairs of it more than once."""
+    """Write a click log as CSV, with some pairs more than once."""
     clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=700, seed=3)
     frame = clicks.to_frame()
     later = frame[::3].assign(timestamp=frame["timestamp"].max() + 1)
@@ -79,7 +79,7 @@ def test_the_command_searches_and_tests(
     assert [*rows_of(out)[0]] == [*outcome.trials.columns]
     assert (out / "per_user.csv").read_text().splitlines()[1].startswith("U1,")
 
-    # what it tested is what `split` holds out, so that the test can be had again
+    # the test part is what `split` holds out, so the test can be repeated
     before = content(out)
     trained.clear()
     assert command("split", log, "--fraction", 0.25, "--seed", 2, "--out", tmp_path / "s")[0] == 0
@@ -91,7 +91,7 @@ def test_the_command_searches_and_tests(
     assert {name: scores[name]["mean"] for name in scores} == pytest.approx(
         {name: outcome.test["metrics"][name]["mean"] for name in METRICS}, rel=1e-12
     )
-    # a folder of a split is that of the test
+    # a saved split is taken as that of the test part
     status, again, said = command(
         "tune", tmp_path / "s", *SMALL, "--fraction", 0.25, "--seed", 2, "--out", out
     )
@@ -243,7 +243,10 @@ def test_the_command_refuses_data(command: Command, log: Path, tmp_path: Path) -
         ((tmp_path / "missing.csv",), "missing.csv: there is no such file"),
         ((log, "--method", "last-n"), "timestamps"),
         ((log, "--n", 2), "--n has no meaning for --method random"),
-        ((few, "--fraction", 0.5), "nothing is held out"),  # the test part took what could be
+        (
+            (few, "--fraction", 0.5),
+            "nothing is held out",
+        ),  # the test part took all that can be held out
     ):
         status, printed, said = command("tune", *words, *SMALL, "--out", tmp_path / "o")
         assert (status, printed) == (2, "")

@@ -95,7 +95,7 @@ def test_an_interrupt_at_every_file(
                 search(parts, **options)
     names = ["search.json", "trials.csv", "trials.csv", "model.npz", "per_user.csv", "summary.json"]
     assert replaced == names[:call]
-    assert {*content(tmp_path)} == {*names[: call - 1]}  # and no half file
+    assert {*content(tmp_path)} == {*names[: call - 1]}  # and no partial file
     assert same_search(search(parts, **options), search(parts, **(options | {"out": None})))
     assert sorted(content(tmp_path)) == FILES
 
@@ -129,7 +129,7 @@ se.tune(
 def test_survives_being_killed(
     parts: Any, whole_search: tuning.Tuning, tmp_path: Path, calls: tuple[int, ...]
 ) -> None:
-    """Before the so many-th file that a run completes is moved to its place."""
+    """Each run is killed before it moves the file of that number to its place."""
     for holdout, name in zip(parts, ("whole", "part"), strict=True):
         holdout.save(tmp_path / name)
     out = tmp_path / "out"
@@ -255,7 +255,7 @@ def test_refuses_files_that_were_changed(parts: Any, tmp_path: Path, trained: li
     (tmp_path / "trials.csv").write_bytes(table(*lines[:2], *lines[3:]))
     assert same_search(
         search(parts, iterations=1, out=tmp_path), outcome
-    )  # a line that is deleted is a trial to run
+    )  # a trial whose line was deleted is run again
     assert len(trained) == 1
     summary = json.loads(sound["summary.json"])
     other = summary | {"trial": summary["trial"] % 4 + 1}
