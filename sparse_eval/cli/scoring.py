@@ -196,11 +196,10 @@ def evaluate(
 def check_metrics(metric: list[str], convention: str | None = None) -> list[str]:
     """Find a misspelt metric before the hours of training, not after them."""
     from ..metrics import convention_named
-    from ..models.implicit import parse_cut_metrics
 
     rules = convention_named(convention)
     metric = fitting(metric, rules, averaged=False)
-    parse_cut_metrics(metric, rules)
+    parse_cut_request(metric, convention)
     return metric
 
 
@@ -227,7 +226,7 @@ def score_model(
     To be saved, with the whole `lists`, where ranks would be enough, and the popularity ranking.
     """
     from ..inputs.relevance import Relevance
-    from ..models.implicit import evaluate_model
+    from ..models.evaluate import evaluate_model
     from ..models.recommend import as_model
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)

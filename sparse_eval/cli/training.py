@@ -191,7 +191,7 @@ def _train(
     progress: bool | None,
     out: Path | None,
 ) -> Any:
-    from ..models.implicit import train_als
+    from ..models.train import train_als
 
     with step("train") as note:
         model = train_als(matrix, factors, regularization, alpha, iterations, seed, progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from os import getpid
 from pathlib import Path
@@ -233,7 +234,8 @@ def _unreachable(address: str, why: object) -> str:
     )
 
 
-class PartitionLoader(NamedTuple):
+@dataclass(frozen=True)
+class PartitionLoader:
     """Turn a partition of each side into a block."""
 
     rows: RowsLoader
@@ -286,8 +288,8 @@ class DaskSource:
                 )
         columns = Columns.of(rankings, relevance, *(list(frame.columns) for frame in frames))
         names = list(columns.recs), list(columns.truth)
-        schemas = tuple(_schema(frame[own]._meta) for frame, own in zip(frames, names, strict=True))
-        _, kind = check_id_kinds(*schemas, columns)
+        schemas = (_schema(frames[0][names[0]]._meta), _schema(frames[1][names[1]]._meta))
+        _, kind = check_id_kinds(schemas[0], schemas[1], columns)
         frames = [_with_equal_hashes(frame[own]) for frame, own in zip(frames, names, strict=True)]
         with self.client.as_current():  # a shuffle asks for the current client
             catalogue = largest = None
@@ -306,7 +308,7 @@ class DaskSource:
                 ]
         self.frames = frames
         self.total = frames[0].npartitions
-        self.load = PartitionLoader(RowsLoader(columns, catalogue, largest), schemas)  # type: ignore[arg-type]
+        self.load = PartitionLoader(RowsLoader(columns, catalogue, largest), schemas)
 
     @property
     def repeatable(self) -> bool:

@@ -44,8 +44,10 @@ USERS_PER_TASK = 1 << 16
 FEWEST_TASKS = 16
 
 #: What `evaluate` takes as recommendations.
-RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | PathLike | Iterable[Rankings | SparseInput]"
-
+RankingsLike: TypeAlias = (
+    "Rankings | RankingsScan | SparseInput | FrameLike | PathLike"
+    " | Iterable[Rankings | SparseInput]"
+)
 #: What `evaluate` takes as relevant items.
 RelevanceLike: TypeAlias = (
     "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
@@ -230,8 +232,9 @@ def open_side(side: Any) -> Any:
     """Read a table into memory; return anything else as it is."""
     if isinstance(side, RankingsScan):
         frame = side.to_pandas()
-        name = frame.columns[-1]
-        return Rankings.from_frame(frame, **{str(name): str(name)})
+        if "rank" in frame:
+            return Rankings.from_frame(frame, rank="rank")
+        return Rankings.from_frame(frame, score="score")
     if isinstance(side, RelevanceScan):
         frame = side.to_pandas()
         return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -123,7 +124,8 @@ class SparkSource:
         return 0.0 if largest is None else float(largest)
 
 
-class BatchLoader(NamedTuple):
+@dataclass(frozen=True)
+class BatchLoader:
     """Turn a table with the rows of complete users into a block."""
 
     rows: RowsLoader
@@ -181,8 +183,8 @@ def _check_schemas(tables: list[DataFrame], columns: Columns) -> tuple[IdKind, I
                 "in the other; cast one of them"
             )
         kinds.append(ours)
-    for table, names in zip(tables, (columns.recs, columns.truth), strict=True):
-        for name in names[2:]:
+    for table, values in zip(tables, (columns.recs[2:], columns.truth[2:]), strict=True):
+        for name in values:
             dtype = table.schema[name].dataType
             if not isinstance(dtype, NumericType | BooleanType):
                 raise InvalidDataError(
@@ -241,12 +243,12 @@ class SparkRunner:
         given = list(tasks)
         amount = sum(tag for _, tag in given)
         if given and isinstance(given[0][0], SparkTasks):
-            rows, payload = given[0][0].rows, (work, shared, None)
+            rows, sent = given[0][0].rows, None
         else:
             assert self.session is not None  # noqa: S101 - it is the client
             rows = self.session.range(0, len(given), 1, max(len(given), 1))
-            payload = (work, shared, [task for task, _ in given])
-        answers = _collect(rows.mapInArrow(_in_worker(payload), _ANSWER))
+            sent = [task for task, _ in given]
+        answers = _collect(rows.mapInArrow(_in_worker((work, shared, sent)), _ANSWER))
         for error, arguments, _ in answers:
             if error is not None:
                 raise _rebuild(error, arguments)
@@ -429,8 +431,8 @@ def _rebuild(name: str, arguments: str) -> SparseEvalError:
     given = json.loads(arguments)
     if issubclass(error, InvalidFileError):
         message, path, line = given
-        return error(message, path, None if line == "None" else int(line))  # type: ignore[no-any-return]
-    return error(*given)  # type: ignore[no-any-return]
+        return error(message, path, None if line == "None" else int(line))
+    return error(*given)
 
 
 def _complete_users(batches: Iterator[Any], name: str) -> Iterator[pa.Table]:

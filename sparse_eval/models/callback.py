@@ -14,10 +14,9 @@ from ..core.arguments import check_whole
 from ..core.files import make_folder, replacing
 from ..core.progress import is_shown
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
-from ..metrics import STANDARD, Convention, Metric, parse_metrics
-from ..metrics.measure import make_plans
-from .implicit import evaluate_model, parse_cut_metrics
-from .inputs import held_out_part, train_part
+from ..metrics import Metric, parse_metrics
+from .evaluate import evaluate_model, parse_cut_request
+from .inputs import held_out, training_matrix
 from .recommend import catalogue
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, PathLike, SparseInput
     from ..inputs.relevance import Relevance
+    from ..metrics.request import MetricsLike, Request
 
 __all__ = ["EvaluationCallback", "TrainingStopped", "parse_monitored", "signed_score"]
 
@@ -38,11 +38,9 @@ _DERIVED = ("_user_norms", "_item_norms", "_user_norms_host", "_item_norms_host"
 
 
 def parse_monitored(
-    metrics: str | Metric | Iterable[str | Metric],
-    monitor: str | Metric | None,
-    convention: Convention = STANDARD,
-) -> tuple[tuple[Metric, ...], Metric]:
-    """Return the metrics of a run that compares models, and the one by which it does so.
+    metrics: MetricsLike, monitor: str | Metric | None, convention: str | None = None
+) -> tuple[Request, Metric]:
+    """Return the request of a run that compares models, and the metric by which it does so.
 
     Parameters
     ----------
@@ -50,8 +48,8 @@ def parse_monitored(
         Each with a cut-off; none may need another input than the training data.
     monitor : str or Metric, optional
         One of `metrics`; by default the first.
-    convention : Convention
-        Provides the default options of metrics.
+    convention : str, optional
+        As in `evaluate`.
 
     Raises
     ------
@@ -59,17 +57,16 @@ def parse_monitored(
         If a metric is unknown, has no cut-off or needs an input that is not given, or `monitor` is
         not one of `metrics`.
     """
-    parsed = parse_cut_metrics(metrics, convention)
-    make_plans(parsed, convention, frozenset({"train"}))  # raises if an input is missing
+    request = parse_cut_request(metrics, convention)
     if monitor is None:
-        return parsed, parsed[0]
-    monitored = parse_metrics(monitor, convention.options)
-    if len(monitored) != 1 or monitored[0] not in parsed:
+        return request, request.metrics[0]
+    monitored = parse_metrics(monitor, request.convention.options)
+    if len(monitored) != 1 or monitored[0] not in request.metrics:
         raise InvalidMetricError(
             f"monitor is {str(monitor)!r}, which is not among the metrics; expected one of "
-            f"{', '.join(map(str, parsed))} in monitor="
+            f"{', '.join(request.names)} in monitor="
         )
-    return parsed, monitored[0]
+    return request, monitored[0]
 
 
 def signed_score(metric: Metric, value: float) -> float:
@@ -186,7 +183,8 @@ class EvaluationCallback:
         checkpoint_dir: PathLike | None = None,
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
-        self._metrics, self._monitor = parse_monitored(metrics, monitor)
+        request, self._monitor = parse_monitored(metrics, monitor)
+        self._metrics = request.metrics
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
         if log is not None and not callable(log):
@@ -194,8 +192,8 @@ class EvaluationCallback:
                 f"log is {log!r}; expected a function of the metrics and the iteration"
             )
         self._log = log
-        self._train = train_part(train)
-        self._relevance = held_out_part(validation, self._train.shape)
+        self._train = training_matrix(train)
+        self._relevance = held_out(validation, self._train.shape)
         self._folder = None if checkpoint_dir is None else make_folder(checkpoint_dir)
         self._training = _Training()
 
@@ -295,7 +293,7 @@ class EvaluationCallback:
         OutputError
             If a checkpoint cannot be written.
         """
-        matrix = self._train if train is None else train_part(train)
+        matrix = self._train if train is None else training_matrix(train)
         if matrix.shape != self._train.shape:
             raise InvalidDataError(
                 f"train has shape {matrix.shape}, the callback's {self._train.shape}; expected the "

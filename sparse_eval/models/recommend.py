@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +19,22 @@ from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_model", "catalogue", "check_shape", "recommend_lists"]
+    from ..core.types import AnyArray, PathLike
+
+__all__ = ["ImplicitModel", "ModelLike", "as_model", "catalogue", "check_shape", "recommend_lists"]
+
+
+class ImplicitModel(Protocol):
+    """A model of `implicit` that was fitted."""
+
+    def recommend(
+        self, userid: Any, user_items: Any, N: int = ..., filter_already_liked_items: bool = ...
+    ) -> tuple[AnyArray, AnyArray]:
+        """Return the ids and scores of the best items of some users."""
+
+
+#: What `evaluate_model` takes: a model, a checkpoint, or factors alone.
+ModelLike: TypeAlias = "ImplicitModel | Factors | tuple[Any, Any] | PathLike"
 
 #: Users handed to `recommend` at once. implicit scores them in batches of 100, so a multiple of
 #: that gives every user the same batch, and with it the same rounding, as one call for all users.

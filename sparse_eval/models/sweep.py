@@ -25,19 +25,20 @@ from ..core.csv_log import CSVLog, check_origin
 from ..core.progress import is_shown
 from ..core.versions import installed_version
 from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
-from ..metrics import convention_named
+from ..evaluation.runners import open_runner
 from .callback import parse_monitored, signed_score
 from .checkpoints import read_checkpoint
-from .implicit import evaluate_model
-from .inputs import digest_of, held_out_part, train_part
+from .evaluate import evaluate_model
+from .inputs import digest_of, held_out, open_matrix, training_matrix
 from .recommend import as_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import TypeVar
 
     from ..core.csv_log import Row
     from ..core.types import CSRMatrix, PathLike, SparseInput
+    from ..evaluation.runners import ClientLike
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
 
@@ -50,7 +51,6 @@ __all__ = [
     "Table",
     "list_checkpoints",
     "prepare",
-    "run_here",
     "score_file",
     "score_task",
     "sweep",
@@ -78,6 +78,7 @@ def sweep(
     convention: str | None = None,
     monitor: str | Metric | None = None,
     watch: float | None = None,
+    client: ClientLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:
@@ -110,6 +111,9 @@ def sweep(
         Follow the folder `paths`: scan it for new and changed checkpoints at this interval in
         seconds, at least 0.1, until interrupted (Ctrl-C), and then return the table. A file that
         has changed since the previous scan is left for the next one.
+    client : distributed.Client, str or concurrent.futures.Executor, optional
+        Who scores checkpoints, as in `evaluate`: a worker scores one at a time, with one thread.
+        Paths have to lead to the same files everywhere; only this process writes `out`.
     num_threads : int, optional
         As in `evaluate_model`. The values do not depend on it.
     progress : bool, optional
@@ -168,9 +172,13 @@ def sweep(
     """
     if watch is None:
         files = list_checkpoints(paths)
+    elif client is not None:
+        raise InvalidDataError("watch follows a folder from this process; leave out client=")
     else:
         folder, interval = _watched(paths), check_number("watch", watch, _MIN_WATCH)
         files = _in_folder(folder)
+    if client is not None:
+        num_threads = 1
     job, table = prepare(files, train, validation, metrics, out, convention, monitor, num_threads)
     with tqdm(
         total=len(files) if watch is None else None,
@@ -179,27 +187,18 @@ def sweep(
         disable=not is_shown(progress),
     ) as bar:
         if watch is None:
-            for path, row in run_here(score_task, (job, table.scored), files):
-                bar.set_postfix_str(path.name)
-                table.add(row, files)
-                bar.update()
+            tasks = ((path.absolute(), path) for path in files)
+            with open_runner(client) as runner:
+                for path, row in runner.run(score_task, (job, table.scored), tasks):
+                    bar.set_postfix_str(path.name)
+                    table.add(row | {"file": text_of(path)}, files)
+                    bar.update()
         else:
             with suppress(KeyboardInterrupt):
                 _follow(folder, interval, job, table, bar)
             files = _in_folder(folder)
     table.save(files)
     return table.frame(files)
-
-
-def run_here(
-    work: Callable[[Shared, Task], Result], shared: Shared, tasks: Iterable[Task]
-) -> Iterator[tuple[Task, Result]]:
-    """Yield each task with ``work(shared, task)``, one after the other in this process.
-
-    The workers of an executor or of a cluster have a method ``run`` of this signature.
-    """
-    for task in tasks:
-        yield task, work(shared, task)
 
 
 def prepare(
@@ -213,10 +212,9 @@ def prepare(
     num_threads: int | None,
 ) -> tuple[Job, Table]:
     """Validate the options of a sweep, and load the results of an earlier one."""
-    rules = convention_named(convention)
-    parsed, monitored = parse_monitored(metrics, monitor, rules)
-    matrix = train_part(train)
-    relevance = held_out_part(validation, matrix.shape)
+    request, monitored = parse_monitored(metrics, monitor, convention)
+    matrix = training_matrix(open_matrix(train))
+    relevance = held_out(open_matrix(validation), matrix.shape)
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
     options: EvaluateOptions = {
@@ -227,11 +225,11 @@ def prepare(
     origin = {
         "train": digest_of(matrix),
         "validation": digest_of(relevance),
-        "convention": rules.name,
+        "convention": request.convention.name,
         "sparse_eval": installed_version(),
     }
-    job = Job(matrix, relevance, tuple(map(str, parsed)), options, origin)
-    table = Table(out, parsed, monitored, origin)
+    job = Job(matrix, relevance, request.names, options, origin)
+    table = Table(out, request.metrics, monitored, origin)
     table.save(files)  # an error in writing is raised now, and not after the first hour
     return job, table
 
@@ -252,7 +250,7 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
 
 
 class EvaluateOptions(TypedDict):
-    """EvaluateOptions of `evaluate_model`."""
+    """Options of `evaluate_model`."""
 
     convention: str | None
     num_threads: int | None

@@ -24,9 +24,11 @@ from ..core.progress import is_shown
 from ..core.versions import installed_version
 from ..errors import InvalidFileError, InvalidMetricError, SparseEvalError
 from .callback import EvaluationCallback, parse_monitored, signed_score
-from .implicit import evaluate_model, train_als
-from .inputs import digest_of, held_out_part, train_part
+from .evaluate import evaluate_model
+from .inputs import digest_of, training_matrix
+from .inputs import held_out as held_out_items
 from .search_space import PARAMETERS, Range, draw, grid, parse_values
+from .train import train_als
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -213,7 +215,8 @@ class Search:
         monitor: str | Metric | None = None,
         seed: int = 0,
     ) -> None:
-        self.metrics, self.monitor = parse_monitored(metrics, monitor)
+        request, self.monitor = parse_monitored(metrics, monitor)
+        self.metrics = request.metrics
         self.patience = None if patience is None else check_whole("patience", patience, 1)
         self.draws = None if draws is None else check_whole("draws", draws, 1)
         self.seed = check_whole("seed", seed, 0)
@@ -234,12 +237,12 @@ class Search:
         progress: bool | None = None,
     ) -> Tuning:
         """Run the missing trials, then the test; see `tune`."""
-        matrix = train_part(train)
-        held_out = held_out_part(validation, matrix.shape)
+        matrix = training_matrix(train)
+        held_out = held_out_items(validation, matrix.shape)
         callback = EvaluationCallback(
             matrix, held_out, self.metrics, patience=self.patience, monitor=self.monitor
         )
-        truth = None if test is None else held_out_part(test, matrix.shape, "test")
+        truth = None if test is None else held_out_items(test, matrix.shape, "test")
         folder = None if out is None else make_folder(out)
         if folder is not None:
             _claim(folder, self._settings(matrix, held_out))

@@ -234,7 +234,7 @@ class BlockResult:
     def with_relevance(self, kept: Booleans) -> Aligned:
         """Return the lists beside some entries of the relevance only."""
         relevance = self.aligned.relevance
-        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
         part = replace(
             relevance,
             indptr=before[relevance.indptr],

@@ -69,7 +69,7 @@ class Evaluation(Scores):
         block: BlockResult | None = None,
         parts: Iterable[Part] | None = None,
         *,
-        random_totals: Callable[[], RandomTotals] | None = None,
+        random_totals: Callable[[], RandomTotals | None] | None = None,
         baselines: Mapping[str, Evaluation] | None = None,
     ) -> None:
         distinct = None if parts is None else tuple(distinct_parts(parts))

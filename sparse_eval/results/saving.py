@@ -144,7 +144,7 @@ def load(path: Path) -> Evaluation:
         baselines={name: Evaluation(request, parts=[part]) for name, part in parts.items()},
     )
     evaluation.__dict__["record"] = Record(content, table)
-    if facts is not None:
+    if table is not None:
         evaluation.__dict__["users"] = None if facts["labels"] is None else table.index
     evaluation._replicates.update(fixed)
     return evaluation
@@ -203,7 +203,7 @@ def _plan_of(name: str, content: dict[str, Any]) -> Plan:
 
 def _beside(path: Path, facts: dict[str, Any]) -> Path:
     """Return a file that was saved with the JSON, checked by its hash."""
-    name = facts["file"]
+    name: str = facts["file"]
     if not name or Path(name).name != name or "\\" in name or not name.isprintable():
         raise InvalidFileError("names no file beside it", path)
     file = path.parent / name

@@ -236,7 +236,7 @@ class Scores:
                 f"{plans[row].metric} is one number for all users together; read it as "
                 f"ev[{str(plans[row].metric)!r}]"
             )
-        column = self.columns[sum(plan.per_user for plan in plans[:row])]
+        column: Floats = self.columns[sum(plan.per_user for plan in plans[:row])]
         column.flags.writeable = False
         return column
 
