@@ -1,4 +1,4 @@
-"""What is shown to people: charts, and a page with all of them. Needs the extra ``[report]``."""
+"""Charts of evaluations, and a self-contained HTML report. Needs the extra ``[report]``."""
 
 from ..report import plots
 from .page import write_report

@@ -1,19 +1,18 @@
-"""The charts of a report, each with what is said below it."""
+"""Select and draw the charts of a report, with their captions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..metrics import REGISTRY
 from ..report import plots
-from .svg import HEIGHT, draw
-from .words import number, share
+from .number_format import format_number, format_share
+from .svg import HEIGHT, draw_svg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -21,161 +20,185 @@ if TYPE_CHECKING:
     from ..results.comparison import Comparison
     from ..results.saved import SavedEvaluation
 
+    Evaluations = Mapping[str, SavedEvaluation]
+
 __all__ = ["Chart", "draw_charts"]
 
-#: Charts with a row for each metric have no more of them.
-_MOST_ROWS = 14
+#: A chart with a row for each metric shows the first so many.
+_MAX_ROWS = 14
+
+_GROUP_CAPTIONS: dict[Literal["activity", "popularity"], str] = {
+    "activity": "Bands of about equally many users, by their number of training items. Lines are "
+    "95 % intervals, for 10 users or more.",
+    "popularity": "Bands of items with about equally many training interactions, by their number "
+    "of training users. Lines are 95 % intervals, for 10 users or more.",
+}
 
 
 class Chart(NamedTuple):
-    """A chart, what is said below it, and its numbers where they stand nowhere else."""
+    """A drawn chart, its caption, and its numbers unless they are elsewhere on the page."""
 
     title: str
     svg: str
     caption: str
-    numbers: list[list[str]]
+    numbers: Sequence[list[str]]
+
+
+class _Panel(NamedTuple):
+    """A chart to draw; with `n_rows` it is as high as so many rows of text need."""
+
+    title: str
+    caption: str
+    plot: Callable[[Axes], object]
+    n_rows: int | None = None
+    numbers: Sequence[list[str]] = ()
+    has_legend: bool = True
 
 
 def draw_charts(
-    shown: Mapping[str, SavedEvaluation],
-    chosen: list[str],
+    shown: Evaluations,
+    metrics: list[str],
     comparison: Comparison | None,
     curves: Mapping[str, pd.DataFrame],
 ) -> list[Chart]:
-    """Draw what there is to be drawn."""
-    main = chosen[0]
+    """Draw the charts that the evaluations have data for; the first metric is the main one."""
+    panels = [
+        *_overview(shown, metrics[0], comparison),
+        *_accuracy(shown, metrics),
+        *_groups(shown, metrics),
+        *_against_chance(shown, metrics),
+        *_learning_curves(curves, metrics),
+    ]
     legend_rows = -(-len(shown) // plots.legend_columns(list(shown))) if len(shown) > 1 else 0
-    numbers = count(1)
-    charts: list[Chart] = []
+    charts = []
+    for number, panel in enumerate(panels, start=1):
+        height = HEIGHT if panel.n_rows is None else 0.8 + 0.26 * panel.n_rows
+        height += 0.19 * legend_rows * panel.has_legend
+        svg = draw_svg(panel.plot, f"chart{number}", panel.title, height)
+        charts.append(Chart(panel.title, svg, panel.caption, panel.numbers))
+    return charts
 
-    def add(
-        title: str,
-        caption: str,
-        plot: Callable[[Axes], object],
-        n_rows: int | None = None,
-        table: list[list[str]] | None = None,
-    ) -> None:
-        height = HEIGHT if n_rows is None else 0.8 + 0.26 * n_rows
-        rows = 0 if n_rows is not None and n_rows == 2 * len(shown) else legend_rows
-        svg = draw(plot, f"chart{next(numbers)}", title, height + 0.19 * rows)
-        charts.append(Chart(title, svg, caption, table or []))
 
-    every = shown.values()
+def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> Iterator[_Panel]:
     if len(shown) > 1:
-        add(
+        yield _Panel(
             f"{main} of each model",
-            "Points are means over users, lines their 95 % intervals. Intervals of two models may "
-            "overlap though their difference is shown: the same users are compared in pairs.",
+            "Points are means over users, lines their 95 % intervals. The intervals of two models "
+            "may overlap although their difference is significant, since models are compared on "
+            "the same users.",
             lambda ax: plots.means(shown, main, ax=ax),
             len(shown) * 2,
+            has_legend=False,
         )
     if comparison is not None:
-        add(
+        table = comparison.table
+        of_best = replace(comparison, table=table[table["a"] == comparison.names[0]])
+        yield _Panel(
             f"The best by {main} against the others",
-            "Differences and their 95 % intervals; a filled point is a difference that is shown, "
+            "Differences and their 95 % intervals; filled points are significant differences, "
             "after correction.",
-            lambda ax: plots.differences(_of_the_best(comparison), main, ax=ax),
+            lambda ax: plots.differences(of_best, main, ax=ax),
             len(shown) * 2,
+            has_legend=False,
         )
-    for base in dict.fromkeys(metric.partition("@")[0] for metric in chosen):
-        if base not in (main.partition("@")[0], "recall"):
-            continue
-        if len(plots.cutoffs_of(chosen, base)) > 1:
-            add(
+
+
+def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
+    main = metrics[0]
+    first = next(iter(shown.values()))
+    for base in dict.fromkeys(metric.partition("@")[0] for metric in metrics):
+        wanted = base in (main.partition("@")[0], "recall")
+        if wanted and len(plots.cutoffs_of(metrics, base)) > 1:
+            yield _Panel(
                 f"{base} by cut-off",
                 "Bands are 95 % intervals.",
                 partial(plots.by_cutoff, shown, base),
             )
-    if all(ev.is_per_user(main) for ev in every):
-        add(
-            f"{main} of single users",
-            "For each value, the share of users who reach it: the "
-            f"{'higher' if next(iter(every)).higher_is_better(main) else 'lower'} a curve, the "
+    if all(ev.is_per_user(main) for ev in shown.values()):
+        direction = "higher" if first.higher_is_better(main) else "lower"
+        yield _Panel(
+            f"{main} of individual users",
+            f"For each value, the share of users who reach it; the {direction} a curve, the "
             "better.",
             lambda ax: plots.distribution(shown, main, ax=ax),
         )
-    if all(ev.content["precision_recall"] for ev in every):
-        add(
+    if all(ev.content["precision_recall"] for ev in shown.values()):
+        yield _Panel(
             "Precision and recall",
-            "Means over users at every rank, the first one at the left.",
+            "Means over users at every rank, starting with rank 1 on the left.",
             lambda ax: plots.precision_recall(shown, ax=ax),
         )
-    ways: tuple[Literal["activity", "popularity"], ...] = ("activity", "popularity")
-    for way in ways:
-        metric = next((m for m in chosen if all(plots.groups_of(ev, way, m) for ev in every)), None)
-        if metric is not None:
-            of = "user activity" if way == "activity" else "item popularity"
-            add(
-                f"{metric} by {of}",
-                _GROUP_CAPTIONS[way],
-                partial(plots.by_group, shown, way, metric),
-                table=_numbers_of(shown, way, metric),
-            )
-    if all(ev.content["concentration"] for ev in every):
-        add(
+
+
+def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
+    for groups, caption in _GROUP_CAPTIONS.items():
+        for metric in metrics:
+            if all(plots.group_means(ev, groups, metric) for ev in shown.values()):
+                of = "user activity" if groups == "activity" else "item popularity"
+                yield _Panel(
+                    f"{metric} by {of}",
+                    caption,
+                    partial(plots.by_group, shown, groups, metric),
+                    numbers=_group_numbers(shown, groups, metric),
+                )
+                break
+    if all(ev.content["concentration"] for ev in shown.values()):
+        yield _Panel(
             "Concentration of the recommendations",
-            "Which share of the places in the lists goes to the items that are recommended most. "
-            "Dotted: all items equally often.",
+            "The share of all recommendations that goes to the most recommended items. Dotted: "
+            "all items equally often.",
             lambda ax: plots.concentration(shown, ax=ax),
-            table=_concentrated(shown),
+            numbers=_concentration_numbers(shown),
         )
-    lifts = plots.metrics_with_lift({name: ev.summary()["lift"] for name, ev in shown.items()})
-    lifts = [metric for metric in chosen if metric in lifts and _is_of_hits(metric)][:_MOST_ROWS]
-    if lifts:
-        add(
+
+
+def _against_chance(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
+    with_lift = plots.metrics_with_lift([ev.summary()["lift"] for ev in shown.values()])
+    names = [metric for metric in metrics if metric in with_lift and _counts_hits(metric)]
+    names = names[:_MAX_ROWS]
+    if names:
+        yield _Panel(
             "Lift over random lists",
-            "How many times the value that random lists of the same length would have; on a log "
-            "scale.",
-            lambda ax: plots.lift(shown, lifts, ax=ax),
-            len(lifts) + 2,
+            "How many times the value of random lists of the same length, on a log scale.",
+            lambda ax: plots.lift(shown, names, ax=ax),
+            len(names) + 2,
         )
+
+
+def _learning_curves(curves: Mapping[str, pd.DataFrame], metrics: list[str]) -> Iterator[_Panel]:
     for name, table in curves.items():
-        drawn = [metric for metric in chosen if metric in table.columns][:4]
-        if drawn:
-            add(
+        columns = [metric for metric in metrics if metric in table.columns][:4]
+        if columns:
+            yield _Panel(
                 f"Learning curve: {plots.shorten(name, 60)}",
                 "Metrics over the iterations, or over checkpoints in the order of their table.",
-                partial(plots.learning_curve, table, drawn),
+                partial(plots.learning_curve, table, columns),
             )
-    return charts
 
 
-_GROUP_CAPTIONS = {
-    "activity": "Bands of about as many users each, by their number of training items. Lines are "
-    "95 % intervals, of 10 users or more.",
-    "popularity": "Bands of items with about as many training interactions each, by the number of "
-    "their training users. Lines are 95 % intervals, of 10 users or more.",
-}
-
-
-def _of_the_best(comparison: Comparison) -> Comparison:
-    """Keep the pairs of the first model, which is the best."""
-    table = comparison.table
-    return replace(comparison, table=table[table["a"] == comparison.names[0]])
-
-
-def _numbers_of(shown: Mapping[str, SavedEvaluation], way: str, metric: str) -> list[list[str]]:
-    """Return what a chart of groups shows, as a table with its head."""
-    groups: dict[str, dict[str, str]] = {}
-    for name, ev in shown.items():
-        for row in plots.groups_of(ev, way, metric):
-            cell = f"{number(row['mean'])} ({number(row['ci_low'])} to {number(row['ci_high'])})"
-            groups.setdefault(row["group"], {})[name] = cell
-    body = [[group, *(cells.get(name, "–") for name in shown)] for group, cells in groups.items()]
-    return [["group", *shown], *body]
-
-
-def _is_of_hits(metric: str) -> bool:
-    """Say whether a metric counts hits: of others, random lists may have the best values."""
+def _counts_hits(metric: str) -> bool:
+    """Return whether a metric counts hits; random lists may have the best values of others."""
     entry = REGISTRY.get(metric.partition("@")[0].partition("(")[0])
     return entry is None or entry.over == "statistics"
 
 
-def _concentrated(shown: Mapping[str, SavedEvaluation]) -> list[list[str]]:
-    """Return what the curve shows, as a table with its head."""
-    rows = [["model", "items recommended", "of the catalogue", "places of the top 1 % of items"]]
+def _group_numbers(shown: Evaluations, groups: str, metric: str) -> list[list[str]]:
+    """Return the numbers of a chart of groups, with a heading row."""
+    cells: dict[str, dict[str, str]] = {}
     for name, ev in shown.items():
-        found = ev.content["concentration"]
-        of_all = share(found["n_recommended"], found["n_items"])
-        rows.append([name, f"{found['n_recommended']:,}", of_all, share(found["top_percent"], 1)])
+        for row in plots.group_means(ev, groups, metric):
+            mean, low, high = map(format_number, row[1:])
+            cells.setdefault(row.group, {})[name] = f"{mean} ({low} to {high})"
+    body = [[group, *(row.get(name, "–") for name in shown)] for group, row in cells.items()]
+    return [["group", *shown], *body]
+
+
+def _concentration_numbers(shown: Evaluations) -> list[list[str]]:
+    """Return the numbers of the chart of concentration, with a heading row."""
+    rows = [["model", "items recommended", "of the catalogue", "share of the top 1 % of items"]]
+    for name, ev in shown.items():
+        curve = ev.content["concentration"]
+        of_all = format_share(curve["n_recommended"], curve["n_items"])
+        top = format_share(curve["top_percent"], 1)
+        rows.append([name, f"{curve['n_recommended']:,}", of_all, top])
     return rows

@@ -1,6 +1,9 @@
-"""Charts of evaluations. Each draws into the Axes it is given, or a new one, and returns it.
+"""Charts of evaluations, comparisons and learning curves.
 
-Evaluations are given by name, ``{"als": ev, "bpr": load_evaluation("results/bpr")}``.
+Each function draws into the matplotlib Axes that it is given as `ax`, by default those of a new
+figure, and returns them. Evaluations are given by name, as in ``{"als": als, "bpr": bpr}``; they
+may have been loaded from a folder. All functions raise `InvalidDataError` if evaluations are not
+given so, and `MissingExtraError` if matplotlib is not installed.
 """
 
 from __future__ import annotations
@@ -9,14 +12,14 @@ import math
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidDataError, MissingExtraError
 from ..results import Evaluation
 from ..results.comparison import Comparison
-from .contrasts import FEWEST
+from .subgroups import MIN_USERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,31 +43,39 @@ __all__ = [
     "precision_recall",
 ]
 
-#: Colours that can be told apart on white and on black, and by most who are colour-blind; markers
-#: and lines differ too.
+#: Colours that can be told apart on white and on black and with most colour blindness; markers and
+#: line styles differ too.
 COLOURS = ("#3a7ebf", "#d9661f", "#2a9d6f", "#b5589c", "#a8871c", "#7d8794", "#d0475a", "#3fa7b5")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
 
-#: Of a name, a legend and the rows of a chart show no more characters.
-_LONGEST, _LONGEST_ROW = 40, 24
+#: Longest names in a legend, and beside or below the rows of a chart, in characters.
+_MAX_NAME, _MAX_ROW_NAME = 40, 24
 
-#: So many checkpoints are named below a learning curve, more are counted.
-_FILES = 12
+#: A learning curve of more checkpoints numbers them instead of naming them.
+_MAX_NAMED_CHECKPOINTS = 12
 
-#: Points of a distribution, however many users there are.
-_POINTS = 300
+_DISTRIBUTION_POINTS = 300
+
+
+class GroupMean(NamedTuple):
+    """The mean of a metric in a group of users or items, and its 95 % interval, NaN if unknown."""
+
+    group: str
+    mean: float
+    low: float
+    high: float
 
 
 def means(evaluations: Evaluations, metric: str, ax: Axes | None = None) -> Axes:
-    """Draw the mean of a metric and its 95 % interval, the evaluations side by side.
+    """Draw the mean of a metric and its 95 % interval for each evaluation.
 
     Parameters
     ----------
     evaluations : mapping of str to Evaluation
-        By name; saved ones too.
+        Evaluations by name.
     metric : str
-        As it is named in the evaluations.
+        Name of the metric in the evaluations, such as "ndcg@10".
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -74,75 +85,84 @@ def means(evaluations: Evaluations, metric: str, ax: Axes | None = None) -> Axes
 
     Raises
     ------
-    InvalidDataError
-        If there are no evaluations.
     InvalidMetricError
-        If one of them has no such metric.
-    MissingExtraError
-        If matplotlib is not installed.
+        If an evaluation does not have the metric.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> from matplotlib.figure import Figure
+    >>> from scipy.sparse import csr_matrix
+    >>> ev = se.evaluate(se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix([[1, 0], [1, 0]]),
+    ...                  "mrr@2")
+    >>> ax = se.plots.means({"als": ev}, "mrr@2", ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'mrr@2'
     """
     ax = _axes(ax)
-    for place, (_, ev, style) in enumerate(_styled(evaluations)):
-        row = _row(ev, metric)
-        style = style | {"linestyle": "none"}
-        ends = _ends(row["mean"], row)
-        ax.errorbar([row["mean"]], [place], xerr=ends, capsize=3, **style | {"label": None})
-    _name_above(ax, [shorten(str(name)) for name in evaluations])
+    for row, (_, ev, style) in enumerate(_styled(evaluations)):
+        ev.is_per_user(metric)  # raises if there is no such metric
+        summary = dict(ev.summary().loc[metric])
+        mean, low, high = (float(summary[name]) for name in ("mean", "ci_low", "ci_high"))
+        ax.errorbar(
+            [mean], [row], xerr=_bar(mean, low, high), capsize=3,
+            **style | {"label": None, "linestyle": "none"},
+        )  # fmt: skip
+    _label_rows_inside(ax, [shorten(str(name)) for name in evaluations])
     ax.set_xlabel(metric)
     return ax
 
 
 def differences(comparison: Comparison, metric: str, ax: Axes | None = None) -> Axes:
-    """Draw the differences of a metric between every two evaluations, with their intervals.
+    """Draw the differences of a metric between all pairs of evaluations, with their intervals.
+
+    Markers of significant differences are filled.
 
     Parameters
     ----------
     comparison : Comparison
+        The result of `sparse_eval.compare`.
     metric : str
-        One that was compared.
+        A metric that was compared.
     ax : matplotlib Axes, optional
-        As of `means`.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------
     InvalidDataError
-        If it is no comparison, or the metric was not compared.
-    MissingExtraError
-        If matplotlib is not installed.
+        If `comparison` is no Comparison, or does not have the metric.
     """
+    ax = _axes(ax)
     from matplotlib.ticker import MaxNLocator
 
-    ax = _axes(ax)
     if not isinstance(comparison, Comparison):
-        raise InvalidDataError("differences are of a Comparison, as se.compare returns it")
-    rows = comparison.table[comparison.table["metric"] == metric]
-    if rows.empty:
+        raise InvalidDataError(
+            f"expected a Comparison, as se.compare returns it, found {type(comparison).__name__}"
+        )
+    pairs = comparison.table[comparison.table["metric"] == metric]
+    if pairs.empty:
         raise InvalidDataError(f"{metric!r} was not compared")
-    for place, row in enumerate(rows.to_dict("records")):
-        shown = bool(row["better"])
+    for row, pair in enumerate(pairs.to_dict("records")):
         ax.errorbar(
-            [row["difference"]],
-            [place],
-            xerr=_ends(row["difference"], row),
+            [pair["difference"]],
+            [row],
+            xerr=_bar(pair["difference"], pair["ci_low"], pair["ci_high"]),
             fmt="o",
             capsize=3,
             color=COLOURS[0],
-            markerfacecolor=COLOURS[0] if shown else "none",
+            markerfacecolor=COLOURS[0] if pair["better"] else "none",
         )
     ax.axvline(0, color=_ink(), linewidth=0.8)
-    first = rows["a"].iloc[0]
-    if len(rows) > 1 and (rows["a"] == first).all():
-        names = [f"− {shorten(b)}" for b in rows["b"]]
-        ax.set_xlabel(f"{metric}: {shorten(first, _LONGEST_ROW)} less the others")
+    first = pairs["a"].iloc[0]
+    if len(pairs) > 1 and (pairs["a"] == first).all():
+        names = [f"− {shorten(b)}" for b in pairs["b"]]
+        ax.set_xlabel(f"{metric}: {shorten(first, _MAX_ROW_NAME)} minus the others")
     else:
-        pairs = zip(rows["a"], rows["b"], strict=True)
-        names = [f"{shorten(a, _LONGEST_ROW)} − {shorten(b, _LONGEST_ROW)}" for a, b in pairs]
+        names = [
+            f"{shorten(a, _MAX_ROW_NAME)} − {shorten(b, _MAX_ROW_NAME)}"
+            for a, b in zip(pairs["a"], pairs["b"], strict=True)
+        ]
         ax.set_xlabel(f"difference of {metric}")
-    _name_above(ax, names)
+    _label_rows_inside(ax, names)
     ax.xaxis.set_major_locator(MaxNLocator(5))
     return ax
 
@@ -152,23 +172,15 @@ def by_cutoff(evaluations: Evaluations, name: str, ax: Axes | None = None) -> Ax
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation
-        As of `means`.
+    evaluations, ax
+        As in `means`.
     name : str
         A metric without its cut-off, such as "ndcg" or "ndcg(gain=exp)".
-    ax : matplotlib Axes, optional
-        As of `means`.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------
     InvalidDataError
         If an evaluation has no such metric with a cut-off.
-    MissingExtraError
-        If matplotlib is not installed.
     """
     ax = _axes(ax)
     ticks: set[int] = set()
@@ -187,71 +199,49 @@ def by_cutoff(evaluations: Evaluations, name: str, ax: Axes | None = None) -> Ax
         )  # fmt: skip
         ticks.update(cutoffs)
     ax.set_xticks(sorted(ticks))
-    ax.set_xlabel("k")
-    ax.set_ylabel(f"{name}@k")
-    _legend(ax, evaluations)
-    return ax
+    return _label_axes(ax, evaluations, "k", f"{name}@k")
 
 
 def distribution(evaluations: Evaluations, metric: str, ax: Axes | None = None) -> Axes:
-    """Draw which share of the users reaches each value of a metric.
+    """Draw the share of users who reach each value of a metric.
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation
-        As of `means`.
+    evaluations, ax
+        As in `means`.
     metric : str
-        One with a value for each user.
-    ax : matplotlib Axes, optional
-        As of `means`.
-
-    Returns
-    -------
-    matplotlib Axes
+        A metric with a value for each user.
 
     Raises
     ------
     InvalidMetricError
-        If an evaluation has no such metric, or no values of it for single users.
-    MissingExtraError
-        If matplotlib is not installed.
+        If an evaluation does not have the metric, or has no values of it for each user.
     """
     ax = _axes(ax)
     for _, ev, style in _styled(evaluations):
         values = np.sort(ev.values(metric))
         values = values[~np.isnan(values)]
-        # A step at every value of 50,000 users would be megabytes; the shape is in a few hundred.
-        places = np.unique(np.linspace(0, max(len(values) - 1, 0), _POINTS).astype(int))
-        places = places[: len(values)]
-        reached = [1 - np.searchsorted(values, value) / len(values) for value in values[places]]
-        ax.step(values[places], reached, where="pre", **style | {"marker": None})
+        # A step at every value of 50,000 users would take megabytes; a few hundred show the shape.
+        points = np.linspace(0, max(len(values) - 1, 0), _DISTRIBUTION_POINTS).astype(int)
+        points = np.unique(points)[: len(values)]
+        shares = [1 - np.searchsorted(values, value) / len(values) for value in values[points]]
+        ax.step(values[points], shares, where="pre", **style | {"marker": None})
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel(metric)
-    ax.set_ylabel("share of users with at least that")
-    _legend(ax, evaluations)
-    return ax
+    return _label_axes(ax, evaluations, metric, "share of users with at least this value")
 
 
 def precision_recall(evaluations: Evaluations, ax: Axes | None = None) -> Axes:
-    """Draw mean precision against mean recall, at the ranks down to the end of the lists.
+    """Draw mean precision against mean recall at every rank down to the end of the lists.
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation
-        As of `means`.
-    ax : matplotlib Axes, optional
-        As of `means`.
-
-    Returns
-    -------
-    matplotlib Axes
+    evaluations, ax
+        As in `means`.
 
     Raises
     ------
     InvalidDataError
-        If an evaluation is of lists with uncertain positions.
-    MissingExtraError
-        If matplotlib is not installed.
+        If the lists of an evaluation have uncertain positions.
     """
     ax = _axes(ax)
     for title, ev, style in _styled(evaluations):
@@ -259,11 +249,8 @@ def precision_recall(evaluations: Evaluations, ax: Axes | None = None) -> Axes:
         if curve is None:
             raise InvalidDataError(f"the lists of {title} have no certain positions")
         ax.plot(curve["recall"], curve["precision"], markevery=0.2, **style)
-    ax.set_xlabel("recall")
-    ax.set_ylabel("precision")
     ax.set_ylim(bottom=0)
-    _legend(ax, evaluations)
-    return ax
+    return _label_axes(ax, evaluations, "recall", "precision")
 
 
 def by_group(
@@ -272,83 +259,65 @@ def by_group(
     metric: str,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a metric by user activity or by item popularity, with 95 % intervals.
+    """Draw a metric by user activity or by item popularity.
 
-    Groups of fewer than 10 users have none.
+    Means over 10 users or more have 95 % intervals.
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation
-        As of `means`, evaluated with `train`.
+    evaluations, ax
+        As in `means`; the evaluations need training data.
     groups : {"activity", "popularity"}
         See `Evaluation.by`.
     metric : str
-        For "popularity" one that can be divided by items, such as recall.
-    ax : matplotlib Axes, optional
-        As of `means`.
-
-    Returns
-    -------
-    matplotlib Axes
+        For "popularity", a metric that can be divided by items, such as recall.
 
     Raises
     ------
     InvalidDataError
-        If an evaluation was not broken down that way.
-    MissingExtraError
-        If matplotlib is not installed.
+        If an evaluation does not have the metric by these groups.
     """
     if groups not in ("activity", "popularity"):
         raise InvalidDataError(f"groups is {groups!r}; expected 'activity' or 'popularity'")
     ax = _axes(ax)
-    tables = {title: groups_of(ev, groups, metric) for title, ev, _ in _styled(evaluations)}
-    for title, ev, _ in _styled(evaluations):
-        if not tables[title]:
-            there = dict.fromkeys(row["metric"] for row in ev.content["by"].get(groups, []))
-            told = f"but {', '.join(there)}" if there else "as it was evaluated without train="
-            raise InvalidDataError(f"{title} has no {metric} by {groups}, {told}")
-    names = list(dict.fromkeys(row["group"] for rows in tables.values() for row in rows))
-    shift = np.linspace(-0.2, 0.2, len(tables)) if len(tables) > 1 else np.zeros(1)
-    for (title, _, style), offset in zip(_styled(evaluations), shift, strict=True):
-        rows = tables[title]
-        places = np.array([names.index(row["group"]) for row in rows]) + offset
-        half = [row["ci_high"] - row["mean"] for row in rows]
+    styled = list(_styled(evaluations))
+    tables = [group_means(ev, groups, metric) for _, ev, _ in styled]
+    for (title, ev, _), table in zip(styled, tables, strict=True):
+        if not table:
+            metrics = dict.fromkeys(row["metric"] for row in ev.content["by"].get(groups, []))
+            why = f"but {', '.join(metrics)}" if metrics else "as it was evaluated without train="
+            raise InvalidDataError(f"{title} has no {metric} by {groups}, {why}")
+    names = list(dict.fromkeys(row.group for table in tables for row in table))
+    offsets = np.linspace(-0.2, 0.2, len(tables)) if len(tables) > 1 else np.zeros(1)
+    for (_, _, style), table, offset in zip(styled, tables, offsets, strict=True):
         ax.errorbar(
-            places, [row["mean"] for row in rows], yerr=half, capsize=3,
+            np.array([names.index(row.group) for row in table]) + offset,
+            [row.mean for row in table],
+            yerr=[row.high - row.mean for row in table],
+            capsize=3,
             **style | {"linestyle": "none"},
-        )  # fmt: skip
+        )
     ax.set_xticks(range(len(names)), [shorten(name).replace(" ", "\n", 1) for name in names])
-    ax.set_ylabel(metric)
-    of_what = "training items of the user" if groups == "activity" else "training users of the item"
-    ax.set_xlabel(of_what)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    _legend(ax, evaluations)
-    return ax
+    units = "training items of the user" if groups == "activity" else "training users of the item"
+    return _label_axes(ax, evaluations, units, metric)
 
 
 def concentration(evaluations: Evaluations, ax: Axes | None = None) -> Axes:
-    """Draw the Lorenz curve: which share of the recommendations the most recommended items get.
+    """Draw the Lorenz curve: the share of recommendations that goes to the top share of items.
 
-    On a log scale, from the items that are recommended most, since of large catalogues a few
-    hundredths get nearly all recommendations.
+    The axis of items, most recommended first, is logarithmic: in large catalogues a few per cent
+    of the items get nearly all recommendations.
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation
-        As of `means`, of whole lists.
-    ax : matplotlib Axes, optional
-        As of `means`.
-
-    Returns
-    -------
-    matplotlib Axes
+    evaluations, ax
+        As in `means`; the evaluations need whole lists.
 
     Raises
     ------
     InvalidDataError
-        If an evaluation is of ranks only, so that it is not known what was recommended.
-    MissingExtraError
-        If matplotlib is not installed.
+        If an evaluation has the ranks of relevant items only.
     """
     ax = _axes(ax)
     for title, ev, style in _styled(evaluations):
@@ -357,16 +326,14 @@ def concentration(evaluations: Evaluations, ax: Axes | None = None) -> Axes:
             raise InvalidDataError(
                 f'{title} was evaluated by ranks only; evaluate it with via="top_k"'
             )
-        items, places = (1 - np.array(curve[key])[::-1] for key in ("items", "recommendations"))
-        ax.plot(items[1:], places[1:], **style | {"marker": None})
+        items, shares = (1 - np.array(curve[key])[::-1] for key in ("items", "recommendations"))
+        ax.plot(items[1:], shares[1:], **style | {"marker": None})
     equal = np.geomspace(1e-4, 1, 50)
     ax.plot(equal, equal, color=_ink(), linewidth=0.8, linestyle=":")
     ax.set_xscale("log")
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel("share of the items, most recommended first")
-    ax.set_ylabel("share of recommendations")
-    _legend(ax, evaluations)
-    return ax
+    xlabel = "share of the items, most recommended first"
+    return _label_axes(ax, evaluations, xlabel, "share of recommendations")
 
 
 def lift(
@@ -376,94 +343,101 @@ def lift(
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation
-        As of `means`.
+    evaluations, ax
+        As in `means`.
     metrics : list of str, optional
-        By default all that have a lift above 0 in each evaluation.
-    ax : matplotlib Axes, optional
-        As of `means`.
-
-    Returns
-    -------
-    matplotlib Axes
+        By default all metrics with a lift above 0 in every evaluation.
 
     Raises
     ------
     InvalidDataError
         If there is no metric to draw.
-    MissingExtraError
-        If matplotlib is not installed.
     """
     ax = _axes(ax)
-    tables = {title: ev.summary()["lift"] for title, ev, _ in _styled(evaluations)}
-    names = metrics_with_lift(tables) if metrics is None else metrics
+    styled = list(_styled(evaluations))
+    lifts = [ev.summary()["lift"] for _, ev, _ in styled]
+    names = metrics_with_lift(lifts) if metrics is None else metrics
     if not names:
         raise InvalidDataError("no metric has a lift above 0 in each evaluation")
-    for title, _, style in _styled(evaluations):
-        lifts = tables[title].loc[names].astype(float)
-        ax.plot(lifts, range(len(names)), **style | {"linestyle": "none"})
+    for (_, _, style), column in zip(styled, lifts, strict=True):
+        values = column.loc[names].astype(float)
+        ax.plot(values, range(len(names)), **style | {"linestyle": "none"})
     ax.set_xscale("log")
     ax.axvline(1, color=_ink(), linewidth=0.8)
-    _name_rows(ax, names)
-    ax.set_xlabel("times the value of random lists")
-    _legend(ax, evaluations)
-    return ax
+    rows = [_plain_text(shorten(name, _MAX_ROW_NAME)) for name in names]
+    ax.set_yticks(range(len(names)), rows)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    return _label_axes(ax, evaluations, "times the value of random lists")
 
 
 def learning_curve(table: pd.DataFrame, metrics: str | list[str], ax: Axes | None = None) -> Axes:
-    """Draw metrics over the iterations of a training, or the checkpoints of a sweep.
+    """Draw metrics over the iterations of a training, or over the checkpoints of a sweep.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        ``EvaluationCallback.history``, or what `sweep` returned, in its order.
+        ``EvaluationCallback.history``, or the table of a `sweep`, in its order.
     metrics : str or list of str
-        Columns of it.
+        Columns of the table.
     ax : matplotlib Axes, optional
-        As of `means`.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------
     InvalidDataError
         If the table has no such column.
-    MissingExtraError
-        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import sparse_eval as se
+    >>> from matplotlib.figure import Figure
+    >>> history = pd.DataFrame({"ndcg@10": [0.1, 0.15]}, index=[1, 2])
+    >>> ax = se.plots.learning_curve(history, "ndcg@10", ax=Figure().subplots())
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('iteration', 'ndcg@10')
     """
+    ax = _axes(ax)
     from matplotlib.ticker import MaxNLocator
 
-    ax = _axes(ax)
-    asked = [metrics] if isinstance(metrics, str) else list(metrics)
-    lacking = [name for name in asked if name not in table.columns]
-    if lacking:
-        raise InvalidDataError(f"the table has no {', '.join(lacking)}, but {list(table.columns)}")
-    files = "file" in table.columns
-    places = np.arange(1, len(table) + 1) if files else table.index.to_numpy()
-    for name, style in zip(asked, _styles(), strict=False):
-        ax.plot(places, table[name].astype(float), label=name, **style)
-    ax.set_xlabel("checkpoint, in the order of the table" if files else "iteration")
-    if files and len(table) <= _FILES:
-        names = [_plain_text(shorten(Path(str(file)).stem, 16)) for file in table["file"]]
-        ax.set_xticks(places, names, rotation=45, ha="right")
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise InvalidDataError(f"the table has no {', '.join(missing)}, but {list(table.columns)}")
+    has_files = "file" in table.columns
+    steps = np.arange(1, len(table) + 1) if has_files else table.index.to_numpy()
+    for name, style in zip(names, _styles(), strict=False):
+        ax.plot(steps, table[name].astype(float), label=name, **style)
+    ax.set_xlabel("checkpoint, in the order of the table" if has_files else "iteration")
+    if has_files and len(table) <= _MAX_NAMED_CHECKPOINTS:
+        files = [_plain_text(shorten(Path(str(file)).stem, 16)) for file in table["file"]]
+        ax.set_xticks(steps, files, rotation=45, ha="right")
     else:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if len(asked) > 1:
+    if len(names) > 1:
         ax.legend()
     else:
-        ax.set_ylabel(asked[0])
+        ax.set_ylabel(names[0])
     return ax
 
 
-def cutoffs_of(names: list[str], name: str) -> list[int]:
-    """Return the cut-offs that a metric was asked for with, ascending."""
-    return sorted(int(k) for head, _, k in (n.partition("@") for n in names) if head == name and k)
+def snapshots(evaluations: Evaluations) -> list[tuple[str, SavedEvaluation]]:
+    """Return evaluations with their names, without their lists."""
+    if not isinstance(evaluations, Mapping) or not evaluations:
+        raise InvalidDataError('give one or more evaluations by name: {"als": ev}')
+    return [
+        (str(name), ev.snapshot() if isinstance(ev, Evaluation) else ev)
+        for name, ev in evaluations.items()
+    ]
 
 
-def groups_of(ev: SavedEvaluation, groups: str, metric: str) -> list[dict[str, Any]]:
-    """Return a metric by activity or popularity, with Student's 95 % interval of each mean."""
+def cutoffs_of(metrics: list[str], name: str) -> list[int]:
+    """Return the cut-offs that a metric was evaluated with, ascending."""
+    parts = (metric.partition("@") for metric in metrics)
+    return sorted(int(cutoff) for base, _, cutoff in parts if base == name and cutoff)
+
+
+def group_means(ev: SavedEvaluation, groups: str, metric: str) -> list[GroupMean]:
+    """Return a metric by activity or popularity, with Student's 95 % intervals."""
     from scipy import stats
 
     rows = []
@@ -471,25 +445,24 @@ def groups_of(ev: SavedEvaluation, groups: str, metric: str) -> list[dict[str, A
         if row["metric"] != metric or row["mean"] is None:
             continue
         half = math.nan
-        if row["std"] is not None and row["n_users"] >= FEWEST:
+        if row["std"] is not None and row["n_users"] >= MIN_USERS:
             error = row["std"] / math.sqrt(row["n_users"])
             half = float(stats.t.ppf(0.975, row["n_users"] - 1)) * error
-        rows.append(row | {"ci_low": row["mean"] - half, "ci_high": row["mean"] + half})
+        rows.append(GroupMean(row["group"], row["mean"], row["mean"] - half, row["mean"] + half))
     return rows
 
 
-def metrics_with_lift(lifts: Mapping[str, pd.Series[Any]]) -> list[str]:
+def metrics_with_lift(lifts: list[pd.Series[float]]) -> list[str]:
     """Return the metrics of the first evaluation that have a lift above 0 in all of them."""
-    first = next(iter(lifts.values()))
     return [
         str(name)
-        for name in first.index
-        if all(name in lift.index and lift[name] > 0 for lift in lifts.values())
+        for name in lifts[0].index
+        if all(name in lift.index and lift[name] > 0 for lift in lifts)
     ]
 
 
-def shorten(name: str, longest: int = _LONGEST) -> str:
-    """Return a name as a chart can show it: in one line, and without its middle if it is long.
+def shorten(name: str, longest: int = _MAX_NAME) -> str:
+    """Return a name in one line, without its middle if it is too long for a chart.
 
     Names of models mostly differ at their end.
     """
@@ -503,11 +476,18 @@ def shorten(name: str, longest: int = _LONGEST) -> str:
     return f"{line[:head]}…{line[len(line) - (longest - head - 1) :]}"
 
 
+def legend_columns(names: list[str]) -> int:
+    """Return how many names fit beside each other in a legend."""
+    longest = max(len(shorten(name)) for name in names)
+    # In points: the width of a chart, of a character, and of the gap between two names.
+    return min(len(names), max(int(260 // (5.2 * longest + 48)), 1))
+
+
 def _axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
     try:
-        import matplotlib.pyplot as plt  # chooses where figures are shown, so only when needed
+        import matplotlib.pyplot as plt  # selects a backend, so only if a figure is needed
     except ImportError:
         raise MissingExtraError(
             'charts need matplotlib: pip install "sparse_eval[report]"'
@@ -517,7 +497,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 def _styles() -> Iterator[dict[str, Any]]:
     for number in count():
-        shift = number + number // len(COLOURS)  # so that the ninth is not like the first
+        shift = number + number // len(COLOURS)  # so that the ninth differs from the first
         yield {
             "color": COLOURS[number % len(COLOURS)],
             "marker": MARKERS[shift % len(MARKERS)],
@@ -527,47 +507,35 @@ def _styles() -> Iterator[dict[str, Any]]:
 
 
 def _styled(evaluations: Evaluations) -> Iterator[tuple[str, SavedEvaluation, dict[str, Any]]]:
-    """Go through the evaluations, each with the style that is its own in every chart."""
-    if not isinstance(evaluations, Mapping) or not evaluations:
-        raise InvalidDataError('give evaluations by name: {"als": ev}')
-    for (name, ev), style in zip(evaluations.items(), _styles(), strict=False):
-        taken = ev.snapshot() if isinstance(ev, Evaluation) else ev
-        yield str(name), taken, style | {"label": _plain_text(shorten(str(name)))}
+    """Yield the evaluations with a style each, the same in every chart."""
+    for (name, ev), style in zip(snapshots(evaluations), _styles(), strict=False):
+        yield name, ev, style | {"label": _plain_text(shorten(name))}
 
 
 def _plain_text(text: str) -> str:
-    """Keep matplotlib from reading dollars as mathematics, and from hiding names with a "_"."""
+    r"""Escape "$", which starts mathematics in matplotlib, and "_", which hides a label."""
     text = text.replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text
 
 
-def _ends(value: float, row: Mapping[Any, Any]) -> list[list[float]]:
-    """Return how far an interval reaches to both sides; a value may be beside it by rounding."""
-    return [[max(value - row["ci_low"], 0.0)], [max(row["ci_high"] - value, 0.0)]]
+def _bar(value: float, low: float, high: float) -> list[list[float]]:
+    """Return the lengths of an error bar; rounding may put a value just outside its interval."""
+    return [[max(value - low, 0.0)], [max(high - value, 0.0)]]
 
 
-def _row(ev: SavedEvaluation, metric: str) -> dict[str, Any]:
-    ev.is_per_user(metric)  # or it raises what there is instead
-    return dict(ev.summary().loc[metric])
-
-
-def _name_rows(ax: Axes, names: list[str]) -> None:
-    ax.set_yticks(range(len(names)), [_plain_text(shorten(name, _LONGEST_ROW)) for name in names])
-    ax.set_ylim(len(names) - 0.5, -0.5)
-
-
-def _name_above(ax: Axes, names: list[str]) -> None:
-    """Write the name of each row into the chart, above it: beside it, long ones have no room."""
+def _label_rows_inside(ax: Axes, names: list[str]) -> None:
+    """Write the name of each row above it inside the chart; long names have no room beside it."""
     ax.set_yticks(range(len(names)), [])
     ax.set_ylim(len(names) - 0.5, -0.7)
-    for place, name in enumerate(names):
-        ax.text(
-            0.01, place - 0.2, _plain_text(name), transform=ax.get_yaxis_transform(), va="bottom"
-        )
+    for row, name in enumerate(names):
+        ax.text(0.01, row - 0.2, _plain_text(name), transform=ax.get_yaxis_transform(), va="bottom")
 
 
-def _legend(ax: Axes, evaluations: Evaluations) -> None:
-    """Name the evaluations above the chart, where they hide nothing of it."""
+def _label_axes(ax: Axes, evaluations: Evaluations, xlabel: str, ylabel: str = "") -> Axes:
+    """Label the axes, and add a legend above the chart if there are several evaluations."""
+    ax.set_xlabel(xlabel)
+    if ylabel:
+        ax.set_ylabel(ylabel)
     if len(evaluations) > 1:
         ax.legend(
             loc="lower left",
@@ -575,13 +543,7 @@ def _legend(ax: Axes, evaluations: Evaluations) -> None:
             ncols=legend_columns(list(map(str, evaluations))),
             borderaxespad=0.2,
         )
-
-
-def legend_columns(names: list[str]) -> int:
-    """Return how many names fit beside each other."""
-    longest = max(len(shorten(name)) for name in names)
-    # In points: of a chart, a character, and what stands between two names.
-    return min(len(names), max(int(260 // (5.2 * longest + 48)), 1))
+    return ax
 
 
 def _ink() -> str:

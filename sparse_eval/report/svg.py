@@ -1,4 +1,4 @@
-"""Charts as SVG for a page: real text, the page's colours, no ids that meet those of others."""
+"""Draw charts as inline SVG: text stays text, colours follow the page, ids are unique on it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["HEIGHT", "draw"]
+__all__ = ["HEIGHT", "draw_svg"]
 
-#: Drawn in these and replaced by the page's own colours, which are others in the dark.
+#: Placeholders, replaced by colours of the page, which has others in dark mode.
 _INK, _GRID = "#010203", "#040506"
 
 _STYLE: dict[Any, Any] = {
@@ -41,37 +41,37 @@ _STYLE: dict[Any, Any] = {
     "ytick.color": _INK,
 }
 
-_DRAWING = Lock()
+_RC_LOCK = Lock()
 
-#: In inches. So wide that its text is as large as the page's on a telephone.
+#: In inches; at this width, text is as large as the page's own on a phone.
 _WIDTH, HEIGHT = 4.4, 2.9
 
 
-def draw(plot: Callable[[Axes], object], name: str, title: str, height: float = HEIGHT) -> str:
-    """Draw a chart.
+def draw_svg(plot: Callable[[Axes], object], name: str, title: str, height: float = HEIGHT) -> str:
+    """Draw a chart as SVG.
 
     Parameters
     ----------
     plot : callable
         Draws into the Axes that it is given.
     name : str
-        Of letters and digits, no other chart's of the page: its ids begin with it.
+        Prefix of all ids, unique on the page, of letters and digits.
     title : str
-        What it is called by a screen reader.
+        The accessible name of the chart, for screen readers.
     height : float
-        In inches; it is 4.4 wide.
+        In inches; the width is 4.4.
 
     Returns
     -------
     str
         An ``<svg>`` element.
     """
-    # "default" first, so that a matplotlibrc of the user's makes no other page; one chart at a
-    # time, since the settings are the whole process's while it is drawn.
-    with _DRAWING, mpl.rc_context(), warnings.catch_warnings():
+    # Start from matplotlib's defaults, so that the user's matplotlibrc has no effect; one chart at
+    # a time, since rcParams are shared by all threads.
+    with _RC_LOCK, mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE | {"svg.hashsalt": name})
-        # A character that matplotlib's fonts lack is still shown by the browser's.
+        # The browser's fonts show characters that matplotlib's lack.
         warnings.filterwarnings("ignore", "Glyph", UserWarning)
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         plot(figure.subplots())
@@ -81,17 +81,18 @@ def draw(plot: Callable[[Axes], object], name: str, title: str, height: float = 
 
 
 def _adapt(text: str, name: str, title: str) -> str:
+    """Make matplotlib's SVG fit for embedding in the page."""
     root = ET.fromstring(text)  # noqa: S314 - written by matplotlib a moment ago
     for parent in list(root.iter()):
         for child in list(parent):
-            # Its style would be that of everything on the page.
+            # A style element would apply to the whole page.
             if child.tag.endswith(("}metadata", "}style")):
                 parent.remove(child)
     for element in root.iter():
         element.tag = element.tag.partition("}")[2]
         for key, value in list(element.attrib.items()):
             del element.attrib[key]
-            element.set(key.rpartition("}")[2], _own(key, value, name))
+            element.set(key.rpartition("}")[2], _adapt_attribute(key, value, name))
     for key in ("width", "height", "version"):
         root.attrib.pop(key, None)
     root.set("class", "chart")
@@ -103,8 +104,8 @@ def _adapt(text: str, name: str, title: str) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def _own(key: str, value: str, name: str) -> str:
-    """Return the value of an attribute with ids and colours of the page."""
+def _adapt_attribute(key: str, value: str, name: str) -> str:
+    """Prefix ids and references to them, and use the colours and font of the page."""
     if key == "id":
         return f"{name}-{value}"
     if key.endswith("href"):

@@ -1,4 +1,4 @@
-"""Evaluations to draw and to report: three models of the same users, with odd labels."""
+"""Evaluations of three models on the same users, optionally with odd labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sparse_eval as se
 
 METRICS = ["ndcg@{5,10}", "recall@{5,10}", "mrr@10", "coverage@10", "recall(average=micro)@10"]
 
-#: What a label may be, and a page has to show as text.
+#: Labels that a page must show as text.
 ODD = [
     "<script>alert(1)</script>",
     "\"quoted\" & 'single'",
@@ -25,7 +25,7 @@ ODD = [
 
 
 def evaluate(seed: int, skill: float, odd: bool = False, whole: bool = True) -> se.Evaluation:
-    """Evaluate lists that are better with more skill; of 240 users and 60 items."""
+    """Evaluate random lists of 240 users and 60 items; more skill makes them better."""
     n_users, n_items = 240, 60
     drawn = np.random.default_rng(0)
     seen = drawn.random((n_users, n_items)) < 0.1 * np.linspace(0.3, 2, n_users)[:, None]

@@ -1,4 +1,4 @@
-"""The report in a real browser: opened, read, driven by keyboard, photographed and printed."""
+"""Test the report in a real browser: text, layout, contrast, keyboard, screenshot and print."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"there is none of {', '.join(NAMES)}")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"needs one of {', '.join(NAMES)}")
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True}
@@ -50,33 +50,33 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(params=SCREENS)
 def page(request: pytest.FixtureRequest, browser: Any, page_file: Path) -> Iterator[Any]:
-    """Open the page; it asks for nothing, says nothing and complains of nothing."""
+    """Open the page; it must send no requests, open no dialogs and log nothing."""
     context = browser.new_context(**SCREENS[request.param])
     page = context.new_page()
-    heard: list[str] = []
-    asked: list[str] = []
-    page.on("dialog", lambda dialog: (heard.append(dialog.message), dialog.dismiss()))
-    page.on("console", lambda message: heard.append(message.text))
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("request", lambda sent: asked.append(sent.url))
+    messages: list[str] = []
+    requests: list[str] = []
+    page.on("dialog", lambda dialog: (messages.append(dialog.message), dialog.dismiss()))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda sent: requests.append(sent.url))
     page.goto(page_file.as_uri())
     yield page
-    assert heard == []
-    assert asked == [page_file.as_uri()]
+    assert messages == []
+    assert requests == [page_file.as_uri()]
     context.close()
 
 
-def test_labels_are_text(page: Any) -> None:
+def test_odd_labels_stay_text(page: Any) -> None:
     assert page.locator("script").count() == 0
     assert "<script>alert(1)</script>" in page.locator(".answer").inner_text()
     for label in ("<script>alert(1)</script>", "\"quoted\" & 'single'", "two\nlines"):
         heading = page.locator("#metrics ~ .scroll th[scope=col]").filter(has_text=label).first
         assert heading.inner_text() == label
-    # A name in Hebrew runs from right to left and leaves what is around it alone.
+    # A Hebrew name runs from right to left and does not affect the text around it.
     page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
     hebrew = page.locator("bdi", has_text="שלום עולם").first
     assert hebrew.evaluate("e => getComputedStyle(e).unicodeBidi") == "isolate"
-    # One of 10,000 characters is there as a whole, and pushes nothing aside.
+    # A name of 10,000 characters is complete, and folded.
     long = page.locator("details.long bdi").filter(has_text=reporting.ODD[4].strip()).first
     assert len(long.text_content()) == 10_000
 
@@ -91,7 +91,7 @@ def test_nothing_is_wider_than_the_screen(page: Any) -> None:
     assert smallest >= 9  # pixels: a line of text in a chart can be read
 
 
-#: Contrast by WCAG 2: of each text, its colour against the first background that is not clear.
+#: WCAG 2 contrast of each text with the first opaque background behind it.
 CONTRASTS = """
 () => {
   const parse = text => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
@@ -117,13 +117,13 @@ CONTRASTS = """
 """
 
 
-def test_text_can_be_read_on_its_background(page: Any) -> None:
+def test_text_has_enough_contrast(page: Any) -> None:
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) > 200
-    assert [found for found in contrasts if found[0] < 4.5] == []
+    assert [text for ratio, text in contrasts if ratio < 4.5] == []
 
 
-def test_it_is_driven_by_keyboard_and_read_aloud(page: Any) -> None:
+def test_works_with_keyboard_and_screen_reader(page: Any) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
     page.keyboard.press("Enter")
@@ -132,13 +132,13 @@ def test_it_is_driven_by_keyboard_and_read_aloud(page: Any) -> None:
     folded.focus()
     page.keyboard.press("Enter")
     assert page.locator("details[open] > summary", has_text="What the metrics mean").count() == 1
-    # What scrolls can be reached and has a name; so has every chart; headings skip no level.
+    # Scrolling regions can be focused, charts have names, and headings skip no level.
     for region in page.locator(".scroll").all():
         assert region.get_attribute("tabindex") == "0"
         assert region.get_attribute("role") == "region"
     charts = page.get_by_role("img")
     assert charts.count() == page.locator("svg").count() > 8
-    assert page.get_by_role("img", name="ndcg@10 of single users", exact=True).count() == 1
+    assert page.get_by_role("img", name="ndcg@10 of individual users", exact=True).count() == 1
     levels = page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(e => +e.tagName[1])")
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
@@ -146,19 +146,19 @@ def test_it_is_driven_by_keyboard_and_read_aloud(page: Any) -> None:
     assert page.locator("html").get_attribute("lang") == "en"
 
 
-def test_it_is_photographed(page: Any, tmp_path: Path) -> None:
+def test_screenshot_has_the_colours_of_the_scheme(page: Any, tmp_path: Path) -> None:
     page.screenshot(path=tmp_path / "page.png", full_page=True)
     with Image.open(tmp_path / "page.png") as picture:
         pixels = np.asarray(picture.convert("RGB"))
     dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     assert (np.median(pixels) < 64) == dark
-    # The colours of the first three models are all there.
+    # The colours of the first three models are present.
     for colour in se.plots.COLOURS[:3]:
-        wanted = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
-        assert (np.abs(pixels.astype(int) - wanted).max(axis=-1) < 8).sum() > 50
+        rgb = [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
+        assert (np.abs(pixels.astype(int) - rgb).max(axis=-1) < 8).sum() > 50
 
 
-def test_it_is_printed(page: Any, tmp_path: Path) -> None:
+def test_prints_in_black_without_navigation(page: Any, tmp_path: Path) -> None:
     page.emulate_media(media="print")
     assert page.locator("nav").is_hidden()
     assert page.locator("body").evaluate("e => getComputedStyle(e).color") == "rgb(0, 0, 0)"

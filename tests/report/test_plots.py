@@ -1,4 +1,4 @@
-"""Charts: what is drawn is what was computed."""
+"""Test that charts draw the numbers of the evaluations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ax() -> Axes:
 
 
 def points(container: Any) -> np.ndarray:
-    """Where the markers of error bars are, and their ends."""
+    """Return the markers of error bars, and the ends of the bars."""
     line, _, bars = container
     segments = [segment for bar in bars for segment in bar.get_segments() if len(segment)]
     ends = np.concatenate(segments)
@@ -56,8 +56,8 @@ def test_differences(models: dict[str, se.Evaluation], ax: Axes) -> None:
     compared = se.compare(models, "ndcg@10")
     plots.differences(compared, "ndcg@10", ax=ax)
     for container, row in zip(ax.containers, compared.table.to_dict("records"), strict=True):
-        found = points(container)[:, 0]
-        assert found == pytest.approx([row["difference"], row["ci_low"], row["ci_high"]])
+        drawn = points(container)[:, 0]
+        assert drawn == pytest.approx([row["difference"], row["ci_low"], row["ci_high"]])
         filled = container[0].get_markerfacecolor() != "none"
         assert filled == (row["better"] != "")
     assert [text.get_text() for text in ax.texts] == ["good − fair", "good − poor", "fair − poor"]
@@ -91,7 +91,7 @@ def test_distribution(models: dict[str, se.Evaluation], ax: Axes) -> None:
     for x, share in zip(*line.get_data(), strict=True):
         assert share == pytest.approx((values >= x).mean())
     assert ax.get_legend() is None
-    # However many users there are, a few hundred points.
+    # A few hundred points, however many users there are.
     many = se.evaluate(
         se.Rankings.from_topk(np.tile([[0, 1]], (5000, 1))),
         csr_matrix(np.random.default_rng(0).integers(0, 9, (5000, 2))),
@@ -135,18 +135,20 @@ def test_by_group(models: dict[str, se.Evaluation], ax: Axes, groups: Any, metri
         plots.by_group(models, "popularity", "mrr@10", ax=ax)
 
 
-def test_groups_that_there_are_not(models: dict[str, se.Evaluation], ax: Axes) -> None:
+def test_refuses_missing_groups_and_wrong_types(models: dict[str, se.Evaluation], ax: Axes) -> None:
     with pytest.raises(InvalidDataError, match="'age'; expected 'activity' or 'popularity'"):
         plots.by_group(models, "age", "ndcg@10", ax=ax)  # type: ignore[arg-type]
     lists = se.Rankings.from_topk([[0, 1]])
     without = se.evaluate(lists, csr_matrix([[1, 0]]), "recall@2")
     with pytest.raises(InvalidDataError, match="evaluated without train="):
         plots.by_group({"a": without}, "activity", "recall@2", ax=ax)
-    with pytest.raises(InvalidDataError, match="differences are of a Comparison"):
+    with pytest.raises(
+        InvalidDataError, match="expected a Comparison, as se.compare returns it, found dict"
+    ):
         plots.differences(models, "ndcg@10", ax=ax)  # type: ignore[arg-type]
 
 
-def test_names_keep_what_differs() -> None:
+def test_shorten_keeps_the_end_of_names() -> None:
     assert shorten("als-factors8-alpha1-reg0.1-seed0", 20) == "als-fa…-reg0.1-seed0"
     assert shorten("two\nlines\x00 ") == "two lines\N{REPLACEMENT CHARACTER}"
     assert shorten(" ") == "(no name)"
@@ -186,17 +188,17 @@ def test_learning_curve(ax: Axes) -> None:
         plots.learning_curve(sweep, "map@5", ax=ax)
 
 
-def test_saved_evaluations_are_drawn_alike(
+def test_loaded_evaluations_are_drawn_alike(
     models: dict[str, se.Evaluation], ax: Axes, tmp_path: Any
 ) -> None:
     saved = {name: se.load_evaluation(ev.save(tmp_path / name)) for name, ev in models.items()}
     plots.by_cutoff(models, "recall", ax=ax)
     plots.by_cutoff(saved, "recall", ax=ax)
-    for mine, theirs in zip(ax.lines[:3], ax.lines[3:], strict=True):
-        assert mine.get_ydata().tolist() == theirs.get_ydata().tolist()
+    for line, loaded in zip(ax.lines[:3], ax.lines[3:], strict=True):
+        assert line.get_ydata().tolist() == loaded.get_ydata().tolist()
 
 
-def test_a_figure_of_its_own(models: dict[str, se.Evaluation]) -> None:
+def test_draws_into_a_new_figure(models: dict[str, se.Evaluation]) -> None:
     import matplotlib.pyplot as plt
 
     before = dict(mpl.rcParams)

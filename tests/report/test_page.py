@@ -1,4 +1,4 @@
-"""The report: what the page says, of good and of odd input."""
+"""Test the report page: its statements, its structure, and odd input."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
-from sparse_eval.report.contrasts import contrasts
-from sparse_eval.report.words import number, share
+from sparse_eval.report.number_format import format_number, format_share
+from sparse_eval.report.subgroups import subgroup_differences
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
 BLOCKS = {"td", "th", "tr", "li", "p", "div", "dt", "dd", "h2", "h3", "h4", "text", "figcaption"}
 
 
 class Reader(HTMLParser):
-    """Reads a page: its text, its elements, whether what is opened is closed."""
+    """Parse a page: its text, its elements, and whether every element is closed."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -64,16 +64,14 @@ def models() -> dict[str, se.Evaluation]:
     return reporting.three()
 
 
-def test_the_question_is_answered_at_the_top(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
+def test_headline_names_the_best_model(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     path = se.write_report(models, tmp_path / "r.html", ["ndcg@10", "recall@10"])
     assert path == tmp_path / "r.html"
     assert [file.name for file in tmp_path.iterdir()] == ["r.html"]
     text = read(path).text
     row = se.compare(models, "ndcg@10").table.iloc[0]
     assert "good has the best ndcg@10 of 3 models" in text
-    assert "is better than every other one by it." in text
+    assert "is better than every other model." in text
     assert (
         f"good is better than fair: ndcg@10 {row['mean_a']:.4f} against {row['mean_b']:.4f}, a "
         f"difference of {row['difference']:.4f} (95 % interval {row['ci_low']:.4f} to "
@@ -81,32 +79,36 @@ def test_the_question_is_answered_at_the_top(
     ) in text
     shares = [f"{100 * row[name] / row['n_users']:.0f} %" for name in ("wins", "ties", "losses")]
     assert "better for {} of 231 users, equal for {}, worse for {}.".format(*shares) in text
-    assert "mrr@10" not in text  # was not asked for
+    assert "mrr@10" not in text  # not requested
 
 
-def test_no_difference_is_said_with_what_could_have_been_shown(
+def test_insignificant_difference_comes_with_the_detectable_one(
     models: dict[str, se.Evaluation], tmp_path: Path
 ) -> None:
     two = {name: models[name] for name in ("poor", "fair")}
     text = read(se.write_report(two, tmp_path / "r.html")).text
-    assert "No difference is shown between poor and fair" in text
+    assert "No significant difference between poor and fair" in text
     detectable = se.compare(two).table["detectable"][0]
-    assert f"So many users (231) show a difference of {detectable:.4f} in 80 of 100" in text
+    assert (
+        f"With 231 users, a difference of {detectable:.4f} would be detected in 80 of 100" in text
+    )
     same = {"a": models["good"], "b": models["good"]}
     text = read(se.write_report(same, tmp_path / "r.html")).text
-    assert "a and b are equal: ndcg@5 0.8084, the same for each of 231 users." in text
+    assert "a and b are equal: ndcg@5 0.8084, the same for each of the 231 users." in text
 
 
-def test_one_model(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_report_of_one_model(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     reader = read(se.write_report({"good": models["good"]}, tmp_path / "r.html", title="<One>"))
     row = models["good"].summary().loc["ndcg@5"]
     assert f"good reaches ndcg@5 {row['mean']:.4f} (95 % interval" in reader.text
-    assert f"{row['lift']:,.3g} times what random lists reach" in reader.text
+    assert f"{row['lift']:,.3g} times the value of random lists" in reader.text
     assert reader.text.startswith("<One>")
     assert "Comparison" not in reader.text
 
 
-def test_every_part_is_there(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_page_has_every_section_and_number(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
     history = pd.DataFrame({"ndcg@5": [0.1, 0.2]}, index=pd.Index([1, 2], name="iteration"))
     reader = read(
         se.write_report(
@@ -116,34 +118,34 @@ def test_every_part_is_there(models: dict[str, se.Evaluation], tmp_path: Path) -
     charts = [
         "ndcg@5 of each model", "The best by ndcg@5 against the others", "ndcg by cut-off",
         "recall by cut-off",
-        "ndcg@5 of single users", "Precision and recall", "ndcg@5 by user activity",
+        "ndcg@5 of individual users", "Precision and recall", "ndcg@5 by user activity",
         "recall@5 by item popularity", "Concentration of the recommendations",
         "Lift over random lists", "Learning curve: run",
     ]  # fmt: skip
     headings = [
-        "All metrics", "Charts", "Comparison", "Who wins, who loses", "Single users",
-        "How it was counted", "How to get it again", "Left out",
+        "All metrics", "Charts", "Comparison", "Who wins, who loses", "Individual users",
+        "How metrics were computed", "How to reproduce this", "Left out",
     ]  # fmt: skip
     for expected in [*charts, *headings]:
         assert expected in reader.text
     assert "x: is <broken>" in reader.text
     assert sum(tag == "svg" for tag, _ in reader.elements) == len(charts)
-    # Each number of the table, as it is.
+    # Every number of the table.
     for name in models["good"].names:
         for ev in models.values():
             assert f"{ev[name]:.4f}" in reader.text
-    # A user in depth, as far as the metric looks.
+    # A user in depth, down to the cut-off of the main metric.
     example = models["good"].snapshot().content["examples"][0]
     for row in example["listed"]:
         if row["gain"] and row["rank"] <= 5:
             assert f"{row['item']} relevant {row['contribution']:.4f}" in reader.text
-    # How to get it again.
+    # How to reproduce it.
     content = models["good"].snapshot().content
     for expected in (content["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}"):
         assert expected in reader.text
 
 
-def test_the_first_metric_is_corrected_for_by_itself(
+def test_main_metric_is_corrected_separately(
     models: dict[str, se.Evaluation], tmp_path: Path
 ) -> None:
     two = {name: models[name] for name in ("good", "fair")}
@@ -156,8 +158,8 @@ def test_the_first_metric_is_corrected_for_by_itself(
     assert answers[0].startswith(": ndcg@10")
 
 
-def test_by_what_another_model_is_better(tmp_path: Path) -> None:
-    # a: fewer users, at the first place; b: more users, at the last one.
+def test_names_metrics_by_which_another_model_is_better(tmp_path: Path) -> None:
+    # a hits fewer users, at rank 1; b hits all users, at rank 5.
     held_out = csr_matrix(np.tile(np.arange(6) == 5, (400, 1)).astype(float))
     ids = np.tile(np.arange(5), (400, 1))
     a, b = ids.copy(), ids.copy()
@@ -169,16 +171,16 @@ def test_by_what_another_model_is_better(tmp_path: Path) -> None:
     }
     reader = read(se.write_report(models, tmp_path / "r.html"))
     assert "a is better than b: mrr@5" in reader.text
-    assert "By hit_rate@5 b is better than a." in reader.text
-    # A star only where nothing else could be as good.
+    assert "By hit_rate@5, b is better than a." in reader.text
+    # Only values that no other is significantly better than have a star.
     assert reader.text.count("best:") == 3
-    rows = [models, {"a": models["a"], "again": models["a"]}]
-    text = read(se.write_report(rows[1], tmp_path / "r.html")).text
+    same = {"a": models["a"], "again": models["a"]}
+    text = read(se.write_report(same, tmp_path / "r.html")).text
     assert text.count("best:") == 6
     assert "are equal" in text
 
 
-def test_simple_rankings_are_shown_beside_the_models(tmp_path: Path) -> None:
+def test_baselines_are_shown_beside_the_models(tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
     holdout = se.split.random(clicks, seed=1)
     model = se.train_als(holdout.train, factors=1, iterations=1, alpha=0.01)
@@ -187,13 +189,12 @@ def test_simple_rankings_are_shown_beside_the_models(tmp_path: Path) -> None:
     popular = ev.summary()["popularity"].iloc[0]
     assert popular > ev["ndcg@10"]
     assert (
-        f"The simple ranking “popularity” reaches ndcg@10 {popular:.4f}: als is not better than "
-        "that."
-    ) in reader.text
+        f"The baseline “popularity” reaches ndcg@10 {popular:.4f}: als is no better." in reader.text
+    )
 
 
-def test_models_are_ranked_by_the_users_that_are_compared(tmp_path: Path) -> None:
-    # a: on users for whom everything is easy only; b is better for these, and poor for others.
+def test_models_are_ranked_on_the_users_compared(tmp_path: Path) -> None:
+    # a is evaluated on easy users only; b is better on these, and poor on all others.
     n, easy = 300, np.arange(300) < 100
     held_out = np.tile(np.arange(6) == 5, (n, 1))
     ids = np.tile(np.arange(5), (n, 1))
@@ -213,8 +214,8 @@ def test_models_are_ranked_by_the_users_that_are_compared(tmp_path: Path) -> Non
     assert text.count("best:") == 1
 
 
-def test_numbers_that_only_rounding_tells_apart(tmp_path: Path) -> None:
-    # precision is 0.1 for all, and a mean of that may be another number in its last digit.
+def test_values_that_differ_by_rounding_have_no_effect_size(tmp_path: Path) -> None:
+    # Precision is 0.1 for all; the mean of that may differ in its last digit.
     held_out = csr_matrix(np.tile(np.arange(20) == 3, (3, 1)).astype(float))
     hit = se.evaluate(se.Rankings.from_topk([np.arange(10)] * 3), held_out, "precision@10")
     none = se.evaluate(se.Rankings.from_topk([np.arange(10, 20)] * 3), held_out, "precision@10")
@@ -223,13 +224,15 @@ def test_numbers_that_only_rounding_tells_apart(tmp_path: Path) -> None:
     assert np.isnan(effect)
 
 
-def test_two_of_the_same_name(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
-    for ask in (lambda m: se.write_report(m, tmp_path / "r.html"), se.compare):
-        with pytest.raises(InvalidDataError, match="called the same: 1, 1"):
-            ask({1: models["good"], "1": models["fair"]})
+def test_refuses_two_evaluations_of_the_same_name(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    for function in (lambda m: se.write_report(m, tmp_path / "r.html"), se.compare):
+        with pytest.raises(InvalidDataError, match="have the same name: 1, 1"):
+            function({1: models["good"], "1": models["fair"]})
 
 
-def test_lower_is_better(tmp_path: Path) -> None:
+def test_ranks_metrics_for_which_lower_is_better(tmp_path: Path) -> None:
     held_out = csr_matrix(np.tile(np.arange(6) == 5, (40, 1)).astype(float))
     low, high = np.tile([5, 0, 1], (40, 1)), np.tile([0, 1, 5], (40, 1))
     models = {
@@ -247,37 +250,39 @@ def parts(holdout: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("by", ["seen", "relevant"])
-def test_who_wins_and_who_loses(models: dict[str, se.Evaluation], tmp_path: Path, by: Any) -> None:
+def test_subgroups_have_wins_and_losses(
+    models: dict[str, se.Evaluation], tmp_path: Path, by: Any
+) -> None:
     good, fair = (models[name].snapshot() for name in ("good", "fair"))
     text = read(se.write_report({"good": good, "fair": fair}, tmp_path / "r.html")).text
     both = good.table.assign(difference=good.table["ndcg@5"] - fair.table["ndcg@5"]).dropna()
-    found = contrasts(good, fair, "ndcg@5", by)
-    assert sum(row.n_users for row in found) == len(both)
-    for row in found:
+    rows = subgroup_differences(good, fair, "ndcg@5", by)
+    assert sum(row.n_users for row in rows) == len(both)
+    for row in rows:
         low, _, high = row.group.replace("cold", "0").removesuffix(" items").partition("–")
-        mine = both[both[by].between(int(low), int(high or low))]["difference"]
-        assert row.difference == pytest.approx(mine.mean())
-        assert row.n_users == len(mine)
-        assert (row.wins, row.losses) == ((mine > 0).sum(), (mine < 0).sum())
-        interval = f"{number(row.interval.low)} to {number(row.interval.high)}"
+        inside = both[both[by].between(int(low), int(high or low))]["difference"]
+        assert row.difference == pytest.approx(inside.mean())
+        assert row.n_users == len(inside)
+        assert (row.wins, row.losses) == ((inside > 0).sum(), (inside < 0).sum())
+        interval = f"{format_number(row.interval.low)} to {format_number(row.interval.high)}"
         if row.n_users < 10:
             interval = "no interval"
-        told = (
-            f"{row.group} {row.n_users} {number(row.difference)}{interval} "
-            f"{share(row.wins, row.n_users)} {share(row.ties, row.n_users)}"
-        )
-        assert told in text
+        shares = [format_share(count, row.n_users) for count in (row.wins, row.ties)]
+        assert (
+            f"{row.group} {row.n_users} {format_number(row.difference)}{interval} "
+            f"{shares[0]} {shares[1]}"
+        ) in text
 
 
-def test_for_whom_the_best_is_worse(tmp_path: Path) -> None:
-    # Lists that are better for all but the users with most training items.
+def test_names_subgroups_for_which_the_best_model_is_worse(tmp_path: Path) -> None:
+    # a is better for all users but those with the most training items.
     seen = np.arange(400) // 100 + 1
     train = csr_matrix(np.arange(100) < seen[:, None], dtype=float)
     held_out = csr_matrix(np.tile(np.arange(101) == 100, (400, 1)), dtype=float)
     many = seen == 4
     first, third = np.array([100, 98, 99]), np.array([98, 99, 100])
     noise = np.random.default_rng(0).random(400) < 0.1
-    lists = [np.where((one != noise)[:, None], first, third) for one in (~many, many)]
+    lists = [np.where((good != noise)[:, None], first, third) for good in (~many, many)]
     a, b = (
         se.evaluate(se.Rankings.from_topk(ids), held_out, "mrr@3", train=train) for ids in lists
     )
@@ -286,7 +291,9 @@ def test_for_whom_the_best_is_worse(tmp_path: Path) -> None:
     assert "But a is worse than b for users with 4 training items." in text
 
 
-def test_the_page_stands_by_itself(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_page_is_self_contained_and_reproducible(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
     path = se.write_report(reporting.three(odd=True), tmp_path / "r.html")
     page, reader = path.read_text(encoding="utf-8"), read(path)
     tags = {tag for tag, _ in reader.elements}
@@ -304,13 +311,13 @@ def test_the_page_stands_by_itself(models: dict[str, se.Evaluation], tmp_path: P
     assert not re.findall(r"url\((?!#)", page)
     assert "@import" not in page
     assert path.stat().st_size < 2_000_000
-    # Again, whatever the process has set for its charts.
+    # The same bytes, whatever matplotlib settings the process has.
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "red"}):
         again = se.write_report(reporting.three(odd=True), tmp_path / "again.html")
     assert again.read_bytes() == path.read_bytes()
 
 
-def test_odd_labels_are_text(tmp_path: Path) -> None:
+def test_odd_labels_stay_text(tmp_path: Path) -> None:
     path = se.write_report(reporting.three(odd=True), tmp_path / "r.html")
     text = read(path).text
     assert "<script>alert(1)</script> is better than" in text
@@ -320,7 +327,7 @@ def test_odd_labels_are_text(tmp_path: Path) -> None:
     assert "\N{REPLACEMENT CHARACTER}" not in text
 
 
-def test_ranks_alone_have_fewer_charts(tmp_path: Path) -> None:
+def test_evaluations_of_ranks_have_fewer_charts(tmp_path: Path) -> None:
     ranks = reporting.evaluate(1, 0.5, whole=False)
     text = read(se.write_report({"ranks": ranks}, tmp_path / "r.html")).text
     assert "Concentration" not in text
@@ -328,7 +335,7 @@ def test_ranks_alone_have_fewer_charts(tmp_path: Path) -> None:
     assert text.count("Only the ranks of relevant items were computed") == len(shown) > 0
 
 
-def test_without_training_data_there_are_no_bands(tmp_path: Path) -> None:
+def test_no_bands_of_activity_without_training_data(tmp_path: Path) -> None:
     def evaluate(seed: int) -> se.Evaluation:
         ids = np.random.default_rng(seed).permuted(np.tile(np.arange(30), (40, 1)), axis=1)
         held_out = csr_matrix(np.random.default_rng(0).random((40, 30)) < 0.1, dtype=float)
@@ -340,7 +347,7 @@ def test_without_training_data_there_are_no_bands(tmp_path: Path) -> None:
     assert "user activity" not in text
 
 
-def test_saved_evaluations_make_the_same_page(
+def test_loaded_evaluations_make_the_same_page(
     models: dict[str, se.Evaluation], tmp_path: Path
 ) -> None:
     saved = {name: se.load_evaluation(ev.save(tmp_path / name)) for name, ev in models.items()}
@@ -351,7 +358,9 @@ def test_saved_evaluations_make_the_same_page(
     assert pages[0] == pages[1]
 
 
-def test_what_cannot_be_reported(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_refuses_unusable_evaluations_and_folders(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
     out = tmp_path / "r.html"
     one = se.evaluate(se.Rankings.from_topk([[1]]), csr_matrix([[0, 1]]), "ndcg@5")
     refused: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
@@ -360,7 +369,7 @@ def test_what_cannot_be_reported(models: dict[str, se.Evaluation], tmp_path: Pat
         (models, {"metrics": "map@3"}, InvalidDataError, "good has no map@3, but ndcg@5"),
         (models | {"other": one}, {"metrics": "ndcg@5"}, InvalidDataError, "different users"),
         (models | {"other": one}, {}, InvalidDataError, "other has no ndcg@10, .*, but ndcg@5"),
-        ({"a": one, "b": one}, {}, InvalidDataError, "1 users to compare"),
+        ({"a": one, "b": one}, {}, InvalidDataError, "there is 1 user to compare"),
     ]
     for evaluations, options, error, message in refused:
         with pytest.raises(error, match=message):
@@ -373,31 +382,31 @@ def test_what_cannot_be_reported(models: dict[str, se.Evaluation], tmp_path: Pat
     assert "defined for" not in read(se.write_report({"one": one}, out)).text
 
 
-def test_a_metric_that_is_defined_for_nobody(tmp_path: Path) -> None:
+def test_metric_that_is_undefined_for_all_users(tmp_path: Path) -> None:
     lists = se.Rankings.from_topk([[0], [1]])
     ev = se.evaluate(lists, csr_matrix([[1, 0], [0, 1]]), "auc", train=csr_matrix([[0, 1], [1, 0]]))
     assert np.isnan(ev["auc"])
     for evaluations in ({"a": ev}, {"a": ev, "b": ev}):
         text = read(se.write_report(evaluations, tmp_path / "r.html")).text
-        assert "auc is defined for no user." in text
+        assert "auc is not defined for any user." in text
 
 
-def test_notebooks(models: dict[str, se.Evaluation]) -> None:
+def test_display_in_notebooks(models: dict[str, se.Evaluation]) -> None:
     ev = models["good"]
     row = ev.summary().loc["ndcg@5"]
     for shown in (ev, ev.snapshot()):
-        found = Reader(shown._repr_html_())
-        assert found.open == []
+        reader = Reader(shown._repr_html_())
+        assert reader.open == []
         for expected in (f"{row['mean']:.4f}", f"{row['ci_low']:.4f}", "231 users", "coverage@10"):
-            assert expected in found.text
+            assert expected in reader.text
     compared = se.compare(reporting.three(odd=True))
-    found = Reader(compared._repr_html_())
-    assert "<script>alert(1)</script>" in found.text
-    assert "script" not in {tag for tag, _ in found.elements}
-    assert "Holm's correction over 21 differences" in found.text
+    reader = Reader(compared._repr_html_())
+    assert "<script>alert(1)</script>" in reader.text
+    assert "script" not in {tag for tag, _ in reader.elements}
+    assert "Holm's correction over 21 differences" in reader.text
     short = se.compare(models, "ndcg@5")
     assert repr(short).splitlines()[0].startswith("<Comparison of good, fair, poor: 231 users")
-    assert "not shown" in repr(short)
+    assert "not significant" in repr(short)
     assert len(repr(short).splitlines()) == 5
     many = {f"model {number}": ev for number in range(5)}
     assert "… and 40 more rows" in repr(se.compare(many))
