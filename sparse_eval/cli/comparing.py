@@ -209,7 +209,7 @@ def _print_comparison(compared: Comparison, format: Format) -> None:  # noqa: A0
         print_table(compared.table, format)
     else:
         print_table(compared.shown(), format)
-        typer.echo(f"\n{compared.how_found()}")
+        typer.echo(f"\n{compared.describe()}")
         typer.echo(
             "wins: users for whom a is better; detectable: the difference that so many users show "
             "in 80 of 100 cases, if it is the only one that is looked at"

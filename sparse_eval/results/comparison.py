@@ -1,4 +1,4 @@
-"""`compare`: which of two or more models is better, how sure that is, and for how many users."""
+"""Compare evaluations of the same users: differences, intervals, paired tests, corrections."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    Values = NDArray[np.float64]
+    from ..core.types import Floats, Integers, Labels
+
     Test = Literal["t", "wilcoxon", "permutation"]
     Correction = Literal["holm", "bh", "none"]
 
 __all__ = ["Comparison", "Scored", "common_metrics", "compare"]
 
-#: Sign flips of a permutation test, beyond which it does not go through all of them.
+#: A permutation test draws so many sign flips, unless it can go through all of them.
 PERMUTATIONS = 9999
 
-#: Signs drawn at once: few enough for a cache.
-_AT_ONCE = 1 << 18
+#: Signs drawn at once, few enough for the processor's cache.
+_SIGNS_PER_BATCH = 1 << 18
 
-#: Power at which the smallest difference is given that could have been shown.
+#: Power of the test for which the detectable difference is given.
 POWER = 0.8
 
-_TOLD = {
+_TITLES = {
     "t": "paired t-test",
     "wilcoxon": "Wilcoxon's signed-rank test",
     "permutation": "sign-flip permutation test",
@@ -48,8 +49,8 @@ _TESTS = ("t", "wilcoxon", "permutation")
 _CORRECTIONS = ("holm", "bh", "none")
 _HOWS = ("same", "intersection")
 
-#: Users that a message names.
-_NAMED = 3
+#: Users that an error message names.
+_MAX_NAMED_USERS = 3
 
 
 class Scored(Protocol):
@@ -88,32 +89,38 @@ class Scored(Protocol):
     def higher_is_better(self, name: str) -> bool:
         """Say which way a metric is better."""
 
-    def values(self, name: str) -> Values:
+    def values(self, name: str) -> Floats:
         """Return a metric of each user, NaN for one that is left out."""
 
-    def replicates(self, name: str) -> Values:
+    def replicates(self, name: str) -> Floats:
         """Return bootstrap replicates of a metric about all users together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Every two of some evaluations, on the same users.
+    """Pairwise comparisons of evaluations, on the same users.
 
     Attributes
     ----------
     names : tuple of str
-        The evaluations, in the order given.
+        Names of the evaluations, in the order given.
     table : pandas.DataFrame
-        One row for each metric and pair, see `compare`.
+        One row for each metric and pair of evaluations, see `compare`.
     n_users : int
-        Users that both of a pair are about.
+        Number of users compared.
     test : {"t", "wilcoxon", "permutation"}
         The paired test that gave `p`.
     correction : {"holm", "bh", "none"}
-        What `p_corrected` allows for: the family-wise error rate, or the false discovery rate,
-        over all rows of the table.
+        The correction for multiple comparisons that gave `p_corrected`, over all rows of the
+        table: of the family-wise error rate (Holm) or of the false discovery rate (Benjamini and
+        Hochberg).
     level : float
-        Of the intervals; a row names a better one if ``p_corrected < 1 - level``.
+        Confidence level of the intervals; a difference is significant if
+        ``p_corrected < 1 - level``.
+
+    See Also
+    --------
+    compare : Make a comparison.
     """
 
     names: tuple[str, ...]
@@ -123,17 +130,17 @@ class Comparison:
     correction: str
     level: float
 
-    def how_found(self) -> str:
-        """Say in a line what was compared, and how."""
-        corrected = "" if self.correction == "none" else f", {_TOLD[self.correction]} correction"
+    def describe(self) -> str:
+        """Return in a line how many users were compared, and how."""
+        corrected = "" if self.correction == "none" else f", {_TITLES[self.correction]} correction"
         return (
-            f"{self.n_users:,} users, {_TOLD[self.test]}{corrected} over {len(self.table):,} "
+            f"{self.n_users:,} users, {_TITLES[self.test]}{corrected} over {len(self.table):,} "
             f"difference{'' if len(self.table) == 1 else 's'}, {self.level * 100:g} % intervals "
             "(not corrected)"
         )
 
     def shown(self) -> pd.DataFrame:
-        """Return the table as people read it: fewer columns, numbers as text."""
+        """Return the table for display: fewer columns, numbers as text."""
         import pandas as pd
 
         rows = [
@@ -145,8 +152,8 @@ class Comparison:
                 "interval": "none"
                 if row["interval"] == "none"
                 else f"{row['ci_low']:+.4f} to {row['ci_high']:+.4f}",
-                "p, corrected": _p_text(row["p_corrected"]),
-                "better": row["better"] or "not shown",
+                "p, corrected": _format_p(row["p_corrected"]),
+                "better": row["better"] or "not significant",
                 "wins/ties/losses": ""
                 if pd.isna(row["wins"])
                 else f"{row['wins']}/{row['ties']}/{row['losses']}",
@@ -157,7 +164,7 @@ class Comparison:
         return pd.DataFrame(rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON. The keys are stable."""
+        """Return the comparison as a dict for JSON. The keys are stable."""
         return {
             "names": list(self.names),
             "n_users": self.n_users,
@@ -169,12 +176,12 @@ class Comparison:
 
     def __repr__(self) -> str:
         more = len(self.table) - MOST_ROWS
-        left = f"\n… and {more:,} more rows: .table" if more > 0 else ""
+        rest = f"\n… and {more:,} more rows: .table" if more > 0 else ""
         table = self.shown().head(MOST_ROWS).to_string(index=False)
-        return f"<Comparison of {', '.join(self.names)}: {self.how_found()}>\n{table}{left}"
+        return f"<Comparison of {', '.join(self.names)}: {self.describe()}>\n{table}{rest}"
 
     def _repr_html_(self) -> str:
-        heading = f"Comparison of {', '.join(self.names)}: {self.how_found()}"
+        heading = f"Comparison of {', '.join(self.names)}: {self.describe()}"
         return as_html(heading, self.shown(), index=False, where=".table")
 
 
@@ -188,52 +195,84 @@ def compare(
     level: float = 0.95,
     progress: bool | None = None,
 ) -> Comparison:
-    """Compare evaluations of the same users and validation data, every two of them.
+    """Compare evaluations of the same users and validation data, pair by pair.
 
     Parameters
     ----------
     evaluations : mapping of str to Evaluation
-        Two or more by name; saved ones too.
+        Two or more evaluations by name, saved ones included.
     metrics : str or iterable of str, optional
-        Those to compare, as they are named in the evaluations; all by default. The fewer are
-        chosen, before looking at the results, the less has to be corrected for.
+        Metrics to compare, by their names in the evaluations; all by default. The fewer are
+        chosen, before looking at the results, the smaller the correction.
     test : {"t", "wilcoxon", "permutation"}
-        Student's paired test of the mean difference, Wilcoxon's signed-rank test, or the mean
-        difference under random signs (all of them for few users, otherwise 9,999 seeded draws);
-        of `scipy.stats`.
+        The paired test, from `scipy.stats`: Student's t-test of the mean difference, Wilcoxon's
+        signed-rank test, or a permutation test of the mean difference under random signs (all
+        signs for few users, otherwise 9,999 draws with a fixed seed).
     correction : {"holm", "bh", "none"}
-        For looking at many differences at once, all rows of the table: Holm's for the chance of
-        any error, or Benjamini and Hochberg's for the share of errors among what is shown.
+        The correction for multiple comparisons, over all rows of the table: Holm's, which
+        controls the probability of any error [1]_, or Benjamini and Hochberg's, which controls
+        the share of errors among significant differences [2]_.
     how : {"same", "intersection"}
-        What to do if not all have evaluated the same users: raise an error, or compare those
+        What to do if the evaluations are of different users: raise an error, or compare the users
         that all have.
     level : float
-        Of the intervals, and 1 − the level of significance.
+        Confidence level of the intervals, between 0 and 1; 1 − `level` is the level of
+        significance.
     progress : bool, optional
-        Show a progress bar where it takes more than two seconds, as a permutation test of many
-        users and metrics does; by default on a terminal and in a notebook only.
+        Show a progress bar if the comparison takes more than two seconds, as permutation tests of
+        many users and metrics do; by default on a terminal and in a notebook only.
 
     Returns
     -------
     Comparison
         Its ``table`` has one row for each metric and pair (columns ``metric``, ``a``, ``b``):
-        ``mean_a``, ``mean_b`` over the users compared; ``difference``, a less b, and its interval
-        ``ci_low``, ``ci_high`` (``interval`` says of which kind, see `Evaluation.summary`);
-        ``p`` and ``p_corrected``; ``better``, the name of the better one, empty where no
-        difference is shown (or where Wilcoxon's ranks and the means speak for different ones);
-        ``wins``, ``ties`` and ``losses``, users for whom a is better,
-        equal, worse; ``effect_size``, the mean difference in standard deviations of the
-        difference (Cohen's d); ``detectable``, the smallest difference that a t-test of so many
-        users shows in 80 of 100 cases, without correction; ``n_users``. What has no value for
-        each user is compared by paired bootstrap replicates, and has no wins; with
-        ``how="intersection"`` it is not known for the users that all have (NaN), and with users
-        in another order it has no interval.
+
+        - ``mean_a``, ``mean_b``: means over the users compared;
+        - ``difference``: a less b, with its interval ``ci_low``, ``ci_high`` (``interval`` is its
+          kind, see `Evaluation.summary`);
+        - ``p``, ``p_corrected``: the p-value, and the same after correction;
+        - ``better``: the name of the better evaluation; empty if the difference is not
+          significant, or if Wilcoxon's ranks and the means favour different ones;
+        - ``wins``, ``ties``, ``losses``: numbers of users for whom a is better, equal or worse;
+        - ``effect_size``: the mean difference in standard deviations of the difference (Cohen's
+          d);
+        - ``detectable``: the smallest difference that an uncorrected t-test with this number of
+          users would detect in 80 of 100 cases;
+        - ``n_users``: the number of users for whom both have a value.
+
+        Metrics of all users together are compared by paired bootstrap replicates, and have no
+        wins. They are NaN if ``how="intersection"`` leaves users out, and have no interval if the
+        users are in different orders.
 
     Raises
     ------
     InvalidDataError
-        If there are fewer than two evaluations or two users; if they are of other users (with
-        ``how="same"``), metrics, conventions or relevant items; or an option is unknown.
+        If there are fewer than two evaluations or two users; if the evaluations have different
+        users (with ``how="same"``), metrics, conventions or relevant items; or if an option is
+        unknown.
+
+    See Also
+    --------
+    write_report : A page with the comparison and its charts.
+
+    References
+    ----------
+    .. [1] S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal
+       of Statistics 6(2), 1979, pp. 65-70.
+    .. [2] Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate: a practical and
+       powerful approach to multiple testing", Journal of the Royal Statistical Society B 57(1),
+       1995, pp. 289-300. :doi:`10.1111/j.2517-6161.1995.tb02031.x`
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> from scipy.sparse import csr_matrix
+    >>> held_out = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+    >>> als = se.evaluate(se.Rankings.from_topk([[0, 1], [0, 1], [0, 1]]), held_out, "mrr@2")
+    >>> bpr = se.evaluate(se.Rankings.from_topk([[0, 2], [1, 0], [2, 0]]), held_out, "mrr@2")
+    >>> se.compare({"als": als, "bpr": bpr}).table[["a", "b", "difference", "wins", "ties"]]
+         a    b  difference  wins  ties
+    0  als  bpr    0.333333     2     1
     """
     import pandas as pd
     from tqdm.auto import tqdm
@@ -244,14 +283,14 @@ def compare(
         raise InvalidDataError('give two or more evaluations by name: {"als": ev, "bpr": other}')
     names = tuple(str(name) for name in evaluations)
     if len(set(names)) < len(names):
-        raise InvalidDataError(f"two evaluations are called the same: {', '.join(names)}")
+        raise InvalidDataError(f"two evaluations have the same name: {', '.join(names)}")
     scored = list(evaluations.values())
     chosen = common_metrics(evaluations, metrics)
-    _check_alike(names, scored)
+    _check_conventions(names, scored)
     rows = _common_users(names, scored, how)
-    whole = all(len(rows[0]) == one.counted.sum() for one in scored)
-    paired = all((row == np.sort(row)).all() for row in rows)  # samples are drawn by row
-    found = []
+    all_users = all(len(rows[0]) == ev.counted.sum() for ev in scored)
+    same_order = all((row == np.sort(row)).all() for row in rows)  # samples are drawn by row
+    results = []
     pairs = list(combinations(range(len(scored)), 2))
     bar = tqdm(
         total=len(chosen) * len(pairs), desc="compare", delay=2, disable=not is_shown(progress)
@@ -264,26 +303,28 @@ def compare(
                 a, b = (scored[m].values(metric)[rows[m]] for m in (i, j))
                 numbers = _compare_values(a, b, test, level)
             else:
-                numbers = _compare_replicates(pair, metric, level, len(rows[0]), whole, paired)
-            found.append({"metric": metric, "a": names[i], "b": names[j], **numbers})
-    table = pd.DataFrame(found)
+                numbers = _compare_replicates(
+                    pair, metric, level, len(rows[0]), all_users, same_order
+                )
+            results.append({"metric": metric, "a": names[i], "b": names[j], **numbers})
+    table = pd.DataFrame(results)
     agree = table.pop("favours").to_numpy() == np.sign(table["difference"].to_numpy())
     table.insert(10, "p_corrected", _corrected(table["p"].to_numpy(), correction))
-    shown = agree & (table["p_corrected"] < significance(level)).to_numpy()
+    significant = agree & (table["p_corrected"] < significance(level)).to_numpy()
     higher = np.array([scored[0].higher_is_better(name) for name in table["metric"]])
     a_better = (table["difference"] > 0).to_numpy() == higher
     better = np.where(a_better, table["a"], table["b"])
-    table.insert(11, "better", np.where(shown, better, ""))
+    table.insert(11, "better", np.where(significant, better, ""))
     lower = ~higher
     swapped = table.loc[lower, ["losses", "wins"]].to_numpy().copy()
     table.loc[lower, ["wins", "losses"]] = swapped
     counts = ["wins", "ties", "losses"]
-    table[counts] = table[counts].astype("Int64")  # there are none where no users have values
+    table[counts] = table[counts].astype("Int64")  # missing where users have no values
     return Comparison(names, table, len(rows[0]), test, correction, level)
 
 
 def significance(level: float) -> float:
-    """Return 1 − level as it is meant: 0.05, not 0.05 and a rounding error."""
+    """Return 1 − level without its rounding error: 0.05, not 0.050000000000000044."""
     return round(1 - level, 12)
 
 
@@ -297,107 +338,109 @@ def _check_options(test: str, correction: str, how: str) -> None:
             raise InvalidDataError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
 
 
-def _check_alike(names: tuple[str, ...], scored: list[Scored]) -> None:
-    """Raise `InvalidDataError` if evaluations differ in what was computed, or how."""
+def _check_conventions(names: tuple[str, ...], scored: list[Scored]) -> None:
+    """Raise `InvalidDataError` if evaluations follow different conventions."""
     first = scored[0]
-    for name, other in zip(names[1:], scored[1:], strict=True):
-        for what in ("convention", "no_relevant"):
-            mine, theirs = getattr(first, what), getattr(other, what)
-            if mine != theirs:
+    for name, ev in zip(names[1:], scored[1:], strict=True):
+        for option in ("convention", "no_relevant"):
+            a, b = getattr(first, option), getattr(ev, option)
+            if a != b:
                 raise InvalidDataError(
-                    f"{names[0]} was evaluated with {what} {mine!r}, {name} with {theirs!r}; "
-                    "evaluate both alike"
+                    f"{names[0]} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "
+                    "both alike"
                 )
 
 
 def common_metrics(
     evaluations: Mapping[str, Scored], metrics: str | Iterable[str] | None
 ) -> list[str]:
-    """Return the metrics to compare, or raise `InvalidDataError` if one of them is not in all."""
+    """Return the metrics to compare, or raise `InvalidDataError` if an evaluation lacks one."""
     if metrics is None:
-        asked = list(dict.fromkeys(metric for one in evaluations.values() for metric in one.names))
+        chosen = list(dict.fromkeys(metric for ev in evaluations.values() for metric in ev.names))
     else:
-        asked = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
-    if not asked:
-        raise InvalidDataError("no metrics are asked for; leave metrics out to take all")
-    for name, one in evaluations.items():
-        lacking = [metric for metric in asked if metric not in one.names]
-        if lacking:
+        chosen = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
+    if not chosen:
+        raise InvalidDataError("there are no metrics to compare; leave metrics out to compare all")
+    for name, ev in evaluations.items():
+        missing = [metric for metric in chosen if metric not in ev.names]
+        if missing:
             raise InvalidDataError(
-                f"{name} has no {', '.join(map(str, lacking))}, but {', '.join(one.names)}; "
+                f"{name} has no {', '.join(map(str, missing))}, but {', '.join(ev.names)}; "
                 "evaluate the same metrics for all, or choose those to compare"
             )
-    return asked
+    return chosen
 
 
-def _common_users(
-    names: tuple[str, ...], scored: list[Scored], how: str
-) -> list[NDArray[np.int64]]:
-    """Return the rows of the users that all have evaluated, in one order."""
+def _common_users(names: tuple[str, ...], scored: list[Scored], how: str) -> list[Integers]:
+    """Return for each evaluation the rows of the users that all have, in the same order."""
     import pandas as pd
 
-    labelled = {one.users is not None for one in scored}
-    if len(labelled) > 1:
-        without = names[[one.users is None for one in scored].index(True)]
+    unlabelled = [name for name, ev in zip(names, scored, strict=True) if ev.users is None]
+    if 0 < len(unlabelled) < len(scored):
         raise InvalidDataError(
-            f"{without} has no labels for its users and others have; label all of them, as "
+            f"{unlabelled[0]} has no labels for its users and others have; label all of them, as "
             "Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items) does"
         )
     labels = []
-    for one in scored:
-        users = pd.RangeIndex(len(one.counted)) if one.users is None else one.users
-        labels.append(users[one.counted])
+    for ev in scored:
+        users = pd.RangeIndex(len(ev.counted)) if ev.users is None else ev.users
+        labels.append(users[ev.counted])
     common = labels[0]
-    for name, mine in zip(names[1:], labels[1:], strict=True):
-        if mine.equals(labels[0]):
+    for name, users in zip(names[1:], labels[1:], strict=True):
+        if users.equals(labels[0]):
             continue
         if how == "same":
-            only = [labels[0].difference(mine, sort=False), mine.difference(labels[0], sort=False)]
-            if any(map(len, only)):
-                told = (
-                    f"{len(users)} only in {of} (such as {_some(users)})"
-                    for users, of in zip(only, (names[0], name), strict=True)
-                    if len(users)
-                )
-                raise InvalidDataError(
-                    f"{names[0]} and {name} are about different users: {', '.join(told)}; evaluate "
-                    'the same users, or compare those that both have with how="intersection"'
-                )
-        common = common[common.isin(mine)]
+            _check_same_users(names[0], labels[0], name, users)
+        common = common[common.isin(users)]
     if len(common) < 2:
         raise InvalidDataError(
-            f"there are {len(common)} users to compare; a comparison needs two or more"
+            f"there {'is 1 user' if len(common) else 'are 0 users'} to compare; a comparison "
+            "needs two or more"
         )
     rows = []
-    for one, mine in zip(scored, labels, strict=True):
-        places = np.arange(len(mine)) if mine.equals(common) else mine.get_indexer(common)
-        rows.append(np.flatnonzero(one.counted)[places])
-    prints = [one.fingerprints[mine] for one, mine in zip(scored, rows, strict=True)]
-    for name, theirs in zip(names[1:], prints[1:], strict=True):
-        different = np.flatnonzero(prints[0] != theirs)
+    for ev, users in zip(scored, labels, strict=True):
+        order = np.arange(len(users)) if users.equals(common) else users.get_indexer(common)
+        rows.append(np.flatnonzero(ev.counted)[order])
+    fingerprints = [ev.fingerprints[row] for ev, row in zip(scored, rows, strict=True)]
+    for name, others in zip(names[1:], fingerprints[1:], strict=True):
+        different = np.flatnonzero(fingerprints[0] != others)
         if len(different):
             raise InvalidDataError(
                 f"{names[0]} and {name} were evaluated on different validation data: "
                 f"{len(different)} of {len(common)} users have other relevant items (such as "
-                f"{_some(common[different])}); evaluate both on the same"
+                f"{_name_users(common[different])}); evaluate both on the same"
             )
     return rows
 
 
-def _some(users: pd.Index[Any]) -> str:
-    return ", ".join(map(repr, users[:_NAMED].tolist()))
+def _check_same_users(a: str, users_a: Labels, b: str, users_b: Labels) -> None:
+    only = {a: users_a.difference(users_b, sort=False), b: users_b.difference(users_a, sort=False)}
+    parts = [
+        f"{len(users)} only in {name} (such as {_name_users(users)})"
+        for name, users in only.items()
+        if len(users)
+    ]
+    if parts:
+        raise InvalidDataError(
+            f"{a} and {b} are about different users: {', '.join(parts)}; evaluate the same users, "
+            'or compare those that both have with how="intersection"'
+        )
+
+
+def _name_users(users: Labels) -> str:
+    return ", ".join(map(repr, users[:_MAX_NAMED_USERS].tolist()))
 
 
 @lru_cache(maxsize=64)
-def _standard_errors(level: float, freedom: int) -> float:
-    """Return how many standard errors a difference has that is shown with the wanted power."""
+def _detectable_standard_errors(level: float, freedom: int) -> float:
+    """Return the smallest difference that a t-test detects with `POWER`, in standard errors."""
     from scipy import stats
 
     return float(stats.t.ppf([0.5 + level / 2, POWER], freedom).sum())
 
 
-def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, Any]:
-    """Compare the values of the same users, those for whom both are defined."""
+def _compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, float | str]:
+    """Compare the values of users for whom both are defined."""
     defined = ~(np.isnan(a) | np.isnan(b))
     a, b = a[defined], b[defined]
     n = len(a)
@@ -408,7 +451,7 @@ def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, 
     p, favours = _p_value(a, b, test, level)
     detectable = math.nan
     if n > 1:
-        detectable = _standard_errors(level, n - 1) * std / math.sqrt(n)
+        detectable = _detectable_standard_errors(level, n - 1) * std / math.sqrt(n)
     return {
         "mean_a": float(a.mean()) if n else math.nan,
         "mean_b": float(b.mean()) if n else math.nan,
@@ -421,15 +464,15 @@ def _compare_values(a: Values, b: Values, test: str, level: float) -> dict[str, 
         "wins": int((difference > 0).sum()),
         "ties": int((difference == 0).sum()),
         "losses": int((difference < 0).sum()),
-        # Differences that are equal but for rounding have no standard deviation.
+        # The standard deviation of equal differences is rounding error.
         "effect_size": mean / std if std > 1e-12 * abs(mean) else (0.0 if mean == 0 else math.nan),
         "detectable": detectable,
         "n_users": n,
     }
 
 
-def _p_value(a: Values, b: Values, test: str, level: float) -> tuple[float, int]:
-    """Return the p-value, and whether the test speaks for a (1), for b (-1) or for neither."""
+def _p_value(a: Floats, b: Floats, test: str, level: float) -> tuple[float, int]:
+    """Return the p-value, and whether the test favours a (1), b (-1) or neither (0)."""
     from scipy import stats
 
     if len(a) < 2:
@@ -437,24 +480,24 @@ def _p_value(a: Values, b: Values, test: str, level: float) -> tuple[float, int]
     if (a == b).all():
         return 1.0, 0
     with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
-        # Differences that are all nearly equal, and a normal approximation for few users.
+        # scipy warns of nearly equal differences, and of approximations for few users.
         warnings.simplefilter("ignore")
         favours = int(np.sign((a - b).mean()))
         if test == "t":
-            # As ttest_rel, to the last bit, in half the time.
+            # The same bits as ttest_rel, in half the time.
             return float(stats.ttest_1samp(a - b, 0.0).pvalue), favours
         if test == "wilcoxon":
             p = float(stats.wilcoxon(a, b).pvalue)
-            if p < significance(level):  # otherwise nobody asks, and it takes as long again
+            if p < significance(level):  # else not needed, and as slow as the test
                 differences = (a - b)[a != b]
                 ranks = stats.rankdata(np.abs(differences))
                 favours = int(np.sign((np.sign(differences) * ranks).sum()))
             return p, favours
-        return _permuted(a - b), favours
+        return _permutation_p(a - b), favours
 
 
-def _permuted(differences: Values) -> float:
-    """Return the p-value of a mean difference under random signs: all of them, or many drawn."""
+def _permutation_p(differences: Floats) -> float:
+    """Return the p-value of a mean difference under all sign flips, or many random ones."""
     from scipy import stats
 
     if 2 ** len(differences) <= PERMUTATIONS + 1:
@@ -470,41 +513,47 @@ def _permuted(differences: Values) -> float:
     return float(
         stats.monte_carlo_test(
             differences,
-            _Flipped(differences),
+            _RandomSigns(differences),
             np.mean,
             n_resamples=PERMUTATIONS,
-            batch=max(_AT_ONCE // len(differences), 1),
+            batch=max(_SIGNS_PER_BATCH // len(differences), 1),
             vectorized=True,
         ).pvalue
     )
 
 
-class _Flipped:
-    """Draw differences under the null hypothesis: each with a random sign.
+class _RandomSigns:
+    """Draw differences under the null hypothesis, each with a random sign.
 
-    As `scipy.stats.permutation_test` does, whose random numbers take 30 times as long.
+    As in `scipy.stats.permutation_test`, whose random numbers take 30 times as long.
     """
 
-    def __init__(self, differences: Values) -> None:
+    def __init__(self, differences: Floats) -> None:
         self.differences = differences
         self.rng = np.random.default_rng(0)
 
-    def __call__(self, size: tuple[int, int]) -> Values:
+    def __call__(self, size: tuple[int, int]) -> Floats:
         n = size[0] * size[1]
         bits = np.unpackbits(self.rng.integers(0, 256, (n + 7) // 8, np.uint8), count=n)
         return np.asarray((1.0 - 2.0 * bits.reshape(size)) * self.differences)
 
 
 def _compare_replicates(
-    pair: tuple[Scored, Scored], metric: str, level: float, n_users: int, whole: bool, paired: bool
-) -> dict[str, Any]:
-    """Compare a number about all users together, if all users are compared.
+    pair: tuple[Scored, Scored],
+    metric: str,
+    level: float,
+    n_users: int,
+    all_users: bool,
+    same_order: bool,
+) -> dict[str, float | str]:
+    """Compare a metric of all users together, unless users were left out.
 
-    Without an interval if their order differs, since samples of them are then not the same.
+    If the users are in different orders there is no interval, since the bootstrap samples are then
+    of different users.
     """
     from scipy import stats
 
-    a, b = (one[metric] if whole else math.nan for one in pair)
+    a, b = (ev[metric] if all_users else math.nan for ev in pair)
     differences = np.zeros(0)
     if whole and paired:
         ours, theirs = (one.replicates(metric) for one in pair)
@@ -534,23 +583,23 @@ def _compare_replicates(
     }
 
 
-def _p_text(p: float) -> str:
+def _format_p(p: float) -> str:
     if math.isnan(p):
         return ""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _corrected(p: Values, correction: str) -> Values:
-    """Correct the p-values that there are for their number."""
+def _corrected(p: Floats, correction: str) -> Floats:
+    """Correct the p-values that are not NaN for multiple comparisons."""
     from scipy import stats
 
     corrected = p.astype(float).copy()
-    known = np.flatnonzero(~np.isnan(corrected))
-    values = corrected[known]
-    if correction == "bh" and len(known):
-        corrected[known] = stats.false_discovery_control(values, method="bh")
-    elif correction == "holm":  # scipy has no Holm: steps down from the smallest
+    defined = np.flatnonzero(~np.isnan(corrected))
+    values = corrected[defined]
+    if correction == "bh" and len(defined):
+        corrected[defined] = stats.false_discovery_control(values, method="bh")
+    elif correction == "holm":  # not in scipy; steps down from the smallest
         order = np.argsort(values, kind="stable")
         steps = np.maximum.accumulate(values[order] * np.arange(len(order), 0, -1))
-        corrected[known[order]] = np.minimum(steps, 1.0)
+        corrected[defined[order]] = np.minimum(steps, 1.0)
     return corrected

@@ -1,4 +1,4 @@
-"""The precision–recall curve."""
+"""Compute the precision-recall curve, averaged over users."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from ..core.types import Floats, Integers
     from ..metrics import Hits
-
-    Values = NDArray[np.float64]
-    Integers = NDArray[np.int64]
 
 __all__ = ["PrecisionRecall"]
 
@@ -24,52 +21,57 @@ LEVELS = tuple(level / 10 for level in range(11))
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrecisionRecall:
-    """Precision and recall at every rank, averaged over users, and interpolated precision.
+    """Precision and recall at every rank, and interpolated precision, averaged over users.
+
+    Interpolated precision at a level of recall is the largest precision at any rank down to k at
+    which recall is at least that level; 0 if there is no such rank.
 
     Attributes
     ----------
     precision, recall : ndarray of float64, shape (k,)
-        At the ranks 1 to k.
-    levels, interpolated : ndarray of float64, shape (11,)
-        Recall 0, 0.1, …, 1, and the mean over users of the largest precision at any rank down to
-        k whose recall is at least that; 0 where it is not reached.
+        At ranks 1 to k.
+    levels : ndarray of float64, shape (11,)
+        Recall 0, 0.1, …, 1, the levels of trec_eval.
+    interpolated : ndarray of float64, shape (11,)
+        Mean over users of the interpolated precision at `levels`.
     average_precision : float
         Mean over users of the interpolated precision, averaged over each user's own levels 1/n,
-        2/n, …, 1.
+        2/n, …, 1, where n is the user's number of relevant items.
     n_users : int
-        Users averaged over.
+        Number of users averaged over.
     """
 
-    precision: Values
-    recall: Values
-    levels: Values
-    interpolated: Values
+    precision: Floats
+    recall: Floats
+    levels: Floats
+    interpolated: Floats
     average_precision: float
     n_users: int
 
     @classmethod
     def of(cls, k: int, hits: Hits, n_relevant: Integers, users: Integers) -> PrecisionRecall:
-        """Make the curve of some users from their hits; a user without relevant items counts 0."""
+        """Compute the curve of `users` from all hits; users without relevant items count 0."""
         counts = np.diff(hits.indptr)
         owners = np.repeat(np.arange(len(counts)), counts)
         counted = np.zeros(len(counts), bool)
         counted[users] = True
         kept = counted[owners]
-        # what of a hit's number among its user's is known before any user is left out
+        # The number of each hit among its user's hits, before users are left out.
         number = (np.arange(len(owners)) - hits.indptr[:-1][owners] + 1)[kept]
         owners, ranks = owners[kept], hits.ranks[: len(kept)][kept]
         n = np.maximum(n_relevant, 1).astype(np.float64)
-        found = np.bincount(ranks, minlength=k + 1)[1:]
+        hits_at_rank = np.bincount(ranks, minlength=k + 1)[1:]
         shares = np.bincount(ranks, 1.0 / n[owners], k + 1)[1:]
-        best = _largest_behind(owners, number / ranks)
+        best = _largest_from(owners, number / ranks)
         levels = np.array(LEVELS)
         interpolated = np.zeros(len(levels))
-        for place, level in enumerate(levels):
-            # the first hit that reaches the level; the tolerance is for 0.3 · 10 being below 3
+        for i, level in enumerate(levels):
+            # The number of the first hit that reaches the level; the tolerance keeps a product
+            # just above a whole number from needing one hit more.
             needed = np.maximum(np.ceil(level * n[owners] - 1e-9), 1)
-            interpolated[place] = best[number == needed].sum() / len(users)
+            interpolated[i] = best[number == needed].sum() / len(users)
         return cls(
-            np.cumsum(found) / np.arange(1, k + 1) / len(users),
+            np.cumsum(hits_at_rank) / np.arange(1, k + 1) / len(users),
             np.cumsum(shares) / len(users),
             levels,
             interpolated,
@@ -79,25 +81,26 @@ class PrecisionRecall:
 
     def __repr__(self) -> str:
         return (
-            f"<PrecisionRecall: ranks 1 to {len(self.precision)}, {self.n_users} users, "
+            f"<PrecisionRecall: ranks 1 to {len(self.precision)}, {self.n_users} "
+            f"{'user' if self.n_users == 1 else 'users'}, "
             f"average precision {self.average_precision:.4f}>"
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return ``precision`` and ``recall`` by ``rank``."""
+        """Return a frame with columns ``precision`` and ``recall``, indexed by ``rank``."""
         import pandas as pd
 
         ranks = pd.RangeIndex(1, len(self.precision) + 1, name="rank")
         return pd.DataFrame({"precision": self.precision, "recall": self.recall}, index=ranks)
 
 
-def _largest_behind(owners: Integers, values: Values) -> Values:
-    """For each entry, the largest value among it and those of the same owner behind it."""
+def _largest_from(owners: Integers, values: Floats) -> Floats:
+    """Return for each entry the largest value among it and all later entries of its owner."""
     best = values.copy()
-    last_of_owner = np.append(owners[1:] != owners[:-1], True)[: len(owners)]
-    # Doubling steps: after step s an entry knows the s entries behind it.
-    ends = np.flatnonzero(last_of_owner)
-    end = ends[np.searchsorted(ends, np.arange(len(owners)))] if len(owners) else ends
+    is_last = np.append(owners[1:] != owners[:-1], True)[: len(owners)]
+    last = np.flatnonzero(is_last)
+    end = last[np.searchsorted(last, np.arange(len(owners)))] if len(owners) else last
+    # After each pass, an entry has the largest of twice as many entries.
     step = 1
     while step < len(best):
         ahead = np.minimum(np.arange(len(best)) + step, end)

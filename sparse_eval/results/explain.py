@@ -1,4 +1,4 @@
-"""Where one user's dcg comes from."""
+"""Explain the dcg of one user, rank by rank."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def explain(aligned: Aligned, row: int) -> pd.DataFrame:
         math.fsum(map(discount, range(a, min(b, length) + 1))) / (b - a + 1)
         for a, b in zip(first.tolist(), last.tolist(), strict=True)
     ]
-    listed = set(items)
+    recommended = set(items)
     missed = sorted(
-        (item for item, gain in gain_of.items() if gain > 0 and item not in listed),
+        (item for item, gain in gain_of.items() if gain > 0 and item not in recommended),
         key=lambda item: -gain_of[item],
     )
     contributions = np.array(gains) * np.array(discounts)

@@ -1,4 +1,4 @@
-"""Groups of users, and bands of items, by which an evaluation is broken down."""
+"""Group users by label or activity, and items by popularity."""
 
 from __future__ import annotations
 
@@ -10,99 +10,94 @@ import numpy as np
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
+    from ..core.types import Booleans, Floats, Integers, Labels
 
 __all__ = ["Segments", "by_activity", "by_label", "by_popularity"]
 
 
 class Segments(NamedTuple):
-    """A division: `names` in their order, and the place in it of each user or item, -1 for none."""
+    """Groups, by name; `codes` has the index of each user's or item's group, -1 for none."""
 
     names: list[Any]
     codes: Integers
 
 
-def by_label(groups: Any, n_users: int, users: pd.Index[Any] | None, counted: Any) -> Segments:
-    """Group users by a label for each: in order, or keyed by user."""
+def by_label(groups: Any, n_users: int, users: Labels | None, counted: Booleans) -> Segments:
+    """Group users by a label for each, given in order or keyed by user."""
     import pandas as pd
 
     if isinstance(groups, Mapping):
         groups = pd.Series(list(groups.values()), index=pd.Index(list(groups)), dtype=object)
     if isinstance(groups, pd.Series):
         if groups.index.has_duplicates:
-            twice = groups.index[groups.index.duplicated()].tolist()[0]
-            raise InvalidDataError(f"groups name user {twice!r} twice; give each user one group")
+            user = groups.index[groups.index.duplicated()].tolist()[0]
+            raise InvalidDataError(f"groups name user {user!r} twice; give each user one group")
         values = groups.reindex(pd.RangeIndex(n_users) if users is None else users)
     else:
-        listed = list(groups) if hasattr(groups, "__len__") else []
-        if len(listed) != n_users or isinstance(groups, np.ma.MaskedArray):
+        entries = list(groups) if hasattr(groups, "__len__") else []
+        if len(entries) != n_users or isinstance(groups, np.ma.MaskedArray):
             raise InvalidDataError(
-                f"groups have {len(listed)} plain entries for {n_users} users; give one for each, "
+                f"groups have {len(entries)} plain entries for {n_users} users; give one for each, "
                 "or key them by user"
             )
         column = np.empty(n_users, object)
-        column[:] = listed
+        column[:] = entries
         values = pd.Series(column)
     try:
         codes, names = pd.factorize(values, sort=False, use_na_sentinel=True)
     except (TypeError, ValueError):
         raise InvalidDataError(
-            "groups hold labels that cannot be hashed; expected one text or number for each user"
+            "groups contain labels that cannot be hashed; expected a string or number for each user"
         ) from None
-    lacking = (codes < 0) & counted
-    if lacking.any():
-        row = int(np.flatnonzero(lacking)[0])
+    missing = np.flatnonzero((codes < 0) & counted)
+    if len(missing):
+        row = int(missing[0])
         user = row if users is None else users.tolist()[row]
         raise InvalidDataError(
-            f"user {user!r} has no group ({int(lacking.sum())} evaluated users lack one); give "
-            "each one, such as 'unknown'"
+            f"user {user!r} has no group ({len(missing)} evaluated "
+            f"{'user lacks' if len(missing) == 1 else 'users lack'} one); give each a group, such "
+            "as 'unknown'"
         )
     labels = list(names)
     if any(isinstance(label, tuple) for label in labels):  # pandas would take them apart
         raise InvalidDataError(
-            "groups hold tuples; expected one text or number for each user, such as 'b/1'"
+            "groups contain tuples; expected a string or number for each user, such as 'b/1'"
         )
     try:
         order = sorted(range(len(labels)), key=labels.__getitem__)
-    except TypeError:  # labels of several types: in the order they come
+    except TypeError:  # labels of several types stay in order of appearance
         order = list(range(len(labels)))
-    place = np.empty(len(names) + 1, np.int64)
-    place[order] = np.arange(len(names))
-    place[-1] = -1
-    return Segments([labels[i] for i in order], place[codes])
+    ranks = np.empty(len(names) + 1, np.int64)
+    ranks[order] = np.arange(len(names))
+    ranks[-1] = -1
+    return Segments([labels[i] for i in order], ranks[codes])
 
 
-def by_activity(counts: Integers, counted: Any, n_bands: int) -> Segments:
-    """Group users by their training items: those without any, and bands of about as many users."""
-    return _bands(counts, np.ones(len(counts)) * counted, n_bands, "cold", "items")
+def by_activity(counts: Integers, counted: Booleans, n_bands: int) -> Segments:
+    """Group users by their training items: none ("cold"), and bands of about equally many users."""
+    return _bands(counts, np.ones(len(counts)) * counted, n_bands, "items")
 
 
 def by_popularity(counts: Integers, n_bands: int) -> Segments:
-    """Group items by their training users: bands of about as many interactions."""
-    return _bands(counts, counts.astype(np.float64), n_bands, "cold", "users")
+    """Group items by their training users: none, and bands of about equally many interactions."""
+    return _bands(counts, counts.astype(np.float64), n_bands, "users")
 
 
-def _bands(
-    counts: Integers, weights: NDArray[np.float64], n_bands: int, none: str, unit: str
-) -> Segments:
-    """Cut counts above 0 into bands of about equal weight; equal counts stay together."""
+def _bands(counts: Integers, weights: Floats, n_bands: int, unit: str) -> Segments:
+    """Divide counts above 0 into bands of about equal weight; equal counts stay together."""
     codes = np.zeros(len(counts), np.int64)
     warm = np.flatnonzero((counts > 0) & (weights > 0))
     order = warm[np.argsort(counts[warm], kind="stable")]
-    names = [none]
+    names = ["cold"]
     if len(order):
-        reached = np.cumsum(weights[order])
-        share = (reached - weights[order] / 2) / reached[-1]
-        bands = np.minimum((share * n_bands).astype(np.int64), n_bands - 1)
+        cumulative = np.cumsum(weights[order])
+        shares = (cumulative - weights[order] / 2) / cumulative[-1]
+        bands = np.minimum((shares * n_bands).astype(np.int64), n_bands - 1)
         levels, first = np.unique(counts[order], return_index=True)
-        band_of_level = bands[first]
-        kept, band_of_level = np.unique(band_of_level, return_inverse=True)
-        for band in range(len(kept)):
-            mine = levels[band_of_level == band]
-            low, high = int(mine.min()), int(mine.max())
+        used, band_of_level = np.unique(bands[first], return_inverse=True)
+        for band in range(len(used)):
+            inside = levels[band_of_level == band]
+            low, high = int(inside.min()), int(inside.max())
             names.append(f"{low} {unit}" if low == high else f"{low}–{high} {unit}")
         level = np.clip(np.searchsorted(levels, counts), 0, len(levels) - 1)
         codes = np.where(counts > 0, band_of_level[level] + 1, 0)
