@@ -1,7 +1,7 @@
-"""The command line: ``sparse-eval COMMAND``.
+"""The command line, ``sparse-eval COMMAND`` or ``python -m sparse_eval COMMAND``.
 
-Results go to standard output, what is being done to standard error. Bad input is answered with
-one line and exit status 2. What is slow to import is imported inside the commands.
+Results are printed to standard output, progress and warnings to standard error. Bad input ends a
+command with an error in one line and exit status 2. Slow imports happen inside the commands.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import typer
 from ..errors import SparseEvalError
 from .comparing import compare, report
 from .listing import metrics
+from .messages import message_of
+from .options import expand_groups
 from .scoring import evaluate, score
 from .training import demo, run, split, train
 from .tuning import tune
@@ -32,29 +34,29 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _command in (demo, run, split, train, tune, score, evaluate, compare, report, metrics):
-    app.command()(_command)
+    app.command()(expand_groups(_command))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; `arguments` default to those of the process."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
-    if debug:  # wherever it stands, as with most tools
+    if debug:  # accepted anywhere on the line
         words = ["--debug", *(word for word in words if word != "--debug")]
     try:
         app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
     except (SparseEvalError, OSError, MemoryError) as error:
         if debug:
             traceback.print_exc()
-        reason = "not enough memory" if isinstance(error, MemoryError) else str(error)
-        typer.echo("error: " + " ".join(reason.splitlines()), err=True)
+        typer.echo(f"error: {message_of(error)}", err=True)
         raise SystemExit(2) from None
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(version("sparse_eval"))
         raise typer.Exit
 
@@ -69,5 +71,5 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    # Both are dealt with elsewhere: `main` looks for the first, a callback for the second.
+    # `main` handles the first option, and a callback the second.
     pass

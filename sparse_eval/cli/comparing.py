@@ -1,8 +1,7 @@
-"""The commands about saved results: compare, report."""
+"""Commands that use saved results: compare, report."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -10,7 +9,7 @@ import typer
 
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from .options import Correction, Format, Printed, Test, Users
-from .printing import counted, print_table, step
+from .printing import counted, print_json, print_table, step
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,28 +22,30 @@ __all__ = ["compare", "report"]
 Results = Annotated[
     list[str],
     typer.Argument(
-        help="Folders that --out or `Evaluation.save` wrote, or folders of such folders. Each is "
-        "called by its folder's name, or as said: NAME=FOLDER."
+        help="Folders written by --out or `Evaluation.save`, or folders of such folders. Each is "
+        "named after its folder unless given as NAME=FOLDER."
     ),
 ]
 Chosen = Annotated[
     list[str],
-    typer.Option("--metric", "-m", help="Only these; may be given again.", show_default="all"),
+    typer.Option("--metric", "-m", help="Metrics to use; repeatable.", show_default="all"),
 ]
 Paired = Annotated[Test, typer.Option(help="The paired test.")]
 Corrected = Annotated[
-    Correction, typer.Option(help="For looking at many differences: Holm, Benjamini–Hochberg.")
+    Correction,
+    typer.Option(help="The correction for multiple comparisons: Holm, Benjamini–Hochberg."),
 ]
 How = Annotated[
     Users,
     typer.Option(
-        "--users", help="Evaluations of other users are an error, or what all have is compared."
+        "--users",
+        help="Refuse evaluations of different users, or compare the users that all have.",
     ),
 ]
 
 
-class Found(NamedTuple):
-    """What there is in the folders that were named."""
+class SavedResults(NamedTuple):
+    """Evaluations and sweeps by name, and folders that could not be read, with the reason."""
 
     evaluations: dict[str, SavedEvaluation]
     sweeps: dict[str, pd.DataFrame]
@@ -53,29 +54,29 @@ class Found(NamedTuple):
 
 def compare(
     results: Results,
-    metric: Chosen = [],  # noqa: B006 - typer copies it
+    metric: Chosen = [],
     test: Paired = Test.t,
     correction: Corrected = Correction.holm,
     users: How = Users.same,
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    format: Printed = Format.table,  # noqa: A002
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    format: Printed = Format.table,
 ) -> None:
-    """Say which of several models is better, how sure that is, and for how many users."""
+    """Compare models: which is better, how certain that is, and for how many users."""
     from ..results.comparison import compare as compare_evaluations
 
-    found = _find(results)
-    if len(found.evaluations) < 2:
-        raise InvalidDataError("there is one result; name two or more to compare")
+    saved = _load(results)
+    if len(saved.evaluations) < 2:
+        raise InvalidDataError("there is only one result; name two or more to compare")
     compared = compare_evaluations(
-        found.evaluations,
-        _metrics(metric, found),
+        saved.evaluations,
+        _metrics(metric, saved),
         test=test.value,
         correction=correction.value,
         how=users.value,
         level=level,
     )
     _print_comparison(compared, format)
-    _fail_if_left_out(found)
+    _fail_if_left_out(saved)
 
 
 def report(
@@ -88,70 +89,70 @@ def report(
         typer.Option(
             "--metric",
             "-m",
-            help="Only these; may be given again. The first is what the page is about.",
+            help="Metrics to show; repeatable. The first is the main one.",
             show_default="all",
         ),
-    ] = [],  # noqa: B006
-    title: Annotated[str, typer.Option(help="Of the page.")] = "Evaluation report",
+    ] = [],
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "Evaluation report",
     test: Paired = Test.t,
     correction: Corrected = Correction.holm,
     users: How = Users.same,
 ) -> None:
-    """Write a page about results: who is better, charts, single users, and how to get it again.
+    """Write an HTML page about results, with comparisons, charts and individual users.
 
     A sweep.csv in a folder of results becomes a learning curve.
     """
     from ..report import write_report
 
-    found = _find(results)
+    saved = _load(results)
     with step("report") as note:
         page = write_report(
-            found.evaluations,
+            saved.evaluations,
             out,
-            _metrics(metric, found),
+            _metrics(metric, saved),
             title=title,
             test=test.value,
             correction=correction.value,
             how=users.value,
-            curves=found.sweeps,
-            left_out=found.left_out,
+            curves=saved.sweeps,
+            left_out=saved.left_out,
         )
-        note(counted(len(found.evaluations), "result"))
+        note(counted(len(saved.evaluations), "result"))
     typer.echo(str(page))
-    _fail_if_left_out(found)
+    _fail_if_left_out(saved)
 
 
-def _metrics(words: list[str], found: Found) -> list[str] | None:
-    """Return the names that metrics have in the results; None for all."""
+def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
+    """Return the names of metrics in the results; None for all."""
     from ..metrics import convention_named, parse_metrics
 
-    first = next(iter(found.evaluations.values()))
+    first = next(iter(saved.evaluations.values()))
     rules = convention_named(None if first.convention == "standard" else first.convention)
     names: list[str] = []
     for word in words:
-        if word in first.names:  # of a metric, too, that is not registered here
+        if word in first.names:  # also if the metric is not registered here
             names.append(word)
         else:
             names += map(str, parse_metrics(word, rules.options))
     return names or None
 
 
-def _find(words: list[str]) -> Found:
-    """Load what was named; what is broken in a folder of results is told and left out."""
+def _load(words: list[str]) -> SavedResults:
+    """Load results; those in a folder that cannot be read are reported and left out."""
     from ..results.saved import SUMMARY, load_evaluation
 
-    found = Found({}, {}, {})
+    saved = SavedResults({}, {}, {})
 
     def add(name: str, evaluation: SavedEvaluation) -> None:
-        if name in found.evaluations:
+        if name in saved.evaluations:
             raise InvalidDataError(
-                f"two results are called {name!r}; name them otherwise: NAME=FOLDER"
+                f"two results have the name {name!r}; give one another name: NAME=FOLDER"
             )
-        found.evaluations[name] = evaluation
+        saved.evaluations[name] = evaluation
 
     with step("read") as note:
         for word in words:
-            name, path = _named(word)
+            name, path = _parse_argument(word)
             if not path.is_dir() or (path / SUMMARY).exists():
                 folder = path if path.is_dir() else path.parent
                 add(name or folder.resolve().name, load_evaluation(path))
@@ -159,65 +160,65 @@ def _find(words: list[str]) -> Found:
             inside = sorted(path.glob(f"*/{SUMMARY}"))
             if not inside:
                 raise InvalidFileError(
-                    f"holds no results: neither {SUMMARY} nor folders with one; score each model "
-                    "with an --out of its own, or save it with Evaluation.save",
+                    f"contains no results: neither {SUMMARY} nor folders with one; score each "
+                    "model with an --out of its own, or save it with Evaluation.save",
                     path,
                 )
             if name:
                 raise InvalidDataError(
-                    f"{word} names {len(inside)} results at once; name them one by one"
+                    f"{word} names {counted(len(inside), 'result')} at once; name them one by one"
                 )
             for summary in inside:
                 try:
                     add(summary.parent.name, load_evaluation(summary))
                 except InvalidFileError as error:
-                    found.left_out[str(summary.parent)] = str(error)
+                    saved.left_out[str(summary.parent)] = str(error)
                     typer.echo(f"left out: {error}", err=True)
             if (path / "sweep.csv").exists():
-                found.sweeps[path.resolve().name] = _read_sweep(path / "sweep.csv")
-        note(counted(len(found.evaluations), "result"))
-    if not found.evaluations:
+                saved.sweeps[path.resolve().name] = _read_sweep(path / "sweep.csv")
+        note(counted(len(saved.evaluations), "result"))
+    if not saved.evaluations:
         raise SparseEvalError("none of the results could be read; see above")
-    return found
+    return saved
 
 
-def _named(word: str) -> tuple[str, Path]:
-    """Divide NAME=FOLDER, unless there is a folder of that whole name."""
-    name, sign, rest = word.partition("=")
+def _parse_argument(word: str) -> tuple[str, Path]:
+    """Split NAME=FOLDER, unless the whole of it is the name of a folder."""
+    name, sign, folder = word.partition("=")
     if word and (not sign or Path(word).exists()):
         return "", Path(word)
-    if not rest:
+    if not folder:
         raise InvalidDataError(f"{word!r} names no folder; expected FOLDER or NAME=FOLDER")
-    return name, Path(rest)
+    return name, Path(folder)
 
 
 def _read_sweep(path: Path) -> pd.DataFrame:
-    """Read the table of a sweep: its scored checkpoints in their order."""
+    """Read the scored checkpoints of a sweep, in their order."""
     import pandas as pd
 
     try:
         table = pd.read_csv(path)
         return table[table["status"] == "ok"]
     except (ValueError, KeyError) as error:
-        raise InvalidFileError(f"is no table of a sweep ({error})", path) from None
+        raise InvalidFileError(f"is not the table of a sweep ({error})", path) from None
 
 
-def _print_comparison(compared: Comparison, format: Format) -> None:  # noqa: A002
+def _print_comparison(compared: Comparison, format: Format) -> None:
     if format is Format.json:
-        typer.echo(json.dumps(compared.to_dict(), indent=2, ensure_ascii=False))
+        print_json(compared.to_dict())
     elif format is Format.csv:
         print_table(compared.table, format)
     else:
         print_table(compared.shown(), format)
         typer.echo(f"\n{compared.describe()}")
         typer.echo(
-            "wins: users for whom a is better; detectable: the difference that so many users show "
-            "in 80 of 100 cases, if it is the only one that is looked at"
+            "wins: users for whom a is better; detectable: the difference that would be detected "
+            "in 80 of 100 cases, if it were the only one tested"
         )
 
 
-def _fail_if_left_out(found: Found) -> None:
-    if found.left_out:
-        total = len(found.evaluations) + len(found.left_out)
-        typer.echo(f"{len(found.left_out)} of {total} results could not be read", err=True)
+def _fail_if_left_out(saved: SavedResults) -> None:
+    if saved.left_out:
+        total = counted(len(saved.evaluations) + len(saved.left_out), "result")
+        typer.echo(f"{len(saved.left_out):,} of {total} could not be read", err=True)
         raise typer.Exit(1)

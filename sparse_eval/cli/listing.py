@@ -1,4 +1,4 @@
-"""The command that says what there is: metrics."""
+"""The command that describes metrics and conventions: metrics."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ __all__ = ["metrics"]
 
 SYMBOLS = (
     "k: cut-off; r: rank; g, h: gain of the item at a rank, and whether it is relevant (g > 0);\n"
-    "n: relevant items of the user; C: items that could be recommended; N: items of the catalogue"
+    "n: relevant items of the user; C: candidate items of the user; N: items of the catalogue"
 )
 
 
 def metrics(
-    name: Annotated[str | None, typer.Argument(help="One metric, to show it in detail.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A metric to show in detail.")] = None,
     convention: Annotated[
-        str | None, typer.Option(help="A convention, to show what differs; `all` lists them.")
+        str | None,
+        typer.Option(help="Show how a convention differs; `all` lists the conventions."),
     ] = None,
-    format: Printed = Format.table,  # noqa: A002
+    format: Printed = Format.table,
 ) -> None:
-    """List the metrics, show one, or show what another library's convention changes."""
+    """List the metrics, describe one, or show what another library's convention changes."""
     import pandas as pd
 
     from ..metrics import CONVENTIONS, REGISTRY, convention_named
@@ -40,7 +41,7 @@ def metrics(
         load_extensions()
         entry = None if name is None else definition(re.split("[@(]", name)[0])
     if name is not None and convention is not None:
-        raise InvalidDataError("give a metric to show, or --convention, not both")
+        raise InvalidDataError("give either a metric or --convention, not both")
     if convention == "all":
         names = [(rules.name, rules.library) for rules in CONVENTIONS.values()]
         print_table(pd.DataFrame(names, columns=["convention", "of"]), format)
@@ -48,7 +49,7 @@ def metrics(
         rules = convention_named(convention)
         rows = rules.differences()
         if not rows:
-            raise InvalidDataError(f"{convention!r} is what there is without --convention")
+            raise InvalidDataError(f"{convention!r} is the default, without --convention")
         print_table(pd.DataFrame(rows, columns=["what differs", rules.name, "standard"]), format)
     elif entry is None:
         facts = [
@@ -68,14 +69,14 @@ def metrics(
 def _facts(entry: Definition) -> list[tuple[str, str]]:
     cutoffs = {
         "required": "required",
-        "optional": "optional: the whole list without",
-        "none": "none: it is over whole lists",
+        "optional": "optional: the whole list by default",
+        "none": "none: uses whole lists",
     }
     defaults = {option.name: option.default for option in entry.options}
     upper = entry.upper(defaults) if callable(entry.upper) else entry.upper
     reach = f"{entry.lower:g} and above" if upper == math.inf else f"{entry.lower:g} to {upper:g}"
     if callable(entry.upper):
-        reach += ", with other options more"
+        reach += ", above with other options"
     needs = [*entry.needs, *(f"{need} ({option.name}={value})"
              for option in entry.options for value, need in option.needs.items())]  # fmt: skip
     facts = [

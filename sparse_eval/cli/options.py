@@ -1,10 +1,11 @@
-"""Options that several commands have."""
+"""Options that several commands share, one by one and in groups."""
 
-from __future__ import annotations
-
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -36,7 +37,7 @@ class Test(StrEnum):
 
 
 class Correction(StrEnum):
-    """Corrections for many tests."""
+    """Corrections for multiple comparisons."""
 
     holm = "holm"
     bh = "bh"
@@ -44,7 +45,7 @@ class Correction(StrEnum):
 
 
 class Users(StrEnum):
-    """Whom evaluations are compared by."""
+    """What to do if evaluations are of different users."""
 
     same = "same"
     intersection = "intersection"
@@ -57,50 +58,99 @@ METRICS = (
 
 Metrics = Annotated[
     list[str],
-    typer.Option("--metric", "-m", help="What to compute; may be given again. See `metrics`."),
+    typer.Option("--metric", "-m", help="Metrics to compute; repeatable. See `metrics`."),
 ]
 Rules = Annotated[
     str | None,
-    typer.Option(help="Count as another library does; `metrics --convention all` lists them."),
+    typer.Option(help="Follow another library; `metrics --convention all` lists them."),
 ]
 Printed = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 Out = Annotated[
-    Path | None, typer.Option(help="Folder for summary.json and per_user.csv; made if missing.")
+    Path | None, typer.Option(help="Folder for summary.json and per_user.csv; created if missing.")
 ]
-InputFormat = Annotated[
-    str | None,
-    typer.Option(help="adjacency, csv, mind, movielens, npz or parquet.", show_default="guessed"),
-]
-User = Annotated[str | None, typer.Option(help="CSV and Parquet: the column of users.")]
-Item = Annotated[str | None, typer.Option(help="CSV and Parquet: the column of items.")]
-Value = Annotated[str | None, typer.Option(help="CSV and Parquet: the column of values.")]
-Time = Annotated[str | None, typer.Option(help="CSV and Parquet: the column of times.")]
-Header = Annotated[
-    bool, typer.Option(help="CSV: whether the first line names the columns.", show_default=True)
-]
-SkipBad = Annotated[
-    bool, typer.Option("--skip-bad-lines", help="Leave malformed lines out and say how many.")
-]
-History = Annotated[bool, typer.Option(help="MIND: take the click history too.")]
-SplitMethod = Annotated[
-    Method | None, typer.Option(help="How to hold interactions out.", show_default="random")
-]
-Fraction = Annotated[
-    float | None,
-    typer.Option(help="random, temporal: share held out, between 0 and 1.", show_default="0.2"),
-]
-Held = Annotated[
-    int | None,
-    typer.Option("--n", help="leave-k-out, last-n: held out of each user.", show_default="1"),
-]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
 FactorCount = Annotated[int, typer.Option("--factors", help="ALS: number of latent factors.")]
-Alpha = Annotated[float, typer.Option(help="ALS: weight of an interaction.")]
-Regularization = Annotated[float, typer.Option(help="ALS: regularization.")]
-Iterations = Annotated[int, typer.Option(help="ALS: iterations.")]
+Iterations = Annotated[int, typer.Option(help="ALS: number of iterations.")]
 Progress = Annotated[
     bool | None,
     typer.Option(
-        "--progress/--no-progress", help="Progress bars.", show_default="on a terminal only"
+        "--progress/--no-progress", help="Show progress bars.", show_default="on a terminal only"
     ),
 ]
+
+
+class Loading(NamedTuple):
+    """How interactions are read."""
+
+    input_format: Annotated[
+        str | None,
+        typer.Option(
+            help="adjacency, csv, mind, movielens, npz or parquet.", show_default="guessed"
+        ),
+    ] = None
+    user: Annotated[str | None, typer.Option(help="CSV and Parquet: column of users.")] = None
+    item: Annotated[str | None, typer.Option(help="CSV and Parquet: column of items.")] = None
+    value: Annotated[str | None, typer.Option(help="CSV and Parquet: column of values.")] = None
+    header: Annotated[
+        bool, typer.Option(help="CSV: whether the first line names the columns.", show_default=True)
+    ] = True
+    skip_bad_lines: Annotated[
+        bool, typer.Option("--skip-bad-lines", help="Skip malformed lines, and report how many.")
+    ] = False
+    history: Annotated[bool, typer.Option(help="MIND: include the click history.")] = True
+
+
+class Splitting(NamedTuple):
+    """How interactions are split."""
+
+    timestamp: Annotated[
+        str | None, typer.Option(help="CSV and Parquet: column of timestamps.")
+    ] = None
+    method: Annotated[
+        Method | None, typer.Option(help="How to hold interactions out.", show_default="random")
+    ] = None
+    fraction: Annotated[
+        float | None,
+        typer.Option(
+            help="random, temporal: share to hold out, between 0 and 1.", show_default="0.2"
+        ),
+    ] = None
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n", help="leave-k-out, last-n: how many to hold out per user.", show_default="1"
+        ),
+    ] = None
+
+
+class ALS(NamedTuple):
+    """How a model is trained."""
+
+    factors: FactorCount = 64
+    alpha: Annotated[float, typer.Option(help="ALS: weight of an interaction.")] = 40.0
+    regularization: Annotated[float, typer.Option(help="ALS: regularization.")] = 0.1
+    iterations: Iterations = 15
+
+
+def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Return `command` with the fields of its groups as options of their own, as typer needs it."""
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        group = parameter.annotation
+        if isinstance(group, type) and issubclass(group, tuple):
+            groups[name] = group
+            parameters += inspect.signature(group).parameters.values()
+        else:
+            parameters.append(parameter)
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field: values.pop(field) for field in group._fields})
+        command(**values)
+
+    keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    run.__dict__["__signature__"] = inspect.Signature(keyword_only)
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run

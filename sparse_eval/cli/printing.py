@@ -1,4 +1,4 @@
-"""What the commands print: results to standard output, what is being done to standard error."""
+"""Print results to standard output, and progress and warnings to standard error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import warnings
 from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,34 +14,35 @@ from ..core.formatting import records
 from .options import Format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import pandas as pd
 
+    from ..core.types import JSONValue
     from ..results import Evaluation
 
-__all__ = ["counted", "print_evaluation", "print_table", "step", "warnings_in_a_line"]
+__all__ = ["counted", "print_evaluation", "print_json", "print_table", "step", "warnings_in_a_line"]
 
 
-def counted(n: int, what: str) -> str:
-    """Return so many of something: "1 result", "2 results"."""
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1: "1 result", "2 results"."""
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
 @contextmanager
-def step(what: str) -> Iterator[Any]:
-    """Say what is being done, and, when it is done, what came of it and how long it took."""
+def step(name: str) -> Iterator[Callable[[str], None]]:
+    """Report a step of a command when it ends: the notes given, and how long it took."""
     notes: list[str] = []
     start = perf_counter()
     yield notes.append
     seconds = perf_counter() - start
-    typer.echo(f"{what}: {', '.join([*notes, f'{seconds:.1f} s'])}", err=True)
+    typer.echo(f"{name}: {', '.join([*notes, f'{seconds:.1f} s'])}", err=True)
 
 
 @contextmanager
 def warnings_in_a_line() -> Iterator[None]:
-    """Show what is warned of once, and without the place in our code."""
+    """Print each different warning once, in a line without the place in the source code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -52,13 +53,13 @@ def warnings_in_a_line() -> Iterator[None]:
 def print_evaluation(
     command: typer.Context,
     ev: Evaluation,
-    format: Format,  # noqa: A002
+    format: Format,
     out: Path | None,
-    **about: Any,
+    **about: JSONValue,
 ) -> None:
-    """Print the means, the cut-offs side by side, and leave everything in a folder.
+    """Print the means, with cut-offs side by side, and save the evaluation in a folder.
 
-    What is said `about` it is remembered there, with the command.
+    The command and what is given as `about` are saved with it.
     """
     if out is not None:
         ev.save(out, about={"command": command.obj, **about})
@@ -68,16 +69,16 @@ def print_evaluation(
         typer.echo(ev.summary().to_csv(lineterminator="\n"), nl=False)
     else:
         print_table(_by_cutoff(ev), format)
-        why = "nothing relevant" if ev.convention == "standard" else f"as {ev.convention} does"
-        left_out = f", {ev.n_skipped:,} left out ({why})" if ev.n_skipped else ""
-        typer.echo(f"\nmeans over {ev.n_users:,} users{left_out}")
+        reason = "nothing relevant" if ev.convention == "standard" else f"as {ev.convention} does"
+        left_out = f", {ev.n_skipped:,} left out ({reason})" if ev.n_skipped else ""
+        typer.echo(f"\nmeans over {counted(ev.n_users, 'user')}{left_out}")
         for name, n_users in ev.n_users_of.items():
             if n_users != ev.n_users:
-                typer.echo(f"{name}: over {n_users:,} users")
+                typer.echo(f"{name}: over {counted(n_users, 'user')}")
 
 
 def _by_cutoff(ev: Evaluation) -> pd.DataFrame:
-    """Put the cut-offs side by side: one row for each metric."""
+    """Return the means with a row for each metric and a column for each cut-off."""
     import pandas as pd
 
     cells: dict[str, dict[int, str]] = {}
@@ -93,10 +94,15 @@ def _by_cutoff(ev: Evaluation) -> pd.DataFrame:
     )
 
 
-def print_table(table: pd.DataFrame, format: Format) -> None:  # noqa: A002
+def print_json(content: object) -> None:
+    """Print JSON, indented."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def print_table(table: pd.DataFrame, format: Format) -> None:
     """Print a table in any format."""
     if format is Format.json:
-        typer.echo(json.dumps(records(table), indent=2, ensure_ascii=False))
+        print_json(records(table))
     elif format is Format.csv:
         typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
     else:

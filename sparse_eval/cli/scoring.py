@@ -1,9 +1,8 @@
-"""The commands that score what is there already: score, evaluate."""
+"""Commands that score existing models and lists: score, evaluate."""
 
 from __future__ import annotations
 
 import hashlib
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,28 +11,14 @@ import typer
 from ..core.files import make_folder
 from ..core.formatting import plain
 from ..errors import InvalidDataError
-from .data import is_matrix, load_split, loader_options, read_matrix
-from .options import (
-    METRICS,
-    Format,
-    Header,
-    History,
-    InputFormat,
-    Item,
-    Metrics,
-    Out,
-    Printed,
-    Progress,
-    Rules,
-    SkipBad,
-    User,
-    Value,
-)
+from .loading import holdout_of, is_matrix, load_parts, read_matrix
+from .options import METRICS, Format, Loading, Metrics, Out, Printed, Progress, Rules
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..core.types import JSONValue
     from ..datasets.split import Holdout
     from ..inputs.relevance import Relevance
     from ..metrics import Convention
@@ -46,88 +31,74 @@ def score(
     command: typer.Context,
     checkpoint: Annotated[
         list[str],
-        typer.Argument(help="Models that implicit saved (.npz); a folder stands for all in it."),
+        typer.Argument(help="Models saved by implicit (.npz); a folder stands for all in it."),
     ],
+    *,
     split: Annotated[
-        Path | None, typer.Option(help="The folder that `split` wrote.", rich_help_panel="Data")
+        Path | None, typer.Option(help="A folder that `split` wrote.", rich_help_panel="Data")
     ] = None,
     train: Annotated[
-        Path | None, typer.Option(help="Or: the train part.", rich_help_panel="Data")
+        Path | None, typer.Option(help="Or: the training part.", rich_help_panel="Data")
     ] = None,
     validation: Annotated[
         Path | None, typer.Option(help="And the validation part.", rich_help_panel="Data")
     ] = None,
-    input_format: InputFormat = None,
-    user: User = None,
-    item: Item = None,
-    value: Value = None,
-    header: Header = True,
-    skip_bad_lines: SkipBad = False,
-    history: History = True,
-    metric: Metrics = [METRICS],  # noqa: B006
+    loading: Loading,
+    metric: Metrics = [METRICS],
     convention: Rules = None,
     monitor: Annotated[
         str | None,
-        typer.Option(help="Several: the metric that says which is best.", show_default="the first"),
+        typer.Option(
+            help="Several models: the metric that decides which is best.", show_default="the first"
+        ),
     ] = None,
     watch: Annotated[
         float | None,
         typer.Option(
-            help="Follow the folder: look for new and changed models every so many seconds, until "
+            help="Watch the folder: look for new and changed models every so many seconds, until "
             "interrupted (Ctrl-C)."
         ),
     ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="The address of a Dask scheduler, such as tcp://10.0.0.1:8786, whose workers do "
-            "the work; checkpoints have to be where they are for them too."
+            help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786, whose workers do the "
+            "work; they need to find the checkpoints at the same paths."
         ),
     ] = None,
     progress: Progress = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for summary.json and per_user.csv; of several models for sweep.csv, from "
-            "which an interrupted command goes on. Made if missing."
+            help="Folder for summary.json and per_user.csv, or for sweep.csv of several models, "
+            "from which an interrupted command resumes. Created if missing."
         ),
     ] = None,
-    format: Printed = Format.table,  # noqa: A002
+    format: Printed = Format.table,
 ) -> None:
-    """Score a checkpoint; of several, or of a folder, make a table and mark the best."""
-    from ..datasets.split import Holdout
-
+    """Score a checkpoint, or several: print a table and mark the best."""
     metric = check_metrics(metric, convention)
-    if "" in checkpoint:  # as of a variable that is not set; as a path, it would be this folder
+    if "" in checkpoint:  # an unset variable; as a path, it would be the current folder
         raise InvalidDataError("a checkpoint has no name; name a file or a folder")
     paths = [Path(name) for name in checkpoint]
     several = watch is not None or len(paths) > 1 or paths[0].is_dir()
     if several and watch is None:
         from ..models.sweep import list_checkpoints
 
-        list_checkpoints(paths)  # an empty folder is told before data are read
+        list_checkpoints(paths)  # refuses an empty folder before data are read
     elif not several and monitor is not None:
-        raise InvalidDataError("--monitor says which of several checkpoints is best; found one")
+        raise InvalidDataError("--monitor decides which of several checkpoints is best; found one")
     if scheduler is not None and watch is not None:
-        raise InvalidDataError("--watch follows a folder from here; leave out --scheduler")
+        raise InvalidDataError("--watch runs in this process only; leave out --scheduler")
     if out is not None:
         make_folder(out)
-    if split is not None and train is None and validation is None:
-        holdout = Holdout.load(split)
-    elif split is None and train is not None and validation is not None:
-        options = loader_options(user, item, value, None, header, skip_bad_lines, history)
-        holdout = load_split(train, validation, input_format, options)
-    else:
-        raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
+    holdout = _load_holdout(split, train, validation, loading)
     if several:
-        options = {"watch": watch} if scheduler is None else {"client": scheduler}
-        options |= {"monitor": monitor, "convention": convention, "progress": progress}
-        _sweep(paths, holdout, metric, out, format, options)
+        options = {"monitor": monitor, "convention": convention, "progress": progress}
+        _sweep(paths, holdout, metric, out, format, watch, scheduler, **options)
     else:
-        ev = (
-            score_model(paths[0], holdout, metric, progress, convention, lists=out is not None)
-            if scheduler is None
-            else _score_elsewhere(paths[0], holdout, metric, progress, convention, scheduler)
+        ev = score_model(
+            paths[0], holdout, metric, progress, convention, out is not None, scheduler
         )
         print_evaluation(command, ev, format, out, checkpoint=_about(paths[0]))
 
@@ -136,23 +107,23 @@ def evaluate(
     command: typer.Context,
     lists: Annotated[
         Path,
-        typer.Argument(
-            help="A TREC run, or prediction positions: a scipy .npz, data = 1-based rank."
-        ),
+        typer.Argument(help="A TREC run, or a scipy .npz of positions: data = 1-based rank."),
     ],
-    validation: Annotated[Path, typer.Argument(help="TREC qrels, or gains: a scipy .npz.")],
-    metric: Metrics = [METRICS],  # noqa: B006
+    validation: Annotated[Path, typer.Argument(help="TREC qrels, or a scipy .npz of gains.")],
+    metric: Metrics = [METRICS],
     convention: Rules = None,
     train: Annotated[
         Path | None,
-        typer.Option(help="What users had seen, for metrics that need it: qrels, .npz."),
+        typer.Option(help="Training data, for metrics that need it: qrels or .npz."),
     ] = None,
     per_user: Annotated[
         bool,
-        typer.Option("--per-user", help="Print every user's values; as csv and json nothing else."),
+        typer.Option(
+            "--per-user", help="Print the values of every user; as csv and json nothing else."
+        ),
     ] = False,
     out: Out = None,
-    format: Printed = Format.table,  # noqa: A002
+    format: Printed = Format.table,
 ) -> None:
     """Score lists against relevance: a run against qrels, or two matrices."""
     from ..evaluation.evaluate import evaluate as evaluate_lists
@@ -166,10 +137,10 @@ def evaluate(
         if other is not None and is_matrix(lists) != is_matrix(other):
             raise InvalidDataError(
                 f"{lists} and {other} are a matrix and a TREC file, whose users and items cannot "
-                "be told to be the same; give files of a kind"
+                "be matched; give files of the same kind"
             )
     averaged = rules.ties == "average" and not is_matrix(lists)
-    metric = fitting(metric, rules, averaged)
+    metric = _supported(metric, rules, averaged)
     parse_metrics(metric, rules.options)
     if out is not None:
         make_folder(out)
@@ -188,13 +159,13 @@ def evaluate(
         print_table(ev.per_user.reset_index(), format)
         if format in (Format.table, Format.markdown):
             typer.echo()
-        elif out is None:  # one thing to parse is enough
+        elif out is None:  # csv and json hold one table
             return
     print_evaluation(command, ev, format, out)
 
 
 def check_metrics(metric: list[str], convention: str | None = None) -> list[str]:
-    """Find a misspelt metric before the hours of training, not after them."""
+    """Return the metrics to compute, or raise, before hours of training, if one is misspelt."""
     from ..metrics import convention_named
 
     rules = convention_named(convention)
@@ -203,8 +174,8 @@ def check_metrics(metric: list[str], convention: str | None = None) -> list[str]
     return metric
 
 
-def fitting(metric: list[str], rules: Convention, averaged: bool) -> list[str]:
-    """Return what was asked for; or, of the default, what the convention has."""
+def _supported(metric: list[str], rules: Convention, averaged: bool) -> list[str]:
+    """Return the metrics given, or those of the default that the convention supports."""
     from ..metrics import parse_metrics
 
     if metric != [METRICS]:
@@ -220,68 +191,59 @@ def score_model(
     progress: bool | None,
     convention: str | None = None,
     lists: bool = False,
+    scheduler: str | None = None,
 ) -> Evaluation:
-    """Recommend and score, and say so.
+    """Recommend and score, in this process or on the workers of a Dask scheduler.
 
-    To be saved, with the whole `lists`, where ranks would be enough, and the popularity ranking.
+    With `lists`, as for an evaluation to be saved, keep whole lists where ranks would do, and add
+    the popularity ranking; both in this process only.
     """
     from ..inputs.relevance import Relevance
     from ..models.evaluate import evaluate_model
     from ..models.recommend import as_model
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
+    options: dict[str, Any] = {"convention": convention, "progress": progress}
     with step("recommend and score") as note, warnings_in_a_line():
-        model = as_model(model)
-        ev = evaluate_model(
-            model,
-            holdout.train,
-            relevance,
-            metric,
-            convention=convention,
-            baselines=lists,
-            via="top_k" if lists and hasattr(model, "item_factors") else None,
-            progress=progress,
-        )
+        ev: Evaluation
+        if scheduler is not None:
+            from ..evaluation import dask
+
+            options["client"] = scheduler
+            ev = dask.evaluate_model(model, holdout.train, relevance, metric, **options)
+        else:
+            from ..models.implicit import evaluate_model
+            from ..models.recommend import as_model
+
+            model = as_model(model)
+            options["baselines"] = lists
+            options["via"] = "top_k" if lists and hasattr(model, "item_factors") else None
+            ev = evaluate_model(model, holdout.train, relevance, metric, **options)
         note(counted(ev.n_users, "user"))
     return ev
 
 
-def _about(checkpoint: Path) -> dict[str, Any]:
-    """Say which checkpoint it is: its file, a digest, its hyperparameters."""
+def _load_holdout(
+    split: Path | None, train: Path | None, validation: Path | None, loading: Loading
+) -> Holdout:
+    from ..datasets.split import Holdout
+
+    if split is not None and train is None and validation is None:
+        return Holdout.load(split)
+    if split is None and train is not None and validation is not None:
+        return holdout_of(*load_parts(train, validation, loading))
+    raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
+
+
+def _about(checkpoint: Path) -> dict[str, JSONValue]:
+    """Return what identifies a checkpoint: file, SHA-256 and hyperparameters."""
     from ..models.checkpoints import read_checkpoint
 
     with checkpoint.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     parameters = read_checkpoint(checkpoint).parameters
-    known = {name: plain(value) for name, value in parameters.items()}
-    return known | {"file": str(checkpoint), "sha256": digest}
-
-
-def _score_elsewhere(
-    checkpoint: Path,
-    holdout: Holdout,
-    metric: list[str],
-    progress: bool | None,
-    convention: str | None,
-    scheduler: str,
-) -> Evaluation:
-    """Have the workers of a Dask cluster recommend and score, and say so."""
-    from ..evaluation.dask import evaluate_model
-    from ..inputs.relevance import Relevance
-
-    relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
-    with step("recommend and score") as note, warnings_in_a_line():
-        ev = evaluate_model(
-            checkpoint,
-            holdout.train,
-            relevance,
-            metric,
-            client=scheduler,
-            convention=convention,
-            progress=progress,
-        )
-        note(counted(ev.n_users, "user"))
-    return ev
+    about: dict[str, JSONValue] = {name: plain(value) for name, value in parameters.items()}
+    return about | {"file": str(checkpoint), "sha256": digest}
 
 
 def _sweep(
@@ -289,34 +251,35 @@ def _sweep(
     holdout: Holdout,
     metric: list[str],
     out: Path | None,
-    format: Format,  # noqa: A002
-    options: dict[str, Any],
+    format: Format,
+    watch: float | None,
+    scheduler: str | None,
+    **options: Any,
 ) -> None:
-    """Score several checkpoints, print their table, and fail if one of them did."""
-    where = "evaluation.dask" if "client" in options else "models.sweep"
-    sweep = import_module(f"sparse_eval.{where}").sweep
-
+    """Score several checkpoints, print their table, and fail if one of them failed."""
+    inputs = (checkpoints, holdout.train, holdout.validation, metric)
+    options["out"] = None if out is None else out / "sweep.csv"
     with step("score") as note, warnings_in_a_line():
-        table = sweep(
-            checkpoints,
-            holdout.train,
-            holdout.validation,
-            metric,
-            out=None if out is None else out / "sweep.csv",
-            **options,
-        )
+        if scheduler is None:
+            from ..models.sweep import sweep
+
+            table = sweep(*inputs, watch=watch, **options)
+        else:
+            from ..evaluation import dask
+
+            table = dask.sweep(*inputs, client=scheduler, **options)
         note(counted(len(table), "checkpoint"))
     shown = _narrow(table) if format in (Format.table, Format.markdown) else table
     print_table(shown.astype(object).where(shown.notna(), None), format)
-    failed = table[table["status"] == "failed"]
-    if len(failed):
-        of_all = counted(len(table), "checkpoint")
-        typer.echo(f"{len(failed):,} of {of_all} could not be scored", err=True)
+    n_failed = int((table["status"] == "failed").sum())
+    if n_failed:
+        total = counted(len(table), "checkpoint")
+        typer.echo(f"{n_failed:,} of {total} could not be scored", err=True)
         raise typer.Exit(1)
 
 
 def _narrow(table: pd.DataFrame) -> pd.DataFrame:
-    """Leave out what is the same for all checkpoints, or only tells where rows come from."""
+    """Return the table without provenance, and without parameters that all checkpoints share."""
     columns = list(table.columns)
     scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
     parameters = columns[columns.index("sparse_eval") + 1 :]

@@ -1,61 +1,52 @@
-"""The commands that end with a model: demo, run, split, train."""
+"""Commands that split data and train models: demo, run, split, train."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..core.files import make_folder, replacing
 from ..errors import InvalidDataError
-from .data import describe, is_split, load, load_split, loader_options, split_by
+from .loading import describe, holdout_of, is_split, load, load_parts, split_by
 from .options import (
+    ALS,
     METRICS,
-    Alpha,
     FactorCount,
     Format,
-    Fraction,
-    Header,
-    Held,
-    History,
-    InputFormat,
-    Item,
     Iterations,
+    Loading,
     Metrics,
     Out,
     Printed,
     Progress,
-    Regularization,
     Rules,
     Seed,
-    SkipBad,
-    SplitMethod,
-    Time,
-    User,
-    Value,
+    Splitting,
 )
 from .printing import print_evaluation, step
 from .scoring import check_metrics, score_model
+
+if TYPE_CHECKING:
+    from ..core.types import CSRMatrix, JSONValue
 
 __all__ = ["demo", "run", "split", "train"]
 
 
 def demo(
     command: typer.Context,
-    users: Annotated[int, typer.Option(help="Synthetic users.")] = 50_000,
-    items: Annotated[int, typer.Option(help="Synthetic items.")] = 51_277,
+    users: Annotated[int, typer.Option(help="Number of synthetic users.")] = 50_000,
+    items: Annotated[int, typer.Option(help="Number of synthetic items.")] = 51_277,
     factors: FactorCount = 64,
     iterations: Iterations = 15,
     seed: Seed = 0,
-    metric: Metrics = [METRICS],  # noqa: B006 - typer copies it
+    metric: Metrics = [METRICS],
     progress: Progress = None,
-    out: Annotated[Path, typer.Option(help="Folder for what it leaves.")] = Path(
-        "sparse_eval_demo"
-    ),
-    format: Printed = Format.table,  # noqa: A002 - the option's name
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("sparse_eval_demo"),
+    format: Printed = Format.table,
 ) -> None:
-    """Do the whole way on synthetic clicks: generate, split, train, recommend, score."""
+    """Run every step on synthetic clicks: generate, split, train, recommend, score."""
     from .. import datasets
     from ..datasets import split
 
@@ -68,102 +59,73 @@ def demo(
         holdout = split.random(interactions, fraction=0.2, seed=seed)
         holdout.save(out / "split")
         note(describe(holdout))
-    checkpoint = out / "model.npz"
-    model = _train(holdout.train, factors, 0.1, 40.0, iterations, seed, progress, checkpoint)
+    als = ALS(factors, iterations=iterations)
+    model = _train(holdout.train, als, seed, progress, out / "model.npz")
     ev = score_model(model, holdout, metric, progress, lists=True)
-    about = _about("synthetic", factors, 0.1, 40.0, iterations, seed)
-    print_evaluation(command, ev, format, out, **about)
+    print_evaluation(command, ev, format, out, **_about("synthetic", als, seed))
     typer.echo(f"left in {out}: split/, model.npz, per_user.csv, summary.json", err=True)
 
 
 def run(
     command: typer.Context,
-    input: Annotated[Path, typer.Argument(help="Interactions; or the train part of a split.")],  # noqa: A002
+    input: Annotated[
+        Path, typer.Argument(help="Interactions, or the training part of a ready-made split.")
+    ],
     validation: Annotated[
-        Path | None, typer.Argument(help="The other part of a ready-made split.")
+        Path | None, typer.Argument(help="The validation part of a ready-made split.")
     ] = None,
-    input_format: InputFormat = None,
-    user: User = None,
-    item: Item = None,
-    value: Value = None,
-    timestamp: Time = None,
-    header: Header = True,
-    skip_bad_lines: SkipBad = False,
-    history: History = True,
-    method: SplitMethod = None,
-    fraction: Fraction = None,
-    n: Held = None,
+    *,
+    loading: Loading,
+    splitting: Splitting,
     seed: Seed = 0,
-    factors: FactorCount = 64,
-    alpha: Alpha = 40.0,
-    regularization: Regularization = 0.1,
-    iterations: Iterations = 15,
-    metric: Metrics = [METRICS],  # noqa: B006
+    als: ALS,
+    metric: Metrics = [METRICS],
     convention: Rules = None,
     progress: Progress = None,
     out: Out = None,
-    format: Printed = Format.table,  # noqa: A002
+    format: Printed = Format.table,
 ) -> None:
     """Split, train ALS, recommend and score."""
     metric = check_metrics(metric, convention)
     if out is not None:
         make_folder(out)
-    options = loader_options(user, item, value, timestamp, header, skip_bad_lines, history)
     if validation is None:
-        holdout = split_by(load(input, input_format, options), method, fraction, n, seed)
-    elif any(option is not None for option in (method, fraction, n)):
+        interactions = load(input, loading, splitting.timestamp)
+        holdout = split_by(interactions, splitting, seed)
+    elif any(option is not None for option in (splitting.method, splitting.fraction, splitting.n)):
         raise InvalidDataError(
-            "--method, --fraction and --n say how to split, but two files are a split already"
+            "--method, --fraction and --n split one file, but two files are a split already"
         )
     else:
-        holdout = load_split(input, validation, input_format, options)
+        holdout = holdout_of(*load_parts(input, validation, loading, splitting.timestamp))
     if out is not None:
         holdout.save(out / "split")
     checkpoint = None if out is None else out / "model.npz"
-    model = _train(
-        holdout.train, factors, regularization, alpha, iterations, seed, progress, checkpoint
-    )
+    model = _train(holdout.train, als, seed, progress, checkpoint)
     ev = score_model(model, holdout, metric, progress, convention, lists=out is not None)
-    about = _about(str(input), factors, regularization, alpha, iterations, seed)
-    print_evaluation(command, ev, format, out, **about)
+    print_evaluation(command, ev, format, out, **_about(str(input), als, seed))
 
 
 def split(
-    input: Annotated[Path, typer.Argument(help="Interactions.")],  # noqa: A002
+    input: Annotated[Path, typer.Argument(help="Interactions.")],
     out: Annotated[Path, typer.Option(help="Folder for train.npz, validation.npz, labels.npz.")],
-    input_format: InputFormat = None,
-    user: User = None,
-    item: Item = None,
-    value: Value = None,
-    timestamp: Time = None,
-    header: Header = True,
-    skip_bad_lines: SkipBad = False,
-    history: History = True,
-    method: SplitMethod = None,
-    fraction: Fraction = None,
-    n: Held = None,
+    *,
+    loading: Loading,
+    splitting: Splitting,
     seed: Seed = 0,
 ) -> None:
     """Hold out a part of each user's interactions."""
-    options = loader_options(user, item, value, timestamp, header, skip_bad_lines, history)
-    split_by(load(input, input_format, options), method, fraction, n, seed).save(out)
+    interactions = load(input, loading, splitting.timestamp)
+    split_by(interactions, splitting, seed).save(out)
     typer.echo(f"left in {out}: train.npz, validation.npz, labels.npz", err=True)
 
 
 def train(
-    input: Annotated[Path, typer.Argument(help="A folder that `split` wrote, or interactions.")],  # noqa: A002
+    input: Annotated[Path, typer.Argument(help="A folder that `split` wrote, or interactions.")],
     out: Annotated[Path, typer.Option(help="The checkpoint to write (.npz).")],
-    input_format: InputFormat = None,
-    user: User = None,
-    item: Item = None,
-    value: Value = None,
-    header: Header = True,
-    skip_bad_lines: SkipBad = False,
-    history: History = True,
-    factors: FactorCount = 64,
-    alpha: Alpha = 40.0,
-    regularization: Regularization = 0.1,
-    iterations: Iterations = 15,
+    *,
+    loading: Loading,
+    als: ALS,
     seed: Seed = 0,
     progress: Progress = None,
 ) -> None:
@@ -176,9 +138,8 @@ def train(
 
         matrix = Holdout.load(input).train
     else:
-        options = loader_options(user, item, value, None, header, skip_bad_lines, history)
-        matrix = load(input, input_format, options).matrix()
-    _train(matrix, factors, regularization, alpha, iterations, seed, progress, out)
+        matrix = load(input, loading).matrix()
+    _train(matrix, als, seed, progress, out)
 
 
 def _train(
@@ -194,22 +155,14 @@ def _train(
     from ..models.train import train_als
 
     with step("train") as note:
-        model = train_als(matrix, factors, regularization, alpha, iterations, seed, progress)
-        note(f"ALS, {factors} factors, {iterations} iterations")
+        model = train_als(matrix, **als._asdict(), seed=seed, progress=progress)
+        note(f"ALS, {als.factors} factors, {als.iterations} iterations")
     if out is not None:
         with replacing(out) as temporary:
             model.save(str(temporary))
     return model
 
 
-def _about(
-    data: str, factors: int, regularization: float, alpha: float, iterations: int, seed: int
-) -> dict[str, Any]:
-    """Return what the result comes from."""
-    model = {
-        "factors": factors,
-        "regularization": regularization,
-        "alpha": alpha,
-        "iterations": iterations,
-    }
-    return {"data": data, "model": {"class": "ALS", **model}, "seed": seed}
+def _about(data: str, als: ALS, seed: int) -> dict[str, JSONValue]:
+    """Return what is saved about the origin of a result."""
+    return {"data": data, "model": {"class": "ALS", **als._asdict()}, "seed": seed}

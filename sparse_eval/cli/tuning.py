@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,30 +9,15 @@ import typer
 
 from ..core.files import make_folder
 from ..core.formatting import records
-from .data import holdout_of, is_split, load, load_parts, loader_options, split_by
-from .options import (
-    Format,
-    Fraction,
-    Header,
-    Held,
-    History,
-    InputFormat,
-    Item,
-    Metrics,
-    Printed,
-    Progress,
-    Seed,
-    SkipBad,
-    SplitMethod,
-    Time,
-    User,
-    Value,
-)
-from .printing import counted, print_table, step, warnings_in_a_line
+from .loading import holdout_of, is_split, load, load_parts, split_by
+from .options import Format, Loading, Metrics, Printed, Progress, Seed, Splitting
+from .printing import counted, print_json, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..core.types import SparseInput
+    from ..datasets import Interactions
     from ..datasets.split import Holdout
     from ..models.tune import Tuning
 
@@ -41,63 +25,61 @@ __all__ = ["tune"]
 
 
 def tune(
-    input: Annotated[  # noqa: A002
+    input: Annotated[
         Path,
         typer.Argument(
-            help="Interactions; a folder that `split` wrote, whose validation part becomes the "
-            "test; or the train part of a split."
+            help="Interactions; or a folder that `split` wrote, whose validation part becomes the "
+            "test part; or the training part of a ready-made split."
         ),
     ],
     out: Annotated[
         Path,
         typer.Option(
             help="Folder for search.json, trials.csv, model.npz, summary.json and per_user.csv; "
-            "an interrupted command goes on from it."
+            "an interrupted command resumes from it."
         ),
     ],
     test: Annotated[
-        Path | None, typer.Argument(help="The other part of a ready-made split: the test.")
+        Path | None, typer.Argument(help="The test part of a ready-made split.")
     ] = None,
-    input_format: InputFormat = None,
-    user: User = None,
-    item: Item = None,
-    value: Value = None,
-    timestamp: Time = None,
-    header: Header = True,
-    skip_bad_lines: SkipBad = False,
-    history: History = True,
-    method: SplitMethod = None,
-    fraction: Fraction = None,
-    n: Held = None,
+    *,
+    loading: Loading,
+    splitting: Splitting,
     factors: Annotated[
-        str, typer.Option(help="ALS: latent factors: 64, several (32,64,128), or a range (16:256).")
+        str,
+        typer.Option(
+            help="ALS: latent factors: a number (64), several (32,64,128), or a range (16:256)."
+        ),
     ] = "64",
     alpha: Annotated[str, typer.Option(help="ALS: weight of an interaction, likewise.")] = "40",
     regularization: Annotated[str, typer.Option(help="ALS: regularization, likewise.")] = "0.1",
-    iterations: Annotated[str, typer.Option(help="ALS: most iterations, likewise.")] = "15",
+    iterations: Annotated[
+        str, typer.Option(help="ALS: maximum number of iterations, likewise.")
+    ] = "15",
     draws: Annotated[
         int | None,
         typer.Option(
-            help="Trials to draw at random, from ranges log-uniformly.",
+            help="Number of random trials; ranges are sampled log-uniformly.",
             show_default="the grid of all values",
         ),
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(help="End a trial after so many iterations without a better one."),
+        typer.Option(help="Stop a trial after this many iterations without improvement."),
     ] = None,
     monitor: Annotated[
         str | None,
         typer.Option(
-            help="The metric that says which iteration and trial is best.", show_default="the first"
+            help="The metric that decides which iteration and trial is best.",
+            show_default="the first",
         ),
     ] = None,
     seed: Seed = 0,
-    metric: Metrics = ["ndcg@10,recall@10,map@10"],  # noqa: B006
+    metric: Metrics = ["ndcg@10,recall@10,map@10"],
     progress: Progress = None,
-    format: Printed = Format.table,  # noqa: A002
+    format: Printed = Format.table,
 ) -> None:
-    """Search ALS's hyperparameters on a validation part; test the best once on a third part."""
+    """Search ALS's hyperparameters on a validation part, and test the best on a third part."""
     from ..inputs.relevance import Relevance
     from ..models.tune import Search
 
@@ -113,65 +95,67 @@ def tune(
         seed=seed,
     )
     make_folder(out)
-    options = loader_options(user, item, value, timestamp, header, skip_bad_lines, history)
-    whole: Holdout
-    if test is not None:
-        rest, held = load_parts(input, test, input_format, options)
-        whole = holdout_of(rest, held)
-    elif is_split(input):
-        from ..datasets.split import Holdout
-
-        whole = Holdout.load(input)
-        rest = whole.train
-    else:
-        interactions = load(input, input_format, options)
-        whole = split_by(interactions, method, fraction, n, seed, "hold out the test part")
-        rest = interactions.without(whole.validation)
-    part = split_by(rest, method, fraction, n, seed, "hold out the validation part")
+    rest, whole = _hold_out_test(input, test, loading, splitting, seed)
+    part = split_by(rest, splitting, seed, "hold out the validation part")
     truth = Relevance.from_csr(whole.validation, users=whole.users, items=whole.items)
     with step("tune") as note, warnings_in_a_line():
-        found = search.run(part.train, part.validation, test=truth, out=out, progress=progress)
-        note(counted(len(found.trials), "trial"))
-    _print_tuning(found, format)
-    failed = int((found.trials["status"] == "failed").sum())
-    if failed:
-        typer.echo(f"{failed:,} of {counted(len(found.trials), 'trial')} failed", err=True)
-    if found.best is None:
+        tuning = search.run(part.train, part.validation, test=truth, out=out, progress=progress)
+        note(counted(len(tuning.trials), "trial"))
+    _print_tuning(tuning, format)
+    n_failed = int((tuning.trials["status"] == "failed").sum())
+    if n_failed:
+        typer.echo(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", err=True)
+    if tuning.best is None:
         raise typer.Exit(1)
 
 
-def _print_tuning(found: Tuning, format: Format) -> None:  # noqa: A002
-    """Print the trials, and apart from them the test."""
+def _hold_out_test(
+    input: Path, test: Path | None, loading: Loading, splitting: Splitting, seed: int
+) -> tuple[Interactions | SparseInput, Holdout]:
+    """Return what is left to tune on, and the split whose validation part is the test part."""
+    if test is not None:
+        rest, held_out = load_parts(input, test, loading, splitting.timestamp)
+        return rest, holdout_of(rest, held_out)
+    if is_split(input):
+        from ..datasets.split import Holdout
+
+        whole = Holdout.load(input)
+        return whole.train, whole
+    interactions = load(input, loading, splitting.timestamp)
+    whole = split_by(interactions, splitting, seed, "hold out the test part")
+    return interactions.without(whole.validation), whole
+
+
+def _print_tuning(tuning: Tuning, format: Format) -> None:
+    """Print the trials and, apart from them, the test."""
     import pandas as pd
 
-    trials = found.trials
+    trials = tuning.trials
     if format is Format.json:
         rows = records(trials.astype(object).where(trials.notna(), None))
-        content = {"trials": rows, "best": found.best, "test": found.test}
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        print_json({"trials": rows, "best": tuning.best, "test": tuning.test})
         return
     print_table(trials if format is Format.csv else _narrow_trials(trials), format)
-    if found.best is None or found.test is None:
+    if tuning.best is None or tuning.test is None:
         return
-    of_best = trials[trials["best"]].iloc[0]
+    best = trials[trials["best"]].iloc[0]
     scores = [
-        (name, float(of_best[name]), values["mean"])
-        for name, values in found.test["metrics"].items()
+        (name, float(best[name]), values["mean"]) for name, values in tuning.test["metrics"].items()
     ]
     typer.echo()
     print_table(pd.DataFrame(scores, columns=["metric", "validation", "test"]), format)
     if format is not Format.csv:
-        chosen = ", ".join(f"{name} {value}" for name, value in found.best.items())
-        typer.echo(f"\nbest: trial {of_best['trial']} ({chosen})")
+        parameters = ", ".join(f"{name} {value}" for name, value in tuning.best.items())
+        typer.echo(f"\nbest: trial {best['trial']} ({parameters})")
         typer.echo(
-            f"test: trained once more, on train and validation; means over "
-            f"{found.test['n_users']:,} users, {found.test['n_skipped']:,} left out (nothing "
-            "relevant)"
+            "test: trained again on train and validation; means over "
+            f"{counted(tuning.test['n_users'], 'user')}, {tuning.test['n_skipped']:,} left out "
+            "(nothing relevant)"
         )
 
 
 def _narrow_trials(trials: pd.DataFrame) -> pd.DataFrame:
-    """Leave out what no failure has to tell, and show numbers as people write them."""
+    """Return the table for display: without status, and without errors if there are none."""
     errors = ["error"] if (trials["status"] == "failed").any() else []
     columns = [name for name in trials.columns if name not in ("status", "error")]
     shown = trials[[*columns, *errors]].copy()

@@ -1,0 +1,154 @@
+"""Read and split the inputs of commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from ..errors import InvalidDataError, InvalidFileError
+from .options import Loading, Method, Splitting
+from .printing import step, warnings_in_a_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ..core.types import CSRMatrix, SparseInput
+    from ..datasets import Interactions
+    from ..datasets.split import Holdout
+
+    LoaderOptions = dict[str, str | int | bool]
+
+__all__ = [
+    "describe",
+    "holdout_of",
+    "is_matrix",
+    "is_split",
+    "load",
+    "load_parts",
+    "read_matrix",
+    "split_by",
+]
+
+_T = TypeVar("_T")
+
+
+def load(path: Path, loading: Loading, timestamp: str | None = None) -> Interactions:
+    """Read interactions."""
+    from .. import datasets
+
+    options = _loader_options(loading, timestamp)
+    with step(f"read {path}") as note, warnings_in_a_line():
+        interactions = datasets.load(path, loading.input_format, **options)
+        note(repr(interactions))
+    return interactions
+
+
+def load_parts(
+    train: Path, held_out: Path, loading: Loading, timestamp: str | None = None
+) -> tuple[Interactions, Interactions]:
+    """Read both parts of a ready-made split, with common users and items."""
+    from .. import datasets
+
+    options = _loader_options(loading, timestamp)
+    with step(f"read {train} and {held_out}") as note, warnings_in_a_line():
+        a, b = datasets.load_parts(train, held_out, format=loading.input_format, **options)
+        note(f"{len(a):,} to train on, {len(b):,} held out")
+    return a, b
+
+
+def _loader_options(loading: Loading, timestamp: str | None) -> LoaderOptions:
+    """Return the options that differ from the defaults; a loader refuses those it does not have."""
+    columns = {
+        "user": loading.user,
+        "item": loading.item,
+        "value": loading.value,
+        "timestamp": timestamp,
+    }
+    options: LoaderOptions = {name: column for name, column in columns.items() if column}
+    if not loading.header:
+        options = {name: _column_number(name, str(column)) for name, column in options.items()}
+        options["header"] = False
+    if loading.skip_bad_lines:
+        options["on_bad_lines"] = "skip"
+    if not loading.history:
+        options["history"] = False
+    return options
+
+
+def _column_number(name: str, column: str) -> int:
+    if not column.isdecimal():
+        raise InvalidDataError(
+            f"--{name} is {column!r}; with --no-header expected the number of a column, from 0"
+        )
+    return int(column)
+
+
+def is_matrix(path: Path) -> bool:
+    """Return whether a file has the suffix of a scipy matrix."""
+    return path.suffix == ".npz"
+
+
+def is_split(path: Path) -> bool:
+    """Return whether a path is a folder that `split` wrote."""
+    return path.is_dir() and (path / "train.npz").exists()
+
+
+def read_matrix(path: Path, make: Callable[[CSRMatrix], _T]) -> _T:
+    """Return what `make` makes of the matrix in a file; its errors name the file."""
+    from ..datasets.npz import read_sparse
+
+    try:
+        return make(read_sparse(path))
+    except InvalidDataError as error:
+        raise InvalidFileError(str(error), path) from None
+
+
+def holdout_of(train: Interactions, held_out: Interactions) -> Holdout:
+    """Return the split with the given parts."""
+    from ..datasets.split import Holdout
+
+    return Holdout(train.matrix(), held_out.matrix(), train.users, train.items)
+
+
+def split_by(
+    interactions: Interactions | SparseInput,
+    splitting: Splitting,
+    seed: int,
+    purpose: str = "split",
+) -> Holdout:
+    """Split interactions; raise if an option does not apply to the method."""
+    from ..datasets import split
+
+    method = splitting.method or Method.random
+    by_share = method in (Method.random, Method.temporal)
+    if (splitting.n if by_share else splitting.fraction) is not None:
+        given, expected = ("--n", "--fraction") if by_share else ("--fraction", "--n")
+        raise InvalidDataError(f"{given} does not apply to --method {method.value}; use {expected}")
+    share = 0.2 if splitting.fraction is None else splitting.fraction
+    n = 1 if splitting.n is None else splitting.n
+    with step(f"{purpose} ({method.value})") as note:
+        if method is Method.random:
+            holdout = split.random(interactions, fraction=share, seed=seed)
+        elif method is Method.leave_k_out:
+            holdout = split.leave_k_out(interactions, k=n, seed=seed)
+        elif method is Method.last_n:
+            holdout = split.last_n(interactions, n=n)
+        else:
+            holdout = split.temporal(interactions, fraction=share)
+        if holdout.validation.nnz == 0:
+            raise InvalidDataError(
+                f"nothing is held out: users have too few distinct items for --method "
+                f"{method.value} with these options"
+            )
+        note(describe(holdout))
+    return holdout
+
+
+def describe(holdout: Holdout) -> str:
+    """Return the number of distinct pairs in either part, and how many were only shown."""
+
+    def count(matrix: CSRMatrix) -> str:
+        shown = matrix.nnz - int((matrix.data != 0).sum())
+        return f"{matrix.nnz:,} pairs" + (f" ({shown:,} shown, not clicked)" if shown else "")
+
+    return f"{count(holdout.train)} to train on, {count(holdout.validation)} held out"
