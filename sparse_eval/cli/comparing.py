@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..results.comparison import Comparison
-    from ..results.saved import SavedEvaluation
+    from ..results import Evaluation
 
 __all__ = ["compare", "report"]
 
@@ -47,7 +47,7 @@ How = Annotated[
 class SavedResults(NamedTuple):
     """Evaluations and sweeps by name, and folders that could not be read, with the reason."""
 
-    evaluations: dict[str, SavedEvaluation]
+    evaluations: dict[str, Evaluation]
     sweeps: dict[str, pd.DataFrame]
     left_out: dict[str, str]
 
@@ -139,11 +139,12 @@ def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
 
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
-    from ..results.saved import SUMMARY, load_evaluation
+    from ..results import Evaluation
+    from ..results.saving import SUMMARY
 
     saved = SavedResults({}, {}, {})
 
-    def add(name: str, evaluation: SavedEvaluation) -> None:
+    def add(name: str, evaluation: Evaluation) -> None:
         if name in saved.evaluations:
             raise InvalidDataError(
                 f"two results have the name {name!r}; give one another name: NAME=FOLDER"
@@ -155,7 +156,7 @@ def _load(words: list[str]) -> SavedResults:
             name, path = _parse_argument(word)
             if not path.is_dir() or (path / SUMMARY).exists():
                 folder = path if path.is_dir() else path.parent
-                add(name or folder.resolve().name, load_evaluation(path))
+                add(name or folder.resolve().name, Evaluation.load(path))
                 continue
             inside = sorted(path.glob(f"*/{SUMMARY}"))
             if not inside:
@@ -170,7 +171,7 @@ def _load(words: list[str]) -> SavedResults:
                 )
             for summary in inside:
                 try:
-                    add(summary.parent.name, load_evaluation(summary))
+                    add(summary.parent.name, Evaluation.load(summary))
                 except InvalidFileError as error:
                     saved.left_out[str(summary.parent)] = str(error)
                     typer.echo(f"left out: {error}", err=True)
@@ -210,7 +211,7 @@ def _print_comparison(compared: Comparison, format: Format) -> None:
         print_table(compared.table, format)
     else:
         print_table(compared.shown(), format)
-        typer.echo(f"\n{compared.describe()}")
+        typer.echo(f"\n{compared.how_found()}")
         typer.echo(
             "wins: users for whom a is better; detectable: the difference that would be detected "
             "in 80 of 100 cases, if it were the only one tested"

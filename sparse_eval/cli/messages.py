@@ -32,7 +32,7 @@ _NAME = "|".join(_OPTIONS)
 
 #: How messages spell options: "draws: expected", "monitor is", "with draws"; "train=", "how='x'",
 #: but not "users=holdout.users", nor in a path; "no option 'history'; it has".
-_SUBJECT = re.compile(rf"^({_NAME})(?=: | is )|(?<=with )(draws)(?= )")
+_SUBJECT = re.compile(rf"^({_NAME})(?=: | is | follows )|(?<=with )(draws)(?= )")
 _KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME}|train)=(?:(['\"])(\w+)\2|False)?(?![\w/.-])")
 _UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
 _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal)\b")

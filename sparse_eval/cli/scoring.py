@@ -127,34 +127,28 @@ def evaluate(
 ) -> None:
     """Score lists against relevance: a run against qrels, or two matrices."""
     from ..evaluation.evaluate import evaluate as evaluate_lists
-    from ..inputs.rankings import Rankings
-    from ..inputs.relevance import Relevance
-    from ..inputs.trec import read_qrels, read_run
+    from ..inputs.paths import Kind, kind_of, open_rankings
     from ..metrics import convention_named, parse_metrics
 
     rules = convention_named(convention)
+    kind = kind_of(lists)
+    labelled = kind is Kind.RUN or kind.is_table
     for other in (validation, train):
-        if other is not None and is_matrix(lists) != is_matrix(other):
+        if other is None:
+            continue
+        other_kind = kind_of(other)
+        if labelled != (other_kind is Kind.QRELS or other_kind.is_table):
             raise InvalidDataError(
-                f"{lists} and {other} are a matrix and a TREC file, whose users and items cannot "
-                "be matched; give files of the same kind"
+                f"{lists} holds {kind.value} and {other} {other_kind.value}, whose users and items "
+                "cannot be matched: only one of them has ids; give files of the same kind"
             )
-    averaged = rules.ties == "average" and not is_matrix(lists)
+    averaged = rules.ties == "average" and kind is Kind.RUN
     metric = _supported(metric, rules, averaged)
     parse_metrics(metric, rules.options)
     if out is not None:
         make_folder(out)
-
-    def read(path: Path) -> Relevance:
-        return read_matrix(path, Relevance.from_csr) if is_matrix(path) else read_qrels(path)
-
-    rankings = (
-        read_matrix(lists, Rankings.from_positions)
-        if is_matrix(lists)
-        else read_run(lists, ties=rules.ties)
-    )
-    seen = None if train is None else read(train)
-    ev = evaluate_lists(rankings, read(validation), metric, convention=convention, train=seen)
+    rankings = open_rankings(lists, ties=rules.ties)
+    ev = evaluate_lists(rankings, validation, metric, convention=convention, train=train)
     if per_user:
         print_table(ev.per_user.reset_index(), format)
         if format in (Format.table, Format.markdown):
@@ -167,9 +161,9 @@ def evaluate(
 def check_metrics(metric: list[str], convention: str | None = None) -> list[str]:
     """Return the metrics to compute, or raise, before hours of training, if one is misspelt."""
     from ..metrics import convention_named
+    from ..models.evaluate import parse_cut_request
 
-    rules = convention_named(convention)
-    metric = fitting(metric, rules, averaged=False)
+    metric = _supported(metric, convention_named(convention), averaged=False)
     parse_cut_request(metric, convention)
     return metric
 
@@ -199,26 +193,18 @@ def score_model(
     the popularity ranking; both in this process only.
     """
     from ..inputs.relevance import Relevance
+
     from ..models.evaluate import evaluate_model
     from ..models.recommend import as_model
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
-    options: dict[str, Any] = {"convention": convention, "progress": progress}
+    options: dict[str, Any] = {"convention": convention, "progress": progress, "client": scheduler}
+    if scheduler is None:
+        model = as_model(model)
+        options["baselines"] = lists
+        options["via"] = "top_k" if lists and hasattr(model, "item_factors") else None
     with step("recommend and score") as note, warnings_in_a_line():
-        ev: Evaluation
-        if scheduler is not None:
-            from ..evaluation import dask
-
-            options["client"] = scheduler
-            ev = dask.evaluate_model(model, holdout.train, relevance, metric, **options)
-        else:
-            from ..models.implicit import evaluate_model
-            from ..models.recommend import as_model
-
-            model = as_model(model)
-            options["baselines"] = lists
-            options["via"] = "top_k" if lists and hasattr(model, "item_factors") else None
-            ev = evaluate_model(model, holdout.train, relevance, metric, **options)
+        ev = evaluate_model(model, holdout.train, relevance, metric, **options)
         note(counted(ev.n_users, "user"))
     return ev
 
@@ -257,17 +243,12 @@ def _sweep(
     **options: Any,
 ) -> None:
     """Score several checkpoints, print their table, and fail if one of them failed."""
+    from ..models.sweep import sweep
+
     inputs = (checkpoints, holdout.train, holdout.validation, metric)
     options["out"] = None if out is None else out / "sweep.csv"
     with step("score") as note, warnings_in_a_line():
-        if scheduler is None:
-            from ..models.sweep import sweep
-
-            table = sweep(*inputs, watch=watch, **options)
-        else:
-            from ..evaluation import dask
-
-            table = dask.sweep(*inputs, client=scheduler, **options)
+        table = sweep(*inputs, watch=watch, client=scheduler, **options)
         note(counted(len(table), "checkpoint"))
     shown = _narrow(table) if format in (Format.table, Format.markdown) else table
     print_table(shown.astype(object).where(shown.notna(), None), format)

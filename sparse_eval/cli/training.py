@@ -142,17 +142,9 @@ def train(
     _train(matrix, als, seed, progress, out)
 
 
-def _train(
-    matrix: Any,
-    factors: int,
-    regularization: float,
-    alpha: float,
-    iterations: int,
-    seed: int,
-    progress: bool | None,
-    out: Path | None,
-) -> Any:
-    from ..models.train import train_als
+def _train(matrix: CSRMatrix, als: ALS, seed: int, progress: bool | None, out: Path | None) -> Any:
+    """Return a trained model of implicit, which has no common type, and save it to `out`."""
+    from ..models.implicit import train_als
 
     with step("train") as note:
         model = train_als(matrix, **als._asdict(), seed=seed, progress=progress)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..results.comparison import Comparison
-    from ..results.saved import SavedEvaluation
+    from ..results import Evaluation
 
-    Evaluations = Mapping[str, SavedEvaluation]
+    Evaluations = Mapping[str, Evaluation]
 
 __all__ = ["Chart", "draw_charts"]
 
@@ -107,8 +107,8 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
     main = metrics[0]
     first = next(iter(shown.values()))
     for base in dict.fromkeys(metric.partition("@")[0] for metric in metrics):
-        wanted = base in (main.partition("@")[0], "recall")
-        if wanted and len(plots.cutoffs_of(metrics, base)) > 1:
+        is_drawn = base in (main.partition("@")[0], "recall")
+        if is_drawn and len(plots.cutoffs_of(metrics, base)) > 1:
             yield _Panel(
                 f"{base} by cut-off",
                 "Bands are 95 % intervals.",
@@ -122,7 +122,7 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
             "better.",
             lambda ax: plots.distribution(shown, main, ax=ax),
         )
-    if all(ev.content["precision_recall"] for ev in shown.values()):
+    if all(ev.record.content["precision_recall"] for ev in shown.values()):
         yield _Panel(
             "Precision and recall",
             "Means over users at every rank, starting with rank 1 on the left.",
@@ -142,7 +142,7 @@ def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
                     numbers=_group_numbers(shown, groups, metric),
                 )
                 break
-    if all(ev.content["concentration"] for ev in shown.values()):
+    if all(ev.record.content["concentration"] for ev in shown.values()):
         yield _Panel(
             "Concentration of the recommendations",
             "The share of all recommendations that goes to the most recommended items. Dotted: "
@@ -197,7 +197,7 @@ def _concentration_numbers(shown: Evaluations) -> list[list[str]]:
     """Return the numbers of the chart of concentration, with a heading row."""
     rows = [["model", "items recommended", "of the catalogue", "share of the top 1 % of items"]]
     for name, ev in shown.items():
-        curve = ev.content["concentration"]
+        curve = ev.record.content["concentration"]
         of_all = format_share(curve["n_recommended"], curve["n_items"])
         top = format_share(curve["top_percent"], 1)
         rows.append([name, f"{curve['n_recommended']:,}", of_all, top])

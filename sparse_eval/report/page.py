@@ -12,7 +12,7 @@ from ..errors import InvalidDataError, MissingExtraError
 from ..metrics import REGISTRY, convention_named
 from ..results.comparison import common_metrics, compare
 from .number_format import format_number, format_p, format_share
-from .plots import snapshots
+from .plots import named_evaluations
 from .subgroups import SubgroupDifference, subgroup_differences
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..results import Evaluation
     from ..results.comparison import Comparison
-    from ..results.saved import SavedEvaluation
+    from ..results import Evaluation
 
-    Evaluations = Mapping[str, SavedEvaluation]
+    Evaluations = Mapping[str, Evaluation]
 
 __all__ = ["write_report"]
 
@@ -47,7 +47,7 @@ _SUMMARY_COLUMNS = {
 
 
 def write_report(
-    evaluations: Mapping[str, Evaluation | SavedEvaluation],
+    evaluations: Mapping[str, Evaluation],
     path: PathLike,
     metrics: str | Iterable[str] | None = None,
     *,
@@ -121,7 +121,7 @@ def write_report(
         raise MissingExtraError(
             'reports need jinja2 and matplotlib: pip install "sparse_eval[report]"'
         ) from None
-    named = snapshots(evaluations)
+    named = named_evaluations(evaluations)
     shown = dict(named)
     if len(shown) < len(named):
         names = ", ".join(name for name, _ in named)
@@ -216,7 +216,7 @@ def _metric_row(shown: Evaluations, metric: str, pairs: list[_Row]) -> _MetricRo
     return _MetricRow(
         metric,
         "" if entry is None else f"{entry.text}: {entry.description}",
-        {name: ev.content["metrics"][metric] for name, ev in shown.items()},
+        {name: ev.record.content["metrics"][metric] for name, ev in shown.items()},
         _best(shown, metric, pairs),
     )
 
@@ -248,7 +248,7 @@ def _baselines(shown: Evaluations) -> dict[str, dict[str, float | None]]:
     """Return the means of the baselines that were evaluated with the models."""
     means: dict[str, dict[str, float | None]] = {}
     for ev in shown.values():
-        for metric, row in ev.content["metrics"].items():
+        for metric, row in ev.record.content["metrics"].items():
             for name in row:
                 if name not in _SUMMARY_COLUMNS:
                     means.setdefault(name, {}).setdefault(metric, row[name])
@@ -286,12 +286,12 @@ def _examples(shown: Evaluations, main: str) -> list[_Row]:
     cutoff = main.partition("@")[2]
     users: dict[Any, _Row] = {}
     for name, ev in shown.items():
-        for example in ev.content["examples"]:
+        for example in ev.record.content["examples"]:
             user = example["user"]
             entry = users.setdefault(
                 user, {"user": user, "why": "", "n_relevant": None, "lists": {}}
             )
-            values = dict(ev.table.loc[user]) if user in ev.table.index else {}
+            values = _values_of(ev, user)
             listed = [r for r in example["listed"] if not cutoff or r["rank"] <= int(cutoff)]
             entry["lists"][name] = example | {"value": values.get(main), "listed": listed}
             entry["why"] = entry["why"] or example["why"]
@@ -305,14 +305,22 @@ def _spread(lists: dict[str, _Row]) -> float:
     return max(values) - min(values) if values else 0.0
 
 
-def _convention(ev: SavedEvaluation) -> dict[str, str | list[tuple[str, str, str]]]:
+def _values_of(ev: Evaluation, user: Any) -> dict[str, Any]:
+    """Return the values of a user, none where they were not kept."""
+    table = ev.record.table
+    if table is None or user not in table.index:
+        return {}
+    return {str(name): value for name, value in table.loc[user].items()}
+
+
+def _convention(ev: Evaluation) -> dict[str, str | list[tuple[str, str, str]]]:
     rules = convention_named(None if ev.convention == "standard" else ev.convention)
     return {"name": rules.name, "library": rules.library, "differences": rules.differences()}
 
 
-def _provenance(ev: SavedEvaluation) -> list[tuple[str, str]]:
+def _provenance(ev: Evaluation) -> list[tuple[str, str]]:
     """Return what is needed to reproduce an evaluation, by heading."""
-    content = ev.content
+    content = ev.record.content
     facts = [
         (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for key, value in content["about"].items()

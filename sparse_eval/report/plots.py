@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from ..results.saved import SavedEvaluation
+    from ..results import Evaluation
 
-    Evaluations = Mapping[str, Evaluation | SavedEvaluation]
+    Evaluations = Mapping[str, Evaluation]
 
 __all__ = [
     "by_cutoff",
@@ -245,7 +245,7 @@ def precision_recall(evaluations: Evaluations, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax)
     for title, ev, style in _styled(evaluations):
-        curve = ev.content["precision_recall"]
+        curve = ev.record.content["precision_recall"]
         if curve is None:
             raise InvalidDataError(f"the lists of {title} have no certain positions")
         ax.plot(curve["recall"], curve["precision"], markevery=0.2, **style)
@@ -284,7 +284,7 @@ def by_group(
     tables = [group_means(ev, groups, metric) for _, ev, _ in styled]
     for (title, ev, _), table in zip(styled, tables, strict=True):
         if not table:
-            metrics = dict.fromkeys(row["metric"] for row in ev.content["by"].get(groups, []))
+            metrics = dict.fromkeys(row["metric"] for row in ev.record.content["by"].get(groups, []))
             why = f"but {', '.join(metrics)}" if metrics else "as it was evaluated without train="
             raise InvalidDataError(f"{title} has no {metric} by {groups}, {why}")
     names = list(dict.fromkeys(row.group for table in tables for row in table))
@@ -321,7 +321,7 @@ def concentration(evaluations: Evaluations, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax)
     for title, ev, style in _styled(evaluations):
-        curve = ev.content["concentration"]
+        curve = ev.record.content["concentration"]
         if curve is None:
             raise InvalidDataError(
                 f'{title} was evaluated by ranks only; evaluate it with via="top_k"'
@@ -420,14 +420,11 @@ def learning_curve(table: pd.DataFrame, metrics: str | list[str], ax: Axes | Non
     return ax
 
 
-def snapshots(evaluations: Evaluations) -> list[tuple[str, SavedEvaluation]]:
-    """Return evaluations with their names, without their lists."""
+def named_evaluations(evaluations: Evaluations) -> list[tuple[str, Evaluation]]:
+    """Return evaluations with their names as text, or raise if there are none."""
     if not isinstance(evaluations, Mapping) or not evaluations:
         raise InvalidDataError('give one or more evaluations by name: {"als": ev}')
-    return [
-        (str(name), ev.snapshot() if isinstance(ev, Evaluation) else ev)
-        for name, ev in evaluations.items()
-    ]
+    return [(str(name), ev) for name, ev in evaluations.items()]
 
 
 def cutoffs_of(metrics: list[str], name: str) -> list[int]:
@@ -436,12 +433,12 @@ def cutoffs_of(metrics: list[str], name: str) -> list[int]:
     return sorted(int(cutoff) for base, _, cutoff in parts if base == name and cutoff)
 
 
-def group_means(ev: SavedEvaluation, groups: str, metric: str) -> list[GroupMean]:
+def group_means(ev: Evaluation, groups: str, metric: str) -> list[GroupMean]:
     """Return a metric by activity or popularity, with Student's 95 % intervals."""
     from scipy import stats
 
     rows = []
-    for row in ev.content["by"].get(groups, []):
+    for row in ev.record.content["by"].get(groups, []):
         if row["metric"] != metric or row["mean"] is None:
             continue
         half = math.nan
@@ -506,9 +503,9 @@ def _styles() -> Iterator[dict[str, Any]]:
         }
 
 
-def _styled(evaluations: Evaluations) -> Iterator[tuple[str, SavedEvaluation, dict[str, Any]]]:
+def _styled(evaluations: Evaluations) -> Iterator[tuple[str, Evaluation, dict[str, Any]]]:
     """Yield the evaluations with a style each, the same in every chart."""
-    for (name, ev), style in zip(snapshots(evaluations), _styles(), strict=False):
+    for (name, ev), style in zip(named_evaluations(evaluations), _styles(), strict=False):
         yield name, ev, style | {"label": _plain_text(shorten(name))}
 
 

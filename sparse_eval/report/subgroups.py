@@ -10,7 +10,7 @@ from ..results.intervals import Interval, interval_of_mean
 from ..results.segments import by_activity
 
 if TYPE_CHECKING:
-    from ..results.saved import SavedEvaluation
+    from ..results import Evaluation
 
 __all__ = ["MIN_USERS", "SubgroupDifference", "subgroup_differences"]
 
@@ -33,13 +33,13 @@ class SubgroupDifference(NamedTuple):
 
 
 def subgroup_differences(
-    a: SavedEvaluation, b: SavedEvaluation, metric: str, by: Literal["seen", "relevant"]
+    a: Evaluation, b: Evaluation, metric: str, by: Literal["seen", "relevant"]
 ) -> list[SubgroupDifference]:
     """Compare a metric in bands of about equally many users.
 
     Parameters
     ----------
-    a, b : SavedEvaluation
+    a, b : Evaluation
         Evaluations that `sparse_eval.compare` accepts.
     metric : str
         A metric with a value for each user.
@@ -52,12 +52,13 @@ def subgroup_differences(
         a less b, with a 95 % interval if there are 10 users or more; a wins where it is better.
         Empty if the number of training items is unknown.
     """
-    if by not in a.table:
+    tables = [ev.record.table for ev in (a, b)]
+    if any(table is None or by not in table for table in tables):
         return []
-    users = a.table.index[a.counted].intersection(b.table.index[b.counted], sort=False)
-    values_a, values_b = (ev.table.loc[users, metric].to_numpy() for ev in (a, b))
+    users = tables[0].index[a.counted].intersection(tables[1].index[b.counted], sort=False)
+    values_a, values_b = (table.loc[users, metric].to_numpy() for table in tables)
     defined = ~(np.isnan(values_a) | np.isnan(values_b))
-    counts = a.table.loc[users, by].to_numpy()[defined]
+    counts = tables[0].loc[users, by].to_numpy()[defined]
     differences = (values_a - values_b)[defined]
     segments = by_activity(counts, np.ones(len(counts), bool), _BANDS)
     rows = []

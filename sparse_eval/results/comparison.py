@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,9 +14,11 @@ import numpy as np
 from ..core.formatting import MOST_ROWS, as_html, records
 from ..core.progress import is_shown
 from ..errors import InvalidDataError
-from .intervals import check_level, interval_of_mean, interval_of_replicates
+from .intervals import check_level, interval_of_replicates, interval_of_mean
+from .paired_tests import correct, p_value, significance
 
 if TYPE_CHECKING:
+    from .scores import Scores
     import pandas as pd
     from numpy.typing import NDArray
 
@@ -26,13 +27,7 @@ if TYPE_CHECKING:
     Test = Literal["t", "wilcoxon", "permutation"]
     Correction = Literal["holm", "bh", "none"]
 
-__all__ = ["Comparison", "Scored", "common_metrics", "compare"]
-
-#: A permutation test draws so many sign flips, unless it can go through all of them.
-PERMUTATIONS = 9999
-
-#: Signs drawn at once, few enough for the processor's cache.
-_SIGNS_PER_BATCH = 1 << 18
+__all__ = ["Comparison", "common_metrics", "compare"]
 
 #: Power of the test for which the detectable difference is given.
 POWER = 0.8
@@ -51,49 +46,6 @@ _HOWS = ("same", "intersection")
 
 #: Users that an error message names.
 _MAX_NAMED_USERS = 3
-
-
-class Scored(Protocol):
-    """What is compared: an `Evaluation`, or a saved one."""
-
-    @property
-    def names(self) -> list[str]:
-        """The metrics."""
-
-    @property
-    def users(self) -> pd.Index[Any] | None:
-        """The users' labels."""
-
-    @property
-    def counted(self) -> NDArray[np.bool_]:
-        """Which users are evaluated, one entry for each."""
-
-    @property
-    def fingerprints(self) -> NDArray[np.uint64]:
-        """A number that stands for the relevant items of each user."""
-
-    @property
-    def convention(self) -> str:
-        """The name of the convention."""
-
-    @property
-    def no_relevant(self) -> str:
-        """What was done with users without relevant items."""
-
-    def __getitem__(self, name: str) -> float:
-        """Return the mean of a metric, or its one number."""
-
-    def is_per_user(self, name: str) -> bool:
-        """Say whether a metric has a value for each user."""
-
-    def higher_is_better(self, name: str) -> bool:
-        """Say which way a metric is better."""
-
-    def values(self, name: str) -> Floats:
-        """Return a metric of each user, NaN for one that is left out."""
-
-    def replicates(self, name: str) -> Floats:
-        """Return bootstrap replicates of a metric about all users together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,7 +82,7 @@ class Comparison:
     correction: str
     level: float
 
-    def describe(self) -> str:
+    def how_found(self) -> str:
         """Return in a line how many users were compared, and how."""
         corrected = "" if self.correction == "none" else f", {_TITLES[self.correction]} correction"
         return (
@@ -178,15 +130,15 @@ class Comparison:
         more = len(self.table) - MOST_ROWS
         rest = f"\n… and {more:,} more rows: .table" if more > 0 else ""
         table = self.shown().head(MOST_ROWS).to_string(index=False)
-        return f"<Comparison of {', '.join(self.names)}: {self.describe()}>\n{table}{rest}"
+        return f"<Comparison of {', '.join(self.names)}: {self.how_found()}>\n{table}{rest}"
 
     def _repr_html_(self) -> str:
-        heading = f"Comparison of {', '.join(self.names)}: {self.describe()}"
+        heading = f"Comparison of {', '.join(self.names)}: {self.how_found()}"
         return as_html(heading, self.shown(), index=False, where=".table")
 
 
 def compare(
-    evaluations: Mapping[str, Scored],
+    evaluations: Mapping[str, Scores],
     metrics: str | Iterable[str] | None = None,
     *,
     test: Test = "t",
@@ -240,9 +192,8 @@ def compare(
           users would detect in 80 of 100 cases;
         - ``n_users``: the number of users for whom both have a value.
 
-        Metrics of all users together are compared by paired bootstrap replicates, and have no
-        wins. They are NaN if ``how="intersection"`` leaves users out, and have no interval if the
-        users are in different orders.
+        Metrics of all users together are compared by paired jackknife replicates, and have no
+        wins. They are NaN if ``how="intersection"`` leaves users out.
 
     Raises
     ------
@@ -261,7 +212,7 @@ def compare(
        of Statistics 6(2), 1979, pp. 65-70.
     .. [2] Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate: a practical and
        powerful approach to multiple testing", Journal of the Royal Statistical Society B 57(1),
-       1995, pp. 289-300. :doi:`10.1111/j.2517-6161.1995.tb02031.x`
+       1995, pp. 289-300. doi:10.1111/j.2517-6161.1995.tb02031.x
 
     Examples
     --------
@@ -289,7 +240,6 @@ def compare(
     _check_conventions(names, scored)
     rows = _common_users(names, scored, how)
     all_users = all(len(rows[0]) == ev.counted.sum() for ev in scored)
-    same_order = all((row == np.sort(row)).all() for row in rows)  # samples are drawn by row
     results = []
     pairs = list(combinations(range(len(scored)), 2))
     bar = tqdm(
@@ -303,13 +253,11 @@ def compare(
                 a, b = (scored[m].values(metric)[rows[m]] for m in (i, j))
                 numbers = _compare_values(a, b, test, level)
             else:
-                numbers = _compare_replicates(
-                    pair, metric, level, len(rows[0]), all_users, same_order
-                )
+                numbers = _compare_replicates(pair, metric, level, len(rows[0]), all_users)
             results.append({"metric": metric, "a": names[i], "b": names[j], **numbers})
     table = pd.DataFrame(results)
     agree = table.pop("favours").to_numpy() == np.sign(table["difference"].to_numpy())
-    table.insert(10, "p_corrected", _corrected(table["p"].to_numpy(), correction))
+    table.insert(10, "p_corrected", correct(table["p"].to_numpy(), correction))
     significant = agree & (table["p_corrected"] < significance(level)).to_numpy()
     higher = np.array([scored[0].higher_is_better(name) for name in table["metric"]])
     a_better = (table["difference"] > 0).to_numpy() == higher
@@ -323,11 +271,6 @@ def compare(
     return Comparison(names, table, len(rows[0]), test, correction, level)
 
 
-def significance(level: float) -> float:
-    """Return 1 − level without its rounding error: 0.05, not 0.050000000000000044."""
-    return round(1 - level, 12)
-
-
 def _check_options(test: str, correction: str, how: str) -> None:
     for name, value, allowed in (
         ("test", test, _TESTS),
@@ -338,7 +281,7 @@ def _check_options(test: str, correction: str, how: str) -> None:
             raise InvalidDataError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
 
 
-def _check_conventions(names: tuple[str, ...], scored: list[Scored]) -> None:
+def _check_conventions(names: tuple[str, ...], scored: list[Scores]) -> None:
     """Raise `InvalidDataError` if evaluations follow different conventions."""
     first = scored[0]
     for name, ev in zip(names[1:], scored[1:], strict=True):
@@ -352,7 +295,7 @@ def _check_conventions(names: tuple[str, ...], scored: list[Scored]) -> None:
 
 
 def common_metrics(
-    evaluations: Mapping[str, Scored], metrics: str | Iterable[str] | None
+    evaluations: Mapping[str, Scores], metrics: str | Iterable[str] | None
 ) -> list[str]:
     """Return the metrics to compare, or raise `InvalidDataError` if an evaluation lacks one."""
     if metrics is None:
@@ -371,7 +314,7 @@ def common_metrics(
     return chosen
 
 
-def _common_users(names: tuple[str, ...], scored: list[Scored], how: str) -> list[Integers]:
+def _common_users(names: tuple[str, ...], scored: list[Scores], how: str) -> list[Integers]:
     """Return for each evaluation the rows of the users that all have, in the same order."""
     import pandas as pd
 
@@ -448,7 +391,7 @@ def _compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, 
     mean = float(difference.mean()) if n else math.nan
     std = float(difference.std(ddof=1)) if n > 1 else math.nan
     interval = interval_of_mean(difference, level)
-    p, favours = _p_value(a, b, test, level)
+    p, favours = p_value(a, b, test, level)
     detectable = math.nan
     if n > 1:
         detectable = _detectable_standard_errors(level, n - 1) * std / math.sqrt(n)
@@ -471,94 +414,16 @@ def _compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, 
     }
 
 
-def _p_value(a: Floats, b: Floats, test: str, level: float) -> tuple[float, int]:
-    """Return the p-value, and whether the test favours a (1), b (-1) or neither (0)."""
-    from scipy import stats
-
-    if len(a) < 2:
-        return math.nan, 0
-    if (a == b).all():
-        return 1.0, 0
-    with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
-        # scipy warns of nearly equal differences, and of approximations for few users.
-        warnings.simplefilter("ignore")
-        favours = int(np.sign((a - b).mean()))
-        if test == "t":
-            # The same bits as ttest_rel, in half the time.
-            return float(stats.ttest_1samp(a - b, 0.0).pvalue), favours
-        if test == "wilcoxon":
-            p = float(stats.wilcoxon(a, b).pvalue)
-            if p < significance(level):  # else not needed, and as slow as the test
-                differences = (a - b)[a != b]
-                ranks = stats.rankdata(np.abs(differences))
-                favours = int(np.sign((np.sign(differences) * ranks).sum()))
-            return p, favours
-        return _permutation_p(a - b), favours
-
-
-def _permutation_p(differences: Floats) -> float:
-    """Return the p-value of a mean difference under all sign flips, or many random ones."""
-    from scipy import stats
-
-    if 2 ** len(differences) <= PERMUTATIONS + 1:
-        return float(
-            stats.permutation_test(
-                (differences,),
-                np.mean,
-                permutation_type="samples",
-                n_resamples=PERMUTATIONS,
-                vectorized=True,
-            ).pvalue
-        )
-    return float(
-        stats.monte_carlo_test(
-            differences,
-            _RandomSigns(differences),
-            np.mean,
-            n_resamples=PERMUTATIONS,
-            batch=max(_SIGNS_PER_BATCH // len(differences), 1),
-            vectorized=True,
-        ).pvalue
-    )
-
-
-class _RandomSigns:
-    """Draw differences under the null hypothesis, each with a random sign.
-
-    As in `scipy.stats.permutation_test`, whose random numbers take 30 times as long.
-    """
-
-    def __init__(self, differences: Floats) -> None:
-        self.differences = differences
-        self.rng = np.random.default_rng(0)
-
-    def __call__(self, size: tuple[int, int]) -> Floats:
-        n = size[0] * size[1]
-        bits = np.unpackbits(self.rng.integers(0, 256, (n + 7) // 8, np.uint8), count=n)
-        return np.asarray((1.0 - 2.0 * bits.reshape(size)) * self.differences)
-
-
 def _compare_replicates(
-    pair: tuple[Scored, Scored],
-    metric: str,
-    level: float,
-    n_users: int,
-    all_users: bool,
-    same_order: bool,
+    pair: tuple[Scores, Scores], metric: str, level: float, n_users: int, all_users: bool
 ) -> dict[str, float | str]:
-    """Compare a metric of all users together, unless users were left out.
-
-    If the users are in different orders there is no interval, since the bootstrap samples are then
-    of different users.
-    """
+    """Compare a metric of all users together, unless users were left out."""
     from scipy import stats
 
     a, b = (ev[metric] if all_users else math.nan for ev in pair)
     differences = np.zeros(0)
-    if whole and paired:
-        ours, theirs = (one.replicates(metric) for one in pair)
-        if len(ours) == len(theirs):  # what was merged from blocks has others
-            differences = ours - theirs
+    if all_users:
+        differences = pair[0].replicates(metric) - pair[1].replicates(metric)
     interval = interval_of_replicates(a - b, differences, level)
     p = math.nan
     if interval.method != "none":
@@ -574,11 +439,7 @@ def _compare_replicates(
         "interval": interval.method,
         "p": p,
         "favours": int(np.sign(a - b)) if a == a and b == b else 0,
-        "wins": math.nan,
-        "ties": math.nan,
-        "losses": math.nan,
-        "effect_size": math.nan,
-        "detectable": math.nan,
+        **dict.fromkeys(("wins", "ties", "losses", "effect_size", "detectable"), math.nan),
         "n_users": n_users,
     }
 
@@ -587,19 +448,3 @@ def _format_p(p: float) -> str:
     if math.isnan(p):
         return ""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _corrected(p: Floats, correction: str) -> Floats:
-    """Correct the p-values that are not NaN for multiple comparisons."""
-    from scipy import stats
-
-    corrected = p.astype(float).copy()
-    defined = np.flatnonzero(~np.isnan(corrected))
-    values = corrected[defined]
-    if correction == "bh" and len(defined):
-        corrected[defined] = stats.false_discovery_control(values, method="bh")
-    elif correction == "holm":  # not in scipy; steps down from the smallest
-        order = np.argsort(values, kind="stable")
-        steps = np.maximum.accumulate(values[order] * np.arange(len(order), 0, -1))
-        corrected[defined[order]] = np.minimum(steps, 1.0)
-    return corrected

@@ -16,17 +16,17 @@ __all__ = ["explain"]
 
 
 def explain(aligned: Aligned, row: int) -> pd.DataFrame:
-    """Return the table that `Evaluation.explain` describes, of the user in a row."""
+    """Return the table of `Evaluation.explain` for the user in a row."""
     import pandas as pd
 
     rankings, relevance = aligned.rankings, aligned.relevance
-    mine = slice(rankings.indptr[row], rankings.indptr[row + 1])
-    items = rankings.items[mine].tolist()
-    first = rankings.positions[mine]
-    last = first if rankings.last_positions is None else rankings.last_positions[mine]
-    theirs = slice(relevance.indptr[row], relevance.indptr[row + 1])
-    relevant = relevance.items[theirs].tolist()
-    gain_of = dict(zip(relevant, aligned.hit_gains[0][theirs].tolist(), strict=True))
+    listed = slice(rankings.indptr[row], rankings.indptr[row + 1])
+    items = rankings.items[listed].tolist()
+    first = rankings.positions[listed]
+    last = first if rankings.last_positions is None else rankings.last_positions[listed]
+    judged = slice(relevance.indptr[row], relevance.indptr[row + 1])
+    judged_gains = aligned.hit_gains[0][judged].tolist()
+    gain_of = dict(zip(relevance.items[judged].tolist(), judged_gains, strict=True))
     gains = [gain_of.get(item, 0.0) for item in items]
     length = int(rankings.lengths[row])
     discount = aligned.convention.discount
@@ -56,7 +56,7 @@ def explain(aligned: Aligned, row: int) -> pd.DataFrame:
 
 
 def _label(aligned: Aligned, item: int) -> Any:
-    # The side with more columns has the labels of both.
+    # Only the side with more columns has labels of all items.
     for side in (aligned.relevance, aligned.rankings):
         if side.items_index is not None and item < len(side.items_index):
             return side.items_index[item]

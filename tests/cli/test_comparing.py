@@ -1,20 +1,18 @@
-"""The commands compare and report: what they find, print, leave out and refuse."""
+"""Test the commands compare and report."""
 
 from __future__ import annotations
 
 import csv
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import reporting
+from commands import Command
 
 import sparse_eval as se
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +28,7 @@ def results(saved: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(saved, tmp_path / "results"))
 
 
-def test_two_are_compared(command: Command, results: Path) -> None:
+def test_compares_two_results(command: Command, results: Path) -> None:
     words = ("compare", results / "good", results / "poor", "-m", "ndcg@{5,10}")
     status, printed, said = command(*words)
     assert status == 0
@@ -56,15 +54,17 @@ def test_two_are_compared(command: Command, results: Path) -> None:
     assert command(*words, "--format", "markdown")[1].startswith("| metric")
 
 
-def test_a_folder_stands_for_all_in_it(command: Command, results: Path, tmp_path: Path) -> None:
+def test_folder_stands_for_all_results_in_it(
+    command: Command, results: Path, tmp_path: Path
+) -> None:
     _, printed, _ = command("compare", results, "-m", "mrr@10", "--format", "json")
     assert json.loads(printed)["names"] == ["fair", "good", "poor"]
     words = ("compare", f"a={results / 'good'}", results / "poor" / "summary.json")
     _, printed, _ = command(
         *words, "--test", "wilcoxon", "--correction", "bh", "--level", "0.9", "--format", "json"
     )
-    found = json.loads(printed)
-    assert [found[key] for key in ("names", "test", "correction", "level")] == [
+    result = json.loads(printed)
+    assert [result[key] for key in ("names", "test", "correction", "level")] == [
         ["a", "poor"], "wilcoxon", "bh", 0.9,
     ]  # fmt: skip
     (tmp_path / "x=y").mkdir()
@@ -73,8 +73,8 @@ def test_a_folder_stands_for_all_in_it(command: Command, results: Path, tmp_path
     assert "a=b" in printed
 
 
-def test_a_metric_is_asked_for_by_the_name_that_it_has(command: Command, tmp_path: Path) -> None:
-    # Another convention has other defaults, so that the same words mean another metric.
+def test_selects_metrics_by_their_names_in_the_results(command: Command, tmp_path: Path) -> None:
+    # Conventions have different defaults, so that the same words mean different metrics.
     names = ["recall(denominator=relevant)@5", "recall@5"]
     for seed, name in ((1, "a"), (2, "b")):
         ev = reporting.evaluate(seed, 0.3)
@@ -87,7 +87,9 @@ def test_a_metric_is_asked_for_by_the_name_that_it_has(command: Command, tmp_pat
         assert [row["metric"] for row in json.loads(printed)["differences"]] == [name]
 
 
-def test_other_users(command: Command, results: Path) -> None:
+def test_refuses_different_users_or_compares_the_common_ones(
+    command: Command, results: Path
+) -> None:
     half = reporting.three()["good"]
     lists = half.rankings
     keep = se.Relevance.from_csr(_without(half, range(100)))
@@ -110,7 +112,7 @@ def _without(ev: se.Evaluation, users: range) -> object:
     return matrix.tocsr()
 
 
-def test_what_is_broken_is_told_and_the_rest_shown(
+def test_reports_unreadable_results_and_shows_the_others(
     command: Command, results: Path, tmp_path: Path
 ) -> None:
     (results / "bad").mkdir()
@@ -128,7 +130,7 @@ def test_what_is_broken_is_told_and_the_rest_shown(
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Left out" in page
     assert "is no JSON" in page
-    # Named by itself it is an error, and nothing is written.
+    # Given by itself it is an error, and nothing is written.
     status, _, said = command(
         "report", results / "bad", results / "good", "-o", tmp_path / "s.html"
     )
@@ -142,7 +144,7 @@ def test_what_is_broken_is_told_and_the_rest_shown(
     assert "none of the results could be read" in said
 
 
-def test_the_report_has_the_learning_curve_of_a_sweep(
+def test_report_has_the_learning_curve_of_a_sweep(
     command: Command, results: Path, tmp_path: Path
 ) -> None:
     clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=0)
@@ -161,26 +163,26 @@ def test_the_report_has_the_learning_curve_of_a_sweep(
     (results / "sweep.csv").write_text("nonsense")
     status, _, said = command(*words)
     assert status == 2
-    assert "sweep.csv: is no table of a sweep" in said
+    assert "sweep.csv: is not the table of a sweep" in said
 
 
-def test_results_that_are_none(command: Command, results: Path, tmp_path: Path) -> None:
+def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     np.savez(tmp_path / "model.npz", user_factors=np.ones((2, 2)))
     (tmp_path / "more").mkdir()
     shutil.copytree(results / "good", tmp_path / "more" / "good")
     refused = [
         ([tmp_path / "none"], "none: cannot be read"),
-        ([tmp_path / "empty"], "empty: holds no results"),
+        ([tmp_path / "empty"], "empty: contains no results"),
         ([""], "names no folder"),
         (["a="], "names no folder"),
         ([f"all={results}"], "names 3 results at once"),
-        ([results, tmp_path / "more"], "two results are called 'good'"),
-        ([results / "good"], "there is one result; name two or more"),
+        ([results, tmp_path / "more"], "two results have the name 'good'"),
+        ([results / "good"], "there is only one result; name two or more"),
         ([results / "good", tmp_path / "model.npz"], "a model is scored first"),
         ([results, "-m", "map@3"], "has no map@3"),
         ([results, "-m", "nonsense"], "nonsense"),
-        ([results, "--level", "2"], "level is 2.0"),
+        ([results, "--level", "2"], "error: --level is 2.0"),
         ([results, "--test", "z"], "'z' is not one of"),
     ]
     for words, message in refused:
@@ -189,7 +191,7 @@ def test_results_that_are_none(command: Command, results: Path, tmp_path: Path) 
         assert message in " ".join(said.split()).replace("│ ", "")
 
 
-def test_what_a_command_left_says_where_it_comes_from(command: Command, tmp_path: Path) -> None:
+def test_saved_results_say_where_they_come_from(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "demo"
     words = ("demo", "--users", 100, "--items", 80, "--factors", 4, "--seed", 3, "--out", out)
     assert command(*words)[0] == 0
@@ -215,4 +217,4 @@ def test_what_a_command_left_says_where_it_comes_from(command: Command, tmp_path
     assert se.load_evaluation(again).mean() == saved.mean()
     status, printed, _ = command("compare", out, again, "-m", "ndcg@10")
     assert status == 0
-    assert "not shown" in printed
+    assert "not significant" in printed

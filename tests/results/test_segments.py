@@ -1,4 +1,4 @@
-"""Groups of users, bands of items, and the precision–recall curve."""
+"""Test groups of users, bands of items, and the precision-recall curve."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from cases import Case, cases
 from hypothesis import given
 from scipy.sparse import csr_matrix
+from test_oracle import Case, cases
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
@@ -36,10 +36,10 @@ def test_groups_are_means_over_their_users() -> None:
     assert table.index.get_level_values("group").unique().tolist() == ["x", "y", "z"]
     frame = ev.per_user
     for group in "xyz":
-        mine = frame[groups == group].dropna()
-        assert table.loc[(group, "ndcg@10"), "mean"] == pytest.approx(mine["ndcg@10"].mean())
-        assert table.loc[(group, "ndcg@10"), "std"] == pytest.approx(mine["ndcg@10"].std())
-        assert table.loc[(group, "ndcg@10"), "n_users"] == len(mine)
+        members = frame[groups == group].dropna()
+        assert table.loc[(group, "ndcg@10"), "mean"] == pytest.approx(members["ndcg@10"].mean())
+        assert table.loc[(group, "ndcg@10"), "std"] == pytest.approx(members["ndcg@10"].std())
+        assert table.loc[(group, "ndcg@10"), "n_users"] == len(members)
         alone = csr_matrix(gains.multiply((groups == group)[:, None]))
         part = se.evaluate(ev.rankings, alone, ev.names, train=train)
         for name in ev.names:
@@ -47,7 +47,7 @@ def test_groups_are_means_over_their_users() -> None:
     assert table.xs("ndcg@10", level="metric")["n_users"].sum() == ev.n_users
 
 
-def test_groups_may_be_keyed_by_user() -> None:
+def test_accepts_groups_keyed_by_user() -> None:
     ev, *_ = many()
     labels = {user: ("odd" if user % 2 else "even") for user in range(200)}
     expected = ev.by([labels[user] for user in range(200)])
@@ -67,13 +67,13 @@ def test_activity_has_cold_users_and_even_bands() -> None:
     bounds = [tuple(map(int, name.removesuffix(" items").split("–"))) for name in table.index[1:]]
     assert len(bounds) == 3
     for low, high in bounds:
-        mine = (counts >= low) & (counts <= high) & (ev.n_relevant > 0)
+        inside = (counts >= low) & (counts <= high) & (ev.n_relevant > 0)
         n_users = table.loc[f"{low}–{high} items", "n_users"]
-        assert n_users == mine.sum()
+        assert n_users == inside.sum()
         assert n_users > ev.n_users / 6
 
 
-def test_bands_of_items_divide_the_relevant_items() -> None:
+def test_bands_by_popularity_divide_the_relevant_items() -> None:
     ev, gains, train = many()
     table = ev.by("popularity", bands=3)
     recall = table.xs("recall@10", level="metric")
@@ -108,7 +108,7 @@ def test_equal_counts_stay_together() -> None:
     [
         (["a"] * 5, "groups have 5 plain entries for 200 users"),
         ({0: "a"}, "user 1 has no group"),
-        (["a"] * 199 + [None], "user 199 has no group (1 evaluated users lack one)"),
+        (["a"] * 199 + [None], "user 199 has no group (1 evaluated user lacks one)"),
         (pd.Series(["a", "b"], index=[3, 3]), "name user 3 twice"),
         ("country", "expected 'activity', 'popularity'"),
         (7, "groups have 0 plain entries"),
@@ -116,7 +116,7 @@ def test_equal_counts_stay_together() -> None:
         (np.ma.masked_array(np.zeros(200)), "plain entries"),
     ],
 )
-def test_groups_that_do_not_fit(groups: Any, says: str) -> None:
+def test_refuses_groups_that_do_not_fit_the_users(groups: Any, says: str) -> None:
     ev, *_ = many(no_relevant="zero")
     with pytest.raises(InvalidDataError) as error:
         ev.by(groups)
@@ -143,7 +143,7 @@ def test_bands_need_training_data_and_a_metric() -> None:
 
 
 @given(cases())
-def test_the_curve_equals_the_oracle(case: Case) -> None:
+def test_precision_recall_equals_the_oracle(case: Case) -> None:
     ev = se.evaluate(*case.matrices, "recall@1")
     users = [
         (ranked, gains, None)
@@ -157,9 +157,9 @@ def test_the_curve_equals_the_oracle(case: Case) -> None:
         averages = [oracle.interpolated_average_precision(k, *user[:2]) for user in users]
         assert curve.average_precision == pytest.approx(math.fsum(averages) / len(users), rel=1e-12)
         assert curve.n_users == len(users)
-        for level, found in zip(curve.levels, curve.interpolated, strict=True):
+        for level, precision in zip(curve.levels, curve.interpolated, strict=True):
             best = [best_precision(k, level, *user[:2]) for user in users]
-            assert found == pytest.approx(math.fsum(best) / len(users), rel=1e-12)
+            assert precision == pytest.approx(math.fsum(best) / len(users), rel=1e-12)
 
 
 def best_precision(k: int, level: float, ranked: oracle.Ranked, gains: oracle.Gains) -> float:
@@ -167,19 +167,19 @@ def best_precision(k: int, level: float, ranked: oracle.Ranked, gains: oracle.Ga
     best = 0.0
     for rank in range(1, k + 1):
         hits = sum(item in relevant for item, position in ranked.items() if position <= rank)
-        # whole numbers: 0.3 of ten items is three of them
+        # In whole numbers: 0.3 of ten items is three of them.
         if hits * 10 >= round(level * 10) * len(relevant):
             best = max(best, hits / rank)
     return best
 
 
-def test_the_curve_of_lists_without_certain_positions() -> None:
+def test_precision_recall_refuses_uncertain_positions_and_bad_depths() -> None:
     tied = se.Rankings.from_scores([[1.0, 1.0]], ties="average")
     ev = se.evaluate(tied, csr_matrix([[1, 0]]), "ndcg@1")
     with pytest.raises(InvalidDataError, match="no certain positions"):
         ev.precision_recall()
     plain = se.evaluate(se.Rankings.from_topk([[0]]), csr_matrix([[1]]), "mrr")
-    assert repr(plain.precision_recall()).startswith("<PrecisionRecall: ranks 1 to 1, 1 users")
+    assert repr(plain.precision_recall()).startswith("<PrecisionRecall: ranks 1 to 1, 1 user,")
     for k in (0, 2**63):
         with pytest.raises(InvalidDataError, match="k: expected a whole number"):
             plain.precision_recall(k)
@@ -188,9 +188,9 @@ def test_the_curve_of_lists_without_certain_positions() -> None:
         far.precision_recall()
 
 
-def test_groups_of_several_types_come_in_their_order() -> None:
+def test_groups_of_several_types_stay_in_order_of_appearance() -> None:
     lists = se.Rankings.from_topk([[0], [0], [0]])
     ev = se.evaluate(lists, csr_matrix(np.ones((3, 1))), "mrr@1")
     assert ev.by([2, "a", 2]).index.tolist() == [(2, "mrr@1"), ("a", "mrr@1")]
-    with pytest.raises(InvalidDataError, match="groups hold tuples"):
+    with pytest.raises(InvalidDataError, match="groups contain tuples"):
         ev.by([("b", 1), "a", ("b", 1)])

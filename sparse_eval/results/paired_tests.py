@@ -1,0 +1,108 @@
+"""Paired tests of two evaluations, and corrections for multiple comparisons."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..core.types import Floats
+
+__all__ = ["PERMUTATIONS", "correct", "p_value", "significance"]
+
+#: A permutation test draws so many sign flips, unless it can go through all of them.
+PERMUTATIONS = 9999
+
+#: Signs drawn at once, few enough for the processor's cache.
+_SIGNS_PER_BATCH = 1 << 18
+
+
+def significance(level: float) -> float:
+    """Return 1 − level without its rounding error: 0.05, not 0.050000000000000044."""
+    return round(1 - level, 12)
+
+
+def p_value(a: Floats, b: Floats, test: str, level: float) -> tuple[float, int]:
+    """Return the p-value, and whether the test favours a (1), b (-1) or neither (0)."""
+    from scipy import stats
+
+    if len(a) < 2:
+        return math.nan, 0
+    if (a == b).all():
+        return 1.0, 0
+    with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+        # scipy warns of nearly equal differences, and of approximations for few users.
+        warnings.simplefilter("ignore")
+        favours = int(np.sign((a - b).mean()))
+        if test == "t":
+            # The same bits as ttest_rel, in half the time.
+            return float(stats.ttest_1samp(a - b, 0.0).pvalue), favours
+        if test == "wilcoxon":
+            p = float(stats.wilcoxon(a, b).pvalue)
+            if p < significance(level):  # else not needed, and as slow as the test
+                differences = (a - b)[a != b]
+                ranks = stats.rankdata(np.abs(differences))
+                favours = int(np.sign((np.sign(differences) * ranks).sum()))
+            return p, favours
+        return _permutation_p(a - b), favours
+
+
+def _permutation_p(differences: Floats) -> float:
+    """Return the p-value of a mean difference under all sign flips, or many random ones."""
+    from scipy import stats
+
+    if 2 ** len(differences) <= PERMUTATIONS + 1:
+        return float(
+            stats.permutation_test(
+                (differences,),
+                np.mean,
+                permutation_type="samples",
+                n_resamples=PERMUTATIONS,
+                vectorized=True,
+            ).pvalue
+        )
+    return float(
+        stats.monte_carlo_test(
+            differences,
+            _RandomSigns(differences),
+            np.mean,
+            n_resamples=PERMUTATIONS,
+            batch=max(_SIGNS_PER_BATCH // len(differences), 1),
+            vectorized=True,
+        ).pvalue
+    )
+
+
+class _RandomSigns:
+    """Draw differences under the null hypothesis, each with a random sign.
+
+    As in `scipy.stats.permutation_test`, whose random numbers take 30 times as long.
+    """
+
+    def __init__(self, differences: Floats) -> None:
+        self.differences = differences
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, size: tuple[int, int]) -> Floats:
+        n = size[0] * size[1]
+        bits = np.unpackbits(self.rng.integers(0, 256, (n + 7) // 8, np.uint8), count=n)
+        return np.asarray((1.0 - 2.0 * bits.reshape(size)) * self.differences)
+
+
+def correct(p: Floats, correction: str) -> Floats:
+    """Correct the p-values that are not NaN for multiple comparisons."""
+    from scipy import stats
+
+    corrected = p.astype(float).copy()
+    defined = np.flatnonzero(~np.isnan(corrected))
+    values = corrected[defined]
+    if correction == "bh" and len(defined):
+        corrected[defined] = stats.false_discovery_control(values, method="bh")
+    elif correction == "holm":  # not in scipy; steps down from the smallest
+        order = np.argsort(values, kind="stable")
+        steps = np.maximum.accumulate(values[order] * np.arange(len(order), 0, -1))
+        corrected[defined[order]] = np.minimum(steps, 1.0)
+    return corrected

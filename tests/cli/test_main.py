@@ -1,0 +1,170 @@
+"""Test what all commands share: errors, exit status, progress, and ways to start them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import SMALL, Command
+
+from sparse_eval.cli.messages import message_of
+from sparse_eval.errors import (
+    InvalidDataError,
+    InvalidFileError,
+    InvalidMetricError,
+    OutputError,
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("run", "missing.csv"), "error: missing.csv: there is no such file"),
+        (("run", "missing.csv", "-m", "ndcg@0"), "cut-off '0'"),
+        (("run", "empty.csv"), "empty.csv: the file is empty"),
+        (("run", "bytes.csv"), "bytes.csv, line 1: expected UTF-8 text"),
+        (("run", "one.csv", "--input-format", "excel"), "expected one of adjacency"),
+        (("run", "one.csv", "--user", "users"), "did you mean 'user'"),
+        (("run", "one.csv", "--no-history"), "has no option --no-history"),
+        (("run", "one.csv", "--fraction", "2"), "error: --fraction"),
+        (("run", "one.csv", "--n", "2"), "--n does not apply to --method random; use --fraction"),
+        (
+            ("run", "one.csv", "--method", "last-n", "--fraction", "0.5"),
+            "--fraction does not apply to --method last-n; use --n",
+        ),
+        (("run", "one.csv", "one.csv", "--method", "random"), "two files are a split already"),
+        (
+            ("run", "one.csv", "--method", "last-n"),
+            "load them with --timestamp, or use --method random",
+        ),
+        (("run", "one.csv", "--method", "leave-k-out"), "nothing is held out"),
+        (("run", "one.csv", "--out", "one.csv"), "cannot be used as an output folder"),
+        (("score", "missing.npz"), "give either --split"),
+        (("score", "", "--split", "nowhere"), "a checkpoint has no name"),
+        (("score", "missing.npz", "--split", "nowhere"), "nowhere"),
+        (("score", "one.csv", "--train", "one.csv", "--validation", "one.csv"), "one.csv: "),
+        (("evaluate", "one.csv", "one.csv"), "one.csv, line 1: expected 6 fields"),
+        (("evaluate", "none.npz", "none.npz"), "none.npz: "),
+        (("evaluate", "none.npz", "one.csv"), "a matrix and a TREC file"),
+        (("metrics", "ndcg", "--convention", "ranx"), "not both"),
+        (("metrics", "--convention", "standard"), "is the default, without --convention"),
+        (
+            ("train", "one.csv", "--factors", "0", "--out", "m.npz"),
+            "error: --factors: expected a whole number",
+        ),
+        (("train", "one.csv", "--out", "model"), "expected a file name that ends in .npz"),
+        (("run", "one.csv", "-m", "ndcg"), "ndcg has no cut-off"),
+        (("run", "a" * 300 + ".csv"), "cannot be read"),
+        (("train", "one.csv", "--factors", "99999999999999", "--out", "m.npz"), "memory"),
+        (("demo", "--users", "0"), "error: --users"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty.csv").write_bytes(b"")
+    Path("bytes.csv").write_bytes(b"user,item\xff\xfe\n1,2\n")
+    Path("one.csv").write_text("user,item\n1,2\n")
+    status, printed, said = command(*words)
+    last = said.splitlines()[-1]
+    assert status == 2
+    assert printed == ""
+    assert last.startswith("error: ")
+    assert says in last
+    assert "Traceback" not in said
+
+
+def test_debug_shows_the_traceback_anywhere_on_the_line(command: Command) -> None:
+    for words in (("--debug", "run", "missing.csv"), ("run", "missing.csv", "--debug")):
+        status, _, said = command(*words)
+        assert status == 2
+        assert "Traceback" in said
+        assert said.splitlines()[-1].startswith("error: missing.csv")
+
+
+def test_misuse_is_status_2(command: Command) -> None:
+    for words in (("run",), ("nonsense",), ("metrics", "--format", "xml")):
+        assert command(*words)[0] == 2
+    assert command("--version")[:2] == (0, "0.1.0\n")
+
+
+def test_progress_bars_only_on_request(command: Command, tmp_path: Path) -> None:
+    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
+    assert "retrieve: 100%" in command(*words, "--progress")[2]
+    for quiet in ((), ("--no-progress",)):
+        assert "%" not in command(*words, *quiet)[2]
+
+
+def test_installed_command_runs_without_a_terminal(tmp_path: Path) -> None:
+    script = Path(sys.executable).with_name("sparse-eval")
+    done = subprocess.run(
+        [script, "demo", "--users", "50", "--items", "40", *SMALL, "--format", "json"],
+        cwd=tmp_path,
+        env=os.environ | {"TERM": "dumb"},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert np.isfinite(json.loads(done.stdout)["metrics"]["ndcg@10"]["mean"])
+    assert "it/s" not in done.stderr  # no progress bar without a terminal
+
+
+def test_module_runs_the_command_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sparse_eval", "metrics", "ndcg"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert "normalized discounted cumulative gain" in done.stdout
+
+
+def test_short_and_long_help_agree(command: Command) -> None:
+    for words in ((), ("run",), ("score",), ("compare",), ("metrics",)):
+        status, printed, _ = command(*words, "--help")
+        assert status == 0
+        assert "Usage: sparse-eval" in printed
+        assert command(*words, "-h") == (0, printed, "")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (InvalidDataError("draws: expected 1"), "--draws: expected 1"),
+        (InvalidDataError("k: expected 1"), "--n: expected 1"),
+        (InvalidDataError("monitor is 'x'; give monitor="), "--monitor is 'x'; give --monitor"),
+        (InvalidMetricError("needs train: give train= (csr)"), "needs train: give --train (csr)"),
+        (InvalidMetricError("with convention='ranx', whose"), "with --convention ranx, whose"),
+        (
+            InvalidDataError('both have with how="intersection"'),
+            "both have with --users intersection",
+        ),
+        (InvalidDataError("a column, with header=False"), "a column, with --no-header"),
+        (
+            InvalidFileError("leave them out with on_bad_lines='skip'", "train=/seed=", 3),
+            "train=/seed=, line 3: leave them out with --skip-bad-lines",
+        ),
+        (
+            InvalidDataError("csv has no option 'history'; it has header"),
+            "csv has no option --no-history",
+        ),
+        (InvalidDataError("use split.leave_k_out"), "use --method leave-k-out"),
+        # No options: other names, arguments of Python, words of a sentence, paths.
+        (InvalidDataError("from_csr(m, users=holdout.users)"), "from_csr(m, users=holdout.users)"),
+        (InvalidDataError("the level is a number"), "the level is a number"),
+        (OutputError("seed=1: cannot be written"), "seed=1: cannot be written"),
+        (MemoryError(), "not enough memory"),
+    ],
+)
+def test_errors_name_options_as_on_the_command_line(error: Exception, message: str) -> None:
+    assert message_of(error) == message

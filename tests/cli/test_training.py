@@ -1,0 +1,165 @@
+"""Test the commands that split data and train models: demo, run, split, train."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from commands import SMALL, Command
+
+import sparse_eval as se
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Write a click log as CSV."""
+    clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
+    clicks.to_frame().to_csv(tmp_path / "clicks.csv", index=False)
+    return tmp_path / "clicks.csv"
+
+
+def test_demo_runs_every_step(command: Command, tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    status, printed, said = command("demo", "--users", 100, "--items", 80, *SMALL, "--out", out)
+    assert status == 0, said
+    assert printed.splitlines()[0].split() == ["metric", "@5", "@10", "@20"]
+    assert "means over" in printed
+    assert "train: ALS, 4 factors, 2 iterations" in said
+    assert sorted(p.name for p in out.iterdir()) == [
+        "model.npz", "per_user.csv", "split", "summary.json",
+    ]  # fmt: skip
+    # The files are enough to get the same numbers again.
+    status, again, _ = command("score", out / "model.npz", "--split", out / "split")
+    assert (status, again) == (0, printed)
+    holdout = se.split.Holdout.load(out / "split")
+    ev = se.evaluate_model(out / "model.npz", holdout.train, holdout.validation, "ndcg@10")
+    assert (
+        json.loads((out / "summary.json").read_text())["metrics"]["ndcg@10"]["mean"]
+        == ev["ndcg@10"]
+    )
+    with (out / "per_user.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 100
+    assert rows[0]["user"] == "U1"
+
+
+def test_split_train_and_score_equal_run(command: Command, log: Path, tmp_path: Path) -> None:
+    status, printed, said = command("run", log, *SMALL, "-m", "ndcg@{5,10}", "--format", "json")
+    assert status == 0, said
+    assert command("split", log, "--out", tmp_path / "split")[0] == 0
+    assert command("train", tmp_path / "split", *SMALL, "--out", tmp_path / "m" / "a.npz")[0] == 0
+    status, again, _ = command(
+        "score", tmp_path / "m" / "a.npz", "--split", tmp_path / "split",
+        "-m", "ndcg@5", "-m", "ndcg@10", "--format", "json",
+    )  # fmt: skip
+    assert status == 0
+    assert json.loads(again) == json.loads(printed)
+    assert list(json.loads(printed)) == [
+        "schema", "sparse_eval", "n_users", "n_skipped", "n_without_list", "no_relevant",
+        "convention", "retrieval", "metrics",
+    ]  # fmt: skip
+
+
+def test_run_uses_a_ready_made_split(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
+    (tmp_path / "test.txt").write_text("0 3\n1 0\n2 1\n3\n")
+    parts = (tmp_path / "train.txt", tmp_path / "test.txt")
+    status, printed, said = command(
+        "run", *parts, *SMALL, "-m", "recall@2", "--out", tmp_path / "r"
+    )
+    assert status == 0, said
+    assert "means over 3 users, 1 left out (nothing relevant)" in printed
+    train, test = parts
+    status, again, said = command(
+        "score",
+        tmp_path / "r" / "model.npz",
+        "--train",
+        train,
+        "--validation",
+        test,
+        "-m",
+        "recall@2",
+    )
+    assert (status, again) == (0, printed), said
+
+
+@pytest.mark.parametrize(
+    ("method", "held_out"),
+    [("random", 80), ("leave-k-out", 79), ("last-n", 79), ("temporal", 1)],
+)
+def test_split_supports_every_method(
+    command: Command, log: Path, tmp_path: Path, method: str, held_out: int
+) -> None:
+    status, _, said = command(
+        "split", log, "--method", method, "--timestamp", "timestamp", "--out", tmp_path / "s"
+    )
+    assert status == 0, said
+    holdout = se.split.Holdout.load(tmp_path / "s")
+    clicks = se.datasets.load_csv(log)
+    assert ((holdout.train + holdout.validation) != clicks.matrix()).nnz == 0
+    assert holdout.validation.nnz >= held_out
+
+
+def test_columns_by_name_and_by_number(command: Command, tmp_path: Path) -> None:
+    text = "anna,1,7,3\nanna,1,8,2\nbob,1,7,1\nbob,1,9,1\n"
+    (tmp_path / "plain.csv").write_text(text)
+    (tmp_path / "named.csv").write_text("who,x,what,n\n" + text)
+    for words in (
+        ("plain.csv", "--no-header", "--user", 0, "--item", 2, "--value", 3),
+        ("named.csv", "--user", "who", "--item", "what", "--value", "n"),
+    ):
+        status, _, said = command(
+            "split", tmp_path / words[0], *words[1:], "--fraction", 0.5, "--out", tmp_path / "s"
+        )
+        assert status == 0, said
+        holdout = se.split.Holdout.load(tmp_path / "s")
+        assert (holdout.train + holdout.validation).sum() == 7
+    status, _, said = command(
+        "split", tmp_path / "plain.csv", "--no-header", "--user", "who", "--out", tmp_path / "s"
+    )
+    assert status == 2
+    assert "--user is 'who'; with --no-header expected the number of a column" in said
+
+
+def test_skips_bad_lines_on_request(command: Command, log: Path, tmp_path: Path) -> None:
+    with log.open("a") as file:
+        file.write("U1\n")
+    status, _, said = command("split", log, "--out", tmp_path / "s")
+    assert status == 2
+    assert "clicks.csv, line" in said
+    status, _, said = command("split", log, "--skip-bad-lines", "--out", tmp_path / "s")
+    assert status == 0, said
+    assert "\nwarning: skipped 1 malformed line of " in "\n" + said
+
+
+def test_mind_with_and_without_history(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "behaviors.tsv").write_text(
+        "1\tU1\t11/11/2019 9:05:58 AM\tN1 N2\tN3-1 N4-0\n"
+        "2\tU2\t11/12/2019 9:05:58 AM\tN1\tN3-0 N4-1\n"
+    )
+    sizes = []
+    for words in ((), ("--no-history",)):
+        status, _, said = command(
+            "split", tmp_path, *words, "--fraction", 0.5, "--out", tmp_path / "s"
+        )
+        assert status == 0, said
+        assert "shown, not clicked" in said
+        holdout = se.split.Holdout.load(tmp_path / "s")
+        sizes.append(holdout.train.nnz + holdout.validation.nnz)
+    assert sizes == [7, 4]
+
+
+def test_run_follows_a_convention(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
+    (tmp_path / "test.txt").write_text("0 3\n1 0\n2 1\n3 0 1\n")
+    words = ("run", str(tmp_path / "train.txt"), str(tmp_path / "test.txt"), "--factors", "2",
+             "-m", "precision@1", "--format", "json")  # fmt: skip
+    status, printed, _ = command(*words, "--convention", "implicit")
+    assert status == 0
+    assert json.loads(printed)["convention"] == "implicit"
+    assert json.loads(printed)["metrics"]["precision@1"]["std"] is None
+    status, _, said = command(*words, "--convention", "none")
+    assert status == 2
+    assert "there is no convention 'none'" in said
