@@ -29,13 +29,7 @@ class CSVLog:
     path : Path
         The file, which need not exist.
     foreign, unsound : str
-        The messages of the errors for a file that is not such a log, and for a row that no run
-        wrote.
-
-    Raises
-    ------
-    InvalidFileError
-        If the file cannot be read or is not CSV.
+        Messages for a file that is not such a log, and for a row that no run wrote.
     """
 
     def __init__(self, path: Path, foreign: str, unsound: str) -> None:
@@ -104,16 +98,9 @@ def check_origin(
     fault: str,
     remedy: str,
 ) -> None:
-    """Raise `InvalidFileError` if a file was made from other inputs; the message names them.
+    """Raise `InvalidFileError` if a file was made from other inputs than expected.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    found, expected : mapping of str
-        The inputs that the file says it was made from, and those of this run.
-    fault, remedy : str
-        What is wrong if they differ, and what to do about it.
+    The message names the differing ones between `fault` and `remedy`.
     """
     differences = [
         f"{name} {_shown(found[name])} (here {_shown(value)})"

@@ -20,19 +20,8 @@ __all__ = ["read_json", "write_json"]
 def read_json(path: Path, keys: Iterable[str], foreign: str) -> dict[str, JSONValue]:
     """Return the object in a JSON file.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    keys : iterable of str
-        Keys that the object must have.
-    foreign : str
-        The message of the error if it lacks one, or the file holds anything else.
-
-    Raises
-    ------
-    InvalidFileError
-        If the file cannot be read, or as `foreign` says.
+    Raises `InvalidFileError`, with the message `foreign` if the file holds anything else or the
+    object lacks one of `keys`.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -46,13 +35,7 @@ def read_json(path: Path, keys: Iterable[str], foreign: str) -> dict[str, JSONVa
 
 
 def write_json(path: Path, content: Mapping[str, JSONValue]) -> None:
-    """Write a JSON file; it is complete when it appears.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
-    """
+    """Write a JSON file, complete when it appears, or raise `OutputError`."""
     with replacing(path) as temporary:
         text = json.dumps(content, indent=2, allow_nan=False) + "\n"
         temporary.write_text(text, encoding="utf-8")

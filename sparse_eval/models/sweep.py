@@ -55,7 +55,7 @@ __all__ = [
     "score_task",
     "sweep",
     "text_of",
-]
+]  # fmt: skip
 
 #: The columns before and after the metrics; the hyperparameters come last.
 _BEFORE = ("file", "best", "status", "error", "seconds")
@@ -260,15 +260,7 @@ class EvaluateOptions(TypedDict):
 class Job(NamedTuple):
     """The data and options that all checkpoints share, checked and converted once.
 
-    Attributes
-    ----------
-    train : csr_matrix, shape (n_users, n_items)
-    relevance : Relevance
-    metrics : tuple of str
-    options : dict
-        Of `evaluate_model`.
-    origin : dict of str
-        Cells that say what the values of a row come from, apart from the checkpoint.
+    `origin` are the cells that say what a row was computed from, apart from the checkpoint.
     """
 
     train: CSRMatrix
@@ -382,14 +374,7 @@ def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Row:
 def score_file(path: Path, job: Job, scored: Mapping[str, Row]) -> Row:
     """Return the row of a checkpoint; if the file changes meanwhile, it is read once more.
 
-    Parameters
-    ----------
-    path : Path
-        The checkpoint.
-    job : Job
-        From `prepare`.
-    scored : mapping of str to dict
-        The rows of contents that have been scored, by their SHA-256.
+    `scored` holds the rows of contents that have been scored, by their SHA-256.
     """
     for _ in range(2):
         row = _attempt(path, _state(path), job, scored)

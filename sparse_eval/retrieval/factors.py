@@ -26,14 +26,7 @@ _BLOCK = 10_000
 
 
 class MeasuredFactors(NamedTuple):
-    """Validated factors of one side, with the Euclidean norm of each row.
-
-    Attributes
-    ----------
-    values : ndarray of float32 or float64, shape (n_rows, f)
-        C-contiguous and read-only.
-    norms : ndarray of float64, shape (n_rows,)
-    """
+    """Read-only factors of float32 or float64, and the Euclidean norm of each row."""
 
     values: AnyArray
     norms: Floats
@@ -44,19 +37,9 @@ def check_factors(
 ) -> tuple[MeasuredFactors, MeasuredFactors]:
     """Return the factors of both sides in the form that the kernels take.
 
-    Parameters
-    ----------
-    user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f)
-        In any memory layout. float16 becomes float32; an array that needs no conversion is not
-        copied.
-    num_threads : int, optional
-        The number of threads; one per core by default.
-
-    Raises
-    ------
-    InvalidDataError
-        If a side is not a two-dimensional float array, a row is not finite (the message names
-        it), or the two widths differ.
+    float16 becomes float32; an array that needs no conversion is not copied. Raises
+    `InvalidDataError` if a side is not a two-dimensional float array, a row is not finite (the
+    message names it), or the widths differ.
     """
     users = _check_side(user_factors, "user_factors", num_threads)
     items = _check_side(item_factors, "item_factors", num_threads)

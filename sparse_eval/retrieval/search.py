@@ -108,16 +108,9 @@ class Report:
 
 
 class Hits(NamedTuple):
-    """The held-out items among the first `k`.
+    """The held-out items among the first `k`, row by row, with their 1-based ranks.
 
-    Attributes
-    ----------
-    items, ranks : ndarray of int32, shape (n_hits,)
-        Row by row, the best first; ranks are 1-based.
-    tied : ndarray of bool, shape (n_hits,)
-        Whether another candidate has the same score.
-    counts : ndarray of int64, shape (n_rows,)
-        The number of hits of each row.
+    `tied` marks those whose score another candidate shares; `counts` is the number of each row.
     """
 
     items: Items

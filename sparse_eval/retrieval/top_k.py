@@ -298,14 +298,8 @@ def find_ranks(
 ) -> tuple[Rankings, int, int, Report]:
     """Return the ranks of `held_out_ranks`, without a warning, and statistics.
 
-    Returns
-    -------
-    ranks : Rankings
-    n_overlap : int
-        The number of held-out items that their users have seen.
-    n_tied : int
-        The number of ranked items whose score another candidate shares.
-    report : Report
+    These are the number of held-out items that their users have seen, the number of ranked items
+    whose score another candidate shares, and a report.
     """
     search = Search(user_factors, item_factors, seen, num_threads=num_threads, progress=progress)
     return _ranks(search, held_out, k, overlap)
