@@ -14,8 +14,8 @@ from .printing import counted, print_json, print_table, step
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..results.comparison import Comparison
     from ..results import Evaluation
+    from ..results.comparison import Comparison
 
 __all__ = ["compare", "report"]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, cast
 
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidDataError
 from .options import Loading, Method, Splitting
 from .printing import step, warnings_in_a_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from ..core.types import CSRMatrix, SparseInput
@@ -21,15 +20,11 @@ if TYPE_CHECKING:
 __all__ = [
     "describe",
     "holdout_of",
-    "is_matrix",
     "is_split",
     "load",
     "load_parts",
-    "read_matrix",
     "split_by",
 ]
-
-_T = TypeVar("_T")
 
 
 def load(path: Path, loading: Loading, timestamp: str | None = None) -> Interactions:
@@ -83,24 +78,9 @@ def _column_number(name: str, column: str) -> int:
     return int(column)
 
 
-def is_matrix(path: Path) -> bool:
-    """Return whether a file has the suffix of a scipy matrix."""
-    return path.suffix == ".npz"
-
-
 def is_split(path: Path) -> bool:
     """Return whether a path is a folder that `split` wrote."""
     return path.is_dir() and (path / "train.npz").exists()
-
-
-def read_matrix(path: Path, make: Callable[[CSRMatrix], _T]) -> _T:
-    """Return what `make` makes of the matrix in a file; its errors name the file."""
-    from ..datasets.npz import read_sparse
-
-    try:
-        return make(read_sparse(path))
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from None
 
 
 def holdout_of(train: Interactions, held_out: Interactions) -> Holdout:
@@ -132,9 +112,9 @@ def split_by(
         elif method is Method.leave_k_out:
             holdout = split.leave_k_out(interactions, k=n, seed=seed)
         elif method is Method.last_n:
-            holdout = split.last_n(interactions, n=n)
+            holdout = split.last_n(cast("Interactions", interactions), n=n)
         else:
-            holdout = split.temporal(interactions, fraction=share)
+            holdout = split.temporal(cast("Interactions", interactions), fraction=share)
         if holdout.validation.nnz == 0:
             raise InvalidDataError(
                 f"nothing is held out: users have too few distinct items for --method "

@@ -11,7 +11,7 @@ import typer
 from ..core.files import make_folder
 from ..core.formatting import plain
 from ..errors import InvalidDataError
-from .loading import holdout_of, is_matrix, load_parts, read_matrix
+from .loading import holdout_of, load_parts
 from .options import METRICS, Format, Loading, Metrics, Out, Printed, Progress, Rules
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from ..core.types import JSONValue
     from ..datasets.split import Holdout
-    from ..inputs.relevance import Relevance
     from ..metrics import Convention
     from ..results import Evaluation
 
@@ -193,7 +192,6 @@ def score_model(
     the popularity ranking; both in this process only.
     """
     from ..inputs.relevance import Relevance
-
     from ..models.evaluate import evaluate_model
     from ..models.recommend import as_model
 

@@ -144,7 +144,7 @@ def train(
 
 def _train(matrix: CSRMatrix, als: ALS, seed: int, progress: bool | None, out: Path | None) -> Any:
     """Return a trained model of implicit, which has no common type, and save it to `out`."""
-    from ..models.implicit import train_als
+    from ..models.train import train_als
 
     with step("train") as note:
         model = train_als(matrix, **als._asdict(), seed=seed, progress=progress)

@@ -46,8 +46,9 @@ def open_matrix(side: Any) -> Any:
 def training_matrix(train: SparseInput) -> CSRMatrix:
     """Return `train` as a canonical csr_matrix, for compiled code that takes no csr_array."""
     matrix = training_csr(train)
-    if not isinstance(matrix, sparse.csr_matrix):
-        matrix = sparse.csr_matrix(matrix)
+    if isinstance(matrix, sparse.csr_array):
+        converted: CSRMatrix = sparse.csr_matrix(matrix)
+        return converted
     return matrix
 
 

@@ -28,7 +28,11 @@ class ImplicitModel(Protocol):
     """A model of `implicit` that was fitted."""
 
     def recommend(
-        self, userid: Any, user_items: Any, N: int = ..., filter_already_liked_items: bool = ...
+        self,
+        userid: Any,
+        user_items: Any,
+        N: int = ...,  # noqa: N803 - implicit's name
+        filter_already_liked_items: bool = ...,
     ) -> tuple[AnyArray, AnyArray]:
         """Return the ids and scores of the best items of some users."""
 

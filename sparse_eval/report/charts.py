@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from ..results.comparison import Comparison
     from ..results import Evaluation
+    from ..results.comparison import Comparison
 
     Evaluations = Mapping[str, Evaluation]
 

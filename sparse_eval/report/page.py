@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..results import Evaluation
     from ..results.comparison import Comparison
-    from ..results import Evaluation
 
     Evaluations = Mapping[str, Evaluation]
 

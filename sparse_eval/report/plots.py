@@ -284,7 +284,9 @@ def by_group(
     tables = [group_means(ev, groups, metric) for _, ev, _ in styled]
     for (title, ev, _), table in zip(styled, tables, strict=True):
         if not table:
-            metrics = dict.fromkeys(row["metric"] for row in ev.record.content["by"].get(groups, []))
+            metrics = dict.fromkeys(
+                row["metric"] for row in ev.record.content["by"].get(groups, [])
+            )
             why = f"but {', '.join(metrics)}" if metrics else "as it was evaluated without train="
             raise InvalidDataError(f"{title} has no {metric} by {groups}, {why}")
     names = list(dict.fromkeys(row.group for table in tables for row in table))

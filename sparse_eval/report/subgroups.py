@@ -52,8 +52,8 @@ def subgroup_differences(
         a less b, with a 95 % interval if there are 10 users or more; a wins where it is better.
         Empty if the number of training items is unknown.
     """
-    tables = [ev.record.table for ev in (a, b)]
-    if any(table is None or by not in table for table in tables):
+    tables = [ev.record.table for ev in (a, b) if ev.record.table is not None]
+    if len(tables) < 2 or by not in tables[0]:
         return []
     users = tables[0].index[a.counted].intersection(tables[1].index[b.counted], sort=False)
     values_a, values_b = (table.loc[users, metric].to_numpy() for table in tables)

@@ -7,22 +7,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..core.formatting import MOST_ROWS, as_html, records
 from ..core.progress import is_shown
 from ..errors import InvalidDataError
-from .intervals import check_level, interval_of_replicates, interval_of_mean
+from .intervals import check_level, interval_of_mean, interval_of_replicates
 from .paired_tests import correct, p_value, significance
 
 if TYPE_CHECKING:
-    from .scores import Scores
     import pandas as pd
-    from numpy.typing import NDArray
 
     from ..core.types import Floats, Integers, Labels
+    from .scores import Scores
 
     Test = Literal["t", "wilcoxon", "permutation"]
     Correction = Literal["holm", "bh", "none"]

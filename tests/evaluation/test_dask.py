@@ -18,14 +18,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
+from sparse_eval.evaluation.workers import DaskWorkers, check_version, result_of, workers_of
+from sparse_eval.models.blocks import Saved, UserBlock, evaluate_users, make_task, users_of
+from sparse_eval.results.once import Question
 
 import sparse_eval as se
 from sparse_eval.datasets.adjacency import load_adjacency
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
-from sparse_eval.evaluation.workers import DaskWorkers, check_version, result_of, workers_of
 from sparse_eval.metrics import REGISTRY
-from sparse_eval.models.blocks import Saved, UserBlock, evaluate_users, make_task, users_of
-from sparse_eval.results.once import Question
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 dataframe = pytest.importorskip("dask.dataframe")

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from sparse_eval.results.parts import N_GROUPS
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.results import MergedEvaluation, part_of, reduce_block
-from sparse_eval.results.parts import N_GROUPS
 
 N_ITEMS = 12
 

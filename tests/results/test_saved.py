@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
+from sparse_eval.results.saved import _signed
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
-from sparse_eval.results.saved import _signed
 
 NAMES = ["ndcg@5", "mean_rank", "coverage@5", "recall(average=micro)@5"]
 ODD = [

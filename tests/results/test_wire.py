@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_matrix
+from sparse_eval.results.parts import Part, Retrieval, add_parts
 from test_merge import every_metric
 
 import sparse_eval as se
@@ -19,7 +20,6 @@ from sparse_eval.core.exact_sums import Moments
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.results import MergedEvaluation, part_of
 from sparse_eval.results import serialize as wire
-from sparse_eval.results.parts import Part, Retrieval, add_parts
 from sparse_eval.results.serialize import pack, unpack
 
 N_ITEMS = 12
