@@ -2,87 +2,123 @@
 
 python benchmarks/run.py
 python benchmarks/run.py --suite lists --only ranx,rectools --rounds 3
+python benchmarks/run.py --smoke                          toys, in the running environment
+python benchmarks/run.py --suite lists --checkout PATH    beside the package of another checkout
 """
 
 import argparse
+import importlib
 import sys
+import tempfile
+from pathlib import Path
+from typing import Any
 
-import agreement
-import checkpoint
-import comparison
-import demo
-import environment
-import inference
-import lists
-import memory
-import report
-import retrieval
-import scale
-import startup
-from progress import say
+from harness import environment, report
+from harness.job import Job, MismatchError
+from harness.progress import say
 
-SUITES = {
-    "lists": lists.run,
-    "startup": startup.run,
-    "memory": memory.run,
-    "agreement": agreement.run,
-    "inference": inference.run,
-    "comparison": comparison.run,
-    "demo": demo.run,
-    "checkpoint": checkpoint.run,
-    "retrieval": retrieval.run,
-    "scale": scale.run,
-}
-# Who has a script, where that is another one than for lists.
-CONTESTANTS = {
-    "agreement": environment.COMPARED,
-    "checkpoint": environment.RANKING,
-    "inference": inference.COMPARED,
-    "scale": ["spark"],
-}
+#: The suites are the folders with a `suite.py`, which has `run(job)`.
+SUITES = sorted(path.parent.name for path in environment.SUITES.glob("*/suite.py"))
+INPUTS = environment.BENCHMARKS / "inputs"
 
 
 def main() -> int:
     arguments = parse()
-    for suite in SUITES if arguments.suite == "all" else (arguments.suite,):
-        say(f"suite {suite}")
-        try:
-            has_script = CONTESTANTS.get(suite, environment.TIMED)
-            taking_part = [name for name in arguments.only if name in has_script]
-            measured = SUITES[suite](taking_part, arguments.rounds)
-        except (lists.MismatchError, RuntimeError) as error:
-            print(f"error: suite {suite}: {error}; no results written", file=sys.stderr)
-            return 1
-        say(f"wrote {report.write(suite, arguments.rounds, measured)}")
+    suites = SUITES if arguments.suite == "all" else [arguments.suite]
+    if not arguments.smoke:
+        return max(measure(suite, arguments, INPUTS) for suite in suites)
+    environment.use_running_python()
+    with tempfile.TemporaryDirectory() as inputs:
+        return max(measure(suite, arguments, Path(inputs)) for suite in suites)
+
+
+def measure(suite: str, arguments: argparse.Namespace, inputs: Path) -> int:
+    """Run a suite, and write its results or print its ratios; return the exit code."""
+    say(f"suite {suite}")
+    try:
+        job = Job(
+            contestants(suite, arguments),
+            1 if arguments.smoke else arguments.rounds,
+            inputs,
+            arguments.smoke,
+            arguments.case,
+        )
+        found = importlib.import_module(f"suites.{suite}.suite").run(job)
+    except (MismatchError, RuntimeError) as error:
+        print(f"error: suite {suite}: {error}; no results written", file=sys.stderr)
+        return 1
+    if arguments.smoke or arguments.checkout:
+        for line in report.summarize(suite, found):
+            print(line, flush=True)
+    folder = arguments.results
+    if folder is None and not (arguments.smoke or arguments.checkout or arguments.case):
+        folder = report.RESULTS
+    if folder is not None:
+        say(f"wrote {report.write(suite, arguments.rounds, found, folder)}")
     return 0
 
 
+def contestants(suite: str, arguments: argparse.Namespace) -> list[str]:
+    """Return who takes part: the reference, the checkout, and the rivals that were asked for."""
+    reference, *rivals = environment.contestants(suite)
+    only = arguments.only
+    if only is None:
+        only = [] if arguments.checkout else rivals
+    return [reference, *arguments.checkout, *(name for name in rivals if name in only)]
+
+
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--suite", choices=[*SUITES, "all"], default="all", help="what to measure (default: all)"
     )
     parser.add_argument(
+        "--case", default="", help="cases whose name begins so (default: all); writes no results"
+    )
+    parser.add_argument(
         "--only",
         type=rivals,
-        default=list(environment.RIVALS),
         metavar="NAME,...",
-        help=f"rivals beside {environment.REFERENCE} (default: all of rivals.toml)",
+        help=f"rivals beside {environment.REFERENCE} (default: all; none with --checkout)",
     )
     parser.add_argument(
         "--rounds", type=rounds, default=7, help="timed rounds after the warm-up (default: 7)"
+    )
+    parser.add_argument(
+        "--checkout",
+        type=checkout,
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="another checkout of the package, measured in turn with this one; its .venv is used "
+        "if it has one; prints the ratios instead of writing results",
+    )
+    parser.add_argument(
+        "--results", type=Path, metavar="FOLDER", help="where to write (default: results/)"
+    )
+    parser.add_argument(
+        "--smoke",
+        action="store_true",
+        help="toy sizes, one round, in the running environment; writes no results",
     )
     return parser.parse_args()
 
 
 def rivals(text: str) -> list[str]:
-    """Return the named rivals in the order of `rivals.toml`; the reference always takes part."""
-    named = {environment.REFERENCE, *text.split(",")}
-    if unknown := named - set(environment.RIVALS):
+    """Return the named rivals; the reference always takes part."""
+    named = text.split(",")
+    if unknown := set(named) - set(environment.RIVALS):
         raise argparse.ArgumentTypeError(
             f"no rival {', '.join(sorted(unknown))}; there are {', '.join(environment.RIVALS)}"
         )
-    return [name for name in environment.RIVALS if name in named]
+    return named
+
+
+def checkout(text: str) -> Any:
+    try:
+        return environment.checkout(Path(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def rounds(text: str) -> int:

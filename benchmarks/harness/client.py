@@ -1,0 +1,75 @@
+"""The driver's end of a worker process."""
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self, cast
+
+from . import environment
+
+
+class Client:
+    """Starts a rival's worker in the rival's environment, and asks it.
+
+    The rival's script in the folder of the suite says what is measured. Raises `RuntimeError`,
+    with the last line the process wrote, when the worker ended.
+    """
+
+    def __init__(self, suite: str, name: str, inputs: Path) -> None:
+        worker = Path(__file__).with_name("worker.py")
+        script = environment.SUITES / suite / "rivals" / f"{environment.library(name)}.py"
+        self._log = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - see __exit__
+        self._process = subprocess.Popen(
+            environment.command(name, worker, script, inputs),
+            env=environment.variables(name),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+        self._requests = cast("IO[str]", self._process.stdin)
+        self._answers = cast("IO[str]", self._process.stdout)
+        self.tasks: list[str] = self._answer()["tasks"]
+
+    def prepare(self) -> float:
+        """Build the library's own raw form; return the seconds."""
+        return self._ask(do="prepare")["seconds"]
+
+    def time(self, task: str) -> float:
+        """Run one scoring call; return the seconds."""
+        return self._ask(do="time", task=task)["seconds"]
+
+    def save(self, task: str, path: Path) -> int:
+        """Run one scoring call; its values go into a file. Return its peak of memory, in bytes."""
+        return self._ask(do="save", task=task, path=str(path))["bytes"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._process.communicate()  # the end of its input is the end of a worker
+        self._log.close()
+
+    def _ask(self, **request: Any) -> dict[str, Any]:
+        try:
+            self._requests.write(json.dumps(request) + "\n")
+            self._requests.flush()
+        except BrokenPipeError:
+            pass  # the answer says why
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        line = self._answers.readline()
+        if not line:
+            self._process.wait()
+            self._log.seek(0)
+            said = self._log.read().strip().splitlines()
+            raise RuntimeError(said[-1] if said else f"exit code {self._process.returncode}")
+        return json.loads(line)

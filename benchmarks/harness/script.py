@@ -1,0 +1,22 @@
+"""What the two scripts that run in rivals' environments share: they load a rival's script."""
+
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import IO
+
+
+def load(path: Path) -> ModuleType:
+    """Import a file under a name that no library has."""
+    spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def protect_stdout() -> IO[str]:
+    """Return the real stdout, for answers; whatever a library prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers

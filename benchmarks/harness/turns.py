@@ -1,0 +1,70 @@
+"""Measure several things in turn, so that what the machine does meanwhile hits all alike."""
+
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from .client import Client
+from .environment import REFERENCE
+from .progress import say
+
+
+def take_turns(
+    title: str,
+    measures: dict[str, Callable[[], float]],
+    rounds: int,
+    unit: str = "seconds",
+    reference: str = REFERENCE,
+) -> dict[str, dict[str, Any]]:
+    """Call every measure once to warm up, then once per round; return what they gave.
+
+    Each entry has the raw values, their median, and its ratio to the reference's (None without).
+    A measure that raises `RuntimeError` takes no further part; its entry says why.
+    """
+    values: dict[str, list[float]] = {label: [] for label in measures}
+    failed: dict[str, str] = {}
+    for done in range(rounds + 1):
+        say(f"{title}: " + (f"round {done} of {rounds}" if done else "warming up"))
+        for label, measure in measures.items():
+            if label in failed:
+                continue
+            try:
+                value = measure()
+            except RuntimeError as error:
+                say(f"{title}: {label} failed: {error}")
+                failed[label] = str(error)
+                continue
+            if done:
+                values[label].append(value)
+
+    medians = {label: median(values[label]) for label in measures if label not in failed}
+    ours = medians.get(reference)
+    return {
+        label: {"failed": failed[label]}
+        if label in failed
+        else {
+            f"median_{unit}": medians[label],
+            "ratio": medians[label] / ours if ours else None,
+            unit: values[label],
+        }
+        for label in measures
+    }
+
+
+def turn_seconds(
+    client: Client, task: str, lasts: float, *, warm: bool = False, pause: float = 0.0
+) -> float:
+    """Return the median of the calls that fit into a turn, one at least.
+
+    With `warm` a call that is not timed comes first: while the others had their turn, the caches
+    were theirs, and threads of a parallel loop go on spinning for a while, which is what a pause
+    waits for.
+    """
+    time.sleep(pause)
+    if warm:
+        client.time(task)
+    seconds = [client.time(task)]
+    while sum(seconds) < lasts:
+        seconds.append(client.time(task))
+    return median(seconds)

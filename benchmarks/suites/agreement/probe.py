@@ -1,0 +1,86 @@
+"""How far our numbers are from a library's, metric by metric, printed as JSON.
+
+python -P probe.py CASES VALUES
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+
+
+def main(cases: Path, values: Path) -> None:
+    library = json.loads(values.read_text(encoding="utf-8"))
+    metrics: dict[str, dict[str, Any]] = {}
+    n_cases = 0
+    read = json.loads(cases.read_text(encoding="utf-8"))
+    for number, (case, theirs) in enumerate(zip(read, library.pop("cases"), strict=True)):
+        if not theirs:
+            continue
+        n_cases += 1
+        ours = evaluate(case, list(theirs), library["convention"], library["ties"])
+        for metric, found in theirs.items():
+            entry = metrics.setdefault(metric, {"cases": 0, "max_difference": 0.0})
+            entry["cases"] += 1
+            apart = difference(ours, name_in(case, metric), found)
+            if apart > entry["max_difference"]:
+                entry |= {"max_difference": apart, "furthest_case": number}
+    print(json.dumps(library | {"n_cases": n_cases, "metrics": metrics}))
+
+
+def evaluate(
+    case: dict[str, Any], metrics: list[str], convention: str | None, ties: str | None
+) -> se.Evaluation:
+    shape = (len(case["lists"]), case["n_items"])
+    return se.evaluate(
+        rankings(case, shape, ties),
+        matrix(case["validation"], shape),
+        [name_in(case, metric) for metric in metrics],
+        convention=convention,
+        train=matrix([[(item, 1) for item in row] for row in case["train"]], shape),
+    )
+
+
+def name_in(case: dict[str, Any], metric: str) -> str:
+    return metric.replace("@k", f"@{case['k']}")
+
+
+def rankings(case: dict[str, Any], shape: tuple[int, int], ties: str | None) -> se.Rankings:
+    lists, scores = case["lists"], case["scores"]
+    if ties and scores and any(len(set(row)) < len(row) for row in scores):
+        return se.Rankings.from_scores(scores, ties=ties)
+    ids = np.full((len(lists), max(map(len, lists))), -1)
+    for row, items in zip(ids, lists, strict=True):
+        row[: len(items)] = items
+    return se.Rankings.from_topk(ids, shape=shape)
+
+
+def matrix(rows: list[list[Any]], shape: tuple[int, int]) -> csr_matrix:
+    found = [(user, item, value) for user, row in enumerate(rows) for item, value in row]
+    users, items, values = zip(*found, strict=True) if found else ((), (), ())
+    return csr_matrix((np.array(values, float), (users, items)), shape)
+
+
+def difference(ours: se.Evaluation, metric: str, theirs: Any) -> float:
+    """Return how far the values are apart, and their means; NaN and None equal NaN only."""
+    if not isinstance(theirs, list):
+        return apart(np.array([ours[metric]]), np.array([theirs], float))
+    found = np.array(theirs, float)  # None becomes NaN
+    present = found[~np.isnan(found)]
+    mean = present.mean() if len(present) else np.nan
+    return max(apart(ours.values(metric), found), apart(np.array([ours[metric]]), np.array([mean])))
+
+
+def apart(ours: np.ndarray, theirs: np.ndarray) -> float:
+    if (np.isnan(ours) != np.isnan(theirs)).any():
+        return float("inf")
+    return float(np.nanmax(np.abs(ours - theirs), initial=0.0))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,240 @@
+"""Compare what everybody made of a case with the exact ranking; print what was found as JSON.
+
+    python -P check.py CASE OURS OTHER...
+
+Each file but CASE is an .npz of a contestant's answer, and holds one of
+
+    ids                                what each of `users` is recommended, best first
+    ndcg                               the mean of ndcg@k over them
+    hit_users, hit_items, hit_ranks    the held-out items among the first k, and their ranks
+    nothing                            where there is nothing to compare
+
+and perhaps `share`, of the scores that were computed at all, which is passed on. OURS holds ids.
+
+Scores are the products of the factors in double precision. A library that computes in single
+precision finds a score up to `bound` from that, whatever the order of its sums; so a list is right
+if, and only if, scores this close to the exact ones would have it in its order:
+
+    no item x stands before an item y with score(x) + bound(x) < score(y) - bound(y)
+
+where every unseen item that is not listed stands behind all that are. This lets equal scores come
+in any order. Our own list has to be right in double precision. A mean ndcg is right between the
+values that the worst and the best possible ranks of the held-out items give, and hits are right if
+they are those of our list.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+from suites.checkpoint.case import Checkpoint, read
+
+Array = npt.NDArray[Any]
+
+BLOCK = 128
+SINGLE, DOUBLE = 2.0**-24, 2.0**-53  # unit roundoff
+SMALLEST = 2.0**-149  # what a product may lose where it is too small for single precision
+# Of a mean over all users, in double precision by everybody.
+TOLERANCE = 1e-9
+
+
+class Block(NamedTuple):
+    """Some users' exact scores, -inf for what they have seen, and what a bound is made of."""
+
+    rows: slice
+    users: Array
+    scores: Array
+    norms: Array
+    item_norms: Array
+
+    def bound(self, ids: Array, unit: float) -> Array:
+        """Return how far a computed score may be from the exact one, for items of each user."""
+        return self.norms[:, None] * self.item_norms[ids] * unit + SMALLEST
+
+    def bounds(self, unit: float) -> Array:
+        """Return that of all items."""
+        return self.norms[:, None] * self.item_norms * unit + SMALLEST
+
+
+def main(path: Path, *answers: Path) -> None:
+    case = read(path)
+    found = [load(answer) for answer in answers]
+    for name, answer in zip(answers, found, strict=True):
+        if "ids" in answer and answer["ids"].shape != (len(case.users), case.k):
+            raise ValueError(f"answer {name.stem}: its lists have shape {answer['ids'].shape}")
+    ours = found[0]["ids"]
+    reports: list[dict[str, Any]] = [{} for _ in found]
+    # What is exact here is rounded as well, in double precision.
+    exact = 2 * roundoff(case, DOUBLE)
+    single = roundoff(case, SINGLE) + roundoff(case, DOUBLE)
+    units = [exact, *(single for _ in found[1:])]
+    lowest, highest = 0.0, 0.0
+    for block in blocks(case):
+        for answer, report, unit in zip(found, reports, units, strict=True):
+            if "ids" in answer:
+                lists = answer["ids"][block.rows]
+                if "wrong" not in report and check_lists(block, lists, unit, report):
+                    count_differences(block, lists, ours[block.rows], exact, report)
+        worst, best = ndcg_range(case, block, ours[block.rows], single)
+        lowest += worst.sum()
+        highest += best.sum()
+    mine = hits_of(case, ours)
+    mean = ndcg_of(case, mine)
+    allowed = [lowest / len(case.users) - TOLERANCE, highest / len(case.users) + TOLERANCE]
+    for answer, report in zip(found, reports, strict=True):
+        if "share" in answer:
+            report["share_of_scores"] = float(answer["share"])
+        if "hit_items" in answer:
+            check_hits(mine, answer, report)
+        if "ndcg" in answer:
+            value = float(answer["ndcg"])
+            report |= {"ndcg": value, "difference": abs(value - mean), "allowed": allowed}
+            if not allowed[0] <= value <= allowed[1]:
+                report["wrong"] = f"ndcg {value} is outside {allowed}"
+    reports[0]["ndcg"] = mean
+    print(json.dumps(reports))
+
+
+def load(path: Path) -> dict[str, Array]:
+    with np.load(path, allow_pickle=False) as saved:
+        return dict(saved)
+
+
+def roundoff(case: Checkpoint, unit: float) -> float:
+    """Return γ: |computed - exact| <= γ Σ|u_f v_f| <= γ ‖u‖ ‖v‖ for any order of the sum.
+
+    (Higham, Accuracy and Stability of Numerical Algorithms, 3.1.) The norms are rounded too, for
+    which there is one part in a thousand.
+    """
+    n = case.item_factors.shape[1]
+    return 1.001 * n * unit / (1 - n * unit)
+
+
+def blocks(case: Checkpoint) -> Iterator[Block]:
+    items = case.item_factors.astype(np.float64)
+    item_norms = np.linalg.norm(items, axis=1)
+    for start in range(0, len(case.users), BLOCK):
+        rows = slice(start, min(start + BLOCK, len(case.users)))
+        users = case.users[rows]
+        factors = case.user_factors[users].astype(np.float64)
+        scores = factors @ items.T
+        seen = case.train[users].tocoo()
+        scores[seen.row, seen.col] = -np.inf
+        yield Block(rows, users, scores, np.linalg.norm(factors, axis=1), item_norms)
+
+
+def check_lists(block: Block, ids: Array, unit: float, report: dict[str, Any]) -> bool:
+    """Say whether all lists are right; put the first one that is not into a report."""
+    right = right_lists(block, ids, unit)
+    if not right.all():
+        row = int(np.flatnonzero(~right)[0])
+        report["wrong"] = f"the list of user {block.users[row]}, {ids[row].tolist()}"
+    return bool(right.all())
+
+
+def count_differences(
+    block: Block, ids: Array, ours: Array, exact: float, report: dict[str, Any]
+) -> None:
+    """Count the right lists that are not ours, and those where only equal scores change places."""
+    mine, theirs = (np.take_along_axis(block.scores, of, axis=1) for of in (ours, ids))
+    equal = np.abs(mine - theirs) <= block.bound(ids, exact) + block.bound(ours, exact)
+    other = ids != ours
+    differ = other.any(axis=1)
+    counts = {
+        "lists": len(ids),
+        "lists_that_differ": int(differ.sum()),
+        "lists_that_differ_by_equal_scores": int((differ & equal.all(axis=1)).sum()),
+        "positions_that_differ": int(other.sum()),
+    }
+    for name, count in counts.items():
+        report[name] = report.get(name, 0) + count
+
+
+def right_lists(block: Block, ids: Array, unit: float) -> Array:
+    """Say which lists scores within the bound of the exact ones would have in that order."""
+    n_items = block.scores.shape[1]
+    ordered = np.sort(ids, axis=1)
+    right = (ordered[:, 0] >= 0) & (ordered[:, -1] < n_items)
+    right &= (ordered[:, 1:] > ordered[:, :-1]).all(axis=1)
+    ids = np.where(right[:, None], ids, 0)  # to have something to look up
+    scores = np.take_along_axis(block.scores, ids, axis=1)
+    right &= np.isfinite(scores).all(axis=1)  # -inf: seen
+    bound = block.bound(ids, unit)
+    highest, lowest = scores + bound, scores - bound
+    right &= (np.minimum.accumulate(highest, axis=1) >= lowest).all(axis=1)
+    others = block.scores - block.bounds(unit)
+    np.put_along_axis(others, ids, -np.inf, axis=1)
+    return right & (highest.min(axis=1) >= others.max(axis=1))
+
+
+def ndcg_range(case: Checkpoint, block: Block, ours: Array, unit: float) -> tuple[Array, Array]:
+    """Return the least and the greatest ndcg@k that each user can have within the bound."""
+    bound = block.bounds(unit)
+    highest, lowest = block.scores + bound, block.scores - bound
+    threshold = np.take_along_axis(lowest, ours, axis=1).min(axis=1)
+    discounts = discounts_of(case)
+    worst, best = np.zeros(len(ours)), np.zeros(len(ours))
+    for row, user in enumerate(block.users):
+        held_out = held_out_by(case, user)
+        for item in held_out[highest[row, held_out] >= threshold[row]]:
+            least = int((lowest[row] > highest[row, item]).sum())  # items certainly before it
+            most = int((highest[row] >= lowest[row, item]).sum()) - 1  # and possibly
+            best[row] += discounts[min(least, case.k)]
+            worst[row] += discounts[min(most, case.k)]
+        ideal = discounts[: min(len(held_out), case.k)].sum()
+        best[row] = min(best[row] / ideal, 1.0)
+        worst[row] /= ideal
+    return worst, best
+
+
+def held_out_by(case: Checkpoint, user: int) -> Array:
+    bounds = case.validation.indptr
+    return case.validation.indices[bounds[user] : bounds[user + 1]]
+
+
+def discounts_of(case: Checkpoint) -> Array:
+    """Return 1 / log2(rank + 1) of the first k ranks, and 0 for what comes after them."""
+    return np.append(1.0 / np.log2(np.arange(2, case.k + 2)), 0.0)
+
+
+def hits_of(case: Checkpoint, ids: Array) -> dict[str, Array]:
+    """Return the held-out items in lists, ordered by user and rank."""
+    n_items = len(case.item_factors)
+    held_out = case.validation.tocoo()
+    keys = case.users[:, None] * n_items + ids
+    rows, ranks = np.nonzero(np.isin(keys, held_out.row.astype(np.int64) * n_items + held_out.col))
+    return {
+        "hit_users": case.users[rows],
+        "hit_items": ids[rows, ranks],
+        "hit_ranks": ranks + 1,
+    }
+
+
+def ndcg_of(case: Checkpoint, hits: dict[str, Array]) -> float:
+    discounts = discounts_of(case)
+    dcg = np.bincount(
+        hits["hit_users"], discounts[hits["hit_ranks"] - 1], minlength=len(case.user_factors)
+    )[case.users]
+    n_relevant = np.diff(case.validation.indptr)[case.users]
+    ideal = np.cumsum(discounts)[np.minimum(n_relevant, case.k) - 1]
+    return float((dcg / ideal).mean())
+
+
+def check_hits(mine: dict[str, Array], answer: dict[str, Array], report: dict[str, Any]) -> None:
+    """Hits have to be those of the list, in any order of a user's."""
+    order = np.lexsort((answer["hit_ranks"], answer["hit_users"]))
+    report["hits"] = len(order)
+    for name, expected in mine.items():
+        if not np.array_equal(answer[name][order], expected):
+            report["wrong"] = f"{name} are not those of the list"
+            return
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

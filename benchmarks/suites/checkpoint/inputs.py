@@ -1,0 +1,139 @@
+"""Train and write the models that `checkpoint` ranks with, and their data.
+
+    python -P inputs.py FOLDER GOWALLA NAME...
+
+Each name is one of `MODELS`. What is in FOLDER already stays. How large everything is is printed
+as JSON.
+GOWALLA is the folder of `train.txt` and `test.txt`, as the authors of LightGCN publish them.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from implicit.cpu.bpr import BayesianPersonalizedRanking
+from scipy.sparse import csr_matrix, load_npz, save_npz
+from threadpoolctl import threadpool_limits
+
+import sparse_eval as se
+
+sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+from harness.files import replacing
+
+SEED = 0
+
+
+class Data(NamedTuple):
+    train: csr_matrix
+    validation: csr_matrix
+
+
+class Factors(NamedTuple):
+    user_factors: np.ndarray
+    item_factors: np.ndarray
+
+
+@cache
+def gowalla(folder: Path) -> Data:
+    train, test = se.datasets.load_adjacency(folder / "train.txt", folder / "test.txt")
+    return Data(single(train.matrix()), single(test.matrix()))
+
+
+@cache
+def synthetic(folder: Path) -> Data:
+    """Return 50,000 users × 51,277 items, in the shape of MIND."""
+    holdout = se.split.random(se.datasets.synthetic(seed=SEED), seed=SEED)
+    return Data(single(holdout.train), single(holdout.validation))
+
+
+@cache
+def toy(folder: Path) -> Data:
+    clicks = se.datasets.synthetic(n_users=2_000, n_items=1_000, seed=SEED)
+    holdout = se.split.random(clicks, seed=SEED)
+    return Data(single(holdout.train), single(holdout.validation))
+
+
+def single(matrix: Any) -> csr_matrix:
+    return csr_matrix(matrix, dtype=np.float32)
+
+
+def als(train: csr_matrix, factors: int, alpha: float, regularization: float) -> Factors:
+    model = se.train_als(
+        train, factors=factors, regularization=regularization, alpha=alpha, seed=SEED
+    )
+    return Factors(model.user_factors, model.item_factors)
+
+
+def bpr(train: csr_matrix, factors: int) -> Factors:
+    """Return BPR's factors; the biases are one column more. With one thread it is repeatable."""
+    with threadpool_limits(1, user_api="blas"):
+        model = BayesianPersonalizedRanking(factors=factors, num_threads=1, random_state=SEED)
+        model.fit(train, show_progress=False)
+    return Factors(model.user_factors, model.item_factors)
+
+
+def unit(train: csr_matrix, factors: int) -> Factors:
+    """Return random factors of norm 1, which have nothing that a bound could use."""
+    rng = np.random.default_rng(SEED)
+    users, items = (rng.standard_normal((size, factors)) for size in train.shape)
+    return Factors(
+        *(
+            (side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32)
+            for side in (users, items)
+        )
+    )
+
+
+#: Name of the file: the data that it is trained on, and how.
+MODELS: dict[str, tuple[Callable[[Path], Data], Callable[[csr_matrix], Factors]]] = {
+    "gowalla-als64": (gowalla, partial(als, factors=64, alpha=40.0, regularization=0.1)),
+    "gowalla-als128": (gowalla, partial(als, factors=128, alpha=10.0, regularization=1.0)),
+    "gowalla-als256": (gowalla, partial(als, factors=256, alpha=10.0, regularization=0.1)),
+    "gowalla-bpr64": (gowalla, partial(bpr, factors=64)),
+    "synthetic-als64": (synthetic, partial(als, factors=64, alpha=40.0, regularization=0.1)),
+    "synthetic-unit64": (synthetic, partial(unit, factors=64)),
+    "toy-als16": (toy, partial(als, factors=16, alpha=40.0, regularization=0.1)),
+}
+
+
+def main(folder: Path, source: Path, *names: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        load, train = MODELS[name]
+        for part in Data._fields:
+            path = folder / f"{load.__name__}-{part}.npz"
+            if not path.exists():
+                with replacing(path) as temporary:
+                    save_npz(temporary, getattr(load(source), part))
+        path = folder / f"{name}.npz"
+        if not path.exists():
+            print(f"training {name}", file=sys.stderr)
+            with replacing(path) as temporary:
+                np.savez(temporary, **train(load(source).train)._asdict())
+    print(json.dumps({name: describe(folder, name) for name in names}))
+
+
+def describe(folder: Path, name: str) -> dict[str, Any]:
+    """Return which data a model is of, and how large both are."""
+    data = MODELS[name][0].__name__
+    train, validation = (load_npz(folder / f"{data}-{part}.npz") for part in Data._fields)
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as saved:
+        n_factors = saved["item_factors"].shape[1]
+    n_users, n_items = train.shape
+    return {
+        "data": data,
+        "n_users": n_users,
+        "n_items": n_items,
+        "n_factors": n_factors,
+        "n_lists": int(np.count_nonzero(np.diff(validation.indptr))),
+        "n_train": train.nnz,
+        "n_validation": validation.nnz,
+    }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

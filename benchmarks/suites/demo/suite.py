@@ -1,0 +1,30 @@
+"""Suite `demo`: what the command line prints, for the README."""
+
+import subprocess
+import tempfile
+from typing import Any
+
+from harness import environment
+from harness.job import Job
+from harness.progress import say
+
+COMMAND = "import sys; from sparse_eval.cli import main; sys.exit(main())"
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Run the demo once; return the report. No rival takes part, and there are no rounds."""
+    del job
+    with tempfile.TemporaryDirectory() as folder:
+        say("running the demo")
+        done = subprocess.run(
+            environment.command(environment.REFERENCE, "-c", COMMAND, "demo"),
+            env=environment.variables(environment.REFERENCE),
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        raise RuntimeError(f"demo failed: {done.stdout.splitlines()[-1]}")
+    return {"demo": done.stdout.rstrip("\n")}

@@ -1,0 +1,295 @@
+"""How often intervals of numbers about all users together hold the truth: candidates compared.
+
+    python -P overall.py SCALE      SCALE multiplies the numbers of samples; 1 takes some minutes
+
+What was found is printed as JSON. Every sample has a seed of its own, so nothing depends on the
+number of processes.
+
+Coverage, the Gini index and micro averages have no values of single users whose mean they were.
+Two ways of finding their standard error are compared on the same samples:
+
+bootstrap   the standard deviation of the numbers of 100 samples of the users, drawn with
+            replacement
+jackknife   the delete-a-group jackknife for groups of unequal size, of G groups that users belong
+            to by a hash of their number (Busing, Meijer and van der Leeden, 1999, Statistics and
+            Computing 9); a group without users is left out
+
+The interval is the number, and Student's quantile times the error on both sides, with 99 or
+G − 1 degrees of freedom.
+
+Users belong to one of some clusters of items. A list of 10 has four of five items from the
+cluster and the others from the whole catalogue, both in proportion to 1 / (rank + 10) by
+popularity; one list in ten is shorter. Hits and relevant items are drawn as `probe.py` says. Of
+coverage and the Gini index, which depend on how many users there are, the truth is the mean over
+many samples of as many users; for micro averages that is the mean over the same samples as well.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+METRICS = (
+    "coverage@10",
+    "gini@10",
+    "precision(average=micro)@10",
+    "recall(average=micro)@10",
+)
+K = 10
+LEVEL = 0.95
+REPLICATES = 100
+GROUPS = (20, 50, 100)
+NORMAL = float(stats.norm.ppf((1 + LEVEL) / 2))
+POPULATION_SIZE = 200_000
+MOST_RELEVANT = 100
+SEED = 1
+#: Items of the catalogue: of the smaller one, a large sample recommends nearly everything.
+CATALOGUES = (5_000, 50_000)
+#: Users of a sample: samples whose intervals are found, and samples that the truth is the mean of.
+SAMPLES = {200: (2000, 20_000), 2_000: (1000, 10_000), 20_000: (240, 1200)}
+
+
+class Population(NamedTuple):
+    """Everybody's list, -1 behind its end; their hits, and their relevant items."""
+
+    n_items: int
+    lists: Integers
+    n_hits: Integers
+    n_relevant: Integers
+
+
+@cache  # once in a process
+def population(n_items: int) -> Population:
+    rng = np.random.default_rng([SEED, n_items])
+    n_clusters = max(10, n_items // 500)
+    cluster_of = rng.integers(n_clusters, size=n_items)
+    weights = 1.0 / (np.arange(n_items) + 10)
+    popular = np.cumsum(weights)
+    order = np.argsort(cluster_of, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(weights[order])])
+    bounds = np.searchsorted(cluster_of[order], np.arange(n_clusters + 1))
+
+    shape = (POPULATION_SIZE, 4 * K)
+    any_item = np.searchsorted(popular, rng.random(shape) * popular[-1], "right")
+    own = cluster_of[np.searchsorted(popular, rng.random(POPULATION_SIZE) * popular[-1], "right")]
+    low, high = sums[bounds[own]][:, None], sums[bounds[own + 1]][:, None]
+    places = np.searchsorted(sums, low + rng.random(shape) * (high - low), "right") - 1
+    places = np.clip(places, bounds[own][:, None], bounds[own + 1][:, None] - 1)
+    drawn = np.where(rng.random(shape) < 0.8, order[places], any_item)
+    lists = first_distinct(drawn)
+    short = np.flatnonzero(rng.random(POPULATION_SIZE) < 0.1)
+    lengths = np.full(POPULATION_SIZE, K)
+    lengths[short] = rng.integers(1, K, len(short))
+    lists[np.arange(K) >= lengths[:, None]] = -1
+
+    n_relevant = np.minimum(rng.zipf(2.0, POPULATION_SIZE), MOST_RELEVANT)
+    quality = rng.beta(0.25, 4.0, POPULATION_SIZE)
+    hits = rng.random(lists.shape) < quality[:, None] / np.sqrt(np.arange(1, K + 1))
+    n_hits = np.minimum((hits & (lists >= 0)).sum(axis=1), n_relevant)
+    return Population(n_items, lists, n_hits, n_relevant)
+
+
+def first_distinct(drawn: Integers) -> Integers:
+    """Return the first K distinct items of each row."""
+    order = np.argsort(drawn, axis=1, kind="stable")
+    ascending = np.take_along_axis(drawn, order, axis=1)
+    repeated = np.zeros(drawn.shape, dtype=bool)
+    np.put_along_axis(repeated, order[:, 1:], ascending[:, 1:] == ascending[:, :-1], axis=1)
+    kept = np.argsort(repeated, axis=1, kind="stable")[:, :K]
+    lists = np.take_along_axis(drawn, kept, axis=1)
+    lists[np.take_along_axis(repeated, kept, axis=1)] = -1  # at the end, and rarely
+    return lists
+
+
+class Sample(NamedTuple):
+    """What the metrics of some users are computed from."""
+
+    n_items: int
+    lists: Integers
+    n_hits: Integers
+    n_relevant: Integers
+
+    def of(self, users: Integers) -> "Sample":
+        return Sample(self.n_items, self.lists[users], self.n_hits[users], self.n_relevant[users])
+
+    def counts(self) -> Integers:
+        """Return how many lists each item is in."""
+        return np.bincount(self.lists.ravel() + 1, minlength=self.n_items + 1)[1:]
+
+    def sums(self) -> Integers:
+        """Return hits, places and relevant items of all users."""
+        return np.array([self.n_hits.sum(), K * len(self.n_hits), self.n_relevant.sum()])
+
+
+def numbers(counts: Integers, sums: Integers) -> list[float]:
+    """Return the value of each of METRICS."""
+    n, total = len(counts), counts.sum()
+    ascending = np.sort(counts)
+    above = int((np.arange(1 - n, n, 2) * ascending).sum())
+    n_hits, n_places, n_relevant = sums
+    return [
+        np.count_nonzero(counts) / n,
+        above / (n * int(total)),
+        n_hits / n_places,
+        n_hits / n_relevant,
+    ]
+
+
+def draw(n_items: int, n_users: int, number: int) -> Sample:
+    rng = np.random.default_rng([SEED, n_items, n_users, number])
+    return Sample(*population(n_items)).of(rng.integers(POPULATION_SIZE, size=n_users))
+
+
+def values(n_items: int, n_users: int, number: int) -> list[float]:
+    sample = draw(n_items, n_users, number)
+    return numbers(sample.counts(), sample.sums())
+
+
+def intervals(n_items: int, n_users: int, number: int) -> tuple[list[float], dict[str, Any]]:
+    """Return a sample's numbers; and by candidate their standard errors and Student's quantile."""
+    sample = draw(n_items, n_users, number)
+    found = numbers(sample.counts(), sample.sums())
+    errors = {"bootstrap": (bootstrap(sample), quantile(REPLICATES), REPLICATES)}
+    for n_groups in GROUPS:
+        error, left = jackknife(sample, np.array(found), n_groups)
+        errors[f"jackknife, {n_groups} groups"] = (error, quantile(left), left)
+    return found, {name: (error.tolist(), q, n) for name, (error, q, n) in errors.items()}
+
+
+@cache
+def quantile(n: int) -> float:
+    return float(stats.t.ppf((1 + LEVEL) / 2, n - 1))
+
+
+def bootstrap(sample: Sample) -> Floats:
+    n_users = len(sample.n_hits)
+    replicates = []
+    for number in range(REPLICATES):
+        rng = np.random.default_rng([0, number])
+        drawn = sample.of(np.sort(rng.integers(n_users, size=n_users)))
+        replicates.append(numbers(drawn.counts(), drawn.sums()))
+    return np.std(replicates, axis=0, ddof=1)
+
+
+def jackknife(sample: Sample, whole: Floats, n_groups: int) -> tuple[Floats, int]:
+    """Return the standard errors, and how many groups have any users."""
+    group_of = groups(len(sample.n_hits), n_groups)
+    sizes = np.bincount(group_of, minlength=n_groups)
+    counts, sums = sample.counts(), sample.sums()
+    order = np.argsort(group_of, kind="stable")
+    ends = np.cumsum(sizes)
+    without = []
+    for group in np.flatnonzero(sizes):
+        of_group = sample.of(order[ends[group] - sizes[group] : ends[group]])
+        without.append(numbers(counts - of_group.counts(), sums - of_group.sums()))
+    sizes = sizes[sizes > 0]
+    left = len(sizes)
+    times = (sizes.sum() / sizes)[:, None]
+    left_out = np.array(without)
+    center = left * whole - ((1 - 1 / times) * left_out).sum(axis=0)
+    pseudo = times * whole - (times - 1) * left_out
+    scaled = (pseudo - center) * np.sqrt((left - 1) / (left * (times - 1)))
+    return scaled.std(axis=0, ddof=1), left
+
+
+@cache
+def groups(n_users: int, n_groups: int) -> Integers:
+    """Return the group of each user: splitmix64 of the row number, modulo the groups."""
+    mixed = np.arange(n_users, dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(n_groups)).astype(np.int64)
+
+
+def check() -> None:
+    """Raise `RuntimeError` unless the numbers here are those of the package."""
+    sample = draw(CATALOGUES[0], 200, 0)
+    rows, columns = [], []
+    for user, items in enumerate(sample.lists):
+        listed = items[items >= 0]
+        others = np.setdiff1d(np.arange(sample.n_items), listed)
+        n_hits, n_relevant = sample.n_hits[user], sample.n_relevant[user]
+        relevant = [*listed[:n_hits], *others[: n_relevant - n_hits]]
+        rows += [user] * len(relevant)
+        columns += relevant
+    relevance = csr_matrix((np.ones(len(rows)), (rows, columns)), (200, sample.n_items))
+    ev = se.evaluate(
+        se.Rankings.from_topk(sample.lists, shape=relevance.shape), relevance, list(METRICS)
+    )
+    here = numbers(sample.counts(), sample.sums())
+    if not np.allclose([ev[name] for name in METRICS], here, rtol=0, atol=1e-12):
+        raise RuntimeError(f"the package has {[ev[name] for name in METRICS]}, not {here}")
+
+
+def simulate(scale: float) -> dict[str, Any]:
+    check()
+    return {
+        f"{n_items:,} items": {
+            f"{n_users:,} users": one_size(
+                n_items, n_users, *(max(4, round(scale * n)) for n in SAMPLES[n_users])
+            )
+            for n_users in SAMPLES
+        }
+        for n_items in CATALOGUES
+    }
+
+
+def one_size(n_items: int, n_users: int, n_samples: int, n_truth: int) -> dict[str, Any]:
+    population(n_items)  # before the processes are forked, which share it
+    found = repeat(partial(intervals, n_items, n_users), n_samples)
+    drawn = np.array([value for value, _ in found])
+    every = np.array(repeat(partial(values, n_items, n_users), n_truth))
+    truth, spread = every.mean(axis=0), every.std(axis=0, ddof=1)
+    report: dict[str, Any] = {
+        "samples": n_samples,
+        "samples_of_truth": n_truth,
+        "truth": by_metric(truth),
+        "standard_error": by_metric(spread),
+        "candidates": {},
+    }
+    for name in found[0][1]:
+        error = np.array([errors[name][0] for _, errors in found])
+        half = error * np.array([[errors[name][1]] for _, errors in found])
+        low, high = drawn - half, drawn + half
+        report["candidates"][name] = {
+            "held": by_metric(((low <= truth) & (truth <= high)).mean(axis=0)),
+            "truth_above": by_metric((truth > high).mean(axis=0)),
+            "truth_below": by_metric((truth < low).mean(axis=0)),
+            "error_by_true_error": by_metric(ratio(error.mean(axis=0), spread)),
+            "noise_of_error": by_metric(ratio(error.std(axis=0), error.mean(axis=0))),
+            "width_by_best": by_metric(ratio(half.mean(axis=0), NORMAL * spread)),
+            "fewest_groups": min(errors[name][2] for _, errors in found),
+        }
+    return report
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Return a quotient, 1 where both are 0: of a number that is the same in all samples."""
+    return np.where(below > 1e-12, above / np.maximum(below, 1e-12), 1.0)
+
+
+def repeat(measure: Callable[[int], Any], repetitions: int) -> list[Any]:
+    """Measure each repetition, on all cores."""
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(measure, range(repetitions), chunksize=10))
+
+
+def by_metric(row: Floats) -> dict[str, float]:
+    return dict(zip(METRICS, row.tolist(), strict=True))
+
+
+if __name__ == "__main__":
+    print(json.dumps(simulate(float(sys.argv[1]))))

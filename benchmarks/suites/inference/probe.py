@@ -1,0 +1,298 @@
+"""How often our intervals hold the truth, and how often our tests show what is not there.
+
+    python -P probe.py coverage SCALE
+    python -P probe.py false_positives SCALE
+    python -P probe.py families SCALE
+    python -P probe.py p_values FILE     writes what they are of: pairs of models' values
+
+SCALE multiplies the repetitions, of which there are four at least.
+
+What was found is printed as JSON. Every repetition has a seed of its own, so nothing depends on
+the number of processes.
+
+Users are drawn like this. A user has a number of relevant items that follows Zipf's law with
+exponent 2, up to 100, so that most have one, and a quality of Beta(1/4, 4), so that most find
+next to nothing. Place r of a list of 20 holds a relevant item with a chance of quality / √r, for
+as long as there are any left. Only that decides these metrics, so that each user's items are
+numbered apart: from 0 what fills a list, from 20 what is relevant.
+"""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.results.comparison import PERMUTATIONS
+
+METRICS = ["ndcg@10", "recall@20", "mrr@20"]
+LENGTH = 20
+MOST_RELEVANT = 100
+POPULATION_SIZE = 400_000
+LEVEL = 0.95
+SIGNIFICANCE = 0.05
+
+SEED = 0
+# What numbers are drawn for, a part of their seed.
+POPULATION, SAMPLES, PAIRS, FAMILIES, VALUES = range(1, 6)
+
+#: Users: repetitions. Below 200 users the interval is another one.
+COVERAGE = {50: 1000, 200: 4000, 2000: 4000, 50_000: 1000}
+#: Test, users: metrics, repetitions. A permutation test of 2,000 users takes a tenth of a second.
+FALSE_POSITIVES = {
+    ("t", 200): (METRICS, 5000),
+    ("t", 2000): (METRICS, 5000),
+    ("wilcoxon", 200): (METRICS, 5000),
+    ("wilcoxon", 2000): (METRICS, 5000),
+    ("permutation", 200): (METRICS[:1], 3000),
+    ("permutation", 2000): (METRICS[:1], 3000),
+}
+#: How many times as often as the others each of five models finds something.
+FIVE = {"all equal": (1, 1, 1, 1, 1), "one better": (2, 1, 1, 1, 1)}
+FAMILY_USERS, FAMILY_REPETITIONS = 200, 1000
+#: Users of the values whose p-values are compared: few enough for all permutations, and more.
+P_VALUES = (12, 50, 200, 1000)
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Users(NamedTuple):
+    n_relevant: Integers
+    quality: Floats
+
+
+def draw_users(rng: np.random.Generator, n: int) -> Users:
+    return Users(np.minimum(rng.zipf(2.0, n), MOST_RELEVANT), rng.beta(0.25, 4.0, n))
+
+
+def draw_lists(rng: np.random.Generator, users: Users, times: float = 1.0) -> Integers:
+    """Draw what a model recommends; twice as good a model finds something twice as often."""
+    ranks = np.arange(1, LENGTH + 1)
+    hit = rng.random((len(users.quality), LENGTH)) < times * users.quality[:, None] / np.sqrt(ranks)
+    found = hit.cumsum(axis=1)
+    hit &= found <= users.n_relevant[:, None]
+    return np.where(hit, LENGTH + found - 1, ranks - 1)
+
+
+def evaluate(
+    lists: Integers, n_relevant: Integers, metrics: Iterable[str] = METRICS
+) -> se.Evaluation:
+    indptr = np.concatenate(([0], np.cumsum(n_relevant)))
+    items = LENGTH + np.arange(indptr[-1]) - np.repeat(indptr[:-1], n_relevant)
+    shape = (len(n_relevant), LENGTH + MOST_RELEVANT)
+    relevant = csr_matrix((np.ones(indptr[-1]), items, indptr), shape=shape)
+    # The cores have a process each.
+    return se.evaluate(se.Rankings.from_topk(lists), relevant, metrics, num_threads=1)
+
+
+@cache  # once in a process
+def population() -> tuple[Integers, Integers]:
+    """Return the list and the number of relevant items of everybody."""
+    rng = np.random.default_rng([SEED, POPULATION])
+    users = draw_users(rng, POPULATION_SIZE)
+    return draw_lists(rng, users), users.n_relevant
+
+
+def coverage(scale: float) -> dict[str, Any]:
+    """Count how often an interval of a sample's mean holds that of the population."""
+    lists, n_relevant = population()
+    everybody = evaluate(lists, n_relevant)
+    truth = np.array([everybody[name] for name in METRICS])
+    sizes = {}
+    for n_users, most in COVERAGE.items():
+        repetitions = scaled(most, scale)
+        found = repeat(partial(interval, n_users), repetitions)
+        low, high = np.array([bounds for _, bounds in found]).transpose(1, 2, 0)
+        above, below = truth[:, None] > high, truth[:, None] < low
+        sizes[n_users] = {
+            "interval": "/".join(sorted({kind for kind, _ in found})),
+            "repetitions": repetitions,
+            "standard_error": standard_error(LEVEL, repetitions),
+            "held": by_metric((low <= truth[:, None]) & (truth[:, None] <= high)),
+            "truth_above": by_metric(above),
+            "truth_below": by_metric(below),
+        }
+    return {"level": LEVEL, "population": describe(everybody, n_relevant), "sizes": sizes}
+
+
+def interval(n_users: int, repetition: int) -> tuple[str, Floats]:
+    """Return the kind of the intervals of a sample's means, and their lower and upper bounds."""
+    lists, n_relevant = population()
+    rng = np.random.default_rng([SEED, SAMPLES, n_users, repetition])
+    drawn = rng.integers(POPULATION_SIZE, size=n_users)
+    summary = evaluate(lists[drawn], n_relevant[drawn]).summary(level=LEVEL)
+    kinds = "/".join(summary["interval"].unique())
+    return kinds, summary[["ci_low", "ci_high"]].to_numpy().T
+
+
+def describe(everybody: se.Evaluation, n_relevant: Integers) -> dict[str, Any]:
+    values = {name: everybody.values(name) for name in METRICS}
+    return {
+        "n_users": len(n_relevant),
+        "list_length": LENGTH,
+        "one_relevant": float((n_relevant == 1).mean()),
+        "mean_relevant": float(n_relevant.mean()),
+        "mean": everybody.mean(),
+        "zero": {name: float((column == 0).mean()) for name, column in values.items()},
+        "skewness": {name: float(stats.skew(column)) for name, column in values.items()},
+    }
+
+
+def false_positives(scale: float) -> dict[str, Any]:
+    """Count how often a test shows a difference between two models that are equally good."""
+    entries = []
+    for (test, n_users), (metrics, most) in FALSE_POSITIVES.items():
+        repetitions = scaled(most, scale)
+        p = np.array(repeat(partial(p_of_equals, test, n_users, metrics), repetitions))
+        entries.append(
+            {
+                "test": test,
+                "n_users": n_users,
+                "repetitions": repetitions,
+                "standard_error": standard_error(SIGNIFICANCE, repetitions),
+                "shown": by_metric(p.T < SIGNIFICANCE),
+            }
+        )
+    return {"significance": SIGNIFICANCE, "tests": entries}
+
+
+def p_of_equals(test: Any, n_users: int, metrics: list[str], repetition: int) -> list[float]:
+    rng = np.random.default_rng([SEED, PAIRS, n_users, repetition])
+    users = draw_users(rng, n_users)
+    pair = {name: evaluate(draw_lists(rng, users), users.n_relevant, metrics) for name in "ab"}
+    return se.compare(pair, test=test, correction="none").table["p"].tolist()
+
+
+def families(scale: float) -> dict[str, Any]:
+    """Count what is shown and not there when five models are compared by every metric."""
+    found = {}
+    repetitions = scaled(FAMILY_REPETITIONS, scale)
+    for number, title in enumerate(FIVE):
+        wrong = np.array(repeat(partial(errors, number), repetitions))
+        shares = wrong.mean(axis=0).tolist()
+        noise = (wrong.std(axis=0, ddof=1) / np.sqrt(repetitions)).tolist()
+        names = ("holm, any error", "bh, share of errors")
+        found[title] = {
+            name: {"share": share, "standard_error": error}
+            for name, share, error in zip(names, shares, noise, strict=True)
+        }
+    return {
+        "n_users": FAMILY_USERS,
+        "test": "t",
+        "repetitions": repetitions,
+        "families": found,
+    }
+
+
+def errors(number: int, repetition: int) -> tuple[float, float]:
+    """Return whether anything is wrong of what Holm shows; and how much of what BH shows."""
+    models = list(FIVE.values())[number]
+    rng = np.random.default_rng([SEED, FAMILIES, number, repetition])
+    users = draw_users(rng, FAMILY_USERS)
+    five = {
+        str(model): evaluate(draw_lists(rng, users, times), users.n_relevant)
+        for model, times in enumerate(models)
+    }
+    counts = {}
+    for correction in ("holm", "bh"):
+        table = se.compare(five, correction=correction, level=LEVEL).table
+        shown = table[table["better"] != ""]
+        pairs = zip(shown["a"].astype(int), shown["b"].astype(int), strict=True)
+        wrong = sum(models[a] == models[b] for a, b in pairs)
+        counts[correction] = wrong, len(shown)
+    return float(counts["holm"][0] > 0), counts["bh"][0] / max(counts["bh"][1], 1)
+
+
+def p_values(file: Path) -> dict[str, Any]:
+    """Return our p-values and scipy's of some pairs of models, whose values are written."""
+    pairs, found = {}, {}
+    for n_users, times in product(P_VALUES, (1.0, 1.3)):
+        rng = np.random.default_rng([SEED, VALUES, n_users, round(10 * times)])
+        users = draw_users(rng, n_users)
+        two = {
+            name: evaluate(draw_lists(rng, users, factor), users.n_relevant)
+            for name, factor in {"a": 1.0, "b": times}.items()
+        }
+        ours = {
+            test: se.compare(two, test=test, correction="none").table.set_index("metric")["p"]
+            for test in SCIPY
+        }
+        for metric in METRICS:
+            a, b = (model.values(metric) for model in two.values())
+            case = f"{metric}, {n_users} users, {'equal' if times == 1 else 'one better'}"
+            pairs[case] = np.stack((a, b))
+            found[case] = {
+                test: {
+                    "sparse_eval": float(ours[test][metric]),
+                    "scipy": float(call(a, b)),
+                    "drawn_by": drawn_by(test, n_users),
+                }
+                for test, call in SCIPY.items()
+            }
+    np.savez(file, **pairs)
+    return {"permutations": PERMUTATIONS, "cases": found}
+
+
+def drawn_by(test: str, n_users: int) -> list[str]:
+    """Return who draws random signs; with few users scipy goes through all, and ranx never does."""
+    if test != "permutation":
+        return []
+    return ["ranx"] if 2**n_users <= PERMUTATIONS else ["scipy", "ranx"]
+
+
+def permutation_test(a: Floats, b: Floats) -> float:
+    return stats.permutation_test(
+        (a - b,),
+        np.mean,
+        permutation_type="samples",
+        n_resamples=PERMUTATIONS,
+        rng=np.random.default_rng(1),
+    ).pvalue
+
+
+SCIPY: dict[Any, Callable[[Floats, Floats], float]] = {
+    "t": lambda a, b: stats.ttest_rel(a, b).pvalue,
+    "wilcoxon": lambda a, b: stats.wilcoxon(a, b).pvalue,
+    "permutation": permutation_test,
+}
+
+
+def repeat(measure: Callable[[int], Any], repetitions: int) -> list[Any]:
+    """Measure each repetition, on all cores."""
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(measure, range(repetitions), chunksize=10))
+
+
+def scaled(repetitions: int, scale: float) -> int:
+    return max(4, round(scale * repetitions))
+
+
+def by_metric(happened: npt.NDArray[np.bool_]) -> dict[str, float]:
+    """Return the share of the repetitions, one row for each metric or for the first ones alone."""
+    return dict(zip(METRICS, happened.mean(axis=1).tolist(), strict=False))
+
+
+def standard_error(chance: float, repetitions: int) -> float:
+    return math.sqrt(chance * (1 - chance) / repetitions)
+
+
+if __name__ == "__main__":
+    job, argument = sys.argv[1:]
+    if job == "p_values":
+        found = p_values(Path(argument))
+    else:
+        simulations = (coverage, false_positives, families)
+        found = {simulate.__name__: simulate for simulate in simulations}[job](float(argument))
+    print(json.dumps(found))

@@ -1,0 +1,131 @@
+"""Suite `inference`: intervals hold the truth as often as they say, and tests err no more often.
+
+p-values are compared with ranx's, and with those of `scipy.stats` called directly.
+"""
+
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from harness import environment
+from harness.job import Job
+from harness.progress import say
+
+HERE = Path(__file__).parent
+PROBE, OVERALL = HERE / "probe.py", HERE / "overall.py"
+RANX = HERE / "rivals" / "ranx.py"
+#: Repetitions of a toy, as a share of what they are.
+TOY = "0.002"
+
+# What a share has to be between: of intervals of 95 % that hold the truth, from so many users on,
+# and of false positives at 5 %.
+FEWEST_USERS = 200
+HELD = (0.93, 0.97)
+SHOWN = (0.04, 0.06)
+# Of what is wrong among several comparisons; and the noise of a simulation, in standard errors.
+MOST_WRONG = 0.05
+NOISE = 2
+
+# How far p-values may be from ours; and where random signs are drawn, in standard errors, so many
+# that none of some twenty pairs fails by chance.
+TOLERANCES = {"scipy": 0.0, "ranx": 1e-12}
+MONTE_CARLO = 5
+NOTES = {
+    "scipy": "called directly: equal to the last bit; a permutation test of many users, which "
+    "draws signs of its own, within Monte-Carlo error",
+    "ranx": {
+        "student": f"equal to {TOLERANCES['ranx']:g}",
+        "fisher": "draws signs of its own: within Monte-Carlo error of our permutation test",
+        "tukey": "not compared: we have none",
+    },
+}
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Simulate and compare; return the report. Nothing is timed, and there are no rounds.
+
+    Raises `RuntimeError` when a p-value is not what it should be. A share out of its bounds is
+    reported.
+    """
+    scale = TOY if job.smoke else "1"
+    report: dict[str, Any] = {"rivals": job.describe()}
+    say("comparing p-values")
+    report["p_values"] = p_values(report["rivals"])
+    for name in ("coverage", "false_positives", "families"):
+        say(f"simulating {name.replace('_', ' ')}")
+        report[name] = environment.run(environment.REFERENCE, PROBE, name, scale)
+    say("simulating numbers about all users together")
+    report["overall"] = environment.run(environment.REFERENCE, OVERALL, scale)
+    report["bounds"] = {"held": HELD, "shown": SHOWN, "wrong": MOST_WRONG}
+    report["out_of_bounds"] = out_of_bounds(report)
+    for found in report["out_of_bounds"]:
+        say(f"out of bounds: {found}")
+    return report
+
+
+def p_values(rivals: dict[str, Any]) -> dict[str, Any]:
+    """Return everybody's p-values of some pairs of models."""
+    takes_part = "ranx" in rivals and "failed" not in rivals["ranx"]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "pairs.npz")
+        found = environment.run(environment.REFERENCE, PROBE, "p_values", file)
+        permutations, cases = found["permutations"], found["cases"]
+        if takes_part:
+            theirs = environment.run("ranx", RANX, file, str(permutations))
+            for case, tests in cases.items():
+                tests["t"]["ranx"] = theirs["student"][case]
+                tests["permutation"]["ranx"] = theirs["fisher"][case]
+    for case, tests in cases.items():
+        for test, p in tests.items():
+            check(f"{test}, {case}", p, permutations)
+    return {
+        "notes": NOTES if takes_part else NOTES | {"ranx": "not compared: took no part"},
+        "permutations": permutations,
+        "cases": cases,
+    }
+
+
+def check(what: str, p: dict[str, Any], permutations: int) -> None:
+    """Say in `p` how far theirs may be from ours; raise `RuntimeError` if they are further."""
+    ours, p["allowed"] = p["sparse_eval"], {}
+    for name in [name for name in TOLERANCES if name in p]:
+        drawn = name in p["drawn_by"]
+        allowed = monte_carlo(max(ours, p[name]), permutations) if drawn else TOLERANCES[name]
+        p["allowed"][name] = allowed
+        if not abs(p[name] - ours) <= allowed:
+            raise RuntimeError(f"p-values differ: {what}: {ours!r}, that of {name} is {p[name]!r}")
+
+
+def monte_carlo(p: float, permutations: int) -> float:
+    """Return how far apart two estimates of p may be, each from random signs of its own.
+
+    The variance of one is at most p (2 − p) / n, which is that of twice the share on one side. The
+    observed difference counts among the draws on that side, or does not.
+    """
+    return MONTE_CARLO * math.sqrt(2 * p * (2 - p) / permutations) + 2 / permutations
+
+
+def out_of_bounds(report: dict[str, Any]) -> list[str]:
+    """Say which shares are not between their bounds."""
+    shares = [
+        (f"{metric}, {n_users} users: held", share, HELD)
+        for n_users, size in report["coverage"]["sizes"].items()
+        if int(n_users) >= FEWEST_USERS
+        for metric, share in size["held"].items()
+    ]
+    shares += [
+        (f"{entry['test']}, {metric}, {entry['n_users']} users: shown", share, SHOWN)
+        for entry in report["false_positives"]["tests"]
+        for metric, share in entry["shown"].items()
+    ]
+    shares += [
+        (f"{title}, {name}", found["share"], (0.0, MOST_WRONG + NOISE * found["standard_error"]))
+        for title, family in report["families"]["families"].items()
+        for name, found in family.items()
+    ]
+    return [
+        f"{what} {100 * share:.2f} %, not between {100 * low:.2f} and {100 * high:.2f} %"
+        for what, share, (low, high) in shares
+        if not low <= share <= high
+    ]

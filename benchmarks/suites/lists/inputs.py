@@ -1,0 +1,136 @@
+"""Write the lists, the validation data and the training data that every rival is given.
+
+Runs in an environment whose NumPy is pinned, so the inputs are the same everywhere. The shape
+is that of MIND-small's validation half: 50,000 users, 47,235 of them with something relevant,
+51,277 items, a few very popular items and a few very busy users. In the training data every
+user has some 24 items, as long-tailed.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+SEED = 0
+LENGTH = 10
+
+
+class Size(NamedTuple):
+    """Users for `few`: for rivals that hold dense matrices; 500 x 51,277 doubles are 205 MB."""
+
+    n_users: int
+    n_lists: int
+    n_items: int
+    n_few: int
+
+
+SIZES = {"full": Size(50_000, 47_235, 51_277, 500), "toy": Size(2_000, 1_900, 3_000, 100)}
+
+Integers = npt.NDArray[np.int64]
+Draw = Callable[[int | tuple[int, ...]], Integers]
+
+
+def main(folder: Path, size: Size) -> None:
+    n_users, n_lists, n_items, n_few = size
+    rng = np.random.default_rng(SEED)
+    catalogue = rng.permutation(n_items)
+    popularity = 1.0 / np.arange(20, n_items + 20)  # Zipf, with a flattened head
+    cumulative = np.cumsum(popularity)
+    cumulative /= cumulative[-1]
+
+    def draw_items(shape: int | tuple[int, ...]) -> Integers:
+        return catalogue[np.searchsorted(cumulative, rng.random(shape), side="right")]
+
+    users = np.sort(rng.choice(n_users, n_lists, replace=False))
+    validation = make_clicks(rng, users, draw_items, size, mean=2.4)
+    ids = make_lists(rng, validation[users], draw_items)
+    train = without(make_clicks(rng, np.arange(n_users), draw_items, size, mean=2.75), users, ids)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    few = slice(n_few)
+    written = {
+        "full": save(folder / "full.npz", ids, users, validation, train),
+        "few": save(
+            folder / "few.npz",
+            ids[few],
+            np.arange(n_few),
+            validation[users[few]],
+            train[users[few]],
+        ),
+    }
+    print(json.dumps(written))
+
+
+def make_clicks(
+    rng: np.random.Generator, users: Integers, draw_items: Draw, size: Size, mean: float
+) -> csr_matrix:
+    """Draw what each user clicked: one item to a few hundred, each item once, all gains 1."""
+    activity = np.clip(rng.lognormal(mean=mean, sigma=1.0, size=users.size), 1, 400).astype(int)
+    rows = np.repeat(users, activity)
+    pairs = np.unique(rows * size.n_items + draw_items(rows.size))
+    rows, columns = np.divmod(pairs, size.n_items)
+    return csr_matrix((np.ones(pairs.size), (rows, columns)), shape=(size.n_users, size.n_items))
+
+
+def without(train: csr_matrix, users: Integers, ids: Integers) -> csr_matrix:
+    """Leave out of the training data what is recommended, as nobody recommends what was seen."""
+    rows = np.repeat(users, ids.shape[1])
+    listed = csr_matrix((np.ones(ids.size), (rows, ids.ravel())), shape=train.shape)
+    rest = train - train.multiply(listed)
+    rest.eliminate_zeros()
+    return rest
+
+
+def make_lists(rng: np.random.Generator, relevant: csr_matrix, draw_items: Draw) -> Integers:
+    """Draw one list per row: popular items, with the row's own among them, more so at the top."""
+    shape = (relevant.shape[0], 6 * LENGTH)
+    chance_of_own = 0.11 / np.sqrt(np.arange(1, shape[1] + 1))
+    counts = np.diff(relevant.indptr)
+    chosen = (rng.random(shape) * counts[:, None]).astype(int)
+    own = relevant.indices[relevant.indptr[:-1, None] + chosen]
+    candidates = np.where(rng.random(shape) < chance_of_own, own, draw_items(shape))
+
+    # An item stays where it was drawn first; later draws of it move behind everything else.
+    order = np.argsort(candidates, axis=1, kind="stable")
+    ascending = np.take_along_axis(candidates, order, axis=1)
+    repeated = np.zeros(shape, dtype=bool)
+    np.put_along_axis(repeated, order[:, 1:], ascending[:, 1:] == ascending[:, :-1], axis=1)
+    if (~repeated).sum(axis=1).min() < LENGTH:
+        raise ValueError("too few distinct candidates for a list")
+    kept = np.argsort(repeated, axis=1, kind="stable")[:, :LENGTH]
+    return np.take_along_axis(candidates, kept, axis=1)
+
+
+def save(
+    path: Path, ids: Integers, users: Integers, validation: csr_matrix, train: csr_matrix
+) -> dict[str, int]:
+    """Write one file of lists; return its size and shape."""
+    np.savez(
+        path,
+        ids=ids.astype(np.int32),  # as a recommender returns them
+        users=users,
+        indptr=validation.indptr,
+        indices=validation.indices,
+        data=validation.data,
+        shape=validation.shape,
+        train_indptr=train.indptr,
+        train_indices=train.indices,
+    )
+    n_users, n_items = validation.shape
+    return {
+        "n_users": n_users,
+        "n_items": n_items,
+        "n_lists": len(ids),
+        "list_length": ids.shape[1],
+        "n_relevant": validation.nnz,
+        "n_train": train.nnz,
+    }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), SIZES[sys.argv[2]])

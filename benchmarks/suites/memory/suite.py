@@ -1,0 +1,40 @@
+"""Suite `memory`: the peak while scoring every user against every item of a trained model."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from harness import environment
+from harness.job import Job
+from harness.progress import say
+from harness.turns import take_turns
+
+PROBE = Path(__file__).with_name("probe.py")
+BYTES_PER_SCORE = 4  # single precision, as the factors are stored
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Measure fresh processes; return the report. Rivals take no part."""
+    folder = job.inputs / "memory"
+    say("training a model to score")
+    size = ("2000", "1000") if job.smoke else ("50000", "51277")
+    shape = environment.run(environment.REFERENCE, PROBE, "make", folder, *size)
+    scores: dict[str, list[dict[str, float]]] = {name: [] for name in job.references}
+
+    def peak(name: str) -> float:
+        scores[name].append(environment.run(name, PROBE, "score", folder))
+        return scores[name][-1]["bytes"]
+
+    measures = {name: partial(peak, name) for name in scores}
+    entries = take_turns("memory", measures, job.rounds, unit="bytes")
+    dense = BYTES_PER_SCORE * shape["n_users"] * shape["n_items"]
+    return {
+        "inputs": shape,
+        "rivals": {name: environment.describe(name) for name in scores},
+        "cases": {"evaluate_model": {"contestants": entries}},
+        "runs": scores[environment.REFERENCE][1:],
+        "dense_scores": {
+            "bytes": dense,
+            "how": f"arithmetic: n_users x n_items x {BYTES_PER_SCORE} bytes, not measured",
+        },
+    }

@@ -1,0 +1,187 @@
+"""What ranking costs in three jobs, each measured from within a process of its own.
+
+    python -P probe.py make FOLDER N_USERS N_ITEMS    clicks, split: for train and sweep
+    python -P probe.py train FOLDER EVALUATOR         one of `EVALUATORS`
+    python -P probe.py save FOLDER N                  N checkpoints of one training
+    python -P probe.py sweep FOLDER N
+    python -P probe.py draw FOLDER N_USERS N_ITEMS    factors that nobody trained
+    python -P probe.py rank FOLDER
+
+What was found is printed as JSON. What `make`, `save` and `draw` have written stays.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from implicit.cpu.als import AlternatingLeastSquares
+from implicit.evaluation import ranking_metrics_at_k
+from scipy.sparse import csr_matrix, load_npz, save_npz
+from threadpoolctl import threadpool_limits
+
+import sparse_eval as se
+
+sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+from harness.files import once
+from harness.peak import peak_above_start, resident
+from suites.retrieval.inputs import FACTORS, SEED, draw
+
+METRIC = "ndcg@10"
+K = 10
+ITERATIONS = 15
+
+
+def make(folder: Path, n_users: int, n_items: int) -> dict[str, int]:
+    def write(unfinished: Path) -> None:
+        clicks = se.datasets.synthetic(n_users=n_users, n_items=n_items, seed=SEED)
+        holdout = se.split.random(clicks, seed=SEED)
+        for part in ("train", "validation"):
+            save_npz(unfinished / f"{part}.npz", single(getattr(holdout, part)))
+
+    once(folder, write)
+    train, validation = data(folder)
+    return {
+        "n_users": train.shape[0],
+        "n_items": train.shape[1],
+        "n_factors": FACTORS,
+        "n_train": train.nnz,
+        "n_validation": validation.nnz,
+    }
+
+
+def single(matrix: Any) -> csr_matrix:
+    return csr_matrix(matrix, dtype=np.float32)
+
+
+def data(folder: Path) -> tuple[csr_matrix, csr_matrix]:
+    return load_npz(folder / "train.npz"), load_npz(folder / "validation.npz")
+
+
+def train(folder: Path, evaluator: str) -> dict[str, Any]:
+    """Train once; after every iteration somebody evaluates, or nobody."""
+    seen, held_out = data(folder)
+    evaluate = EVALUATORS[evaluator]
+    relevance = se.Relevance.from_csr(held_out)
+    values: list[float] = []
+    seconds: list[float] = []
+
+    def callback(iteration: int, elapsed: float, loss: float | None) -> None:
+        start = time.perf_counter()
+        values.append(evaluate(model, seen, relevance, held_out))
+        seconds.append(time.perf_counter() - start)
+
+    start = time.perf_counter()
+    with threadpool_limits(1, user_api="blas"):  # as implicit asks for
+        model = als(ITERATIONS)
+        model.fit(seen, show_progress=False, callback=callback if evaluate else None)
+    total = time.perf_counter() - start
+    return {"seconds": total, "evaluation_seconds": seconds, METRIC: values}
+
+
+def als(iterations: int) -> AlternatingLeastSquares:
+    return AlternatingLeastSquares(
+        factors=FACTORS, regularization=0.1, alpha=40.0, iterations=iterations, random_state=SEED
+    )
+
+
+def by_sparse_eval(model: Any, seen: csr_matrix, relevance: se.Relevance, _: csr_matrix) -> float:
+    return se.evaluate_model(model, seen, relevance, [METRIC], progress=False)[METRIC]
+
+
+def by_implicit(model: Any, seen: csr_matrix, _: se.Relevance, held_out: csr_matrix) -> float:
+    found = ranking_metrics_at_k(model, seen, held_out, K=K, show_progress=False, num_threads=0)
+    return found["ndcg"]
+
+
+EVALUATORS = {
+    "nobody": None,
+    "evaluate_model": by_sparse_eval,
+    "ranking_metrics_at_k": by_implicit,
+}
+
+
+def save(folder: Path, count: int) -> dict[str, int]:
+    """Save the model after each iteration of a training as long as that."""
+    seen, _ = data(folder)
+
+    def write(unfinished: Path) -> None:
+        def callback(iteration: int, elapsed: float, loss: float | None) -> None:
+            model.save(unfinished / f"als-{iteration + 1}.npz")
+
+        with threadpool_limits(1, user_api="blas"):
+            model = als(count)
+            model.fit(seen, show_progress=False, callback=callback)
+
+    checkpoints = folder / f"checkpoints-{count}"
+    once(checkpoints, write)
+    return {"n_checkpoints": len(list(checkpoints.glob("*.npz")))}
+
+
+def sweep(folder: Path, count: int) -> dict[str, Any]:
+    score = se.sweep  # imports what it needs
+    seen, held_out = data(folder)
+    start = time.perf_counter()
+    with peak_above_start() as peak:
+        table = score(folder / f"checkpoints-{count}", seen, held_out, [METRIC], progress=False)
+    total = time.perf_counter() - start
+    if len(table) != count or (table["status"] != "ok").any():
+        raise RuntimeError(f"not every checkpoint was scored: {table['error'].tolist()}")
+    return {
+        "seconds": total,
+        "checkpoint_seconds": table["seconds"].tolist(),
+        "bytes": peak[0],
+        "resident_bytes": resident("VmHWM"),
+        METRIC: table[METRIC].tolist(),
+    }
+
+
+def rank(folder: Path) -> dict[str, Any]:
+    """Rank one held-out item of every user, as far as it is among the first k."""
+    parts = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("*.npy")}
+    users, items = parts["users"], parts["items"]
+    shape = (len(users), len(items))
+    indices, indptr = parts["seen_indices"], parts["seen_indptr"]
+    seen = csr_matrix((np.ones(len(indices), np.int8), indices, indptr), shape)
+    indptr = np.arange(len(users) + 1)
+    held_out = csr_matrix((np.ones(len(users), np.int8), parts["held_out"], indptr), shape)
+
+    few = slice(1000)  # kernels are loaded by a first call
+    se.held_out_ranks(users[few], items, held_out[few], k=K, seen=seen[few], progress=False)
+    start = time.perf_counter()
+    with peak_above_start() as peak:
+        found, share = ranks_and_share(users, items, held_out, seen)
+    return {
+        "seconds": time.perf_counter() - start,
+        "bytes": peak[0],
+        "inputs_bytes": {
+            "user_factors": users.nbytes,
+            "item_factors": items.nbytes,
+            "seen": sum(part.nbytes for part in (seen.data, seen.indices, seen.indptr)),
+            "held_out": sum(
+                part.nbytes for part in (held_out.data, held_out.indices, held_out.indptr)
+            ),
+        },
+        "n_seen": seen.nnz,
+        "hit_rate": len(found.items) / len(users),
+        "share_of_scores": share,
+    }
+
+
+def ranks_and_share(users: Any, items: Any, held_out: Any, seen: Any) -> tuple[se.Rankings, float]:
+    """Return what `se.held_out_ranks` does, and the share of all scores that it computed."""
+    from sparse_eval.retrieval.top_k import find_ranks  # public functions do not return the share
+
+    found, *_, report = find_ranks(users, items, held_out, K, seen, progress=False)
+    return found, report.n_products / report.n_pairs
+
+
+COMMANDS = {"make": make, "train": train, "save": save, "sweep": sweep, "draw": draw, "rank": rank}
+
+
+if __name__ == "__main__":
+    command, path, *others = sys.argv[1:]
+    numbers = [int(text) if text.isdigit() else text for text in others]
+    print(json.dumps(COMMANDS[command](Path(path), *numbers)))

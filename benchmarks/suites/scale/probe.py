@@ -1,0 +1,254 @@
+"""What is measured in processes of their own, beyond what fits into memory or one machine.
+
+    python -P probe.py base FOLDER N_USERS N_ITEMS    draws what models are made of, in `drawn`
+    python -P probe.py tables FOLDER N                writes recommendations and truth as Parquet
+    python -P probe.py model FOLDER N                 writes factors and matrices as .npy
+    python -P probe.py evaluate_tables FOLDER MEMORY
+    python -P probe.py evaluate_users FOLDER MEMORY
+    python -P probe.py workers FOLDER N ROUNDS        Dask, with one worker and with N, in turn
+    python -P probe.py bits FOLDER                    every metric, with workers and without
+    python -P probe.py killed FOLDER                  a worker is killed while it works
+
+Each prints JSON in its last line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import sparse_eval as se
+from sparse_eval.metrics import REGISTRY
+
+sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+from harness.files import once
+from harness.peak import resident
+from suites.retrieval.inputs import draw
+from suites.scale.calls import evaluate_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SEED = 0
+N_ITEMS = 51_000
+LISTED = 10
+AT_ONCE = 500_000
+
+OF_TABLES = "ndcg@{5,10},precision@10,recall@10,map@10,mrr@10"
+OF_USERS = "ndcg@{10,20},recall@{10,20},map@20,mrr@20"
+OF_LISTS = f"{OF_USERS},coverage@20,gini@20"  # for which whole lists are found
+
+
+def base(folder: Path, n_users: int, n_items: int) -> dict[str, Any]:
+    return draw(folder, n_users, n_items)
+
+
+def tables(folder: Path, n_users: int) -> dict[str, Any]:
+    """Write 10 items for each user, and one that is relevant: for 3 of 10 users a listed one."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    def write(unfinished: Path) -> None:
+        rng = np.random.default_rng(SEED)
+        writers: list[Any] = []
+        for first in range(0, n_users, AT_ONCE):
+            n = min(AT_ONCE, n_users - first)
+            users = np.arange(first, first + n)
+            least = (N_ITEMS * rng.random(n) ** 3).astype(np.int32)
+            items = least[:, None] + np.cumsum(rng.integers(1, 300, (n, LISTED)), 1, np.int32)
+            one_of_them = items[np.arange(n), rng.integers(0, LISTED, n)]
+            any_item = rng.integers(0, N_ITEMS, n).astype(np.int32)
+            ranks = np.tile(np.arange(1, LISTED + 1, dtype=np.int32), n)
+            pair = (
+                pa.table({"user": np.repeat(users, LISTED), "item": items.ravel(), "rank": ranks}),
+                pa.table(
+                    {"user": users, "item": np.where(rng.random(n) < 0.3, one_of_them, any_item)}
+                ),
+            )
+            writers = writers or [
+                parquet.ParquetWriter(unfinished / f"{name}.parquet", table.schema)
+                for name, table in zip(("recs", "truth"), pair, strict=True)
+            ]
+            for writer, table in zip(writers, pair, strict=True):
+                writer.write_table(table)
+        for writer in writers:
+            writer.close()
+
+    once(folder, write)
+    return {"n_users": n_users, "n_rows": n_users * (LISTED + 1), "bytes": bytes_in(folder)}
+
+
+def model(folder: Path, n_users: int) -> dict[str, Any]:
+    """Write factors, history and held-out items of the users drawn, as often as needed."""
+    drawn = folder.with_name("drawn")
+    n_items = len(np.load(drawn / "items.npy", mmap_mode="r"))
+
+    def write(unfinished: Path) -> None:
+        users = np.load(drawn / "users.npy", mmap_mode="r")
+        starts, seen = (np.load(drawn / f"seen_{name}.npy") for name in ("indptr", "indices"))
+        held = np.load(drawn / "held_out.npy")
+        whole, rest = divmod(n_users, len(users))
+        parts = [len(users)] * whole + ([rest] if rest else [])
+        for name in ("model", "train", "validation"):
+            (unfinished / name).mkdir()
+        np.save(unfinished / "model" / "item_factors.npy", np.load(drawn / "items.npy"))
+        shape = (n_users, users.shape[1])
+        out = np.lib.format.open_memmap(
+            unfinished / "model" / "user_factors.npy", "w+", users.dtype, shape
+        )
+        for number, n in enumerate(parts):
+            out[number * len(users) : number * len(users) + n] = users[:n]
+        out.flush()
+        indices = np.concatenate([seen[: starts[n]] for n in parts])
+        indptr = np.concatenate([np.diff(starts)[:n] for n in parts])
+        indptr = np.concatenate([[0], np.cumsum(indptr)])
+        items = np.concatenate([held[:n] for n in parts])
+        for name, columns, bounds in (
+            ("train", indices, indptr),
+            ("validation", items, np.arange(n_users + 1)),
+        ):
+            np.save(unfinished / name / "indices.npy", columns.astype(np.int32))
+            np.save(unfinished / name / "data.npy", np.ones(len(columns), np.int8))
+            np.save(unfinished / name / "indptr.npy", bounds.astype(np.int64))
+            np.save(unfinished / name / "shape.npy", (n_users, n_items))
+
+    once(folder, write)
+    return {"n_users": n_users, "n_items": n_items, "bytes": bytes_in(folder)}
+
+
+def bytes_in(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def measured(work: Callable[[], se.Evaluation]) -> dict[str, Any]:
+    """Return the seconds of an evaluation, and the highest memory that the process ever had."""
+    before = resident("VmRSS")
+    start = time.perf_counter()
+    ev = work()
+    seconds = time.perf_counter() - start
+    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"seconds": seconds, "bytes": peak, "bytes_before": before, "mean": ev.mean()}
+
+
+def evaluate_tables(folder: Path, memory: int) -> dict[str, Any]:
+    warm = folder.parent / "tables-1000"
+    tables(warm, 1000)
+    sides = ("recs.parquet", "truth.parquet")
+    se.evaluate(*(warm / side for side in sides), OF_TABLES, per_user=False)
+    options: dict[str, Any] = {"per_user": False, "memory": memory, "progress": False}
+    return measured(lambda: se.evaluate(*(folder / side for side in sides), OF_TABLES, **options))
+
+
+def sides_of(folder: Path) -> tuple[Path, Path, Path]:
+    return folder / "model", folder / "train", folder / "validation"
+
+
+def evaluate_users(folder: Path, memory: int) -> dict[str, Any]:
+    """With one thread: what a core does."""
+    warm = folder.parent / "model-10000"
+    model(warm, 10_000)
+    options: dict[str, Any] = {"per_user": False, "memory": memory, "num_threads": 1}
+    se.evaluate_model(*sides_of(warm), OF_USERS, **options)
+    return measured(lambda: se.evaluate_model(*sides_of(folder), OF_USERS, **options))
+
+
+def cluster(n_workers: int) -> Any:
+    from dask.distributed import LocalCluster
+
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
+
+
+def workers(folder: Path, n_workers: int, rounds: int) -> dict[str, Any]:
+    from dask.distributed import Client
+
+    warm = folder.parent / "model-10000"
+    model(warm, 10_000)
+    report: dict[str, Any] = {}
+    for what, metrics in (("ranks", OF_USERS), ("lists", OF_LISTS)):
+        seconds: dict[int, list[float]] = {1: [], n_workers: []}
+        means = []
+        for _ in range(rounds):
+            for n, found in seconds.items():
+                with cluster(n) as local, Client(local) as client:
+                    evaluate_model(*sides_of(warm), metrics, client=client, per_user=False)
+                    start = time.perf_counter()
+                    ev = evaluate_model(*sides_of(folder), metrics, client=client, per_user=False)
+                    found.append(time.perf_counter() - start)
+                    means.append(ev.mean())
+        report[what] = {
+            "seconds": {str(n): found for n, found in seconds.items()},
+            "ratio": float(np.median(seconds[1]) / np.median(seconds[n_workers])),
+            "same": all(mean == means[0] for mean in means),
+        }
+    return report
+
+
+def every_metric() -> list[str]:
+    return [
+        f"{one.name}@10"
+        for one in REGISTRY.values()
+        if one.cutoff != "none" and set(one.needs) <= {"train"}
+    ] + ["recall(average=micro)@10", "ndcg(gain=exp)@20"]
+
+
+def bits(folder: Path) -> dict[str, Any]:
+    """Compare every metric of every user, in one process and with two workers."""
+    from dask.distributed import Client
+
+    metrics = every_metric()
+    start = time.perf_counter()
+    one = se.evaluate_model(*sides_of(folder), metrics, memory=4_000_000_000)
+    middle = time.perf_counter()
+    with cluster(2) as local, Client(local) as client:
+        two = evaluate_model(*sides_of(folder), metrics, client=client)
+    return {
+        "n_users": one.n_users,
+        "n_metrics": len(metrics),
+        "seconds": [middle - start, time.perf_counter() - middle],
+        "same_values": bool(np.array_equal(one.columns, two.columns, equal_nan=True)),
+        "same_summary": bool(one.summary().equals(two.summary())),
+    }
+
+
+def killed(folder: Path) -> dict[str, Any]:
+    """Kill a worker while it works; the numbers are those of a run in which nobody died."""
+    from dask.distributed import Client
+
+    found = []
+    deaths = 0
+    with cluster(2) as local, Client(local) as client:
+        evaluate_model(*sides_of(folder), OF_USERS, client=client, per_user=False)
+        for kills in (0, 1):
+            victim = next(iter(client.run(os.getpid).values()))
+            start = time.perf_counter()
+            if kills:
+                threading.Timer(found[0]["seconds"] / 2, os.kill, (victim, signal.SIGKILL)).start()
+            ev = evaluate_model(*sides_of(folder), OF_USERS, client=client, per_user=False)
+            found.append({"seconds": time.perf_counter() - start, "mean": ev.mean()})
+            deaths += victim not in client.run(os.getpid).values()
+    return {
+        "seconds": [one["seconds"] for one in found],
+        "deaths": deaths,
+        "same": found[0]["mean"] == found[1]["mean"],
+    }
+
+
+def main() -> None:
+    name, folder, *others = sys.argv[1:]
+    warnings.simplefilter("ignore")  # of a cluster about its workers
+    arguments = [int(text) if text.isdigit() else Path(text) for text in others]
+    print(json.dumps(globals()[name](Path(folder), *arguments)))
+
+
+if __name__ == "__main__":
+    main()

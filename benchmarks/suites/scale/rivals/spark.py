@@ -1,0 +1,142 @@
+"""Time our evaluation of Spark tables beside that of Spark's own mllib, in one local session.
+
+    python -P spark.py FOLDER
+
+FOLDER holds recs.parquet (user, item, rank) and truth.parquet (user, item). Both read the same
+files and compute the same four numbers, by turns, three times after a warm-up. Mllib's pairs of
+lists are grouped and joined by DataFrames and cached, since each of its metrics reads them again.
+"""
+
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.mllib.evaluation import RankingMetrics
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+sys.path.append(str(Path(__file__).parents[3]))  # last: libraries come before our modules
+from suites.scale.calls import evaluate_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+THREADS, ROUNDS, K = 2, 3, 10
+TABLES = ("recs", "truth")
+
+# What mllib calls them, and what we do.
+METRICS = {
+    "ndcgAt": f"ndcg@{K}",
+    "precisionAt": f"precision@{K}",
+    "recallAt": f"recall@{K}",
+    "meanAveragePrecisionAt": f"map(normalizer=min)@{K}",
+}
+
+
+def start() -> SparkSession:
+    """Return a session on this machine."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = (
+        SparkSession.builder.master(f"local[{THREADS}]")
+        .appName("scale")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.memory", "4g")
+        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def files(session: SparkSession, folder: Path) -> dict[str, float]:
+    """Evaluate with this package, whose workers read the files."""
+    return ours(session, *(folder / f"{name}.parquet" for name in TABLES))
+
+
+def frames(session: SparkSession, folder: Path) -> dict[str, float]:
+    """Evaluate with this package DataFrames, which Spark reads and shuffles."""
+    return ours(
+        session, *(session.read.parquet(str(folder / f"{name}.parquet")) for name in TABLES)
+    )
+
+
+def ours(session: SparkSession, recs: Any, truth: Any) -> dict[str, float]:
+    asked = list(METRICS.values())
+    ev = evaluate_tables(recs, truth, asked, convention="spark", client=session)
+    return {theirs: float(ev[name]) for theirs, name in METRICS.items()}
+
+
+def mllib(session: SparkSession, folder: Path) -> dict[str, float]:
+    """Evaluate with mllib, as its documentation says: an RDD of pairs of lists."""
+    recs = session.read.parquet(str(folder / "recs.parquet"))
+    truth = session.read.parquet(str(folder / "truth.parquet"))
+    lists = recs.groupBy("user").agg(
+        f.array_sort(f.collect_list(f.struct("rank", "item"))).alias("ranked")
+    )
+    sets = truth.groupBy("user").agg(f.collect_list("item").alias("relevant"))
+    joined = lists.join(sets, "user", "full_outer").select(
+        f.coalesce(f.col("ranked.item"), f.array().cast("array<int>")).alias("predicted"),
+        f.coalesce(f.col("relevant"), f.array().cast("array<int>")).alias("relevant"),
+    )
+    pairs = joined.rdd.map(lambda row: (row.predicted, row.relevant)).cache()
+    try:
+        metrics = RankingMetrics(pairs)
+        return {name: float(getattr(metrics, name)(K)) for name in METRICS}
+    finally:
+        pairs.unpersist()
+
+
+def main(folder: Path) -> dict[str, Any]:
+    """Measure, and return what was found."""
+    session = start()
+    contestants: dict[str, Callable[[SparkSession, Path], dict[str, float]]] = {
+        "sparse_eval": files,
+        "sparse_eval, DataFrames": frames,
+        "mllib": mllib,
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    values: dict[str, dict[str, float]] = {}
+    for turn in range(ROUNDS + 1):
+        for name, evaluate in contestants.items():
+            began = time.perf_counter()
+            values[name] = evaluate(session, folder)
+            took = time.perf_counter() - began
+            print(f"{name}: {took:.2f} s" + ("" if turn else " (warm-up)"), file=sys.stderr)
+            if turn:
+                seconds[name].append(took)
+    n_rows = {
+        name: session.read.parquet(str(folder / f"{name}.parquet")).count() for name in TABLES
+    }
+    session.stop()
+    medians = {name: statistics.median(times) for name, times in seconds.items()}
+    return {
+        "rows": n_rows,
+        "threads": THREADS,
+        "cpus": os.cpu_count(),
+        "versions": {name: version(name) for name in ("sparse_eval", "pyspark", "pyarrow")}
+        | {"python": platform.python_version()},
+        "convention": "spark",
+        "values": values,
+        "largest_difference": max(
+            abs(found[name] - values["mllib"][name])
+            for found in values.values()
+            for name in METRICS
+        ),
+        "seconds": seconds,
+        "medians": medians,
+        "ratios": {name: medians["mllib"] / seconds for name, seconds in medians.items()},
+    }
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    print(json.dumps(main(Path(sys.argv[1]))))

@@ -1,0 +1,5 @@
+"""What is imported, and the task of the suite `lists` that is the first call."""
+
+MODULE = "ranx"
+FIRST_CALL = "ndcg@10"
+PREPARED = True

@@ -1,0 +1,5 @@
+"""What is imported; no first call is timed."""
+
+MODULE = "rectools.metrics"
+FIRST_CALL = None
+PREPARED = False

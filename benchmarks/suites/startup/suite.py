@@ -1,0 +1,79 @@
+"""Suite `startup`: fresh processes. How long an import takes, and the first score after it."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness import environment
+from harness.client import Client
+from harness.script import load
+from harness.turns import take_turns
+from suites.lists.suite import SUITE as LISTS
+from suites.lists.suite import write_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from harness.job import Job
+
+# Importing sparse_eval leaves these alone: each of them takes longer than all of it.
+HEAVY = {"implicit", "pandas", "typer"}
+
+IMPORT = """
+import importlib, json, sys, time
+start = time.perf_counter()
+importlib.import_module(sys.argv[1])
+seconds = time.perf_counter() - start
+print(json.dumps({"seconds": seconds, "modules": list(sys.modules)}))
+"""
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Measure imports and first calls; return the report."""
+    described = job.describe()
+    scripts = {name: script(name) for name in job.contestants if "failed" not in described[name]}
+    inputs = write_inputs(job)["few"]
+    path = job.inputs / LISTS / "few.npz"
+    imports: dict[str, Callable[[], float]] = {
+        name: partial(import_seconds, name, rival.MODULE) for name, rival in scripts.items()
+    }
+    first_calls: dict[str, Callable[[], float]] = {
+        name: partial(first_call_seconds, name, path, rival.FIRST_CALL, prepared=rival.PREPARED)
+        for name, rival in scripts.items()
+        if rival.FIRST_CALL
+    }
+    return {
+        "inputs": inputs,
+        "rivals": described,
+        "heavy_modules_imported": heavy_modules_imported(),
+        "cases": {
+            "import": {"contestants": take_turns("import", imports, job.rounds)},
+            "first call": {"contestants": take_turns("first call", first_calls, job.rounds)},
+        },
+    }
+
+
+def script(name: str) -> ModuleType:
+    return load(Path(__file__).parent / "rivals" / f"{environment.library(name)}.py")
+
+
+def import_seconds(rival: str, module: str) -> float:
+    return environment.run(rival, "-c", IMPORT, module)["seconds"]
+
+
+def heavy_modules_imported() -> list[str]:
+    """Return which of the heavy modules importing the reference brings in: none, it should be."""
+    module = script(environment.REFERENCE).MODULE
+    modules = environment.run(environment.REFERENCE, "-c", IMPORT, module)["modules"]
+    return sorted(HEAVY & set(modules))
+
+
+def first_call_seconds(rival: str, inputs: Path, task: str, *, prepared: bool) -> float:
+    """Score once in a new process; the libraries are imported and the lists loaded before."""
+    with Client(LISTS, rival, inputs) as client:
+        if prepared:
+            client.prepare()
+        return client.time(task)
