@@ -16,6 +16,8 @@ def take_turns(
     rounds: int,
     unit: str = "seconds",
     reference: str = REFERENCE,
+    *,
+    warm_up: bool = True,
 ) -> dict[str, dict[str, Any]]:
     """Call every measure once to warm up, then once per round; return what they gave.
 
@@ -24,7 +26,7 @@ def take_turns(
     """
     values: dict[str, list[float]] = {label: [] for label in measures}
     failed: dict[str, str] = {}
-    for done in range(rounds + 1):
+    for done in range(0 if warm_up else 1, rounds + 1):
         say(f"{title}: " + (f"round {done} of {rounds}" if done else "warming up"))
         for label, measure in measures.items():
             if label in failed:

@@ -139,7 +139,7 @@ def contest(
         for label, entry in found.items()
         if "failed" not in entry
     }
-    entries = take_turns(case.name, measures, job.rounds, reference=OURS)
+    entries = take_turns(case.name, measures, job.rounds, reference=OURS, warm_up=not job.smoke)
     return {label: found[label] | entries.get(label, {}) for label in contestants}
 
 

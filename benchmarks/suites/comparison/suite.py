@@ -24,7 +24,7 @@ def run(job: Job) -> dict[str, Any]:
     report: dict[str, Any] = {"rivals": job.describe()}
     taking_part = [name for name, entry in report["rivals"].items() if "failed" not in entry]
     say("making the lists of five models")
-    size = ("2000", "1000") if job.smoke else ("50000", "51277")
+    size = ("300", "200") if job.smoke else ("50000", "51277")
     report["inputs"] = environment.run(environment.REFERENCE, PROBE, "make", folder, *size)
     ours: list[dict[str, Any]] = []
     several: dict[str, list[dict[str, Any]]] = {name: [] for name in taking_part}

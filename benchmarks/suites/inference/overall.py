@@ -54,6 +54,7 @@ REPLICATES = 100
 GROUPS = (20, 50, 100)
 NORMAL = float(stats.norm.ppf((1 + LEVEL) / 2))
 POPULATION_SIZE = 200_000
+POPULATION_OF_TOYS = 20_000
 MOST_RELEVANT = 100
 SEED = 1
 #: Items of the catalogue: of the smaller one, a large sample recommends nearly everything.
@@ -72,7 +73,7 @@ class Population(NamedTuple):
 
 
 @cache  # once in a process
-def population(n_items: int) -> Population:
+def population(n_items: int, size: int) -> Population:
     rng = np.random.default_rng([SEED, n_items])
     n_clusters = max(10, n_items // 500)
     cluster_of = rng.integers(n_clusters, size=n_items)
@@ -82,21 +83,21 @@ def population(n_items: int) -> Population:
     sums = np.concatenate([[0.0], np.cumsum(weights[order])])
     bounds = np.searchsorted(cluster_of[order], np.arange(n_clusters + 1))
 
-    shape = (POPULATION_SIZE, 4 * K)
+    shape = (size, 4 * K)
     any_item = np.searchsorted(popular, rng.random(shape) * popular[-1], "right")
-    own = cluster_of[np.searchsorted(popular, rng.random(POPULATION_SIZE) * popular[-1], "right")]
+    own = cluster_of[np.searchsorted(popular, rng.random(size) * popular[-1], "right")]
     low, high = sums[bounds[own]][:, None], sums[bounds[own + 1]][:, None]
     places = np.searchsorted(sums, low + rng.random(shape) * (high - low), "right") - 1
     places = np.clip(places, bounds[own][:, None], bounds[own + 1][:, None] - 1)
     drawn = np.where(rng.random(shape) < 0.8, order[places], any_item)
     lists = first_distinct(drawn)
-    short = np.flatnonzero(rng.random(POPULATION_SIZE) < 0.1)
-    lengths = np.full(POPULATION_SIZE, K)
+    short = np.flatnonzero(rng.random(size) < 0.1)
+    lengths = np.full(size, K)
     lengths[short] = rng.integers(1, K, len(short))
     lists[np.arange(K) >= lengths[:, None]] = -1
 
-    n_relevant = np.minimum(rng.zipf(2.0, POPULATION_SIZE), MOST_RELEVANT)
-    quality = rng.beta(0.25, 4.0, POPULATION_SIZE)
+    n_relevant = np.minimum(rng.zipf(2.0, size), MOST_RELEVANT)
+    quality = rng.beta(0.25, 4.0, size)
     hits = rng.random(lists.shape) < quality[:, None] / np.sqrt(np.arange(1, K + 1))
     n_hits = np.minimum((hits & (lists >= 0)).sum(axis=1), n_relevant)
     return Population(n_items, lists, n_hits, n_relevant)
@@ -148,19 +149,27 @@ def numbers(counts: Integers, sums: Integers) -> list[float]:
     ]
 
 
-def draw(n_items: int, n_users: int, number: int) -> Sample:
-    rng = np.random.default_rng([SEED, n_items, n_users, number])
-    return Sample(*population(n_items)).of(rng.integers(POPULATION_SIZE, size=n_users))
+class Draw(NamedTuple):
+    """Where samples come from, and how many users they have."""
+
+    n_items: int
+    size: int
+    n_users: int
+
+    def __call__(self, number: int) -> Sample:
+        rng = np.random.default_rng([SEED, self.n_items, self.n_users, number])
+        everybody = Sample(*population(self.n_items, self.size))
+        return everybody.of(rng.integers(self.size, size=self.n_users))
 
 
-def values(n_items: int, n_users: int, number: int) -> list[float]:
-    sample = draw(n_items, n_users, number)
+def values(draw: Draw, number: int) -> list[float]:
+    sample = draw(number)
     return numbers(sample.counts(), sample.sums())
 
 
-def intervals(n_items: int, n_users: int, number: int) -> tuple[list[float], dict[str, Any]]:
+def intervals(draw: Draw, number: int) -> tuple[list[float], dict[str, Any]]:
     """Return a sample's numbers; and by candidate their standard errors and Student's quantile."""
-    sample = draw(n_items, n_users, number)
+    sample = draw(number)
     found = numbers(sample.counts(), sample.sums())
     errors = {"bootstrap": (bootstrap(sample), quantile(REPLICATES), REPLICATES)}
     for n_groups in GROUPS:
@@ -214,9 +223,9 @@ def groups(n_users: int, n_groups: int) -> Integers:
     return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(n_groups)).astype(np.int64)
 
 
-def check() -> None:
+def check(size: int) -> None:
     """Raise `RuntimeError` unless the numbers here are those of the package."""
-    sample = draw(CATALOGUES[0], 200, 0)
+    sample = Draw(CATALOGUES[0], size, 200)(0)
     rows, columns = [], []
     for user, items in enumerate(sample.lists):
         listed = items[items >= 0]
@@ -235,23 +244,25 @@ def check() -> None:
 
 
 def simulate(scale: float) -> dict[str, Any]:
-    check()
-    return {
+    size = POPULATION_SIZE if scale >= 0.1 else POPULATION_OF_TOYS
+    check(size)
+    catalogues = {
         f"{n_items:,} items": {
             f"{n_users:,} users": one_size(
-                n_items, n_users, *(max(4, round(scale * n)) for n in SAMPLES[n_users])
+                Draw(n_items, size, n_users), *(max(4, round(scale * n)) for n in numbers_of)
             )
-            for n_users in SAMPLES
+            for n_users, numbers_of in SAMPLES.items()
         }
         for n_items in CATALOGUES
     }
+    return {"level": LEVEL, "population": size, "catalogues": catalogues}
 
 
-def one_size(n_items: int, n_users: int, n_samples: int, n_truth: int) -> dict[str, Any]:
-    population(n_items)  # before the processes are forked, which share it
-    found = repeat(partial(intervals, n_items, n_users), n_samples)
+def one_size(draw: Draw, n_samples: int, n_truth: int) -> dict[str, Any]:
+    population(draw.n_items, draw.size)  # before the processes are forked, which share it
+    found = repeat(partial(intervals, draw), n_samples)
     drawn = np.array([value for value, _ in found])
-    every = np.array(repeat(partial(values, n_items, n_users), n_truth))
+    every = np.array(repeat(partial(values, draw), n_truth))
     truth, spread = every.mean(axis=0), every.std(axis=0, ddof=1)
     report: dict[str, Any] = {
         "samples": n_samples,

@@ -3,7 +3,7 @@
     python -P probe.py coverage SCALE
     python -P probe.py false_positives SCALE
     python -P probe.py families SCALE
-    python -P probe.py p_values FILE     writes what they are of: pairs of models' values
+    python -P probe.py p_values SCALE FILE     writes what they are of: pairs of models' values
 
 SCALE multiplies the repetitions, of which there are four at least.
 
@@ -215,10 +215,11 @@ def errors(number: int, repetition: int) -> tuple[float, float]:
     return float(counts["holm"][0] > 0), counts["bh"][0] / max(counts["bh"][1], 1)
 
 
-def p_values(file: Path) -> dict[str, Any]:
+def p_values(scale: float, file: Path) -> dict[str, Any]:
     """Return our p-values and scipy's of some pairs of models, whose values are written."""
     pairs, found = {}, {}
-    for n_users, times in product(P_VALUES, (1.0, 1.3)):
+    sizes = P_VALUES if scale >= 1 else P_VALUES[:2]
+    for n_users, times in product(sizes, (1.0, 1.3)):
         rng = np.random.default_rng([SEED, VALUES, n_users, round(10 * times)])
         users = draw_users(rng, n_users)
         two = {
@@ -289,10 +290,6 @@ def standard_error(chance: float, repetitions: int) -> float:
 
 
 if __name__ == "__main__":
-    job, argument = sys.argv[1:]
-    if job == "p_values":
-        found = p_values(Path(argument))
-    else:
-        simulations = (coverage, false_positives, families)
-        found = {simulate.__name__: simulate for simulate in simulations}[job](float(argument))
-    print(json.dumps(found))
+    jobs = {"coverage": coverage, "false_positives": false_positives, "families": families}
+    job, scale, *file = sys.argv[1:]
+    print(json.dumps((jobs | {"p_values": p_values})[job](float(scale), *map(Path, file))))

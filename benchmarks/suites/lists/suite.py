@@ -103,7 +103,7 @@ def contest(job: Job, case: Case, clients: dict[str, Client]) -> dict[str, Any]:
         for name in differences
     }
     rounds = min(job.rounds, case.most_rounds)
-    entries = take_turns(case.name, measures, rounds)
+    entries = take_turns(case.name, measures, rounds, warm_up=not job.smoke)
     for label, found in differences.items():
         entries[label]["max_difference"] = max(found.values())
         entries[label]["metrics_compared"] = sorted(found)

@@ -17,7 +17,7 @@ def run(job: Job) -> dict[str, Any]:
     """Measure fresh processes; return the report. Rivals take no part."""
     folder = job.inputs / "memory"
     say("training a model to score")
-    size = ("2000", "1000") if job.smoke else ("50000", "51277")
+    size = ("500", "300") if job.smoke else ("50000", "51277")
     shape = environment.run(environment.REFERENCE, PROBE, "make", folder, *size)
     scores: dict[str, list[dict[str, float]]] = {name: [] for name in job.references}
 
@@ -26,13 +26,13 @@ def run(job: Job) -> dict[str, Any]:
         return scores[name][-1]["bytes"]
 
     measures = {name: partial(peak, name) for name in scores}
-    entries = take_turns("memory", measures, job.rounds, unit="bytes")
+    entries = take_turns("memory", measures, job.rounds, unit="bytes", warm_up=not job.smoke)
     dense = BYTES_PER_SCORE * shape["n_users"] * shape["n_items"]
     return {
         "inputs": shape,
         "rivals": {name: environment.describe(name) for name in scores},
         "cases": {"evaluate_model": {"contestants": entries}},
-        "runs": scores[environment.REFERENCE][1:],
+        "runs": scores[environment.REFERENCE][-job.rounds :],
         "dense_scores": {
             "bytes": dense,
             "how": f"arithmetic: n_users x n_items x {BYTES_PER_SCORE} bytes, not measured",

@@ -52,8 +52,8 @@ def run(job: Job) -> dict[str, Any]:
     return {
         "rivals": {environment.REFERENCE: environment.describe(environment.REFERENCE)},
         "inputs": probe("make", folder, size.n_users, size.n_items),
-        "training": training(folder, rounds),
-        "sweep": sweep(folder, rounds, size.checkpoints),
+        "training": training(folder, rounds, warm_up=not job.smoke),
+        "sweep": sweep(folder, rounds, size.checkpoints, warm_up=not job.smoke),
         "large": large(folder.parent, size.many),
     }
 
@@ -62,7 +62,7 @@ def probe(*arguments: Any) -> dict[str, Any]:
     return environment.run(environment.REFERENCE, PROBE, *map(str, arguments))
 
 
-def training(folder: Path, rounds: int) -> dict[str, Any]:
+def training(folder: Path, rounds: int, *, warm_up: bool) -> dict[str, Any]:
     """Train with an evaluation after every iteration, and without."""
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in (WITHOUT, *EVALUATORS)}
 
@@ -71,7 +71,7 @@ def training(folder: Path, rounds: int) -> dict[str, Any]:
         return runs[evaluator][-1]["seconds"]
 
     measures: dict[str, Callable[[], float]] = {name: partial(seconds, name) for name in runs}
-    entries = take_turns("training", measures, rounds, reference=WITHOUT)
+    entries = take_turns("training", measures, rounds, reference=WITHOUT, warm_up=warm_up)
     ours, theirs = (runs[name][-1][METRIC] for name in EVALUATORS)
     difference = max(abs(mine - other) for mine, other in zip(ours, theirs, strict=True))
     if difference > TOLERANCE:
@@ -79,7 +79,7 @@ def training(folder: Path, rounds: int) -> dict[str, Any]:
     for name in EVALUATORS:
         entries[name] |= {
             "added_share": entries[name]["ratio"] - 1,
-            "evaluation_seconds": [found["evaluation_seconds"] for found in runs[name][1:]],
+            "evaluation_seconds": [found["evaluation_seconds"] for found in runs[name][-rounds:]],
         }
     return {
         "rounds": rounds,
@@ -89,15 +89,15 @@ def training(folder: Path, rounds: int) -> dict[str, Any]:
     }
 
 
-def sweep(folder: Path, rounds: int, count: int) -> dict[str, Any]:
+def sweep(folder: Path, rounds: int, count: int, *, warm_up: bool) -> dict[str, Any]:
     """Score a folder of checkpoints."""
     say(f"saving {count} checkpoints")
     probe("save", folder, count)
     found: list[dict[str, Any]] = []
-    for done in range(rounds + 1):  # the first one is a warm-up
+    for done in range(0 if warm_up else 1, rounds + 1):
         say(f"sweep: round {done} of {rounds}")
         found.append(probe("sweep", folder, count))
-    found = found[1:]
+    found = found[-rounds:]
     return {
         "rounds": rounds,
         "n_checkpoints": count,

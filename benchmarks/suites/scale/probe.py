@@ -43,6 +43,7 @@ SEED = 0
 N_ITEMS = 51_000
 LISTED = 10
 AT_ONCE = 500_000
+WARM_USERS = 10_000
 
 OF_TABLES = "ndcg@{5,10},precision@10,recall@10,map@10,mrr@10"
 OF_USERS = "ndcg@{10,20},recall@{10,20},map@20,mrr@20"
@@ -155,8 +156,8 @@ def sides_of(folder: Path) -> tuple[Path, Path, Path]:
 
 def evaluate_users(folder: Path, memory: int) -> dict[str, Any]:
     """With one thread: what a core does."""
-    warm = folder.parent / "model-10000"
-    model(warm, 10_000)
+    warm = folder.parent / f"model-{WARM_USERS}"
+    model(warm, WARM_USERS)
     options: dict[str, Any] = {"per_user": False, "memory": memory, "num_threads": 1}
     se.evaluate_model(*sides_of(warm), OF_USERS, **options)
     return measured(lambda: se.evaluate_model(*sides_of(folder), OF_USERS, **options))
@@ -168,13 +169,16 @@ def cluster(n_workers: int) -> Any:
     return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
 
 
-def workers(folder: Path, n_workers: int, rounds: int) -> dict[str, Any]:
+def workers(
+    folder: Path, n_workers: int, rounds: int, kinds: str = "ranks,lists"
+) -> dict[str, Any]:
     from dask.distributed import Client
 
-    warm = folder.parent / "model-10000"
-    model(warm, 10_000)
+    warm = folder.parent / f"model-{WARM_USERS}"
+    model(warm, WARM_USERS)
     report: dict[str, Any] = {}
-    for what, metrics in (("ranks", OF_USERS), ("lists", OF_LISTS)):
+    for what in kinds.split(","):
+        metrics = {"ranks": OF_USERS, "lists": OF_LISTS}[what]
         seconds: dict[int, list[float]] = {1: [], n_workers: []}
         means = []
         for _ in range(rounds):
@@ -246,7 +250,7 @@ def killed(folder: Path) -> dict[str, Any]:
 def main() -> None:
     name, folder, *others = sys.argv[1:]
     warnings.simplefilter("ignore")  # of a cluster about its workers
-    arguments = [int(text) if text.isdigit() else Path(text) for text in others]
+    arguments = [int(text) if text.isdigit() else text for text in others]
     print(json.dumps(globals()[name](Path(folder), *arguments)))
 
 

@@ -45,13 +45,14 @@ def run(job: Job) -> dict[str, Any]:
         for name, rival in scripts.items()
         if rival.FIRST_CALL
     }
+    turns = partial(take_turns, rounds=job.rounds, warm_up=not job.smoke)
     return {
         "inputs": inputs,
         "rivals": described,
         "heavy_modules_imported": heavy_modules_imported(),
         "cases": {
-            "import": {"contestants": take_turns("import", imports, job.rounds)},
-            "first call": {"contestants": take_turns("first call", first_calls, job.rounds)},
+            "import": {"contestants": turns("import", imports)},
+            "first call": {"contestants": turns("first call", first_calls)},
         },
     }
 
