@@ -1,0 +1,71 @@
+"""The table of the suite `checkpoint`."""
+
+from typing import Any
+
+from harness.format import Row, conditions, heading, markdown, size, summed, timed
+
+#: What the front page shows.
+SHOWN = ("gowalla-als64-k20", "gowalla-bpr64-k20", "synthetic-als64-k10")
+
+
+def checkpoint(report: dict[str, Any]) -> str:
+    """Return a row for each case and a column for each contestant; the ratio is to our top_k."""
+    cases = report["cases"].values()
+    columns = list(dict.fromkeys(name for case in cases for name in case["contestants"]))
+    ours = [name for name in columns if name.startswith("sparse_eval,")]
+    heads = [
+        f"`{name.partition(', ')[2]}`" if name in ours else heading(report, name, columns)
+        for name in columns
+    ]
+    rows = []
+    for case in cases:
+        cells = []
+        for name in columns:
+            seconds, ratio = timed(case["contestants"].get(name, {"failed": ""}))
+            cells.append(f"{seconds} ({ratio}×)" if ratio and name not in ours else seconds)
+        found = [case["contestants"].get(name, {}).get("share_of_scores") for name in ours]
+        shares = " / ".join(f"{100 * share:.0f} %" for share in found if share is not None)
+        rows.append((f"{case['title']}, K = {case['k']}", *cells, shares))
+    peaks = [
+        max(case["contestants"].get(name, {}).get("peak_bytes", 0) for case in cases)
+        for name in columns
+    ]
+    rows.append(("peak of memory above the inputs, at most", *map(size, peaks), ""))
+    table = markdown(("", *heads, "share of scores we compute"), rows)
+
+    counted = [
+        entry
+        for case in cases
+        for name, entry in case["contestants"].items()
+        if "lists" in entry and name not in ours
+    ]
+    total, differing = (
+        sum(entry[key] for entry in counted) for key in ("lists", "lists_that_differ")
+    )
+    sizes = ", ".join(
+        f"{name.capitalize()} has {entry['n_lists']:,} test users and {entry['n_items']:,} items"
+        for name, entry in {found["data"]: found for found in report["inputs"].values()}.items()
+    )
+    note = (
+        f"{sizes}. Of {total:,} lists of others, {differing:,} are not ours item for item: there, "
+        "and only there, scores are closer together than single precision can tell, or equal."
+    )
+    skipped = report["skipped"]
+    left_out = [
+        f"Left out are {', '.join(name for name in skipped if skipped[name] == why)}: {why}."
+        for why in dict.fromkeys(skipped.values())
+    ]
+    return "\n\n".join([table, " ".join([note, *left_out, conditions(report)])])
+
+
+def summary(report: dict[str, Any]) -> list[Row]:
+    """Return the rows of the front page."""
+    cases = (report["cases"][name] for name in SHOWN)
+    return [
+        summed(report, f"everybody's best {case['k']} items: {case['title']}", case)
+        for case in cases
+    ]
+
+
+TABLES = {"checkpoint": checkpoint}
+SUMMARY = (2, summary)

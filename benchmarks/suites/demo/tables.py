@@ -1,0 +1,27 @@
+"""What the command line prints: the demo as it was recorded, the metrics as they are."""
+
+import subprocess
+from typing import Any
+
+from harness import environment
+
+from .suite import COMMAND
+
+
+def demo(report: dict[str, Any]) -> str:
+    return f"```text\n{report['demo']}\n```"
+
+
+def metrics(report: dict[str, Any]) -> str:
+    """Return what `sparse-eval metrics --format markdown` prints, which is the registry."""
+    del report
+    environment.use_running_python()
+    command = environment.command(
+        environment.REFERENCE, "-c", COMMAND, "metrics", "--format", "markdown"
+    )
+    variables = environment.variables(environment.REFERENCE)
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    return done.stdout.rstrip("\n")
+
+
+TABLES = {"demo": demo, "metrics": metrics}

@@ -1,0 +1,98 @@
+"""The tables of the suite `inference`."""
+
+from typing import Any
+
+from harness.format import Row, markdown, percent
+
+
+def inference(report: dict[str, Any]) -> str:
+    """Return a table of the intervals and one of the tests, and say what else was found."""
+    coverage, positives = report["coverage"], report["false_positives"]
+    metrics = tuple(coverage["population"]["mean"])
+    level, significance = percent(coverage["level"], 0), percent(positives["significance"], 0)
+    intervals = markdown(
+        (f"{level} intervals that hold the truth", *metrics, "samples"),
+        [
+            (f"{int(n_users):,} users, {found['interval']}", *shares(found, "held", metrics))
+            for n_users, found in coverage["sizes"].items()
+        ],
+    )
+    tests = markdown(
+        (f"differences shown at {significance} where there are none", *metrics, "pairs"),
+        [
+            (f"{found['n_users']:,} users, {found['test']}", *shares(found, "shown", metrics))
+            for found in positives["tests"]
+        ],
+    )
+    notes = (
+        f"Samples are of {coverage['population']['n_users']:,} users.",
+        of_families(report["families"]),
+        of_p_values(report["p_values"]),
+    )
+    return "\n\n".join([intervals, tests, " ".join(notes)])
+
+
+def shares(found: dict[str, Any], what: str, metrics: Row) -> Row:
+    cells = (percent(found[what][name]) if name in found[what] else "" for name in metrics)
+    return (*cells, f"{found['repetitions']:,} (± {percent(found['standard_error'])})")
+
+
+def of_families(found: dict[str, Any]) -> str:
+    holm, bh = (
+        " and ".join(
+            f"{percent(wrong[name]['share'])} ({title})"
+            for title, wrong in found["families"].items()
+        )
+        for name in ("holm, any error", "bh, share of errors")
+    )
+    return (
+        f"When five models are compared by all of these metrics, {found['n_users']:,} users, "
+        f"{found['repetitions']:,} times, Holm's correction lets anything wrong be shown in {holm} "
+        f"of the comparisons; with Benjamini and Hochberg's, {bh} of what is shown is wrong."
+    )
+
+
+def of_p_values(found: dict[str, Any]) -> str:
+    said = (
+        f"The p-values of {len(found['cases'])} pairs are those of `scipy.stats`, called directly, "
+        "to the last bit"
+    )
+    drawn = ["`permutation_test`"]
+    ranx = found["notes"]["ranx"]
+    if not isinstance(ranx, str):
+        said += f"; ranx's `student` is {ranx['student']}"
+        drawn.append("ranx's `fisher`")
+    return (
+        f"{said}. Where signs are drawn at random, by each side its own, they are within "
+        f"Monte-Carlo error: {' and '.join(drawn)}."
+    )
+
+
+def overall(report: dict[str, Any]) -> str:
+    """Return how often each candidate for numbers about all users holds, and how wide it is."""
+    found = report["overall"]
+    rows = []
+    for catalogue, sizes in found["catalogues"].items():
+        for n_users, one in sizes.items():
+            for name, entry in one["candidates"].items():
+                cells = (
+                    f"{percent(held)}, {entry['width_by_best'][metric]:.2f}×"
+                    for metric, held in entry["held"].items()
+                )
+                rows.append((f"{catalogue}, {n_users}, {name}", *cells, f"{one['samples']:,}"))
+    metrics = next(iter(next(iter(found["catalogues"].values())).values()))["truth"]
+    level = percent(found["level"], 0)
+    return markdown((f"{level} intervals that hold the truth", *metrics, "samples"), rows)
+
+
+def population(report: dict[str, Any]) -> str:
+    """Return what the users that are drawn are like."""
+    found = report["coverage"]["population"]
+    return (
+        f"{percent(found['one_relevant'], 0)} of the users have one relevant item and "
+        f"{percent(found['zero']['ndcg@10'], 0)} an ndcg@10 of 0, its mean is "
+        f"{found['mean']['ndcg@10']:.3f} and its skewness {found['skewness']['ndcg@10']:.1f}."
+    )
+
+
+TABLES = {"inference": inference, "overall": overall, "population": population}

@@ -1,0 +1,108 @@
+"""The tables of the suite `scale`."""
+
+from typing import Any
+
+from harness.format import conditions, duration, markdown, percent, size, times
+
+KINDS = {
+    "tables": "10 recommendations and 1 relevant item each, from Parquet",
+    "users": "64 factors and 51,000 items, ranked and evaluated",
+}
+
+
+def costs(report: dict[str, Any]) -> str:
+    """Return what users cost: the numbers that the model is fitted on, and the one it is not."""
+    rows = []
+    for kind, title in KINDS.items():
+        found = report["kinds"][kind]
+        for case in sorted(found["cases"], key=lambda case: case["n_users"]):
+            checked = case["n_users"] == found["checked"]["n_users"]
+            predicted = found["fixed_seconds"] + (
+                found["seconds_per_million"] * case["n_users"] / 1e6
+            )
+            rows.append(
+                (
+                    f"{case['n_users']:,} users: {title}",
+                    size(case["input_bytes"]),
+                    duration(case["seconds"]),
+                    duration(predicted) + ("" if checked else " (fitted)"),
+                    percent(predicted / case["seconds"] - 1, 0),
+                    size(case["peak_bytes"]),
+                )
+            )
+    heads = ("", "on disk", "measured", "predicted", "off by", "peak of the process")
+    note = f"Every run had `memory={report['budget']:,}`."
+    return "\n\n".join((markdown(heads, rows), note, conditions(report)))
+
+
+def plan(report: dict[str, Any]) -> str:
+    """Return the cost model, and what it says about a billion users."""
+    used = min(report["workers"]["ranks"]["ratio"] / 2, 1.0)  # of two workers' time
+    rows = []
+    for kind, title in KINDS.items():
+        found = report["kinds"][kind]
+        hours = found["seconds_per_million"] * 1000 / 3600 * threads(report, kind)
+        rows.append(
+            (
+                title,
+                duration(found["seconds_per_million"] * threads(report, kind)),
+                f"{found['bytes_per_user']:.0f}",
+                size(found["peak_bytes"]),
+                f"{hours:,.1f}",
+                size(found["bytes_per_user"] * 1e9),
+                f"{60 * hours / used / 100:,.1f} min",
+            )
+        )
+    heads = (
+        "",
+        "core seconds for a million users",
+        "bytes read for each user",
+        "memory of a worker",
+        "core hours for a billion",
+        "read for a billion",
+        f"on 100 cores, each used {percent(used, 0)} of the time",
+    )
+    return markdown(heads, rows)
+
+
+def threads(report: dict[str, Any], kind: str) -> int:
+    """Return how many cores a run had: tables are evaluated with all of them."""
+    return 1 if kind == "users" else int(report["machine"]["cores"])
+
+
+def workers(report: dict[str, Any]) -> str:
+    """Return what was measured with workers."""
+    bits, killed = (report[name] for name in ("bits", "killed"))
+    same = {True: "the same bits", False: "OTHER BITS"}
+    rows = []
+    for what, found in report["workers"].items():
+        times_of = {n: sorted(seconds) for n, seconds in found["seconds"].items()}
+        one, two = (duration(times_of[n][len(times_of[n]) // 2]) for n in ("1", "2"))
+        title = f"{what} found by two Dask workers, and by one; each has one thread"
+        rows.append((title, f"{two} and {one}", f"{found['ratio']:.2f}× as fast"))
+    rows += [
+        (
+            f"{bits['n_metrics']} metrics of {bits['n_users']:,} users, two workers and none",
+            " and ".join(map(duration, reversed(bits["seconds"]))),
+            same[bits["same_values"] and bits["same_summary"]],
+        ),
+        (
+            "without and with a worker that is killed with SIGKILL",
+            " and ".join(map(duration, killed["seconds"])),
+            same[killed["same"]],
+        ),
+    ]
+    spark = report.get("spark", {"failed": "it was not asked for"})
+    if "failed" in spark:
+        rows.append(("Spark", f"not measured: {spark['failed']}", ""))
+    else:
+        for name, seconds in spark["medians"].items():
+            title = {"mllib": "`pyspark.mllib`, `RankingMetrics`"}.get(name, name)
+            if name != "mllib":
+                title = "Spark, " + ("DataFrames" if "," in name else "files in order")
+            ratio = spark["ratios"][name]
+            rows.append((title, duration(seconds), "" if name == "mllib" else f"{times(ratio)}×"))
+    return "\n\n".join((markdown(("", "seconds", ""), rows), conditions(report)))
+
+
+TABLES = {"costs": costs, "plan": plan, "workers": workers}
