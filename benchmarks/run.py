@@ -27,6 +27,10 @@ INPUTS = environment.BENCHMARKS / "inputs"
 def main() -> int:
     arguments = parse()
     suites = SUITES if arguments.suite == "all" else [arguments.suite]
+    if arguments.build:
+        for name in sorted({who for suite in suites for who in contestants(suite, arguments)}):
+            environment.python(name)
+        return 0
     if not arguments.smoke:
         return max(measure(suite, arguments, INPUTS) for suite in suites)
     environment.use_running_python()
@@ -58,6 +62,7 @@ def measure(suite: str, arguments: argparse.Namespace, inputs: Path) -> int:
     if arguments.smoke or arguments.checkout:
         for line in report.summarize(suite, found):
             print(line, flush=True)
+    say(f"finished {suite}")
     folder = arguments.results
     if folder is None and not (arguments.smoke or arguments.checkout or arguments.case):
         folder = report.RESULTS
@@ -103,6 +108,9 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument(
         "--results", type=Path, metavar="FOLDER", help="where to write (default: results/)"
+    )
+    parser.add_argument(
+        "--build", action="store_true", help="build the rivals' environments, and no more"
     )
     parser.add_argument(
         "--smoke",

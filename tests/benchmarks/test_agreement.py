@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-LIBRARIES = sorted(path.stem for path in (BENCHMARKS / "agreement").glob("*.py"))
+SUITE = BENCHMARKS / "suites" / "agreement"
+LIBRARIES = sorted(path.stem for path in (SUITE / "rivals").glob("*.py"))
 SINGLE_PRECISION = {"torchmetrics"}
 
 
 def run(python: Path | str, script: str, *arguments: Path | str) -> str:
     # -P: the libraries must not import the benchmarks' modules for theirs.
-    command = [python, "-P", BENCHMARKS / script, *arguments]
+    command = [python, "-P", SUITE / script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
     return done.stdout
@@ -26,7 +27,7 @@ def run(python: Path | str, script: str, *arguments: Path | str) -> str:
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("agreement") / "cases.json"
-    run(sys.executable, "agreement_cases.py", path)
+    run(sys.executable, "cases.py", path)
     return path
 
 
@@ -37,9 +38,10 @@ def test_same_numbers(name: str, cases: Path, tmp_path: Path) -> None:
     if not (environment / "requirements.txt").exists():
         pytest.skip(f"{name} is not installed; scripts/test --agreement does that")
     values = tmp_path / "values.json"
-    run(environment / "bin" / "python", "agreement_worker.py", name, cases, values)
+    script = SUITE / "rivals" / f"{name}.py"
+    run(environment / "bin" / "python", "worker.py", script, cases, values)
     found: dict[str, Any] = json.loads(
-        run(sys.executable, "agreement_probe.py", cases, values).splitlines()[-1]
+        run(sys.executable, "probe.py", cases, values).splitlines()[-1]
     )
     tolerance = 1e-6 if name in SINGLE_PRECISION else 1e-9
     apart = {

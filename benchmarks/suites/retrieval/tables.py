@@ -41,7 +41,7 @@ def retrieval(report: dict[str, Any]) -> str:
             ),
         )
     )
-    return f"{markdown(('', 'median', ''), rows)}\n\n{conditions(report)}"
+    return f"{markdown(('', 'time', ''), rows)}\n\n{conditions(report)}"
 
 
 TABLES = {"retrieval": retrieval}

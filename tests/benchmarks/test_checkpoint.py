@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, save_npz
 
-CHECK = Path(__file__).parents[2] / "benchmarks" / "checkpoint_check.py"
+CHECK = Path(__file__).parents[2] / "benchmarks" / "suites" / "checkpoint" / "check.py"
 N_USERS, N_ITEMS, K = 6, 40, 5
 
 Arrays = dict[str, Any]
@@ -42,7 +42,7 @@ class Case:
                 (np.ones(N_USERS, np.float32), (rows, np.full(N_USERS, item))), (N_USERS, N_ITEMS)
             )
             save_npz(folder / f"data-{part}.npz", matrix)
-        case = {"model": "model", "data": "data", "k": K, "threads": 1, "most_users": None}
+        case = {"model": "model", "data": "data", "k": K, "threads": 1}
         (folder / "case.json").write_text(json.dumps(case))
         self.lists = np.tile([38, 39, 37, 35, 34], (N_USERS, 1))
         self.lists[0] = np.arange(K)

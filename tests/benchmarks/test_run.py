@@ -1,0 +1,70 @@
+"""The benchmarks run at toy size, and the pages say what the results say."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+SUITES = sorted(path.parent.name for path in (BENCHMARKS / "suites").glob("*/suite.py"))
+
+
+def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, BENCHMARKS / script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def written() -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (BENCHMARKS / "results").iterdir()}
+
+
+@pytest.mark.slow
+def test_every_suite_runs_at_toy_size_and_writes_nothing() -> None:
+    assert len(SUITES) == 10
+    before = written()
+    done = run("run.py", "--smoke")
+    assert not done.returncode, done.stderr
+    for suite in SUITES:
+        assert f"suite {suite}\n" in done.stderr
+        assert f"finished {suite}\n" in done.stderr
+    for line in ("lists, ndcg@10, dense: sklearn: ", "checkpoint, toy-als16-k10: implicit, "):
+        assert line in done.stdout
+    assert "scale: left out: spark: " in done.stdout
+    assert written() == before
+
+
+def test_pages_say_what_results_say() -> None:
+    done = run("pages.py", "--check")
+    assert not done.returncode, done.stderr
+
+
+def test_refuses_a_page_that_says_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    pages = importlib.import_module("pages")
+    page = tmp_path / "page.md"
+    page.write_text("<!-- benchmark:a -->\n1.5 s\n<!-- /benchmark:a -->\n")
+    monkeypatch.setattr(pages, "PAGES", (page,))
+    assert not pages.rewritten({"a": lambda: "1.5 s"})
+    assert "2.5 s" in pages.rewritten({"a": lambda: "2.5 s"})[page]
+    with pytest.raises(ValueError, match="no suite has a table a"):
+        pages.rewritten({})
+    with pytest.raises(ValueError, match="no page has the markers of b"):
+        pages.rewritten({"a": lambda: "1.5 s", "b": lambda: ""})
+    page.write_text("<!-- benchmark:a -->\n1.5 s\n")
+    with pytest.raises(ValueError, match="a marker without its other one"):
+        pages.rewritten({"a": lambda: "1.5 s"})
+
+
+def test_refuses_unknown_rivals_and_checkouts(tmp_path: Path) -> None:
+    done = run("run.py", "--only", "nobody")
+    assert done.returncode == 2
+    assert "no rival nobody" in done.stderr
+    done = run("run.py", "--checkout", str(tmp_path))
+    assert done.returncode == 2
+    assert "no sparse_eval in" in done.stderr
