@@ -107,7 +107,7 @@ def compare_all(folder: Path) -> dict[str, Any]:
         for name, ev in evaluations.items():
             ev.save(Path(place, name))
         start = time.perf_counter()
-        saved = {name: se.load_evaluation(Path(place, name)) for name in evaluations}
+        saved = {name: se.Evaluation.load(Path(place, name)) for name in evaluations}
         se.write_report(saved, page)
         seconds["report of saved results"] = time.perf_counter() - start
         n_bytes = page.stat().st_size
