@@ -11,7 +11,8 @@ from scipy import sparse
 
 from ..core.hashing import digest_labels
 from ..errors import InvalidDataError
-from ..inputs.rankings import Rankings, last_positions, order_rows, repeated_item
+from ..inputs.list_rows import last_positions, order_rows, repeated_item
+from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from .sources import Block

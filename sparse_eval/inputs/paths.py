@@ -15,8 +15,8 @@ from .relevance import Relevance
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
-    from .rankings import Ties
     from .scan import RankingsScan, RelevanceScan
+    from .scores import Ties
 
 __all__ = ["Kind", "kind_of", "open_rankings", "open_relevance"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,6 @@ from ..core.csr import (
     as_int32,
     canonical_csr,
     check_no_duplicates,
-    check_not_masked,
     entry_position,
     find_fault,
     indptr_from_counts,
@@ -25,20 +24,22 @@ from ..core.csr import (
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..kernels.catalogue import popular_unseen
-from ..kernels.lists import find_repeat, find_repeat_in_rows, order_by_position, rank_scores
+from ..kernels.lists import find_repeat, rank_scores
+from .frames import check_ranks_once, order_values
+from .list_rows import last_positions, order_rows
 from .scan import RankingsScan
+from .scores import ScoreRows, check_ties
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from ..core.types import PathLike
+    from ..core.types import Integers, Items, Labels, PathLike
     from .scan import FrameLike
+    from .scores import Ties
 
 
-__all__ = ["Rankings", "Ties", "check_ties", "last_positions", "order_rows", "repeated_item"]
-
-Ties = Literal["item", "item_descending", "average"]
+__all__ = ["Rankings"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -69,13 +70,13 @@ class Rankings:
     """
 
     shape: tuple[int, int]
-    indptr: NDArray[np.int64]
-    items: NDArray[np.int32]
-    gapped_positions: NDArray[np.int32] | None
-    lengths: NDArray[np.int64]
-    last_positions: NDArray[np.int32] | None = None
-    users: pd.Index[Any] | None = None
-    items_index: pd.Index[Any] | None = None
+    indptr: Integers
+    items: Items
+    gapped_positions: Items | None
+    lengths: Integers
+    last_positions: Items | None = None
+    users: Labels | None = None
+    items_index: Labels | None = None
 
     @classmethod
     def from_topk(
@@ -147,7 +148,7 @@ class Rankings:
                 f"{n_items} items (0 to {n_items - 1}, and -1 for padding)"
             )
 
-        def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
+        def check(first: int, last: int, fault: Integers) -> None:
             find_repeat(first, last, table, fault)
 
         fault = find_fault(check, len(table))
@@ -266,7 +267,7 @@ class Rankings:
         """
         ties = check_ties(ties)
         limit = check_whole("k", k, 1) if k is not None else None
-        row_of = _ScoreRows(scores)
+        row_of = ScoreRows(scores)
         n_users, n_items = row_of.shape
         hidden = None
         if seen is not None:
@@ -276,9 +277,9 @@ class Rankings:
                     f"seen has shape {hidden.shape}, scores have {(n_users, n_items)}; they must "
                     "agree"
                 )
-        items: list[NDArray[np.int32]] = []
-        first: list[NDArray[np.int32]] = []
-        last: list[NDArray[np.int32]] = []
+        items: list[Items] = []
+        first: list[Items] = []
+        last: list[Items] = []
         counts = np.zeros(n_users, np.int64)
         lengths = np.zeros(n_users, np.int64)
         buffers = [np.empty(n_items, np.int32) for _ in range(3)]
@@ -371,13 +372,13 @@ class Rankings:
         order = check_ties("item" if ties is None else ties)
         rows, user_labels = encode(column_of(df, user), "user")
         columns, item_labels = encode(column_of(df, item), "item")
-        values = _frame_values(df, user, item, column, whole=rank is not None)
+        values = order_values(df, user, item, column, whole=rank is not None)
         matrix = sparse.coo_matrix(
             (values, (rows, columns)), shape=(len(user_labels), len(item_labels))
         )
         check_no_duplicates(matrix, user_labels, item_labels)
         if rank is not None:
-            _check_ranks_once(rows, values, user_labels)
+            check_ranks_once(rows, values, user_labels)
             plain = cls.from_positions(matrix)
         else:
             plain = cls.from_scores(matrix.tocsr(), ties=order)
@@ -486,7 +487,7 @@ class Rankings:
         return cls.from_topk(ids[rows], rows, matrix.shape)
 
     @property
-    def positions(self) -> NDArray[np.int32]:
+    def positions(self) -> Items:
         """1-based position of each of `items`; with ``ties="average"`` the first it may take."""
         if self.gapped_positions is not None:
             return self.gapped_positions
@@ -524,49 +525,7 @@ class Rankings:
         )
 
 
-def order_rows(
-    indptr: NDArray[np.int64], columns: NDArray[np.int32], positions: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[int, int] | None]:
-    """Put the entries of each row in the order of their positions.
-
-    Returns the columns, the positions, and the row and entry of one whose position is not the
-    first of its kind in the row, or None.
-    """
-    items, ordered = np.empty((2, len(positions)), np.int32)
-
-    def order(first: int, last: int, fault: NDArray[np.int64]) -> None:
-        order_by_position(first, last, indptr, columns, positions, items, ordered, fault)
-
-    fault = find_fault(order, len(indptr) - 1)
-    return items, ordered, None if fault is None else fault[1:]
-
-
-def repeated_item(indptr: NDArray[np.int64], items: NDArray[np.int32]) -> tuple[int, int] | None:
-    """Return the row and entry of an item that is in its row twice, or None."""
-
-    def check(first: int, last: int, fault: NDArray[np.int64]) -> None:
-        find_repeat_in_rows(first, last, indptr, items, fault)
-
-    fault = find_fault(check, len(indptr) - 1)
-    return None if fault is None else fault[1:]
-
-
-def last_positions(indptr: NDArray[np.int64], positions: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return each row's last position, 0 for an empty row."""
-    lengths = np.zeros(len(indptr) - 1, np.int64)
-    filled = indptr[1:] > indptr[:-1]
-    lengths[filled] = positions[indptr[1:][filled] - 1]
-    return lengths
-
-
-def check_ties(ties: str) -> Ties:
-    """Return `ties`, or raise `InvalidDataError` where it is no way to order equal scores."""
-    if ties not in get_args(Ties):
-        raise InvalidDataError(f"ties is {ties!r}; expected 'item', 'item_descending' or 'average'")
-    return cast(Ties, ties)
-
-
-def _check_users_once(rows: NDArray[np.int64], order: NDArray[np.intp]) -> None:
+def _check_users_once(rows: Integers, order: Integers) -> None:
     ordered = rows[order]
     repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(repeated):
@@ -577,105 +536,7 @@ def _check_users_once(rows: NDArray[np.int64], order: NDArray[np.intp]) -> None:
         )
 
 
-def _frame_values(
-    df: pd.DataFrame, user: str, item: str, column: Any, *, whole: bool
-) -> NDArray[np.float64]:
-    """Return a column of ranks (`whole`) or scores, or name the first row that holds none."""
-    from ..datasets.interactions import column_of
-
-    given = column_of(df, column)
-    if given.dtype.kind not in "biuf":
-        raise InvalidDataError(f"column {column!r} holds {given.dtype}; expected numbers")
-    if not whole and given.dtype.kind in "iu":
-        kind = np.uint64 if given.dtype.kind == "u" else np.int64
-        _check_whole_scores(given.dropna().to_numpy(kind))
-    values: NDArray[np.float64] = given.to_numpy(np.float64, na_value=np.nan)
-    valid = np.isfinite(values)
-    if whole:
-        valid &= (values >= 1) & (values <= MAX_ITEMS) & (values == np.floor(values))
-    if not valid.all():
-        row = int(np.flatnonzero(~valid)[0])
-        expected = "a whole number of at least 1" if whole else "a finite number"
-        raise InvalidDataError(
-            f"row {row} of the frame, column {column!r} (user {df[user].iloc[row]!r}, item "
-            f"{df[item].iloc[row]!r}): expected {expected}, found {values[row]:g}"
-        )
-    return values
-
-
-def _check_ranks_once(rows: NDArray[Any], ranks: NDArray[np.float64], users: pd.Index[Any]) -> None:
-    order = np.lexsort((ranks, rows))
-    twice = (np.diff(rows[order]) == 0) & (np.diff(ranks[order]) == 0)
-    if twice.any():
-        first, second = order[int(twice.argmax())], order[int(twice.argmax()) + 1]
-        raise InvalidDataError(
-            f"rows {min(first, second)} and {max(first, second)} of the frame give user "
-            f"{users[rows[first]]!r} the rank {ranks[first]:g} twice; a rank can be taken once"
-        )
-
-
-def _check_whole_scores(scores: NDArray[Any]) -> None:
-    """Refuse whole numbers of which float64 would make others, and with it ties."""
-    if scores.dtype.kind in "iu" and scores.dtype.itemsize == 8 and scores.size:
-        for score in (scores.min(), scores.max()):
-            if abs(int(score)) > 2**53:
-                raise InvalidDataError(
-                    f"scores hold {score}, a whole number beyond 2^53, which float64 cannot tell "
-                    "from its neighbours; give ranks, or scores as floats"
-                )
-
-
 def _shape(shape: tuple[int, int]) -> tuple[int, int]:
     if not isinstance(shape, tuple | list) or len(shape) != 2:
         raise InvalidDataError(f"shape is {shape!r}; expected (number of users, number of items)")
     return check_whole("shape[0]", shape[0], 0), check_whole("shape[1]", shape[1], 0, MAX_ITEMS)
-
-
-class _ScoreRows:
-    """Give the candidates of a user, ids ascending, and their scores as float64, checked."""
-
-    def __init__(self, scores: Any) -> None:
-        if sparse.issparse(scores):
-            self.matrix: Any = canonical_csr(scores, "the score matrix", sum_duplicates=False)
-            finite = np.isfinite(self.matrix.data)
-            if not finite.all():
-                entry = int(np.flatnonzero(~finite)[0])
-                self._refuse(*entry_position(self.matrix, entry), self.matrix.data[entry])
-        else:
-            check_not_masked(scores, "scores")
-            try:
-                self.matrix = np.asarray(scores)
-            except ValueError:
-                raise InvalidDataError(
-                    "scores have rows of different lengths; expected a users × items array"
-                ) from None
-            if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "biuf":
-                raise InvalidDataError(
-                    f"scores are an array of {self.matrix.dtype} with shape {self.matrix.shape}; "
-                    "expected a users × items array of numbers"
-                )
-            self.all_items = np.arange(self.matrix.shape[1], dtype=np.int32)
-        stored = self.matrix.data if sparse.issparse(self.matrix) else self.matrix
-        _check_whole_scores(stored)
-        self.shape: tuple[int, int] = self.matrix.shape
-
-    def __call__(self, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        if sparse.issparse(self.matrix):
-            row = slice(self.matrix.indptr[user], self.matrix.indptr[user + 1])
-            return (
-                as_int32(self.matrix.indices[row]),
-                self.matrix.data[row].astype(np.float64),
-            )
-        values = self.matrix[user].astype(np.float64)
-        finite = np.isfinite(values)
-        if not finite.all():
-            column = int(np.flatnonzero(~finite)[0])
-            self._refuse(user, column, values[column])
-        return self.all_items, values
-
-    @staticmethod
-    def _refuse(row: int, column: int, value: float) -> NoReturn:
-        raise InvalidDataError(
-            f"the score in row {row}, column {column} is {value}; expected a finite number (to "
-            "leave items out of a list, name them in seen=)"
-        )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,17 +12,17 @@ from ..core.csr import (
     as_int32,
     canonical_csr,
     entry_position,
-    sort_pairs,
 )
 from ..errors import InvalidDataError
+from .frames import event_gains, largest_of_pairs
 from .scan import RelevanceScan
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
-    from ..core.types import PathLike
-    from ..datasets import Interactions
+    import pandas as pd
+
+    from ..core.types import Floats, Integers, Items, Labels, PathLike
     from .scan import FrameLike
 
 __all__ = ["Relevance"]
@@ -53,12 +51,12 @@ class Relevance:
     """
 
     shape: tuple[int, int]
-    indptr: NDArray[np.int64]
-    items: NDArray[np.int32]
-    gains: NDArray[np.float64]
+    indptr: Integers
+    items: Items
+    gains: Floats
     binary: bool = False
-    users: pd.Index[Any] | None = None
-    items_index: pd.Index[Any] | None = None
+    users: Labels | None = None
+    items_index: Labels | None = None
 
     @classmethod
     def from_csr(
@@ -201,9 +199,9 @@ class Relevance:
             )
         pairs = Interactions.from_frame(df, user, item, gain)
         if gains is not None:
-            pairs = replace(pairs, values=_event_gains(df, user, event, gains))
+            pairs = replace(pairs, values=event_gains(df, user, event, gains))
         if combine == "max" or (combine is None and event is not None):
-            pairs = _largest(pairs)
+            pairs = largest_of_pairs(pairs)
         return cls.from_csr(pairs.matrix(), threshold, pairs.users, pairs.items)
 
     @classmethod
@@ -240,7 +238,7 @@ class Relevance:
         return RelevanceScan(table, user, item, gain)
 
     @property
-    def n_relevant(self) -> NDArray[np.int64]:
+    def n_relevant(self) -> Integers:
         """Number of relevant items (gain above 0) of each user, shape (n_users,)."""
         before = np.concatenate(([0], np.cumsum(self.gains > 0, dtype=np.int64)))
         return np.diff(before[self.indptr])
@@ -265,59 +263,7 @@ def _check_summands(matrix: Any) -> None:
         )
 
 
-def _event_gains(
-    df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, float]
-) -> NDArray[np.float64]:
-    """Return the gain of each row's event."""
-    from ..datasets.interactions import column_of
-    from ..datasets.labels import at, encode
-
-    if not isinstance(gains, Mapping):
-        raise InvalidDataError(
-            f"gains is a {type(gains).__name__}; expected a mapping of events to gains, such as "
-            "{'view': 1, 'purchase': 3}"
-        )
-    worth = {name: check_number(f"gains[{name!r}]", gain, 0) for name, gain in gains.items()}
-    column = column_of(df, event)
-
-    def fault(row: int, what: str) -> InvalidDataError:
-        user_label = at(df[user], row)
-        return InvalidDataError(
-            f"row {row} of the frame, column {event!r} (user {user_label!r}): {what}, or leave "
-            "such rows out"
-        )
-
-    missing = column.isna().to_numpy()
-    if missing.any():
-        raise fault(int(missing.argmax()), "the event is missing; name it")
-    codes, index = encode(column, "event")
-    names = index.tolist()
-    unknown = [code for code, name in enumerate(names) if name not in worth]
-    if unknown:
-        row = int(np.isin(codes, unknown).argmax())
-        name = names[codes[row]]
-        near = get_close_matches(str(name), [str(known) for known in worth], n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise fault(
-            row,
-            f"the event {name!r} has no gain{hint}; add it to gains, with 0 if it is worth nothing",
-        )
-    return np.array([worth[name] for name in names], np.float64)[codes]
-
-
-def _largest(pairs: Interactions) -> Interactions:
-    """Return each (user, item) once, with the largest of its values."""
-    order, starts = sort_pairs(pairs.user_codes, pairs.item_codes, pairs.n_items)
-    once = order[starts]
-    return replace(
-        pairs,
-        user_codes=pairs.user_codes[once],
-        item_codes=pairs.item_codes[once],
-        values=np.maximum.reduceat(pairs.values[order], starts),
-    )
-
-
-def _labels(labels: Any, n: int, name: str) -> pd.Index[Any] | None:
+def _labels(labels: Any, n: int, name: str) -> Labels | None:
     if labels is None:
         return None
     import pandas as pd  # only where labels are used: importing it costs more than evaluating

@@ -20,8 +20,9 @@ from ..core.files import replacing
 from ..datasets.labels import sort_labels, vocabulary
 from ..datasets.lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from ..errors import InvalidDataError, InvalidFileError
-from .rankings import Rankings, Ties, check_ties
+from .rankings import Rankings
 from .relevance import Relevance
+from .scores import Ties, check_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,107 @@
+"""Columns of frames of pandas: ranks, scores and the gains of events, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.arguments import check_number
+from ..core.csr import MAX_ITEMS, sort_pairs
+from ..errors import InvalidDataError
+from .scores import check_exact
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..core.types import AnyArray, Floats, Labels
+    from ..datasets import Interactions
+
+
+def order_values(df: pd.DataFrame, user: str, item: str, column: Any, *, whole: bool) -> Floats:
+    """Return a column of ranks (`whole`) or scores, or raise; the first bad row is named."""
+    from ..datasets.interactions import column_of
+
+    given = column_of(df, column)
+    if given.dtype.kind not in "biuf":
+        raise InvalidDataError(f"column {column!r} holds {given.dtype}; expected numbers")
+    if not whole and given.dtype.kind in "iu":
+        kind = np.uint64 if given.dtype.kind == "u" else np.int64
+        check_exact(given.dropna().to_numpy(kind))
+    values: Floats = given.to_numpy(np.float64, na_value=np.nan)
+    valid = np.isfinite(values)
+    if whole:
+        valid &= (values >= 1) & (values <= MAX_ITEMS) & (values == np.floor(values))
+    if not valid.all():
+        row = int(np.flatnonzero(~valid)[0])
+        expected = "a whole number of at least 1" if whole else "a finite number"
+        raise InvalidDataError(
+            f"row {row} of the frame, column {column!r} (user {df[user].iloc[row]!r}, item "
+            f"{df[item].iloc[row]!r}): expected {expected}, found {values[row]:g}"
+        )
+    return values
+
+
+def check_ranks_once(rows: AnyArray, ranks: Floats, users: Labels) -> None:
+    """Raise if a user has a rank twice."""
+    order = np.lexsort((ranks, rows))
+    twice = (np.diff(rows[order]) == 0) & (np.diff(ranks[order]) == 0)
+    if twice.any():
+        first, second = order[int(twice.argmax())], order[int(twice.argmax()) + 1]
+        raise InvalidDataError(
+            f"rows {min(first, second)} and {max(first, second)} of the frame give user "
+            f"{users[rows[first]]!r} the rank {ranks[first]:g} twice; a rank can be taken once"
+        )
+
+
+def event_gains(df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, float]) -> Floats:
+    """Return the gain of each row's event."""
+    from ..datasets.interactions import column_of
+    from ..datasets.labels import at, encode
+
+    if not isinstance(gains, Mapping):
+        raise InvalidDataError(
+            f"gains is a {type(gains).__name__}; expected a mapping of events to gains, such as "
+            "{'view': 1, 'purchase': 3}"
+        )
+    worth = {name: check_number(f"gains[{name!r}]", gain, 0) for name, gain in gains.items()}
+    column = column_of(df, event)
+
+    def fault(row: int, what: str) -> InvalidDataError:
+        user_label = at(df[user], row)
+        return InvalidDataError(
+            f"row {row} of the frame, column {event!r} (user {user_label!r}): {what}, or leave "
+            "such rows out"
+        )
+
+    missing = column.isna().to_numpy()
+    if missing.any():
+        raise fault(int(missing.argmax()), "the event is missing; name it")
+    codes, index = encode(column, "event")
+    names = index.tolist()
+    unknown = [code for code, name in enumerate(names) if name not in worth]
+    if unknown:
+        row = int(np.isin(codes, unknown).argmax())
+        name = names[codes[row]]
+        near = get_close_matches(str(name), [str(known) for known in worth], n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise fault(
+            row,
+            f"the event {name!r} has no gain{hint}; add it to gains, with 0 if it is worth nothing",
+        )
+    return np.array([worth[name] for name in names], np.float64)[codes]
+
+
+def largest_of_pairs(pairs: Interactions) -> Interactions:
+    """Return each (user, item) once, with the largest of its values."""
+    order, starts = sort_pairs(pairs.user_codes, pairs.item_codes, pairs.n_items)
+    once = order[starts]
+    return replace(
+        pairs,
+        user_codes=pairs.user_codes[once],
+        item_codes=pairs.item_codes[once],
+        values=np.maximum.reduceat(pairs.values[order], starts),
+    )

@@ -1,0 +1,48 @@
+"""Rows of lists in CSR form: ordered by position, and checked for repetitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.csr import find_fault
+from ..kernels.lists import find_repeat_in_rows, order_by_position
+
+if TYPE_CHECKING:
+    from ..core.types import Integers, Items
+
+
+def order_rows(
+    indptr: Integers, columns: Items, positions: Items
+) -> tuple[Items, Items, tuple[int, int] | None]:
+    """Put the entries of each row in the order of their positions.
+
+    Returns the columns, the positions, and the row and entry of one whose position is not the
+    first of its kind in the row, or None.
+    """
+    items, ordered = np.empty((2, len(positions)), np.int32)
+
+    def order(first: int, last: int, fault: Integers) -> None:
+        order_by_position(first, last, indptr, columns, positions, items, ordered, fault)
+
+    fault = find_fault(order, len(indptr) - 1)
+    return items, ordered, None if fault is None else fault[1:]
+
+
+def repeated_item(indptr: Integers, items: Items) -> tuple[int, int] | None:
+    """Return the row and entry of an item that is in its row twice, or None."""
+
+    def check(first: int, last: int, fault: Integers) -> None:
+        find_repeat_in_rows(first, last, indptr, items, fault)
+
+    fault = find_fault(check, len(indptr) - 1)
+    return None if fault is None else fault[1:]
+
+
+def last_positions(indptr: Integers, positions: Items) -> Integers:
+    """Return each row's last position, 0 for an empty row."""
+    lengths = np.zeros(len(indptr) - 1, np.int64)
+    filled = indptr[1:] > indptr[:-1]
+    lengths[filled] = positions[indptr[1:][filled] - 1]
+    return lengths
