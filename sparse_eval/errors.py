@@ -1,27 +1,26 @@
-"""The errors of this package.
+"""The exceptions that the package raises.
 
-Every error that bad input causes derives from `SparseEvalError`, so one ``except`` catches them
-all; it is a `ValueError` too, because that is what callers of NumPy, SciPy and pandas expect::
+Every error caused by bad input derives from `SparseEvalError`, so that one ``except`` catches them
+all. It is a `ValueError`, as callers of NumPy, SciPy and pandas expect::
 
     ValueError
     └── SparseEvalError
         ├── InvalidDataError          values, ids, positions or shapes that cannot be evaluated
-        ├── InvalidFileError          a file that cannot be read, with its line where there is one
+        ├── InvalidFileError          a file that cannot be read, with the line if there is one
         │   └── InvalidCheckpointError    a model file without usable factors
         ├── InvalidMetricError        an unknown metric, option or cut-off
         ├── UnsupportedModelError     a model that cannot be recommended with
         ├── MissingExtraError         an optional dependency that is not installed
-        ├── WorkerError               workers that cannot be reached, or do not survive their task
+        ├── WorkerError               workers that cannot be reached or that died of their task
         └── OutputError               a folder or file that cannot be written
 
-A message names the place (file, line, row, column, user, option), says what was expected there
-and what to do about it.
+A message names the place (file, line, row, column, user or option), what was expected there, and
+what to do about it. All of them can be pickled, so that workers can return them.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 __all__ = [
     "InvalidCheckpointError",
@@ -37,7 +36,7 @@ __all__ = [
 
 
 class SparseEvalError(ValueError):
-    """Base of every error that this package raises about its input."""
+    """Base of all errors that this package raises about its input."""
 
 
 class InvalidDataError(SparseEvalError):
@@ -50,23 +49,27 @@ class InvalidFileError(SparseEvalError):
     Parameters
     ----------
     message : str
-        What is wrong, what was expected, what to do.
-    path : str or Path
-        The file. It is put before the message.
+        The fault, what was expected, and what to do. The place is put before it.
+    path : str or Path, optional
+        The file. Without it, as in an error that a worker reported as text, `message` names the
+        place itself.
     line : int, optional
-        1-based line number, where the fault has one.
+        The 1-based line number, if the fault has one.
+
+    Attributes
+    ----------
+    path : Path or None
+    line : int or None
     """
 
-    def __init__(self, message: str, path: str | Path, line: int | None = None) -> None:
-        self.path = Path(path)
+    def __init__(
+        self, message: str, path: str | Path | None = None, line: int | None = None
+    ) -> None:
+        self.path = None if path is None else Path(path)
         self.line = line
-        self._message = message
-        place = str(path) if line is None else f"{path}, line {line}"
-        super().__init__(f"{place}: {message}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Say how it is made anew in the process that a worker's error is told to."""
-        return type(self), (self._message, self.path, self.line)
+        if path is not None:
+            message = f"{path}: {message}" if line is None else f"{path}, line {line}: {message}"
+        super().__init__(message)
 
 
 class InvalidCheckpointError(InvalidFileError):
@@ -86,7 +89,7 @@ class MissingExtraError(SparseEvalError):
 
 
 class WorkerError(SparseEvalError):
-    """Workers that cannot be reached, or do not survive their task."""
+    """Workers that cannot be reached or that died of their task."""
 
 
 class OutputError(SparseEvalError):

@@ -1,1 +1,1 @@
-"""What every room uses: checks of arrays, exact sums, hashing, threads, files, progress."""
+"""Utilities of the whole package: checks of arrays, exact sums, hashing, threads and files."""

@@ -1,9 +1,8 @@
-"""Checking options that are numbers."""
+"""Checks of numeric arguments."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -12,32 +11,50 @@ from ..errors import InvalidDataError
 __all__ = ["check_number", "check_whole"]
 
 
-def check_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
-    """Return `value` as an int, or raise `InvalidDataError` that names the option and its range."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or (least is not None and value < least) or (most is not None and value > most):
-        if most is not None:
-            expected = f" from {least} to {most}"
-        else:
-            expected = "" if least is None else f" of at least {least}"
-        raise InvalidDataError(f"{name}: expected a whole number{expected}, found {value!r}")
-    return int(value)
+def check_whole(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
+    """Return `value` as an int, or raise `InvalidDataError` if it is no integer in the range.
 
-
-def check_number(name: str, value: Any, least: float, *, open_end: bool = False) -> float:
-    """Return `value` as a float, or raise `InvalidDataError` that names the option and its range.
-
-    The range starts at `least`, or above it with `open_end`, and holds finite numbers only.
+    Parameters
+    ----------
+    name : str
+        How the error message refers to the argument.
+    value : object
+        An int or a NumPy integer.
+    least, most : int, optional
+        The range, both ends included. `most` needs `least`.
     """
-    number = isinstance(value, int | float | np.integer | np.floating)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        number = int(value)
+        if (least is None or number >= least) and (most is None or number <= most):
+            return number
+    if most is not None:
+        expected = f" from {least} to {most}"
+    else:
+        expected = "" if least is None else f" of at least {least}"
+    raise InvalidDataError(f"{name}: expected a whole number{expected}, found {value!r}")
+
+
+def check_number(name: str, value: object, least: float, *, open_end: bool = False) -> float:
+    """Return `value` as a float, or raise `InvalidDataError` if it is not in the range.
+
+    Parameters
+    ----------
+    name : str
+        How the error message refers to the argument.
+    value : object
+        A finite number of Python or NumPy.
+    least : float
+        The lower end of the range.
+    open_end : bool
+        Whether `least` itself is excluded.
+    """
     if (
-        not number
-        or isinstance(value, bool)
-        or (isinstance(value, int) and value.bit_length() > 1000)  # too large for a float
-        or not math.isfinite(value)
-        or value < least
-        or (open_end and value == least)
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and not (isinstance(value, int) and value.bit_length() > 1000)  # too large for a float
+        and math.isfinite(value)
+        and (value > least if open_end else value >= least)
     ):
-        limit = f"above {least:g}" if open_end else f"of at least {least:g}"
-        raise InvalidDataError(f"{name}: expected a finite number {limit}, found {value!r}")
-    return float(value)
+        return float(value)
+    limit = f"above {least:g}" if open_end else f"of at least {least:g}"
+    raise InvalidDataError(f"{name}: expected a finite number {limit}, found {value!r}")

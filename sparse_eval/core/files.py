@@ -1,8 +1,10 @@
-"""Writing files so that an interrupted run leaves no half of one."""
+"""Writing files atomically, so that an interrupted run leaves no partial or temporary file."""
 
 from __future__ import annotations
 
 import os
+import secrets
+import stat
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,43 +17,62 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from .types import PathLike
+
 __all__ = ["make_folder", "need_pyarrow", "replacing", "write_parquet"]
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`, and move it there when the block ends well.
+def replacing(path: PathLike) -> Iterator[Path]:
+    """Yield the path of a temporary file beside `path`, and move it there if the block succeeds.
+
+    The temporary file is removed on any error or interruption.
 
     Raises
     ------
     OutputError
-        If the file cannot be written or moved. The temporary file is removed on any error.
+        If the file cannot be written or moved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder) / "numbers.txt") as temporary:
+    ...         _ = temporary.write_text("1 2 3")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['numbers.txt']
     """
     target = Path(path)
-    if target.is_symlink():
-        target = target.resolve()  # the file is replaced, not the link to it
-    if target.exists() and not target.is_file():
-        raise OutputError(f"{target}: cannot be written: it is no regular file")
     try:
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix
-        )
-        os.close(handle)
+        if target.is_symlink():
+            target = target.resolve()  # the file is replaced, not the link to it
+        is_regular = stat.S_ISREG(target.stat().st_mode)
+    except FileNotFoundError:
+        is_regular = True
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
-        reason = getattr(error, "strerror", None) or error
-        raise OutputError(f"{target}: cannot be written: {reason}") from error
-    temporary = Path(name)
+        raise _cannot_write(target, error) from error
+    if not is_regular:
+        raise OutputError(f"{target}: cannot be written: it is no regular file")
+    temporary = target.parent / f".{target.stem}.{secrets.token_hex(8)}{target.suffix}"
     try:
+        # Created in here, under a name that is known before: an interruption at any time, even
+        # between two bytecodes, finds it and removes it.
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
     except OSError as error:
-        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from error
+        raise _cannot_write(target, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def make_folder(path: str | Path) -> Path:
+def _cannot_write(target: Path, error: OSError | ValueError) -> OutputError:
+    reason = getattr(error, "strerror", None) or error
+    return OutputError(f"{target}: cannot be written: {reason}")
+
+
+def make_folder(path: PathLike) -> Path:
     """Return `path` as a folder that exists and can be written to, or raise `OutputError`."""
     folder = Path(path)
     try:
@@ -76,14 +97,14 @@ def need_pyarrow() -> None:
 
 
 def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
-    """Write a table of users as Parquet, with its index or without.
+    """Write a table of users as Parquet, with or without its index.
 
     Raises
     ------
     MissingExtraError
         If pyarrow is not installed.
     InvalidDataError
-        If the users' labels are of types that Parquet has no common one for.
+        If the users' labels have no common Parquet type.
     """
     need_pyarrow()
     from pyarrow import ArrowException
@@ -94,10 +115,3 @@ def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
         raise InvalidDataError(
             f"the labels of the users do not fit into one Parquet column ({error}); write CSV"
         ) from error
-
-
-def _umask() -> int:
-    """Return the mask that an ordinary file of this process gets; mkstemp ignores it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,39 +1,36 @@
-"""Numbers by which data are known: one for each user's relevant items, one for a whole matrix."""
+"""Hashes of users, labels, relevant items and matrices, the same on every machine."""
 
 from __future__ import annotations
 
 from hashlib import blake2b, sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike
 
-__all__ = ["digest", "digest_labels", "fingerprints", "hash_labels", "scattered"]
+    from .types import AnyArray, Hashes, Labels
+
+__all__ = ["digest_csr", "digest_labels", "fingerprints", "hash_labels", "splitmix64"]
 
 
 def fingerprints(
-    indptr: NDArray[Any],
-    items: NDArray[Any],
-    gains: NDArray[Any],
-    labels: pd.Index[Any] | None,
-) -> NDArray[np.uint64]:
-    """Return a number for the items of each row, which does not depend on their order.
+    indptr: AnyArray, items: AnyArray, gains: AnyArray, labels: Labels | None
+) -> Hashes:
+    """Return a hash of the items and gains of each row, independent of their order.
 
     Parameters
     ----------
     indptr, items, gains : ndarray
-        Of a `Relevance`. Entries without gain count too: some conventions use them.
+        Arrays of a `Relevance`. Entries without gain count too, because some conventions use them.
     labels : pandas.Index, optional
-        Of the items, which then stand for themselves, whatever their column.
+        Labels of the items, which are hashed instead of their columns.
 
     Returns
     -------
     ndarray of uint64, shape (n_rows,)
-        Equal for equal items and gains, and for hardly any others; 0 for an empty row. The same
-        on every machine.
+        0 for an empty row.
     """
     if labels is None:
         keys = items.astype(np.uint64)
@@ -45,44 +42,54 @@ def fingerprints(
             ],
             np.uint64,
         )[items]
-    bits = (gains.astype(np.float64) + 0.0).view(np.uint64)  # −0 is 0
-    mixed = scattered(scattered(keys) ^ bits)
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
+    bits = (gains.astype(np.float64) + 0.0).view(np.uint64)  # −0 becomes 0
+    hashes = splitmix64(splitmix64(keys) ^ bits)
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)))
     return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]])
 
 
-def digest(shape: tuple[int, int], indptr: Any, columns: Any, values: Any = None) -> str:
-    """Return a SHA-256, in hexadecimal, of what sparse rows hold, whatever their dtypes."""
-    found = sha256()
-    arrays = ((shape, "<i8"), (indptr, "<i8"), (columns, "<i4"), (values, "<f8"))
-    for array, dtype in arrays:
-        if array is not None:
-            found.update(np.ascontiguousarray(array, dtype).data)
-    return found.hexdigest()
-
-
-def scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scatter numbers, as the generator splitmix64 does."""
-    with np.errstate(over="ignore"):
-        numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
-        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return numbers ^ (numbers >> np.uint64(31))
-
-
-def hash_labels(labels: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return a hash of each label, an int64 or text, which is the same everywhere."""
+def hash_labels(labels: AnyArray) -> Hashes:
+    """Return a hash of each label or row number."""
     if labels.dtype.kind in "iu":
-        return scattered(labels.astype(np.int64, copy=False).view(np.uint64))
-    from pandas.util import hash_array  # only where labels are text
+        return splitmix64(labels.astype(np.int64, copy=False).view(np.uint64))
+    from pandas.util import hash_array  # slow to import, and needed for text only
 
     return hash_array(labels.astype(object), categorize=False)
 
 
-def digest_labels(labels: NDArray[Any]) -> str:
+def digest_labels(labels: AnyArray) -> str:
     """Return 16 hexadecimal digits that identify labels in their order."""
     if labels.dtype.kind in "iu":
         data = labels.astype("<i8").tobytes()
     else:
         data = "\n".join(f"{type(label).__name__} {label!r}" for label in labels.tolist()).encode()
     return sha256(data).hexdigest()[:16]
+
+
+def digest_csr(
+    shape: tuple[int, int], indptr: ArrayLike, columns: ArrayLike, values: ArrayLike | None = None
+) -> str:
+    """Return the SHA-256, in hexadecimal, of sparse rows, independent of their dtypes."""
+    digest = sha256()
+    arrays = ((shape, "<i8"), (indptr, "<i8"), (columns, "<i4"), (values, "<f8"))
+    for array, dtype in arrays:
+        if array is not None:
+            digest.update(np.ascontiguousarray(array, dtype).data)
+    return digest.hexdigest()
+
+
+def splitmix64(numbers: Hashes) -> Hashes:
+    """Return the output of the generator SplitMix64 for each number as its state.
+
+    Each step is a bijection, so different numbers have different hashes.
+
+    References
+    ----------
+    G. L. Steele, D. Lea and C. H. Flood (2014). Fast splittable pseudorandom number generators.
+    OOPSLA 2014. https://doi.org/10.1145/2660193.2660195
+    """
+    with np.errstate(over="ignore"):
+        numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return numbers ^ (numbers >> np.uint64(31))

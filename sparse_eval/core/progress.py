@@ -1,4 +1,4 @@
-"""Whether to show that something is going on."""
+"""Whether to show progress bars."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["is_shown"]
 
 
 def is_shown(progress: bool | None) -> bool:
-    """Say whether to show a progress bar: as asked, else on a terminal and in a notebook.
+    """Return whether to show a progress bar; by default on a terminal and in a notebook.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def is_shown(progress: bool | None) -> bool:
 
 
 def _in_notebook() -> bool:
-    """Say whether it is a notebook's kernel, which has no terminal and can show bars."""
-    interactive = sys.modules.get("IPython")  # loaded already, if so
+    """Return whether this is the kernel of a notebook, which shows bars without a terminal."""
+    interactive = sys.modules.get("IPython")  # imported already, if it is a notebook
     shell = None if interactive is None else interactive.get_ipython()
     return hasattr(shell, "kernel")

@@ -1,4 +1,4 @@
-"""Blocks of users, shared between threads."""
+"""Sharing blocks of users between threads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["for_blocks", "thread_count"]
 
-#: Users in a block at most, which bounds what a thread holds at once.
+#: The largest block of users, which bounds the memory of a thread.
 BLOCK = 25_000
 
 
 def thread_count(num_threads: int | None) -> int:
-    """Return the number of threads to use: as asked, or one per core that this process may use."""
+    """Return the number of threads to use, by default one per core available to this process."""
     if num_threads is None:
         return (
             len(os.sched_getaffinity(0))
@@ -37,12 +37,20 @@ def for_blocks(
 ) -> None:
     """Call ``work(first, last)`` for consecutive blocks that cover ``range(total)``.
 
-    By default the blocks are as large as they can be with a share for each thread: a thread that
-    does many short things on arrays waits for the interpreter's lock between any two of them, and
-    blocks of 5000 made 70 columns for 50,000 users take as long with two threads as with one.
+    `work` must write only to the entries of its own users, so that neither the number of threads
+    nor the size of a block can change a result. An exception in it is raised here, once the blocks
+    at work are done.
 
-    `work` writes to places that belong to its own users, so neither the number of threads nor the
-    size of a block can change a result.
+    Parameters
+    ----------
+    work : callable
+    total : int
+    num_threads : int, optional
+        By default one per core available to this process.
+    block : int, optional
+        The size of a block. By default as large as possible with a share for each thread: a thread
+        waits for the interpreter's lock between any two short operations on arrays, and with blocks
+        of 5000, 70 columns for 50,000 users took as long with two threads as with one.
     """
     n_threads = thread_count(num_threads)
     block = block or _share(total, n_threads)
@@ -61,8 +69,8 @@ def for_blocks(
                 errors.append(error)
                 starts.clear()
 
-    # The calling thread works too, and no pool is kept or made: waking one took as long as a
-    # quarter of the sweep of 50,000 users.
+    # The calling thread works too, and there is no pool: waking one took as long as a quarter of
+    # the sweep of 50,000 users.
     helpers = [Thread(target=drain) for _ in range(min(n_threads, len(starts)) - 1)]
     for helper in helpers:
         helper.start()
@@ -75,6 +83,6 @@ def for_blocks(
 
 def _share(total: int, n_threads: int) -> int:
     size = min(max(-(-total // n_threads), 1000), BLOCK)
-    # Columns a multiple of 4096 bytes apart fall on the same cache lines: the sweep was a third
-    # slower.
+    # Columns that are a multiple of 4096 bytes apart share cache lines, which made the sweep slower
+    # by a third.
     return size + 8 if size % 512 == 0 else size

@@ -1,12 +1,23 @@
-"""The version of this package."""
+"""The installed versions of this package and of the libraries it computes with."""
 
 from functools import lru_cache
 from importlib.metadata import version
+from platform import python_version
 
-__all__ = ["installed_version"]
+__all__ = ["installed_version", "library_versions"]
+
+_LIBRARIES = ("sparse_eval", "numpy", "scipy", "numba", "pandas", "implicit")
 
 
 @lru_cache(maxsize=1)
 def installed_version() -> str:
-    """Return the version that is installed; reading it takes milliseconds, and tasks are many."""
+    """Return the installed version of this package.
+
+    It is cached, because reading it takes milliseconds and every task of a cluster asks for it.
+    """
     return version("sparse_eval")
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of Python, this package and the libraries that affect results."""
+    return {"python": python_version()} | {name: version(name) for name in _LIBRARIES}

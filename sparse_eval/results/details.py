@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +22,7 @@ __all__ = [
     "describe_curve",
     "describe_example",
     "pick_examples",
-    "versions",
 ]
-
-#: Libraries whose versions are remembered.
-_LIBRARIES = ("sparse_eval", "numpy", "scipy", "numba", "pandas", "implicit")
 
 #: Users that are picked by their number of relevant items, at these shares of all.
 _PICKED_AT = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.98)
@@ -38,11 +32,6 @@ _LISTED, _MISSED = 20, 10
 
 #: Points of a curve.
 _POINTS = 60
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of what computes."""
-    return {"python": python_version()} | {name: version(name) for name in _LIBRARIES}
 
 
 def describe_curve(curve: PrecisionRecall) -> dict[str, Any]:

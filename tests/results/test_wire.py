@@ -44,7 +44,7 @@ def bits(number: float) -> bytes:
 
 
 def same_moments(one: Moments, other: Moments) -> bool:
-    return one[:3] == other[:3] and bits(one.endless) == bits(other.endless)
+    return one[:3] == other[:3] and bits(one.non_finite) == bits(other.non_finite)
 
 
 def assert_same(one: Part, other: Part) -> None:

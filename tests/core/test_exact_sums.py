@@ -1,7 +1,8 @@
-"""Exact sums: what they are, in any order and however they were cut."""
+"""Exact sums: their values, in any order and however the values are split."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from fractions import Fraction
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sparse_eval.core import exact_sums as moments
+from sparse_eval.core import exact_sums
 from sparse_eval.core.exact_sums import Moments
 
 LARGEST, SMALLEST = sys.float_info.max, 5e-324
@@ -31,21 +32,21 @@ def array(values: list[float]) -> NDArray[np.float64]:
 
 
 def rounded(number: Fraction) -> float:
-    """The float next to a number: Python rounds the quotient of whole numbers once."""
+    """Round a fraction to the nearest float; Python rounds a quotient of integers once."""
     try:
         return number.numerator / number.denominator
     except OverflowError:
         return math.inf if number > 0 else -math.inf
 
 
-def is_nearest_root(found: float, number: Fraction) -> bool:
-    """Say whether no float is nearer to the root of a number, by whole numbers alone."""
-    if math.isinf(found):
+def is_nearest_root(root: float, number: Fraction) -> bool:
+    """Return whether no float is nearer to the root of a number, computed with fractions."""
+    if math.isinf(root):
         return number >= Fraction(LARGEST) ** 2
-    above, below = math.nextafter(found, math.inf), math.nextafter(found, -math.inf)
-    if found > 0 and ((Fraction(below) + Fraction(found)) / 2) ** 2 > number:
+    above, below = math.nextafter(root, math.inf), math.nextafter(root, -math.inf)
+    if root > 0 and ((Fraction(below) + Fraction(root)) / 2) ** 2 > number:
         return False
-    return math.isinf(above) or ((Fraction(found) + Fraction(above)) / 2) ** 2 >= number
+    return math.isinf(above) or ((Fraction(root) + Fraction(above)) / 2) ** 2 >= number
 
 
 def variance(values: list[float]) -> Fraction:
@@ -55,48 +56,51 @@ def variance(values: list[float]) -> Fraction:
 
 
 @given(numbers)
-def test_sums_are_those_of_fractions(values: list[float]) -> None:
-    found = Moments.of(array(values))
+def test_sums_equal_those_of_fractions(values: list[float]) -> None:
+    moments = Moments.of(array(values))
     exact = sum(map(Fraction, values), Fraction(0))
-    assert found.n == len(values)
-    assert Fraction(found.total, 2**1074) == exact
-    assert Fraction(found.squares, 2**2148) == sum((Fraction(x) ** 2 for x in values), Fraction(0))
-    assert found.endless == 0
-    assert found.sum == rounded(exact)
-    if math.isfinite(found.sum):
-        assert found.sum == math.fsum(values)
+    assert moments.n == len(values)
+    assert Fraction(moments.total, 2**1074) == exact
+    assert Fraction(moments.squares, 2**2148) == sum(
+        (Fraction(x) ** 2 for x in values), Fraction(0)
+    )
+    assert moments.non_finite == 0
+    assert moments.sum == rounded(exact)
+    if math.isfinite(moments.sum):
+        with contextlib.suppress(OverflowError):  # of a partial sum in fsum
+            assert moments.sum == math.fsum(values)
     if not values:
-        assert math.isnan(found.mean)
-    elif math.isfinite(found.sum):
-        assert found.mean == found.sum / len(values)
+        assert math.isnan(moments.mean)
+    elif math.isfinite(moments.sum):
+        assert moments.mean == moments.sum / len(values)
     else:
-        assert found.mean == rounded(exact / len(values))
+        assert moments.mean == rounded(exact / len(values))
 
 
 @given(numbers)
 def test_the_standard_deviation_is_rounded_once(values: list[float]) -> None:
-    found = Moments.of(array(values)).std
+    std = Moments.of(array(values)).std
     if len(values) < 2:
-        assert math.isnan(found)
+        assert math.isnan(std)
     else:
-        assert is_nearest_root(found, variance(values))
+        assert is_nearest_root(std, variance(values))
 
 
 @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1.0, 1e200, 1e308])
-def test_the_standard_deviation_of_any_scale(scale: float) -> None:
+def test_the_standard_deviation_is_exact_at_any_scale(scale: float) -> None:
     values = [0.0, scale, scale / 2, -scale / 3]
-    found = Moments.of(array(values)).std
-    assert found > 0
-    assert is_nearest_root(found, variance(values))
+    std = Moments.of(array(values)).std
+    assert std > 0
+    assert is_nearest_root(std, variance(values))
 
 
-def test_it_is_nothing_for_equal_values() -> None:
+def test_the_standard_deviation_of_equal_values_is_zero() -> None:
     assert Moments.of(np.full(1000, 0.1)).std == 0
     assert Moments.of(np.full(1000, 0.1)).mean == math.fsum([0.1] * 1000) / 1000
 
 
 @given(numbers, st.randoms(use_true_random=False), st.integers(0, 30))
-def test_order_and_cuts_do_not_matter(values: list[float], rng: Any, at: int) -> None:
+def test_sums_depend_on_neither_order_nor_splits(values: list[float], rng: Any, at: int) -> None:
     whole = Moments.of(array(values))
     rng.shuffle(values)
     parts = Moments.of(array(values[:at])), Moments.of(array(values[at:]))
@@ -104,32 +108,32 @@ def test_order_and_cuts_do_not_matter(values: list[float], rng: Any, at: int) ->
     assert Moments() + whole == whole
 
 
-def test_more_values_than_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_digits_are_carried_between_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(0).normal(size=1000) * 10.0 ** np.arange(-300, 300, 0.6)
     expected = Moments.of(values)
-    monkeypatch.setattr(moments, "_AT_ONCE", 7)
+    monkeypatch.setattr(exact_sums, "_AT_ONCE", 7)
     assert Moments.of(values) == expected
     assert expected.sum == math.fsum(values)
 
 
 def test_digits_hold_the_largest_of_many() -> None:
     n = 1 << 20
-    found = Moments.of(np.full(n, -LARGEST))
-    assert Fraction(found.total, 2**1074) == -n * Fraction(LARGEST)
-    assert Fraction(found.squares, 2**2148) == n * Fraction(LARGEST) ** 2
-    assert found.sum == -math.inf
-    assert found.mean == -LARGEST
-    assert found.std == 0
+    moments = Moments.of(np.full(n, -LARGEST))
+    assert Fraction(moments.total, 2**1074) == -n * Fraction(LARGEST)
+    assert Fraction(moments.squares, 2**2148) == n * Fraction(LARGEST) ** 2
+    assert moments.sum == -math.inf
+    assert moments.mean == -LARGEST
+    assert moments.std == 0
 
 
-def test_squares_are_left_out_where_they_are_not_asked_for() -> None:
+def test_squares_are_optional() -> None:
     assert Moments.of(array([1.5, 2]), squares=False) == Moments.of(array([1.5, 2]))._replace(
         squares=0
     )
 
 
 @pytest.mark.parametrize(
-    ("endless", "expected"),
+    ("non_finite", "expected"),
     [
         ([math.inf], math.inf),
         ([-math.inf, -math.inf], -math.inf),
@@ -138,20 +142,20 @@ def test_squares_are_left_out_where_they_are_not_asked_for() -> None:
         ([math.inf, math.nan], math.nan),
     ],
 )
-def test_what_is_not_finite(endless: list[float], expected: float) -> None:
-    values = [1.0, *endless, -LARGEST]
+def test_keeps_non_finite_values_apart(non_finite: list[float], expected: float) -> None:
+    values = [1.0, *non_finite, -LARGEST]
     whole = Moments.of(array(values))
     added = Moments.of(array(values[:2])) + Moments.of(array(values[2:]))
-    for found in (whole, added):
-        assert found.n == len(values)
-        assert math.isnan(found.std)
-        np.testing.assert_array_equal([found.sum, found.mean], [expected, expected])
-        assert found.equals(whole)
-    assert not whole.equals(Moments.of(array([1.0, *endless[1:]])))
+    for moments in (whole, added):
+        assert moments.n == len(values)
+        assert math.isnan(moments.std)
+        np.testing.assert_array_equal([moments.sum, moments.mean], [expected, expected])
+        assert moments.equals(whole)
+    assert not whole.equals(Moments.of(array([1.0, *non_finite[1:]])))
     assert whole.total == Moments.of(array([1.0, -LARGEST])).total
 
 
-def test_the_values_stay_as_they_are() -> None:
+def test_does_not_modify_the_values() -> None:
     values = array([1.0, math.inf, -0.0, 2.0])
     values.flags.writeable = False
     Moments.of(values)
@@ -160,6 +164,6 @@ def test_the_values_stay_as_they_are() -> None:
     np.testing.assert_array_equal(values, [1.0, math.inf, -0.0, 2.0])
 
 
-def test_it_adds_to_nothing_else() -> None:
+def test_refuses_to_add_other_types() -> None:
     with pytest.raises(TypeError):
         Moments() + 1  # type: ignore[operator]

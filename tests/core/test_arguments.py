@@ -1,0 +1,55 @@
+"""Checks of numeric arguments: what they return and what they refuse."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sparse_eval.core.arguments import check_number, check_whole
+from sparse_eval.errors import InvalidDataError
+
+
+@pytest.mark.parametrize("value", [3, np.int8(3), np.uint64(3)])
+def test_whole_numbers_become_int(value: object) -> None:
+    assert type(check_whole("k", value, 1, 3)) is int
+    assert check_whole("k", value) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "limits", "expected"),
+    [
+        (True, (), ""),
+        (1.0, (), ""),
+        ("1", (0,), " of at least 0"),
+        (None, (0,), " of at least 0"),
+        (0, (1,), " of at least 1"),
+        (5, (1, 4), " from 1 to 4"),
+        (np.bool_(True), (), ""),
+    ],
+)
+def test_refuses_what_is_no_whole_number_in_the_range(
+    value: object, limits: tuple[int, ...], expected: str
+) -> None:
+    with pytest.raises(InvalidDataError, match=rf"^k: expected a whole number{expected}, found"):
+        check_whole("k", value, *limits)
+
+
+@pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int16(2)])
+def test_numbers_become_float(value: object) -> None:
+    assert type(check_number("p", value, 2)) is float
+    assert check_number("p", value, 1.5, open_end=True) == 2.0
+
+
+@pytest.mark.parametrize(
+    "value", [True, "2", None, 1.5, math.nan, math.inf, -math.inf, 10**400, np.float64("nan")]
+)
+def test_refuses_what_is_no_number_in_the_range(value: object) -> None:
+    with pytest.raises(InvalidDataError, match="^p: expected a finite number of at least 2, found"):
+        check_number("p", value, 2)
+
+
+def test_an_open_end_is_refused() -> None:
+    with pytest.raises(InvalidDataError, match="p: expected a finite number above 2, found 2"):
+        check_number("p", 2, 2, open_end=True)

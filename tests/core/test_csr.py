@@ -1,0 +1,156 @@
+"""Checks of sparse matrices, and conversions that neither modify nor trust them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from sparse_eval.core import csr as module
+from sparse_eval.core.csr import (
+    canonical_csr,
+    check_no_duplicates,
+    coordinates,
+    entry_position,
+    find_fault,
+    integer_array,
+    sort_pairs,
+    summed_csr,
+)
+from sparse_eval.errors import InvalidDataError
+
+
+def unsorted() -> sparse.csr_matrix:
+    return sparse.csr_matrix(([1, 2, 4, 8], [2, 0, 2, 1], [0, 3, 3, 4]), shape=(3, 3))
+
+
+def test_a_canonical_matrix_is_not_copied() -> None:
+    matrix = sparse.csr_matrix([[0.0, 1.0], [2.0, 0.0]])
+    assert canonical_csr(matrix, "m", sum_duplicates=True) is matrix
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr"])
+def test_duplicates_are_summed_without_modifying_the_input(form: str) -> None:
+    matrix = unsorted() if form == "csr" else unsorted().asformat(form)
+    before = matrix.copy().tocoo()
+    result = canonical_csr(matrix, "m", sum_duplicates=True)
+    assert result.indptr.tolist() == [0, 2, 2, 3]
+    assert result.indices.tolist() == [0, 2, 1]
+    assert result.data.tolist() == [2, 5, 8]
+    after = matrix.tocoo()
+    for part in ("row", "col", "data"):
+        np.testing.assert_array_equal(getattr(after, part), getattr(before, part))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_refuses_duplicates_that_have_no_sum(form: str) -> None:
+    with pytest.raises(InvalidDataError, match="user 0 has item 2 twice in one list"):
+        canonical_csr(unsorted().asformat(form), "m", sum_duplicates=False)
+
+
+def test_a_sum_of_narrow_values_does_not_overflow() -> None:
+    for dtype in (np.int8, bool):
+        matrix = sparse.coo_matrix((np.ones(300, dtype), ([0] * 300, [0] * 300)))
+        assert canonical_csr(matrix, "m", sum_duplicates=True).data.tolist() == [300.0]
+
+
+def test_entries_beyond_indptr_are_dropped() -> None:
+    matrix = sparse.csr_matrix([[1.0, 2.0]])
+    matrix.data, matrix.indices = np.array([1.0, 2.0, 3.0]), np.array([0, 1, 9], np.int32)
+    result = canonical_csr(matrix, "m", sum_duplicates=True)
+    assert (result.data.tolist(), result.indices.tolist()) == ([1, 2], [0, 1])
+    assert len(matrix.data) == 3
+
+
+def test_refuses_what_is_no_matrix_of_real_numbers() -> None:
+    for bad, says in (
+        (np.ones((2, 2)), "m is a ndarray; expected a scipy sparse matrix"),
+        (sparse.coo_array(np.ones(3)), "m: expected a matrix of users × items, found 1-D"),
+        (sparse.csr_matrix([[1j]]), "m holds complex128; expected real numbers"),
+        (sparse.csc_matrix([[1j]]), "m holds complex128; expected real numbers"),
+    ):
+        with pytest.raises(InvalidDataError, match=says):
+            canonical_csr(bad, "m", sum_duplicates=True)
+
+
+def test_the_first_repeated_pair_is_named() -> None:
+    coo = sparse.coo_matrix(([1] * 6, ([2, 1, 1, 2, 0, 1], [0, 2, 0, 0, 1, 2])), shape=(3, 3))
+    with pytest.raises(InvalidDataError, match="user 1 has item 2 twice"):
+        check_no_duplicates(coo)
+    with pytest.raises(InvalidDataError, match="user 'b' has item 'z' twice"):
+        check_no_duplicates(coo, pd.Index(list("abc")), pd.Index(list("xyz")))
+    check_no_duplicates(sparse.coo_matrix(np.eye(3)))
+    check_no_duplicates(sparse.coo_matrix((0, 3)))
+
+
+def test_the_position_of_an_entry_skips_empty_rows() -> None:
+    matrix = sparse.csr_matrix([[0, 0, 0], [0, 1, 1], [0, 0, 0], [1, 0, 0]])
+    assert [entry_position(matrix, entry) for entry in range(3)] == [(1, 1), (1, 2), (3, 0)]
+
+
+def test_the_first_fault_of_the_highest_kind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    faults = {3: 1, 5: 2, 8: 2}
+
+    def check(first: int, last: int, fault: np.ndarray) -> None:
+        for row in range(first, last):
+            if faults.get(row, 0) > fault[0]:
+                fault[:] = faults[row], row, 10 * row
+
+    for size in (1, 2, 3):
+        monkeypatch.setattr(module, "_CHECKED_ROWS", size)
+        assert find_fault(check, 10) == (2, 5, 50)
+    assert find_fault(check, 3) is None
+
+
+def test_coordinates_keep_zeros_and_duplicates() -> None:
+    matrix = sparse.coo_matrix(([0, 1, 1], ([1, 0, 0], [0, 1, 1])), shape=(2, 3))
+    rows, columns, values, shape = coordinates(matrix)
+    assert rows.tolist() == [1, 0, 0]
+    assert columns.tolist() == [0, 1, 1]
+    assert values.tolist() == [0, 1, 1]
+    assert shape == (2, 3)
+    with pytest.raises(InvalidDataError, match="row 0, column 1: the value is -1"):
+        coordinates(sparse.csr_matrix([[0, -1.0]]))
+
+
+def test_sums_do_not_depend_on_the_order_of_the_rows() -> None:
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(3, size=(2, 200))
+    values = rng.random(200) * 10.0 ** rng.integers(-9, 9, 200)
+    first = summed_csr(rows, columns, values, (4, 3))
+    order = rng.permutation(200)
+    second = summed_csr(rows[order], columns[order], values[order], (4, 3))
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(first, part), getattr(second, part))
+    assert first.indptr.tolist() == [0, 3, 6, 9, 9]
+    with pytest.raises(InvalidDataError, match="row 1, column 0: the sum .* beyond float64"):
+        summed_csr(np.array([1, 1]), np.array([0, 0]), np.full(2, 1e308), (2, 1))
+
+
+def test_pairs_are_sorted() -> None:
+    rows, columns = np.array([1, 0, 1, 0]), np.array([2, 1, 2, 0])
+    order, starts = sort_pairs(rows, columns, 3)
+    assert rows[order].tolist() == [0, 0, 1, 1]
+    assert columns[order].tolist() == [0, 1, 2, 2]
+    assert starts.tolist() == [0, 1, 2]
+
+
+def test_integers_get_one_of_two_dtypes() -> None:
+    for values, dtype in (
+        ([[1, 2]], np.int64),
+        (np.array([[1]], np.int8), np.int64),
+        (np.array([[1]], np.int32), np.int32),
+        (np.array([[1]], np.uint64), np.int64),
+        (np.empty((0, 3)), np.int64),
+    ):
+        assert integer_array(values, "ids", 2).dtype == dtype
+    for bad, says in (
+        ([1], "ids is an array of int64 with shape .* two-dimensional"),
+        ([[1.0]], "ids is an array of float64"),
+        ([[1], [1, 2]], "ids is an array of object"),
+        (np.array([[2**63]], np.uint64), "ids holds 9223372036854775808"),
+        (np.ma.masked_equal([[1]], 1), "ids is a masked array"),
+    ):
+        with pytest.raises(InvalidDataError, match=says):
+            integer_array(bad, "ids", 2)

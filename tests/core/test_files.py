@@ -1,0 +1,162 @@
+"""Writing files atomically: after an error or interruption at any time nothing is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from sparse_eval.core import files
+from sparse_eval.core.files import make_folder, replacing
+from sparse_eval.errors import OutputError
+
+
+def write(target: Path, text: str = "new") -> None:
+    with replacing(target) as temporary:
+        temporary.write_text(text)
+
+
+#: Code whose every bytecode is a place where Python may handle Ctrl-C.
+INTERRUPTED = {files.__file__, contextlib.__file__}
+
+
+def is_interrupted(n: int, work: Callable[[], None]) -> bool:
+    """Raise KeyboardInterrupt before bytecode `n` of a call; False if it has fewer."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, arg: Any) -> Any:
+        nonlocal count
+        if frame.f_code.co_filename not in INTERRUPTED and frame.f_code is not write.__code__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            count += 1
+            if count == n:
+                raise KeyboardInterrupt
+        return trace
+
+    tracer_before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(tracer_before)
+    return False
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_an_interruption_at_any_bytecode_leaves_no_temporary_file(
+    tmp_path: Path, exists: bool
+) -> None:
+    target = tmp_path / "table.csv"
+    texts = []
+    interrupted = True
+    while interrupted:
+        target.unlink(missing_ok=True)
+        if exists:
+            target.write_text("old")
+        interrupted = is_interrupted(len(texts) + 1, lambda: write(target))
+        texts.append(target.read_text() if target.exists() else None)
+        assert {path.name for path in tmp_path.iterdir()} <= {"table.csv"}, len(texts)
+    before = "old" if exists else None
+    assert len(texts) > 100
+    assert set(texts) == {before, "new"}
+    assert texts == sorted(texts, key=lambda text: text == "new")  # old before new, never half
+
+
+@pytest.mark.parametrize("call", ["open", "close", "replace"])
+def test_an_interruption_after_a_system_call_leaves_no_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    function = getattr(os, call)
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        result = function(*args, **options)
+        if call == "open":
+            os.close(result)
+        raise KeyboardInterrupt
+
+    target = tmp_path / "table.csv"
+    target.write_text("old")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write(target)
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+    assert target.read_text() == ("new" if call == "replace" else "old")
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_error_in_the_block_keeps_the_file(tmp_path: Path, error: type[BaseException]) -> None:
+    target = tmp_path / "table.csv"
+    write(target, "old")
+
+    def fail() -> None:
+        with replacing(target) as temporary:
+            temporary.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+    assert target.read_text() == "old"
+
+
+def test_the_temporary_file_is_beside_the_target_with_its_suffix(tmp_path: Path) -> None:
+    with replacing(tmp_path / "table.npz") as temporary:
+        assert temporary.parent == tmp_path
+        assert temporary.suffix == ".npz"
+        assert temporary.name.startswith(".table.")
+        assert temporary.read_bytes() == b""
+    assert (tmp_path / "table.npz").read_bytes() == b""
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_files_have_the_permissions_of_ordinary_ones(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        write(tmp_path / "table.csv")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "table.csv").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_link_keeps_pointing_to_the_replaced_file(tmp_path: Path) -> None:
+    (tmp_path / "link.csv").symlink_to(tmp_path / "table.csv")
+    write(tmp_path / "table.csv", "old")
+    write(tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "table.csv").read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("", "it is no regular file"),
+        ("missing/table.csv", "No such file or directory"),
+        ("file/table.csv", "Not a directory"),
+        ("table\0.csv", "embedded null"),
+        ("x" * 300, "File name too long"),
+    ],
+)
+def test_refuses_paths_that_cannot_be_written(tmp_path: Path, name: str, says: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match=f"cannot be written: {says}"):
+        write(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_refuses_a_file_as_a_folder(tmp_path: Path) -> None:
+    assert make_folder(tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="file: cannot be used as an output folder"):
+        make_folder(tmp_path / "file")

@@ -1,0 +1,57 @@
+"""Hashes: known values, and what they depend on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from sparse_eval.core.hashing import (
+    digest_csr,
+    digest_labels,
+    fingerprints,
+    hash_labels,
+    splitmix64,
+)
+
+
+def test_splitmix64_gives_the_published_numbers() -> None:
+    states = np.array([0, 1234567], np.uint64)
+    assert splitmix64(states).tolist() == [0xE220A8397B1DCDAF, 6457827717110365317]
+    assert states.tolist() == [0, 1234567]
+
+
+def test_hashes_of_labels_depend_on_nothing_but_the_label() -> None:
+    wide = hash_labels(np.array([3, -1, 2**40]))
+    assert wide.tolist() == splitmix64(np.array([3, -1 % 2**64, 2**40], np.uint64)).tolist()
+    np.testing.assert_array_equal(hash_labels(np.array([3, -1], np.int32)), wide[:2])
+    texts = hash_labels(np.array(["a", "b", "a"]))
+    assert texts[0] == texts[2] != texts[1]
+    np.testing.assert_array_equal(hash_labels(np.array(["a", "b", "a"], object)), texts)
+
+
+def test_digests_of_labels_tell_types_and_order_apart() -> None:
+    labels = ([1, 2], [2, 1], ["1", "2"], [1.0, 2.0])
+    digests = [digest_labels(np.array(some, object)) for some in labels]
+    assert len({*digests, digest_labels(np.array([1, 2]))}) == 5
+    assert digest_labels(np.array([1, 2], np.int16)) == digest_labels(np.array([1, 2]))
+
+
+def test_digests_of_matrices_do_not_depend_on_dtypes() -> None:
+    digest = digest_csr((2, 3), np.array([0, 1, 2]), np.array([2, 0]), np.array([1.0, 2.0]))
+    narrow = (np.array([0, 1, 2], np.int32), np.array([2, 0], np.int16), np.array([1, 2], np.int8))
+    assert digest_csr((2, 3), *narrow) == digest
+    assert len(digest) == 64
+    assert len({digest, digest_csr((3, 3), *narrow), digest_csr((2, 3), *narrow[:2])}) == 3
+
+
+def test_fingerprints_depend_on_items_and_gains_but_not_on_order() -> None:
+    indptr = np.array([0, 2, 4, 4, 6])
+    items = np.array([1, 2, 2, 1, 1, 2])
+    gains = np.array([1.0, 0.0, -0.0, 1.0, 1.0, 2.0])
+    hashes = fingerprints(indptr, items, gains, None)
+    assert hashes[0] == hashes[1] != hashes[3]
+    assert hashes[2] == 0
+    names = fingerprints(indptr, items, gains, pd.Index(["x", "y", "z"]))
+    assert names[0] == names[1] != hashes[0]
+    moved = fingerprints(indptr, items - 1, gains, pd.Index(["y", "z"]))
+    np.testing.assert_array_equal(moved, names)
