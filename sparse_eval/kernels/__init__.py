@@ -1,5 +1,5 @@
-"""Every numba function of the package: plain loops, arrays in, arrays out.
+"""All numba functions of the package: plain loops that read arrays and write arrays.
 
-They import numba and numpy only, release the interpreter's lock, and never raise: a kernel that
-finds a fault returns where it is, and its caller says what it means.
+They import only numba, llvmlite and numpy, release the interpreter's lock, and never raise: a
+kernel writes where it finds a fault, and its caller raises the error.
 """

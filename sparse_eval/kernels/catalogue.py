@@ -1,9 +1,8 @@
-"""What list and catalogue metrics need of the training data, and draws of random lists.
+"""Statistics of lists and the catalogue that need training data, and draws of random lists.
 
-Each kernel serves a block of users. A list's, a user's or an item's row is bounded by an `indptr`;
-that of the block's users is a slice of the whole one and points into whole arrays. What the
-kernels write depends on nothing but the user's own rows: neither on the other users of the block
-nor on the number of threads.
+Each kernel processes a block of users. An `indptr` holds the bounds of the rows of lists, users or
+items; that of the block's users is a slice of the whole one and points into whole arrays. What is
+written for a user depends only on the rows of that user, not on the block or the number of threads.
 """
 
 from __future__ import annotations
@@ -22,13 +21,19 @@ if TYPE_CHECKING:
 def pack_bits(item_indptr: Array, item_users: Array, n_users: int) -> tuple[Array, Array]:
     """Return bitmaps of the users of popular items, for `sum_cosines`.
 
-    Returns ``bits``, uint64 of shape (popular items, words), and ``bit_row``, for each item its
-    row there or -1. An item gets one if at least one user in 256 has it: the common bits of two
-    bitmaps, eight words in the time of one look-up, are then counted faster than the rarer item's
-    users are looked up. `sum_cosines` took two to five times as long without bitmaps, and up to
-    twice as long with bitmaps from one user in 64.
+    Returns
+    -------
+    bits : ndarray of uint64, shape (n_popular, n_words)
+    bit_row : ndarray of int64, shape (n_items,)
+        The row of `bits` of each item, or -1.
 
-    The bitmaps take at most 8 bytes per interaction: beyond that the least popular go without.
+    Notes
+    -----
+    An item is popular if at least one user in 256 has it: counting the common bits of two bitmaps,
+    eight words in the time of one lookup, is then faster than looking up the users of the rarer
+    item. `sum_cosines` took two to five times as long without bitmaps, and up to twice as long with
+    bitmaps from one user in 64. The bitmaps take at most 8 bytes per interaction; beyond that the
+    least popular items get none.
     """
     degrees = np.diff(item_indptr)
     words = (n_users + 63) >> 6
@@ -45,7 +50,7 @@ def pack_bits(item_indptr: Array, item_users: Array, n_users: int) -> tuple[Arra
 
 @kernel
 def set_bits(item_indptr: Array, item_users: Array, items: Array, bits: Array) -> None:
-    """Set the bits of the users of ``items[i]`` in ``bits[i]``, which is zero on entry."""
+    """Set the bits of the users of ``items[i]`` in ``bits[i]``, which must be zero."""
     for i in range(len(items)):
         for entry in range(item_indptr[items[i]], item_indptr[items[i] + 1]):
             user = np.uint64(item_users[entry])
@@ -54,12 +59,12 @@ def set_bits(item_indptr: Array, item_users: Array, items: Array, bits: Array) -
 
 @inlined
 def count_bits(word: np.uint64) -> np.uint64:
-    """Return the number of bits set, in a form for which the compiler knows one instruction."""
+    """Return the number of bits set, in a form that compiles to one instruction."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     pairs = word & np.uint64(0x3333333333333333)
     word = pairs + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    # np.multiply overflows in silence, as is meant, where this file runs as plain Python.
+    # np.multiply overflows silently, as intended, if this runs without compilation.
     total: np.uint64 = np.multiply(word, np.uint64(0x0101010101010101)) >> np.uint64(56)
     return total
 
@@ -79,18 +84,17 @@ def sum_cosines(
     """Write the sums of the cosines between the items of each list, at every cut-off.
 
     ``out[cut, user]`` is the sum over the unordered pairs of the first k items of the user's list
-    of |U_i ∩ U_j| / sqrt(|U_i|·|U_j|), where U_i are the users of item i in the training data, and
-    0 where one of them is empty. Lists are complete and in the order of their ranks, cut-offs
-    ascend, `item_indptr` and `item_users` are the training data by item, and `bits` and `bit_row`
-    come from `pack_bits`.
+    of |U_i ∩ U_j| / sqrt(|U_i|·|U_j|), where U_i are the users of item i in the training data, or 0
+    if one of them is empty. Lists are complete and sorted by rank, cut-offs ascend, `item_indptr`
+    and `item_users` are the training data by item, and `bits` and `bit_row` come from `pack_bits`.
 
-    `cache` of shape (slots, 2), int64, remembers what two items have in common. It belongs to one
-    thread, its slots are a power of two and zero at first, and it may serve many blocks with the
-    same training data. A model's lists share many pairs: 2^17 slots halved the time of 30,000 real
-    ones. Lists drawn at random share few and took up to a fifth longer.
+    `cache`, int64 of shape (slots, 2), stores the number of common users of pairs. It belongs to
+    one thread, is zero at first, has a power of two of slots, and may be shared by blocks with the
+    same training data. Lists of a model share many pairs: 2^17 slots halved the time of 30,000 real
+    ones. Random lists share few and took up to a fifth longer.
 
-    No bit depends on the cache or the bitmaps, which only say how whole numbers are counted, and
-    the list and the training data alone decide in which order the cosines are added.
+    The result does not depend on the cache or the bitmaps, which only affect how integers are
+    counted; the order in which cosines are added follows from the list and the training data.
     """
     n_items = len(item_indptr) - 1
     n_words = bits.shape[1]
@@ -109,32 +113,32 @@ def sum_cosines(
         begin = list_indptr[user]
         length = min(list_indptr[user + 1] - begin, longest)
 
-        # From the item of most users downward: of each pair the rarer item's users are looked up,
-        # which took 0.6 of the time of always looking up the better ranked one's. As there is work
-        # for every pair, the sorting may be quadratic too.
+        # Sort by descending number of users, so that of each pair the users of the rarer item are
+        # looked up, which took 0.6 of the time of looking up those of the better ranked one. The
+        # sort may be quadratic, as the loop over pairs is.
         for rank in range(length):
             added[rank] = 0.0
             item = np.int64(list_items[begin + rank])
             degree = item_indptr[item + 1] - item_indptr[item]
-            place = rank
-            while place > 0 and degrees[place - 1] < degree:
-                items[place] = items[place - 1]
-                degrees[place] = degrees[place - 1]
-                ranks[place] = ranks[place - 1]
-                place -= 1
-            items[place] = item
-            degrees[place] = degree
-            ranks[place] = rank
+            index = rank
+            while index > 0 and degrees[index - 1] < degree:
+                items[index] = items[index - 1]
+                degrees[index] = degrees[index - 1]
+                ranks[index] = ranks[index - 1]
+                index -= 1
+            items[index] = item
+            degrees[index] = degree
+            ranks[index] = rank
 
         for first in range(length):
             item = items[first]
             row = bit_row[item]
             filled = row >= 0
-            held = bits[row] if filled else scratch
+            bitmap = bits[row] if filled else scratch
             for second in range(first + 1, length):
                 other = items[second]
                 degree = degrees[second]
-                # For a rare item, counting is faster than a look into the cache.
+                # For a rare item, counting is faster than the cache.
                 slot = -1
                 key = np.int64(0)
                 if degree >= 32:
@@ -151,8 +155,8 @@ def sum_cosines(
                         for word in range(n_words):
                             both += count_bits(bits[row, word] & bits[other_row, word])
                     else:
-                        # Looking users up in bits takes less than half as long as going through
-                        # two sorted rows, whose branches nobody can predict.
+                        # Looking up bits takes less than half as long as merging two sorted
+                        # rows, whose branches are unpredictable.
                         if not filled:
                             for entry in range(item_indptr[item], item_indptr[item + 1]):
                                 u = np.uint64(item_users[entry])
@@ -160,7 +164,8 @@ def sum_cosines(
                             filled = True
                         for entry in range(item_indptr[other], item_indptr[other + 1]):
                             u = np.uint64(item_users[entry])
-                            both += (held[u >> np.uint64(6)] >> (u & np.uint64(63))) & np.uint64(1)
+                            bit = bitmap[u >> np.uint64(6)] >> (u & np.uint64(63))
+                            both += bit & np.uint64(1)
                     common = np.int64(both)
                     if slot >= 0:
                         cache[slot, 0] = key
@@ -183,7 +188,7 @@ def sum_cosines(
 
 @kernel
 def count_listed(indptr: Array, items: Array, k: int, users: Array, counts: Array) -> None:
-    """Add to `counts` how often each item is among the first `k` of the lists of `users`."""
+    """Add to `counts` the number of lists of `users` that have each item among the first `k`."""
     for user in users:
         start = indptr[user]
         for entry in range(start, min(start + k, indptr[user + 1])):
@@ -192,35 +197,34 @@ def count_listed(indptr: Array, items: Array, k: int, users: Array, counts: Arra
 
 @kernel
 def popular_unseen(order: Array, seen_indptr: Array, seen_items: Array, out: Array) -> None:
-    """Write the most popular items that each user has not seen, -1 where there are fewer.
+    """Write the k most popular items that each user has not seen, padded with -1.
 
-    `order` holds every item of the catalogue, the most popular first; `out` is (users, k).
+    `order` holds every item of the catalogue, the most popular first; `out` has shape (n_users, k).
     """
     k = out.shape[1]
     seen = np.zeros(len(order), np.bool_)
     for user in range(len(seen_indptr) - 1):
         for entry in range(seen_indptr[user], seen_indptr[user + 1]):
             seen[seen_items[entry]] = True
-        found = 0
-        for place in range(len(order)):
-            if found == k:
+        n_listed = 0
+        for index in range(len(order)):
+            if n_listed == k:
                 break
-            if not seen[order[place]]:
-                out[user, found] = order[place]
-                found += 1
-        while found < k:
-            out[user, found] = -1
-            found += 1
+            if not seen[order[index]]:
+                out[user, n_listed] = order[index]
+                n_listed += 1
+        while n_listed < k:
+            out[user, n_listed] = -1
+            n_listed += 1
         for entry in range(seen_indptr[user], seen_indptr[user + 1]):
             seen[seen_items[entry]] = False
 
 
 def uniforms(seed: int, first: int, last: int) -> Array:
-    """Return the numbers from `first` to `last` of an endless row drawn uniformly from [0, 1).
+    """Return elements `first` to `last` of an infinite sequence drawn uniformly from [0, 1).
 
-    The draws below take one of them for each place of their output, whatever they draw there. So
-    a block of users reads its own part of the row, and what a user gets depends neither on blocks
-    nor on threads, which a generator handed from user to user would not give.
+    The draws below use one number for each element of their output. So a block of users reads its
+    own part of the sequence, and what is drawn for a user depends on neither blocks nor threads.
     """
     return np.random.Generator(np.random.PCG64(seed).advance(int(first))).random(last - first)
 
@@ -229,43 +233,43 @@ def uniforms(seed: int, first: int, last: int) -> Array:
 def draw_ranks(numbers: Array, n_candidates: Array, indptr: Array, out: Array) -> None:
     """Draw for each user distinct ranks from 1 to ``n_candidates[user]``, in random order.
 
-    Each ordered choice is equally likely. As many are drawn as the user's row of `indptr` is long,
-    which is at most ``n_candidates[user]``. `numbers`, from `uniforms`, and `out` have one entry
+    Each ordered choice is equally likely. The number of draws is the length of the user's row of
+    `indptr`, at most ``n_candidates[user]``. `numbers`, from `uniforms`, and `out` have one entry
     per draw of the block.
     """
     most = 0
     for user in range(len(n_candidates)):
         most = max(most, n_candidates[user])
-    # A shuffle that stops after the user's draws and then is undone: it takes a number per draw
-    # however many there are to choose from, and never draws twice for one place.
+    # A shuffle that stops after the user's draws and is then undone: it needs one number per draw,
+    # whatever the number of candidates, and never rejects one.
     order = np.arange(most)
     for user in range(len(n_candidates)):
         begin = indptr[user] - indptr[0]
         n = indptr[user + 1] - indptr[user]
         left = n_candidates[user]
         for i in range(n):
-            # Less than `left`: the product of an integer and a number of at most 1 − 2^−53
+            # Always below `left`: the product of an integer and a number of at most 1 − 2^−53
             # rounds down.
-            place = i + np.int64(numbers[begin + i] * (left - i))
-            out[begin + i] = order[place] + 1
-            order[place] = order[i]
+            index = i + np.int64(numbers[begin + i] * (left - i))
+            out[begin + i] = order[index] + 1
+            order[index] = order[i]
         for i in range(n):
-            place = i + np.int64(numbers[begin + i] * (left - i))
-            order[place] = place
+            index = i + np.int64(numbers[begin + i] * (left - i))
+            order[index] = index
 
 
 @kernel
 def draw_lists(
     numbers: Array, seen_indptr: Array, seen_items: Array, n_items: int, out: Array
 ) -> None:
-    """Draw for each user a list of distinct unseen items, -1 behind them where there are fewer.
+    """Draw for each user a list of distinct unseen items, padded with -1.
 
-    Each ordered choice is equally likely. `out` is (users, k), and so is `numbers`, from
-    `uniforms`. Seen items ascend and are among the `n_items` of the catalogue.
+    Each ordered choice is equally likely. `out` and `numbers`, from `uniforms`, have shape
+    (n_users, k). Seen items ascend and are below `n_items`.
     """
     k = out.shape[1]
-    # As in `draw_ranks`, among the places below the number of unseen items. There, items that lie
-    # beyond stand in for the seen ones.
+    # As in `draw_ranks`, among the ids below the number of unseen items; each seen item there is
+    # replaced by an unseen item of a higher id.
     order = np.arange(n_items)
     for user in range(len(seen_indptr) - 1):
         start = seen_indptr[user]
@@ -284,14 +288,14 @@ def draw_lists(
             beyond -= 1
         n = min(k, left)
         for i in range(n):
-            place = i + np.int64(numbers[user, i] * (left - i))
-            out[user, i] = order[place]
-            order[place] = order[i]
+            index = i + np.int64(numbers[user, i] * (left - i))
+            out[user, i] = order[index]
+            order[index] = order[i]
         for i in range(n, k):
             out[user, i] = -1
         for i in range(n):
-            place = i + np.int64(numbers[user, i] * (left - i))
-            order[place] = place
+            index = i + np.int64(numbers[user, i] * (left - i))
+            order[index] = index
         for entry in range(start, stop):
             item = seen_items[entry]
             if item >= left:
@@ -311,10 +315,10 @@ def count_unseen_candidates(
     n_items: int,
     out: Array,
 ) -> None:
-    """Write the number of items that could have stood in each user's list.
+    """Write the number of candidates of each user: items that the list could have held.
 
-    That is the catalogue less what the user has seen, though not less what is relevant (stored
-    with a gain above 0) or stands in the list: that was a candidate, seen or not.
+    These are the items of the catalogue except those that the user has seen. Relevant items, with a
+    gain above 0, and items in the list count as candidates even if they were seen.
     """
     hidden = np.zeros(n_items, np.bool_)
     for user in range(len(seen_indptr) - 1):
@@ -332,7 +336,7 @@ def count_unseen_candidates(
             hidden[list_items[entry]] = False
         n_hidden = 0
         for entry in range(start, stop):
-            n_hidden += hidden[seen_items[entry]]  # what others left there is not read
+            n_hidden += hidden[seen_items[entry]]  # not entries of other users, which remain set
         out[user] = n_items - n_hidden
 
 
@@ -351,16 +355,16 @@ def count_unexpected(
     cutoffs: Array,
     out: Array,
 ) -> None:
-    """Count the hits of each list that the list of the most popular items does not have.
+    """Count the hits of each list that the list of the most popular items lacks.
 
     ``out[cut, user]`` is the number of relevant items among the first k positions that are not
     among the k most popular items that the user has not seen. ``popularity_ranks[item]`` is 0 for
-    the most popular item, and different for all. `positions` are read only if `gapped`, and are
-    otherwise 1, 2, 3, …; relevant and seen items ascend.
+    the most popular item, and distinct. `positions` are read only if `gapped`, and are 1, 2, 3, …
+    otherwise; relevant and seen items ascend.
 
-    A hit's place among the popular unseen items is worked out from the seen items that are more
-    popular. Writing those lists first, and looking there, took two to three times as long, and
-    memory for k items of each user.
+    The rank of a hit among the popular unseen items follows from the number of more popular seen
+    items. Writing those lists first and searching them took two to three times as long, and memory
+    for k items of each user.
     """
     n_cutoffs = len(cutoffs)
     deepest = cutoffs[-1]
@@ -371,7 +375,7 @@ def count_unexpected(
         stop = relevant_indptr[user + 1]
         if start == stop:
             continue
-        # Two words of bits that most items which are not relevant fail to match: half the time.
+        # Two words of bits that rule out most items that are not relevant: half the time.
         low_bits = np.uint64(0)
         high_bits = np.uint64(0)
         for entry in range(start, stop):
@@ -393,24 +397,25 @@ def count_unexpected(
             high = high_bits >> np.uint64((item >> 6) & 63)
             if low & high & np.uint64(1) == 0:
                 continue
-            found = start
+            hit = start
             size = stop - start
             while size > 1:
                 half = size >> 1
-                if relevant_items[found + half] <= item:
-                    found += half
+                if relevant_items[hit + half] <= item:
+                    hit += half
                 size -= half
-            if relevant_items[found] != item or gains[found] <= 0.0:
+            if relevant_items[hit] != item or gains[hit] <= 0.0:
                 continue
-            popular_place = popularity_ranks[item] + 1
-            if popular_place - n_seen <= deepest:
+            popular_rank = popularity_ranks[item] + 1
+            if popular_rank - n_seen <= deepest:
                 more_popular = 0
                 seen = False
-                for other in range(seen_indptr[user], seen_indptr[user + 1]):
-                    more_popular += popularity_ranks[seen_items[other]] < popularity_ranks[item]
-                    seen |= seen_items[other] == item
-                popular_place = deepest + 1 if seen else popular_place - more_popular
+                for other_entry in range(seen_indptr[user], seen_indptr[user + 1]):
+                    other = seen_items[other_entry]
+                    more_popular += popularity_ranks[other] < popularity_ranks[item]
+                    seen |= other == item
+                popular_rank = deepest + 1 if seen else popular_rank - more_popular
             for cut in range(first_cut, n_cutoffs):
-                if cutoffs[cut] >= popular_place:
+                if cutoffs[cut] >= popular_rank:
                     break
                 out[cut, user] += 1

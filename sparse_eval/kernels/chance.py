@@ -1,4 +1,4 @@
-"""Chances under a random ranking that have no formula shorter than a loop."""
+"""Probabilities under a random ranking that have no closed formula."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 def first_hit_chances(
     n_hits: Array, n_candidates: Array, depths: Array, any_hit: Array, reciprocal: Array
 ) -> None:
-    """Write the chance of a hit among the first places, and the mean of 1 / rank of the first.
+    """Write the probability of a hit in the list, and the expected 1 / rank of the first hit.
 
-    Of `n_candidates` items in random order `n_hits` are hits; the list has `depths` places.
+    The list is the first `depths` of `n_candidates` items in random order, `n_hits` of which are
+    hits. The reciprocal rank is 0 if there is no hit.
     """
     for row in range(len(n_hits)):
         none_yet = 1.0

@@ -1,89 +1,41 @@
-"""Exact scores of what a search has found, and what is kept of them: lists, or ranks.
+"""Exact scores of selected items, and the lists and ranks that are made of them.
 
 An exact score is the dot product of the stored factors, accumulated in double precision in the
-order of the factors. The better score comes first, and of equal ones the lower id.
+order of the factors. The better score comes first; of equal scores, the lower id.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .jit import inlined, kernel
-from .prefetch import prefetch
+from .prefetch import DISTANCE, prefetch
 
 if TYPE_CHECKING:
     from .jit import Array
+    from .structures import HeldOut, Lists, Seen
 
-#: Products compared at once; only where one of them passes are they looked at one by one.
-_LANE = 32
+#: The number of products compared at once. They are compared one by one only if one of them passes.
+COMPARED_AT_ONCE = 32
 
-#: So many rows ahead is fetched what will be read.
-_AHEAD = 8
+#: The length up to which numbers are sorted by counting.
+_COUNTING_SORT = 256
 
-#: Numbers that are sorted by counting, at most.
-_MANY = 256
-
-#: So many numbers are looked through one by one.
-_FEW = 64
-
-
-class Seen(NamedTuple):
-    """What users have seen: the items of a CSR matrix, ascending within a row."""
-
-    indptr: Array
-    items: Array
-
-
-class Lists(NamedTuple):
-    """Each row's best items so far: the first `size` of a row; `dropped` is the best that fell out.
-
-    Either all of it belongs to the results, or to a block of users at work.
-    """
-
-    items: Array
-    scores: Array
-    size: Array
-    dropped: Array
-
-
-class HeldOut(NamedTuple):
-    """Held-out items, each row's best first.
-
-    Attributes
-    ----------
-    indptr : ndarray of int64, shape (n_rows + 1,)
-        Where a row starts.
-    items : ndarray of int32
-        Rows of the item factors.
-    scores : ndarray of float64
-        Exact scores.
-    above : ndarray of int32
-        Unseen candidates that are better, as far as they have been counted.
-    tied : ndarray of int32
-        Unseen candidates of the same score, likewise.
-    alive : ndarray of int64, shape (n_rows,)
-        So many of a row may still be among the first k; the others need not be counted further.
-    """
-
-    indptr: Array
-    items: Array
-    scores: Array
-    above: Array
-    tied: Array
-    alive: Array
+#: The length up to which numbers are searched one by one.
+_LINEAR_SEARCH = 64
 
 
 @kernel
 def measure_rows(first: int, last: int, factors: Array, norms: Array) -> None:
-    """Write the lengths of some rows; NaN for a row that is not finite."""
+    """Write the norms of rows; NaN for a row that is not finite."""
     width = factors.shape[1]
     for row in range(first, last):
         total = 0.0
         odd = 0.0
-        for f in range(0, width - 1, 2):  # two sums: one would wait for itself
+        for f in range(0, width - 1, 2):  # two sums, because each addition waits for the last
             total += np.float64(factors[row, f]) * np.float64(factors[row, f])
             odd += np.float64(factors[row, f + 1]) * np.float64(factors[row, f + 1])
         if width % 2 == 1:
@@ -92,7 +44,7 @@ def measure_rows(first: int, last: int, factors: Array, norms: Array) -> None:
         if 1e-200 < total < 1e300:
             norms[row] = math.sqrt(total)
             continue
-        # Squares may be out of the range of numbers though the length is not.
+        # The squares may overflow or underflow though the norm does not.
         largest = 0.0
         finite = True
         for f in range(width):
@@ -110,13 +62,13 @@ def measure_rows(first: int, last: int, factors: Array, norms: Array) -> None:
 
 @inlined
 def is_better(score: float, item: int, other_score: float, other_item: int) -> bool:
-    """Say which of two items comes first."""
+    """Return whether an item comes before another."""
     return score > other_score or (score == other_score and item < other_item)
 
 
 @inlined
 def select_best(scores: Array, items: Array, n: int, k: int) -> None:
-    """Bring the `k` best of the first `n` to the front, the k-th to place k - 1."""
+    """Move the `k` best of the first `n` items to the front, the k-th to index k - 1."""
     low = 0
     high = n - 1
     while low < high:
@@ -147,20 +99,20 @@ def select_best(scores: Array, items: Array, n: int, k: int) -> None:
 def write_sorted(
     scores: Array, items: Array, n: int, sorted_scores: Array, sorted_items: Array
 ) -> None:
-    """Write the first `n`, the best first.
+    """Write the first `n` items sorted, the best first.
 
-    The place of a score is how many are better. Nearly all lists are short, and counting is done by
-    vector instructions: a sort, whose branches nobody can predict, took five times as long.
+    The position of a score is the number of better ones. Nearly all lists are short, and counting
+    is vectorized: a sort, whose branches are unpredictable, took five times as long.
     """
-    if n <= _MANY:
+    if n <= _COUNTING_SORT:
         for i in range(n):
             score = scores[i]
             item = items[i]
-            place = 0
+            position = 0
             for j in range(n):
-                place += (scores[j] > score) | ((scores[j] == score) & (items[j] < item))
-            sorted_scores[place] = score
-            sorted_items[place] = item
+                position += (scores[j] > score) | ((scores[j] == score) & (items[j] < item))
+            sorted_scores[position] = score
+            sorted_items[position] = item
         return
     by_item = np.argsort(items[:n])
     order = by_item[np.argsort(-scores[:n][by_item], kind="mergesort")]
@@ -175,8 +127,8 @@ def score_exactly(
 ) -> None:
     """Write the exact scores of the first `n` items; `out` has room for seven more.
 
-    Eight sums at a time: a sum alone waits for each of its additions, in an order that is part of
-    the definition.
+    Eight sums are computed side by side, because the additions of one sum, whose order is part of
+    the definition, wait for each other.
     """
     for i in range(0, n, 8):
         i0 = items[i]
@@ -217,30 +169,30 @@ def score_exactly(
 
 @kernel
 def score_held_out(
-    first: int, last: int, rows: Array, user_factors: Array, item_factors: Array, held: HeldOut
+    first: int, last: int, users: Array, user_factors: Array, item_factors: Array, held_out: HeldOut
 ) -> None:
-    """Score the held-out items of some rows, ``rows[i]`` being the user's, and sort them."""
+    """Score and sort the held-out items of rows; ``users[i]`` is the user of row i."""
     longest = 0
-    for place in range(first, last):
-        longest = max(longest, held.indptr[place + 1] - held.indptr[place])
+    for row in range(first, last):
+        longest = max(longest, held_out.indptr[row + 1] - held_out.indptr[row])
     exact = np.empty(longest + 7)
     unsorted = np.empty(longest, np.int32)
     width = item_factors.shape[1]
-    for place in range(first, last):
-        start = held.indptr[place]
-        n = held.indptr[place + 1] - start
-        ahead = min(place + _AHEAD // 4, last - 1)
-        for h in range(held.indptr[ahead], held.indptr[ahead + 1]):
-            prefetch(item_factors, held.items[h] * width, width)
+    for row in range(first, last):
+        start = held_out.indptr[row]
+        n = held_out.indptr[row + 1] - start
+        ahead = min(row + DISTANCE // 4, last - 1)
+        for h in range(held_out.indptr[ahead], held_out.indptr[ahead + 1]):
+            prefetch(item_factors, held_out.items[h] * width, width)
         for h in range(n):
-            unsorted[h] = held.items[start + h]
-        score_exactly(rows[place], user_factors, item_factors, unsorted, n, exact)
-        write_sorted(exact, unsorted, n, held.scores[start:], held.items[start:])
+            unsorted[h] = held_out.items[start + h]
+        score_exactly(users[row], user_factors, item_factors, unsorted, n, exact)
+        write_sorted(exact, unsorted, n, held_out.scores[start:], held_out.items[start:])
 
 
 @inlined
-def row_of(seen_items: Array, start: int, stop: int, item: int) -> int:
-    """Return the first entry of a row of `seen_items` that is not below `item`."""
+def lower_bound(seen_items: Array, start: int, stop: int, item: int) -> int:
+    """Return the index of the first of ``items[start:stop]``, which ascend, not below `item`."""
     low = start
     high = stop
     while low < high:
@@ -253,58 +205,64 @@ def row_of(seen_items: Array, start: int, stop: int, item: int) -> int:
 
 
 @inlined
-def holds(items: Array, item: int) -> bool:
-    """Say whether `items`, which ascend, hold `item`."""
-    if len(items) <= _FEW:  # as quick as a step or two of a search, and nothing to predict
+def contains(items: Array, item: int) -> bool:
+    """Return whether `items`, which ascend, contain `item`."""
+    if len(items) <= _LINEAR_SEARCH:  # as fast as a step or two of a binary search
         equal = 0
         for e in range(len(items)):
             equal += items[e] == item
         return equal > 0
-    at = row_of(items, 0, len(items), item)
+    at = lower_bound(items, 0, len(items), item)
     return at < len(items) and items[at] == item
 
 
 @kernel
 def find_seen(
-    first: int, last: int, rows: Array, indptr: Array, items: Array, seen: Seen, found: Array
+    first: int, last: int, users: Array, indptr: Array, items: Array, seen: Seen, was_seen: Array
 ) -> None:
-    """Mark the entries of some rows that the user, ``rows[i]``, has seen."""
-    for place in range(first, last):
-        start = seen.indptr[rows[place]]
-        stop = seen.indptr[rows[place] + 1]
-        ahead = rows[min(place + _AHEAD, last - 1)]
+    """Mark the entries of rows that the user of row i, ``users[i]``, has seen."""
+    for row in range(first, last):
+        start = seen.indptr[users[row]]
+        stop = seen.indptr[users[row] + 1]
+        ahead = users[min(row + DISTANCE, last - 1)]
         prefetch(seen.items, seen.indptr[ahead], seen.indptr[ahead + 1] - seen.indptr[ahead])
-        mine = seen.items[start:stop]
-        for entry in range(indptr[place], indptr[place + 1]):
-            found[entry] = holds(mine, items[entry])
+        seen_by_user = seen.items[start:stop]
+        for entry in range(indptr[row], indptr[row + 1]):
+            was_seen[entry] = contains(seen_by_user, items[entry])
 
 
 @kernel
-def count_hits(first: int, last: int, held: HeldOut, k: int, counts: Array) -> None:
-    """Count the held-out items of some rows that are among the first `k`."""
-    for place in range(first, last):
-        start = held.indptr[place]
+def count_hits(first: int, last: int, held_out: HeldOut, k: int, counts: Array) -> None:
+    """Count the held-out items of rows that are among the first `k`."""
+    for row in range(first, last):
+        start = held_out.indptr[row]
         n = 0
-        while n < held.alive[place] and held.above[start + n] < k:  # the best first
+        while n < held_out.alive[row] and held_out.above[start + n] < k:  # the best come first
             n += 1
-        counts[place] = n
+        counts[row] = n
 
 
 @kernel
 def write_hits(
-    first: int, last: int, held: HeldOut, indptr: Array, items: Array, ranks: Array, tied: Array
+    first: int,
+    last: int,
+    held_out: HeldOut,
+    indptr: Array,
+    items: Array,
+    ranks: Array,
+    tied: Array,
 ) -> None:
-    """Write the items that `count_hits` found, their ranks and whether other items tie with them.
+    """Write the items that `count_hits` counts, their ranks, and whether other items tie with them.
 
-    Row i goes to ``indptr[i]`` and behind.
+    The hits of row i start at ``indptr[i]``.
     """
-    for place in range(first, last):
-        start = held.indptr[place]
-        for out in range(indptr[place], indptr[place + 1]):
-            h = start + out - indptr[place]
-            items[out] = held.items[h]
-            ranks[out] = held.above[h] + 1
-            tied[out] = held.tied[h] > 0
+    for row in range(first, last):
+        start = held_out.indptr[row]
+        for out in range(indptr[row], indptr[row + 1]):
+            h = start + out - indptr[row]
+            items[out] = held_out.items[h]
+            ranks[out] = held_out.above[h] + 1
+            tied[out] = held_out.tied[h] > 0
 
 
 @inlined
@@ -318,19 +276,20 @@ def extend_list(
     user_factors: Array,
     item_factors: Array,
     lists: Lists,
-    found: Array,
+    selected: Array,
     exact: Array,
 ) -> float:
-    """Put the first `n` found items into list `i`; return what a relative score must now reach."""
-    score_exactly(user, user_factors, item_factors, found, n, exact)
+    """Add the first `n` selected items to list `i`; return the relative score to reach next."""
+    score_exactly(user, user_factors, item_factors, selected, n, exact)
     scores = lists.scores[i]
     items = lists.items[i]
     size = lists.size[i]
-    # Not at every step: to select costs more than to look at what a higher limit would keep away.
+    # The list is not cut at every step: cutting costs more than scoring the items that a higher
+    # limit would exclude.
     enough = k if limit == -np.inf else k + k // 8 + 4
     for e in range(n):
         scores[size] = exact[e]
-        items[size] = found[e]
+        items[size] = selected[e]
         size += 1
         if size == len(scores) or (e == n - 1 and size >= enough):
             lists.size[i] = size
@@ -343,7 +302,7 @@ def extend_list(
 
 @inlined
 def _cut(i: int, k: int, lists: Lists) -> None:
-    """Keep the `k` best of list `i`, and the best score of the others."""
+    """Keep the `k` best items of list `i`, and the best score of the others."""
     scores = lists.scores[i]
     size = lists.size[i]
     select_best(scores, lists.items[i], size, k)
@@ -353,29 +312,34 @@ def _cut(i: int, k: int, lists: Lists) -> None:
 
 
 @inlined
-def hand_over(i: int, place: int, k: int, lists: Lists, out: Lists) -> None:
-    """Copy a list to the results, the best first."""
+def write_list(i: int, row: int, k: int, lists: Lists, out: Lists) -> None:
+    """Copy list `i` to the results, the best item first."""
     if lists.size[i] > k:
         _cut(i, k, lists)
     size = lists.size[i]
-    out.size[place] = size
-    out.dropped[place] = lists.dropped[i]
-    write_sorted(lists.scores[i], lists.items[i], size, out.scores[place], out.items[place])
+    out.size[row] = size
+    out.dropped[row] = lists.dropped[i]
+    write_sorted(lists.scores[i], lists.items[i], size, out.scores[row], out.items[row])
 
 
 @inlined
-def rank(n: int, found: Array, exact: Array, h: int, held: HeldOut, sign: int) -> int:
-    """Count those of the first `n` found items that are above a held-out one, and note its ties."""
+def count_above_item(
+    n: int, selected: Array, exact: Array, h: int, held_out: HeldOut, sign: int
+) -> int:
+    """Count the first `n` selected items above held-out item `h`.
+
+    Those of the same score are added to its ties, or subtracted if `sign` is -1.
+    """
     above = 0
     for e in range(n):
-        if found[e] != held.items[h]:
-            above += is_better(exact[e], found[e], held.scores[h], held.items[h])
-            held.tied[h] += sign * (exact[e] == held.scores[h])
+        if selected[e] != held_out.items[h]:
+            above += is_better(exact[e], selected[e], held_out.scores[h], held_out.items[h])
+            held_out.tied[h] += sign * (exact[e] == held_out.scores[h])
     return above
 
 
 @inlined
-def count_line(
+def count_above_in_line(
     line: Array,
     margins: Array,
     items: Array,
@@ -384,12 +348,12 @@ def count_line(
     scale: float,
     user_factors: Array,
     item_factors: Array,
-    held: HeldOut,
-    found: Array,
+    held_out: HeldOut,
+    selected: Array,
     exact: Array,
 ) -> int:
-    """Count the items above a held-out one by their products, which are uncertain by `margins`."""
-    score = np.float32(held.scores[h] / scale)
+    """Count the items above held-out item `h` by products that are exact up to `margins`."""
+    score = np.float32(held_out.scores[h] / scale)
     higher = np.int32(0)
     near = np.int32(0)
     for j in range(len(line)):
@@ -397,9 +361,9 @@ def count_line(
         near = np.int32(near + np.int32(line[j] + margins[j] >= score))
     above = int(higher)
     n = 0
-    for lane in range(0, len(line) if near > higher else 0, _LANE):
-        part = line[lane : min(lane + _LANE, len(line))]
-        margin = margins[lane : min(lane + _LANE, len(line))]
+    for lane in range(0, len(line) if near > higher else 0, COMPARED_AT_ONCE):
+        part = line[lane : min(lane + COMPARED_AT_ONCE, len(line))]
+        margin = margins[lane : min(lane + COMPARED_AT_ONCE, len(line))]
         near = np.int32(0)
         for j in range(len(part)):
             near += (part[j] - margin[j] <= score) & (part[j] + margin[j] >= score)
@@ -407,57 +371,59 @@ def count_line(
             continue
         for j in range(len(part)):
             item = items[lane + j]
-            if part[j] - margin[j] <= score <= part[j] + margin[j] and item != held.items[h]:
-                found[n] = item
+            if part[j] - margin[j] <= score <= part[j] + margin[j] and item != held_out.items[h]:
+                selected[n] = item
                 n += 1
     if n > 0:
-        score_exactly(user, user_factors, item_factors, found, n, exact)
-        above += rank(n, found, exact, h, held, 1)
+        score_exactly(user, user_factors, item_factors, selected, n, exact)
+        above += count_above_item(n, selected, exact, h, held_out, 1)
     return above
 
 
 @inlined
-def limit_of_ranks(place: int, alive: int, scale: float, held: HeldOut) -> float:
-    """Return what a relative score must reach: the lowest held-out score that is alive."""
-    held.alive[place] = alive
+def limit_of_ranks(row: int, alive: int, scale: float, held_out: HeldOut) -> float:
+    """Return the relative score to reach: that of the lowest held-out item that is alive."""
+    held_out.alive[row] = alive
     if alive == 0:
         return np.inf
-    limit: float = held.scores[held.indptr[place] + alive - 1] / scale
+    limit: float = held_out.scores[held_out.indptr[row] + alive - 1] / scale
     return limit
 
 
 @inlined
 def extend_ranks(
-    place: int,
+    row: int,
     n: int,
     k: int,
     user: int,
     scale: float,
     user_factors: Array,
     item_factors: Array,
-    held: HeldOut,
-    found: Array,
+    held_out: HeldOut,
+    selected: Array,
     exact: Array,
 ) -> float:
-    """Count the first `n` found items; return what a relative score must now reach."""
-    score_exactly(user, user_factors, item_factors, found, n, exact)
-    start = held.indptr[place]
-    alive = held.alive[place]
+    """Count the first `n` selected items; return the relative score to reach next."""
+    score_exactly(user, user_factors, item_factors, selected, n, exact)
+    start = held_out.indptr[row]
+    alive = held_out.alive[row]
     for e in range(n):
         for h in range(start + alive - 1, start - 1, -1):
-            if exact[e] < held.scores[h]:
+            if exact[e] < held_out.scores[h]:
                 break
-            if found[e] != held.items[h]:
-                held.above[h] += is_better(exact[e], found[e], held.scores[h], held.items[h])
-                held.tied[h] += exact[e] == held.scores[h]
-    while alive > 0 and held.above[start + alive - 1] >= k:
+            if selected[e] != held_out.items[h]:
+                held_out.above[h] += is_better(
+                    exact[e], selected[e], held_out.scores[h], held_out.items[h]
+                )
+                held_out.tied[h] += exact[e] == held_out.scores[h]
+    while alive > 0 and held_out.above[start + alive - 1] >= k:
         alive -= 1
-    return limit_of_ranks(place, alive, scale, held)
+    return limit_of_ranks(row, alive, scale, held_out)
 
 
 @inlined
-def find_unseen(row: int, candidates: Array, seen: Seen, most: int, unseen: Array) -> int:
-    """Write at most `most` of the candidates that a user has not seen; return how many."""
+def unseen_candidates(row: int, candidates: Array, seen: Seen, most: int, unseen: Array) -> int:
+    """Write at most `most` candidates that a user has not seen; return their number."""
     entry = seen.indptr[row]
     stop = seen.indptr[row + 1]
     n = 0
@@ -473,11 +439,11 @@ def find_unseen(row: int, candidates: Array, seen: Seen, most: int, unseen: Arra
 
 
 @kernel
-def list_plainly(
+def list_exhaustively(
     first: int,
     last: int,
     chosen: Array,
-    rows: Array,
+    users: Array,
     cold: bool,
     user_factors: Array,
     item_factors: Array,
@@ -486,9 +452,9 @@ def list_plainly(
     k: int,
     out: Lists,
 ) -> None:
-    """Make the lists of users whose scores are all 0 (`cold`) or too small to be selected from.
+    """Make the lists of users whose scores are all 0 (`cold`) or too small for selection.
 
-    `chosen` are rows of the results; `candidates` ascend.
+    `chosen` are rows of the results, of the users ``users[chosen]``; `candidates` ascend.
     """
     n = len(candidates)
     unseen = np.empty(n, np.int32)
@@ -496,47 +462,47 @@ def list_plainly(
     items = np.empty(n, np.int32)
     scores = np.zeros(n + 1)
     for c in range(first, last):
-        place = chosen[c]
-        row = rows[place]
-        # If all scores are equal, the lower ids come first.
-        size = find_unseen(row, candidates, seen, min(k + 1, n) if cold else n, unseen)
+        row = chosen[c]
+        user = users[row]
+        # All scores are equal for cold users, so the lower ids come first.
+        size = unseen_candidates(user, candidates, seen, min(k + 1, n) if cold else n, unseen)
         if not cold:
-            score_exactly(row, user_factors, item_factors, unseen, size, exact)
+            score_exactly(user, user_factors, item_factors, unseen, size, exact)
             write_sorted(exact, unseen, size, scores, items)
-        out.dropped[place] = scores[k] if size > k else -np.inf
-        out.size[place] = min(size, k)
+        out.dropped[row] = scores[k] if size > k else -np.inf
+        out.size[row] = min(size, k)
         for j in range(min(size, k)):
-            out.items[place, j] = unseen[j] if cold else items[j]
-            out.scores[place, j] = scores[j]
+            out.items[row, j] = unseen[j] if cold else items[j]
+            out.scores[row, j] = scores[j]
 
 
 @kernel
-def rank_plainly(
+def rank_exhaustively(
     first: int,
     last: int,
     chosen: Array,
-    rows: Array,
+    users: Array,
     cold: bool,
     user_factors: Array,
     item_factors: Array,
     candidates: Array,
     seen: Seen,
-    held: HeldOut,
+    held_out: HeldOut,
 ) -> None:
-    """Count what is above each held-out item, for users as in `list_plainly`."""
+    """Count the candidates above each held-out item, for users as in `list_exhaustively`."""
     n = len(candidates)
     unseen = np.empty(n, np.int32)
     exact = np.zeros(n + 7)
     for c in range(first, last):
-        place = chosen[c]
-        row = rows[place]
-        size = find_unseen(row, candidates, seen, n, unseen)
+        row = chosen[c]
+        user = users[row]
+        size = unseen_candidates(user, candidates, seen, n, unseen)
         if not cold:
-            score_exactly(row, user_factors, item_factors, unseen, size, exact)
-        held.alive[place] = held.indptr[place + 1] - held.indptr[place]
-        for h in range(held.indptr[place], held.indptr[place + 1]):
+            score_exactly(user, user_factors, item_factors, unseen, size, exact)
+        held_out.alive[row] = held_out.indptr[row + 1] - held_out.indptr[row]
+        for h in range(held_out.indptr[row], held_out.indptr[row + 1]):
             if cold:
-                held.above[h] = row_of(unseen, 0, size, held.items[h])
-                held.tied[h] = size - 1
+                held_out.above[h] = lower_bound(unseen, 0, size, held_out.items[h])
+                held_out.tied[h] = size - 1
             else:
-                held.above[h] = rank(size, unseen, exact, h, held, 1)
+                held_out.above[h] = count_above_item(size, unseen, exact, h, held_out, 1)

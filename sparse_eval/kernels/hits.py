@@ -1,7 +1,7 @@
-"""Sums over the hits of each user, for the metrics that the sweep's own sums are not enough for.
+"""Sums over the hits of each user, for metrics that the statistics of the sweep do not determine.
 
-Of every kernel, `indptr` bounds each user's hits in `ranks` (ascending) and `gains`, and `out`
-gets one value for each user.
+In every kernel, `indptr` holds the bounds of each user's hits in `ranks` (ascending) and `gains`,
+and `out` receives one value per user.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @kernel
 def count_within(indptr: Array, ranks: Array, gains: Array, limits: Array, out: Array) -> None:
-    """Count the hits down to a rank of each user's own."""
+    """Count the hits down to rank ``limits[user]``."""
     for user in range(len(out)):
         count = 0
         for entry in range(indptr[user], indptr[user + 1]):
@@ -30,7 +30,7 @@ def count_within(indptr: Array, ranks: Array, gains: Array, limits: Array, out: 
 
 @kernel
 def sum_ranks(indptr: Array, ranks: Array, gains: Array, k: int, graded: bool, out: Array) -> None:
-    """Σ r, or Σ g·r if `graded`, down to rank k."""
+    """Write Σ r, or Σ g·r if `graded`, down to rank k."""
     for user in range(len(out)):
         total = 0.0
         for entry in range(indptr[user], indptr[user + 1]):
@@ -44,8 +44,8 @@ def sum_ranks(indptr: Array, ranks: Array, gains: Array, k: int, graded: bool, o
 def sum_geometric(
     indptr: Array, ranks: Array, gains: Array, k: int, p: float, graded: bool, out: Array
 ) -> None:
-    """Σ p^(r − 1), or Σ g·p^(r − 1) if `graded`, down to rank k."""
-    powers = np.empty(min(k, 1000))  # one by one they cost more than all else
+    """Write Σ p^(r − 1), or Σ g·p^(r − 1) if `graded`, down to rank k."""
+    powers = np.empty(min(k, 1000))  # computed one by one, they took most of the time
     for rank in range(1, len(powers) + 1):
         powers[rank - 1] = p ** (rank - 1)
     for user in range(len(out)):
@@ -63,10 +63,14 @@ def sum_geometric(
 def sum_cascade(
     indptr: Array, ranks: Array, gains: Array, k: int, largest: float, out: Array
 ) -> None:
-    """Σ (1/r)·R·Π (1 − R of the hits before), R = (2^g − 1) / 2^largest, down to rank k.
+    """Write Σ (1/r)·R·Π (1 − R of the hits before), R = (2^g − 1) / 2^largest, down to rank k.
 
-    The expected reciprocal rank of Chapelle et al., 2009: a reader stops at an item with
-    probability R.
+    This is the expected reciprocal rank: a reader stops at an item with probability R.
+
+    References
+    ----------
+    O. Chapelle, D. Metzler, Y. Zhang and P. Grinspan (2009). Expected reciprocal rank for graded
+    relevance. CIKM 2009. https://doi.org/10.1145/1645953.1646033
     """
     for user in range(len(out)):
         total = 0.0
@@ -89,11 +93,10 @@ def count_pairs(
     concordant: Array,
     discordant: Array,
 ) -> None:
-    """Count pairs of the first `lengths` places by whether the larger gain comes first.
+    """Count the pairs of the first `lengths` positions by whether the larger gain comes first.
 
-    A place without a hit has gain 0, so of those only their number before and after a hit is
-    needed. Among h hits the pairs are counted with a Fenwick tree over their gains, in
-    O(h log h).
+    A position without a hit has gain 0, so only the number of misses before and after a hit is
+    needed. Among h hits the pairs are counted with a Fenwick tree over their gains, in O(h log h).
     """
     longest = 0
     for user in range(len(lengths)):
@@ -106,10 +109,9 @@ def count_pairs(
         against_misses = 0
         graded = False
         while stop < indptr[user + 1] and ranks[stop] <= lengths[user]:
-            before = stop - start  # hits
-            misses_before = ranks[stop] - 1 - before
+            misses_before = ranks[stop] - 1 - (stop - start)
             against_misses += misses_before
-            with_misses -= misses_before  # the others are after it, see below
+            with_misses -= misses_before  # the misses after it are added below
             graded = graded or gains[stop] != gains[start]
             stop += 1
         n = stop - start
@@ -120,23 +122,23 @@ def count_pairs(
             distinct = np.unique(gains[start:stop])
             size = len(distinct)
             tree[: size + 1] = 0
-            for seen in range(n):
-                gain = gains[start + seen]
-                # How many of the hits before have at most this gain, and how many less.
-                place = np.searchsorted(distinct, gain) + 1
+            for before in range(n):
+                gain = gains[start + before]
+                # The number of hits before with at most this gain, and with less.
+                leaf = np.searchsorted(distinct, gain) + 1
                 at_most = 0
-                node = place
+                node = leaf
                 while node > 0:
                     at_most += tree[node]
                     node -= node & -node
                 less = 0
-                node = place - 1
+                node = leaf - 1
                 while node > 0:
                     less += tree[node]
                     node -= node & -node
-                falling += seen - at_most
+                falling += before - at_most
                 rising += less
-                node = place
+                node = leaf
                 while node <= size:
                     tree[node] += 1
                     node += node & -node

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from .jit import Array
     from .products import Intrinsic
 
-__all__ = ["prefetch"]
+__all__ = ["DISTANCE", "prefetch"]
+
+#: The prefetch distance, in rows.
+DISTANCE = 8
 
 #: The size of a cache line in bytes.
 _LINE = 64

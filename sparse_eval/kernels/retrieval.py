@@ -1,190 +1,57 @@
-"""Exact retrieval: users' best items, or the ranks of held-out ones, without scoring every pair.
+"""Exact retrieval of the best items of users, or of the ranks of held-out ones, by selection.
 
-Products of directions in 16-bit integers only *select*. A pair is looked at when its product, with
-all that rounding may have taken from it, is above what the user still needs; what counts is its
-exact score. So neither the blocks of users and items nor the number of threads can change a
-result, and lists and ranks agree to the last bit.
-
-Lengths are relative: users' vectors have length 1, those of items at most 1.
+Most pairs are never scored: products of directions in 16-bit integers *select* items. An item is
+scored exactly if its product, plus a bound on its error, reaches what the user still needs; only
+exact scores enter the result. So neither the blocks of users and items nor the number of threads
+can change a result, and lists and ranks agree to the last bit.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .exact import (
-    HeldOut,
-    Lists,
-    Seen,
-    count_line,
+    COMPARED_AT_ONCE,
+    contains,
+    count_above_in_line,
     extend_list,
     extend_ranks,
-    hand_over,
-    holds,
     limit_of_ranks,
-    rank,
-    score_exactly,
+    write_list,
 )
 from .jit import inlined, kernel
-from .prefetch import prefetch
-from .products import LANES, ROUNDING, ROWS_AT_ONCE, UNIT, mark_above, multiply, pack
+from .prefetch import DISTANCE, prefetch
+from .products import LANES, ROUNDING, ROWS_AT_ONCE, mark_above, multiply, pack
+from .structures import Lists, Workspace
 
 if TYPE_CHECKING:
     from .jit import Array
+    from .structures import Catalogue, Groups, HeldOut, Seen, Task, Users
 
     Single = np.float32
 
-#: Products compared at once; only where one of them passes are they looked at one by one.
-_LANE = 32
-
-#: So many users ahead is fetched what belongs to them.
-_AHEAD = 8
-
-#: Users whose products with the centres are in the first cache.
-_BLOCK = 10 * ROWS_AT_ONCE
-
-#: Classes into which `collect` orders the keys of items.
+#: The number of classes into which `collect` sorts the keys of items.
 _BUCKETS = 128
 
-#: Items on which it is estimated how many a user needs.
+#: The number of items from which it is estimated how many a user needs.
 _SAMPLE = 512
 
-#: So many times fewer items must a user need by their keys: finding them has its price.
-_WORTH = 1.4
+#: Use the keys only if they cut the items of a user by at least this factor; computing them takes
+#: time.
+_MIN_SAVING = 1.4
 
-#: To go through an item costs as much as so many products.
-_PER_ITEM = 4
-
-
-class Catalogue(NamedTuple):
-    """The candidate items, by falling norm.
-
-    Attributes
-    ----------
-    factors : ndarray of float, shape (n_ids, f)
-        As stored, of all items.
-    directions : ndarray of int32, shape (n, pairs)
-        See `products`.
-    norms : ndarray of float32, shape (n,)
-        Divided by the largest.
-    weights : ndarray of float32, shape (n,)
-        Norms in units of a product of directions.
-    margins : ndarray of float32, shape (n,)
-        How far a product times its weight may be from the relative score.
-    item_of : ndarray of int32, shape (n,)
-        Rows of `factors`.
-    order : ndarray of int32, shape (n,)
-        0, 1, 2, …: the order in which users go through the items if they have no better one.
-    """
-
-    factors: Array
-    directions: Array
-    norms: Array
-    weights: Array
-    margins: Array
-    item_of: Array
-    order: Array
-
-
-class Users(NamedTuple):
-    """Users in the order of their groups.
-
-    Attributes
-    ----------
-    factors : ndarray of float, shape (n_users, f)
-        As stored, of all users.
-    row : ndarray of int64, shape (n,)
-        Row of `factors`, and of what they have seen.
-    place : ndarray of int64, shape (n,)
-        Row of the results.
-    directions : ndarray of int32, shape (n, pairs)
-        See `products`.
-    direction : ndarray of int64, shape (n,)
-        Row of `directions`.
-    scale : ndarray of float64, shape (n,)
-        The user's norm times the largest norm of an item.
-    cosine : ndarray of float32, shape (n,)
-        At most the cosine of the angle between the user and the centre of the group.
-    """
-
-    factors: Array
-    row: Array
-    place: Array
-    directions: Array
-    direction: Array
-    scale: Array
-    cosine: Array
-
-
-class Groups(NamedTuple):
-    """Users of similar direction: `start` bounds them, row `centre` of `projections` is theirs.
-
-    ``projections[c, i]`` is at least the product of a centre, of length 1, and an item of the
-    catalogue, and at most the item's norm.
-    """
-
-    start: Array
-    centre: Array
-    projections: Array
-
-
-class Task(NamedTuple):
-    """What is asked for, and sizes, none of which changes a result."""
-
-    k: int
-    ranks: bool
-    batch: int
-    maxima: int
-    tile: int
-    chunk: int
-
-
-class Sweep(NamedTuple):
-    """What `sweep` writes to: the users at work, and what is found for them.
-
-    Attributes
-    ----------
-    at : ndarray of int64, shape (tile,)
-        Their places in `Users`.
-    slot : ndarray of int64, shape (tile,)
-        Their rows of `lists`.
-    lists : Lists
-        Of the users of a group.
-    rows : ndarray of int64, shape (tile,)
-        Rows of their directions.
-    strips : ndarray of int32, shape (⌈tile / LANES⌉, pairs, LANES)
-        Their directions.
-    limits : ndarray of float32
-        What they need, lane by lane.
-    marks : ndarray of uint16
-        What passes.
-    hits, n_hits : ndarray of int32, shape (tile, chunk), and of int64, shape (tile,)
-        Items that passed.
-    found, exact : ndarray of int32 and of float64
-        Those of one user that are unseen, and their scores.
-    """
-
-    at: Array
-    slot: Array
-    lists: Lists
-    rows: Array
-    strips: Array
-    limits: Array
-    marks: Array
-    hits: Array
-    n_hits: Array
-    found: Array
-    exact: Array
+#: The cost of scanning an item, in products.
+_COST_PER_ITEM = 4
 
 
 @inlined
-def _new_sweep(tile: int, most: int, block: int, pairs: int, task: Task) -> Sweep:
-    """Make room for `tile` users at once, of `most` with lists, and `block` items found."""
+def _new_workspace(tile: int, most: int, block: int, pairs: int, task: Task) -> Workspace:
+    """Allocate for `tile` users at once, lists of `most` users, and `block` selected items."""
     n_strips = -(-tile // LANES)
     capacity = 1 if task.ranks else task.k + max(task.k // 2, 64)
-    return Sweep(
+    return Workspace(
         np.empty(tile, np.int64),
         np.empty(tile, np.int64),
         Lists(
@@ -204,70 +71,12 @@ def _new_sweep(tile: int, most: int, block: int, pairs: int, task: Task) -> Swee
     )
 
 
-@kernel
-def assign(
-    first: int, last: int, directions: Array, centres: Array, nearest: Array, cosine: Array
-) -> None:
-    """Find the centre of largest cosine for some users, and that cosine, give or take its error."""
-    n = len(centres)
-    n_strips = -(-n // LANES)
-    identity = np.arange(max(n, _BLOCK))
-    strips = np.empty((n_strips, directions.shape[1], LANES), np.int32)
-    pack(centres, identity, n, strips)
-    weights = np.full(n_strips * LANES, 1.0 / UNIT / UNIT, np.float32)
-    products = np.empty((_BLOCK + ROWS_AT_ONCE, n_strips * LANES), np.float32)
-    for begin in range(first, last, _BLOCK):
-        size = min(_BLOCK, last - begin)
-        chosen = directions[begin : begin + size]
-        rows = identity[:size]
-        for i in range(0, size, ROWS_AT_ONCE):
-            for s in range(n_strips):
-                multiply(chosen, rows, i, strips, s, weights, products)
-        for i in range(size):
-            line = products[i, :n]
-            best = line[0]
-            for c in range(n):
-                best = line[c] if line[c] > best else best
-            centre = 0
-            while line[centre] < best:
-                centre += 1
-            nearest[begin + i] = centre
-            cosine[begin + i] = best
-
-
-@kernel
-def project(
-    first: int, last: int, catalogue: Catalogue, centres: Array, projections: Array
-) -> None:
-    """Write the projections of some items on every centre, see `Groups`."""
-    n = last - first
-    n_strips = -(-n // LANES)
-    identity = np.arange(max(n, len(centres)))
-    strips = np.empty((n_strips, centres.shape[1], LANES), np.int32)
-    pack(catalogue.directions[first:last], identity, n, strips)
-    weights = np.zeros(n_strips * LANES, np.float32)
-    weights[:n] = catalogue.weights[first:last]
-    products = np.empty((len(centres) + ROWS_AT_ONCE, n_strips * LANES), np.float32)
-    rows = identity[: len(centres)]
-    for c in range(0, len(centres), ROWS_AT_ONCE):
-        for s in range(n_strips):
-            multiply(centres, rows, c, strips, s, weights, products)
-    norms = catalogue.norms[first:last]
-    margins = catalogue.margins[first:last]
-    for c in range(len(centres)):
-        line = products[c]
-        out = projections[c, first:last]
-        for j in range(n):
-            most = line[j] + margins[j]
-            out[j] = most if most < norms[j] else norms[j]
-
-
 @inlined
 def _bound_of_best(values: Array, k: int) -> float:
-    """Return a number that at least `k` of the values reach, nearly the k-th largest.
+    """Return a number that at least `k` of the values reach, close to the k-th largest.
 
-    By bisection: counting is done by vector instructions, and took a tenth of the time of a
-    selection, whose branches nobody can predict.
+    It is found by bisection: counting is vectorized, and took a tenth of the time of a selection,
+    whose branches are unpredictable.
     """
     low = values[0]
     high = values[0]
@@ -289,8 +98,8 @@ def _bound_of_best(values: Array, k: int) -> float:
 
 
 @inlined
-def _reach(norms: Array, least: float) -> int:
-    """Return how many norms, which descend, are at least `least`."""
+def _count_at_least(norms: Array, least: float) -> int:
+    """Return the number of norms, which descend, that are at least `least`."""
     low = 0
     high = len(norms)
     while low < high:
@@ -304,11 +113,12 @@ def _reach(norms: Array, least: float) -> int:
 
 @inlined
 def _key(norm: Single, projection: Single, cosine: Single, sine: Single) -> Single:
-    """Bound the product of an item with any user whose angle to the centre has this cosine.
+    """Return a bound on the product of an item and any user whose angle to the centre is given.
 
-    It is the length of the item, turned by as much of its angle to the centre as is left.
+    That is the norm of the item, times the cosine of the difference of both angles to the centre if
+    that of the item is larger.
     """
-    # Not norm² − projection²: their difference would be lost in rounding.
+    # Not norm² − projection², whose difference would be lost to rounding.
     across = np.sqrt((norm - projection) * (norm + projection))
     turned = projection * cosine + across * sine
     return norm if projection >= norm * cosine else turned
@@ -328,16 +138,16 @@ def collect(
     least: float,
     in_batch: Array,
     keys: Array,
-    places: Array,
+    order: Array,
     starts: Array,
     tops: Array,
 ) -> int:
-    """Find the items, outside of the batch, whose key is at least `least`; return their number.
+    """Collect the items outside of the batch whose key is at least `least`; return their number.
 
-    Their places are written by falling bucket of the key: bucket b starts at ``starts[b]`` and has
-    no key above ``tops[b]``.
+    Their indices in the catalogue are written to `order` by descending bucket of the key: bucket b
+    starts at ``starts[b]`` and has no key above ``tops[b]``.
     """
-    n = _reach(norms, least)
+    n = _count_at_least(norms, least)
     cosine32 = np.float32(cosine)
     sine32 = _sine(cosine32)
     for j in range(n):
@@ -360,32 +170,32 @@ def collect(
     for j in range(n):
         if keys[j] >= bottom and in_batch[j] == 0:
             b = min(max(int((top - keys[j]) * per_bucket), 0), _BUCKETS - 1)
-            places[counts[b]] = j
+            order[counts[b]] = j
             counts[b] += 1
     return total
 
 
 @inlined
-def _fetch(at: int, users: Users, seen: Seen, ranks: bool, held: HeldOut) -> None:
-    """Have all fetched that belongs to a user."""
+def _prefetch_user(at: int, users: Users, seen: Seen, ranks: bool, held_out: HeldOut) -> None:
+    """Prefetch the data of a user."""
     user = users.row[at]
     width = users.factors.shape[1]
     prefetch(users.factors, user * width, width)
     prefetch(seen.items, seen.indptr[user], seen.indptr[user + 1] - seen.indptr[user])
     if ranks:
-        h = held.indptr[users.place[at]]
-        n = held.indptr[users.place[at] + 1] - h
-        prefetch(held.scores, h, n)
-        prefetch(held.items, h, n)
-        prefetch(held.above, h, n)
+        h = held_out.indptr[users.result_row[at]]
+        n = held_out.indptr[users.result_row[at] + 1] - h
+        prefetch(held_out.scores, h, n)
+        prefetch(held_out.items, h, n)
+        prefetch(held_out.above, h, n)
 
 
 @inlined
-def _find_best(line: Array, bound: Single, items: Array, found: Array) -> int:
-    """Write the items whose product is at least `bound`; return how many."""
+def _select_above(line: Array, bound: Single, items: Array, selected: Array) -> int:
+    """Write the items whose product is at least `bound`; return their number."""
     n = 0
-    for lane in range(0, len(line), _LANE):
-        part = line[lane : min(lane + _LANE, len(line))]
+    for lane in range(0, len(line), COMPARED_AT_ONCE):
+        part = line[lane : min(lane + COMPARED_AT_ONCE, len(line))]
         passing = np.int32(0)
         for j in range(len(part)):
             passing += part[j] >= bound
@@ -393,22 +203,23 @@ def _find_best(line: Array, bound: Single, items: Array, found: Array) -> int:
             continue
         for j in range(len(part)):
             if part[j] >= bound and part[j] > -np.inf:
-                found[n] = items[lane + j]
+                selected[n] = items[lane + j]
                 n += 1
     return n
 
 
 @kernel
-def pick_batch(projection: Array, catalogue: Catalogue, size: int, places: Array) -> None:
-    """Write where the `size` largest projections are, or nearly so, to the front of `places`.
+def pick_batch(projection: Array, catalogue: Catalogue, size: int, order: Array) -> None:
+    """Write the indices of about the `size` largest projections to the front of `order`.
 
-    `places` has room for the whole catalogue.
+    `order` has room for the whole catalogue.
     """
-    # A projection is no longer than its item: from a few of them follows who need not be looked at.
+    # A projection is at most the norm of its item, so a bound from a few of them excludes the items
+    # of smaller norms.
     few = min(16 * size, len(projection))
-    reach = _reach(catalogue.norms, _bound_of_best(projection[:few], size))
+    reach = _count_at_least(catalogue.norms, _bound_of_best(projection[:few], size))
     longest = projection[: max(reach, few)]
-    _find_best(longest, np.float32(_bound_of_best(longest, size)), catalogue.order, places)
+    _select_above(longest, np.float32(_bound_of_best(longest, size)), catalogue.order, order)
 
 
 @kernel
@@ -425,13 +236,13 @@ def begin_batch(
     catalogue: Catalogue,
     seen: Seen,
     task: Task,
-    held: HeldOut,
+    held_out: HeldOut,
     limits: Array,
-    work: Sweep,
+    work: Workspace,
 ) -> None:
-    """Begin with a first batch of items: write what `n` users from `first` on now need.
+    """Process a first batch of items for `n` users from `first` on, and write their limits.
 
-    Item i has column ``slot[i]``, if its bit of `in_slot` says that it has one.
+    Item i has column ``slot[i]`` if its bit of `in_slot` is set.
     """
     size = len(items)
     margin = 0.0
@@ -440,28 +251,28 @@ def begin_batch(
     for i in range(n):
         at = first + i
         user = users.row[at]
-        _fetch(first + min(i + _AHEAD, n - 1), users, seen, task.ranks, held)
+        _prefetch_user(first + min(i + DISTANCE, n - 1), users, seen, task.ranks, held_out)
         line = products[i, :size]
         for entry in range(seen.indptr[user], seen.indptr[user + 1]):
             item = seen.items[entry]
             if (in_slot[item >> 5] >> (item & 31)) & 1:
                 line[slot[item]] = -np.inf
         if task.ranks:
-            place = users.place[at]
-            alive = held.indptr[place + 1] - held.indptr[place]
-            for h in range(held.indptr[place], held.indptr[place + 1]):
-                above = count_line(
+            row = users.result_row[at]
+            alive = held_out.indptr[row + 1] - held_out.indptr[row]
+            for h in range(held_out.indptr[row], held_out.indptr[row + 1]):
+                above = count_above_in_line(
                     line, margins, items, h, user, users.scale[at], users.factors,
-                    catalogue.factors, held, work.found, work.exact,
+                    catalogue.factors, held_out, work.selected, work.exact,
                 )  # fmt: skip
-                held.above[h] = above
-                if above >= task.k:  # and so for all that are worse
-                    alive = h - held.indptr[place]
+                held_out.above[h] = above
+                if above >= task.k:  # and so are all worse ones
+                    alive = h - held_out.indptr[row]
                     break
-            limits[at] = limit_of_ranks(place, alive, users.scale[at], held)
+            limits[at] = limit_of_ranks(row, alive, users.scale[at], held_out)
             continue
         # The k-th largest of the maxima of disjoint parts of the batch is at most the k-th largest
-        # product, and found without sorting the batch.
+        # product, and needs no sorting of the batch.
         bound = np.float32(-np.inf)
         if size >= task.maxima >= task.k:
             for g in range(task.maxima):
@@ -473,15 +284,15 @@ def begin_batch(
             bound = np.float32(_bound_of_best(maxima, task.k) - 2.0 * margin)
         work.lists.size[i] = 0
         work.lists.dropped[i] = -np.inf
-        n_found = _find_best(line, bound, items, work.found)
+        n_selected = _select_above(line, bound, items, work.selected)
         limits[at] = extend_list(
-            i, n_found, -np.inf, task.k, user, users.scale[at], users.factors, catalogue.factors,
-            work.lists, work.found, work.exact,
+            i, n_selected, -np.inf, task.k, user, users.scale[at], users.factors, catalogue.factors,
+            work.lists, work.selected, work.exact,
         )  # fmt: skip
 
 
 @kernel
-def sweep(
+def scan(
     n: int,
     order: Array,
     bounds: Array,
@@ -489,14 +300,14 @@ def sweep(
     catalogue: Catalogue,
     seen: Seen,
     task: Task,
-    held: HeldOut,
+    held_out: HeldOut,
     limits: Array,
-    work: Sweep,
+    work: Workspace,
 ) -> int:
-    """Go through the items in an order, for the first `n` of ``work.at``; return the products.
+    """Scan the items in an order, for the first `n` of ``work.at``; return the number of products.
 
-    No item from chunk c on is above ``bounds[c]`` for any of them: a user is done when that is
-    below what the user needs.
+    ``bounds[c]`` bounds the relative scores of all items from chunk c on: a user is done when it is
+    below the limit of the user.
     """
     width = catalogue.factors.shape[1]
     n_products = 0
@@ -544,7 +355,7 @@ def sweep(
                         item = catalogue.item_of[rows[j]]
                         prefetch(catalogue.factors, item * width, width)
                         if work.n_hits[a] == 0:
-                            _fetch(work.at[a], users, seen, task.ranks, held)
+                            _prefetch_user(work.at[a], users, seen, task.ranks, held_out)
                         work.hits[a, work.n_hits[a]] = item
                         work.n_hits[a] += 1
                     mark >>= 1
@@ -554,23 +365,23 @@ def sweep(
                 continue
             at = work.at[a]
             user = users.row[at]
-            mine = seen.items[seen.indptr[user] : seen.indptr[user + 1]]
-            n_found = 0
+            seen_by_user = seen.items[seen.indptr[user] : seen.indptr[user + 1]]
+            n_selected = 0
             for e in range(work.n_hits[a]):
-                if not holds(mine, work.hits[a, e]):
-                    work.found[n_found] = work.hits[a, e]
-                    n_found += 1
-            if n_found == 0:
+                if not contains(seen_by_user, work.hits[a, e]):
+                    work.selected[n_selected] = work.hits[a, e]
+                    n_selected += 1
+            if n_selected == 0:
                 continue
             if task.ranks:
                 limits[at] = extend_ranks(
-                    users.place[at], n_found, task.k, user, users.scale[at], users.factors,
-                    catalogue.factors, held, work.found, work.exact,
+                    users.result_row[at], n_selected, task.k, user, users.scale[at], users.factors,
+                    catalogue.factors, held_out, work.selected, work.exact,
                 )  # fmt: skip
             else:
                 limits[at] = extend_list(
-                    work.slot[a], n_found, limits[at], task.k, user, users.scale[at],
-                    users.factors, catalogue.factors, work.lists, work.found, work.exact,
+                    work.slot[a], n_selected, limits[at], task.k, user, users.scale[at],
+                    users.factors, catalogue.factors, work.lists, work.selected, work.exact,
                 )  # fmt: skip
             work.limits[a] = limits[at]
     return n_products
@@ -585,16 +396,16 @@ def search_groups(
     catalogue: Catalogue,
     seen: Seen,
     task: Task,
-    held: HeldOut,
+    held_out: HeldOut,
     out: Lists,
     limits: Array,
     counts: Array,
 ) -> None:
-    """Look for what users need near the centre of their group.
+    """Search for the users of groups, near the centre of each group.
 
-    ``limits[i]`` becomes what a relative score of user i must reach, infinity for a user who is
-    done. The others need about as many items as have norms above that, see `search_by_norm`.
-    ``counts[0]`` is raised by the products computed.
+    ``limits[i]`` becomes the relative score that items of user i must reach, infinity for a user
+    who is done. The others are left to `search_by_norm`. The number of products computed is added
+    to ``counts[0]``.
     """
     n_items = len(catalogue.norms)
     pairs = catalogue.directions.shape[1]
@@ -603,7 +414,7 @@ def search_groups(
         most = max(most, groups.start[group + 1] - groups.start[group])
     batch = min(task.batch, n_items)
     n_strips = -(-batch // LANES)
-    work = _new_sweep(task.tile, most, max(batch, task.chunk), pairs, task)
+    work = _new_workspace(task.tile, most, max(batch, task.chunk), pairs, task)
     done = np.empty(most, np.bool_)
     reaches = np.empty(most, np.int64)
     chosen = np.empty(most, np.int64)
@@ -614,12 +425,12 @@ def search_groups(
     weights = np.zeros(n_strips * LANES, np.float32)
     margins = np.zeros(batch, np.float32)
     items = np.empty(batch, np.int32)
-    batch_places = np.empty(batch, np.int32)
+    batch_indices = np.empty(batch, np.int32)
     in_batch = np.zeros(n_items, np.uint8)
     slot = np.empty(len(catalogue.factors), np.int32)
     in_slot = np.zeros((len(catalogue.factors) >> 5) + 1, np.uint32)
     keys = np.empty(n_items, np.float32)
-    places = np.empty(n_items, np.int32)
+    order = np.empty(n_items, np.int32)
     starts = np.empty(_BUCKETS + 1, np.int64)
     tops = np.empty(_BUCKETS, np.float32)
     bounds = np.empty(-(-n_items // task.chunk), np.float32)
@@ -633,19 +444,19 @@ def search_groups(
         n = groups.start[group + 1] - begin
         projection = groups.projections[groups.centre[group]]
 
-        # The items that are most likely in the lists of all: who has the first k of them knows
-        # what an item must reach.
-        pick_batch(projection, catalogue, batch, places)
+        # The first batch are the items most likely in the lists of all: the k-th best of them
+        # gives each user a limit.
+        pick_batch(projection, catalogue, batch, order)
         for j in range(batch):
-            place = places[j]
-            batch_places[j] = place
-            items[j] = catalogue.item_of[place]
-            weights[j] = catalogue.weights[place]
-            margins[j] = catalogue.margins[place]
-            in_batch[place] = 1
+            index = order[j]
+            batch_indices[j] = index
+            items[j] = catalogue.item_of[index]
+            weights[j] = catalogue.weights[index]
+            margins[j] = catalogue.margins[index]
+            in_batch[index] = 1
             slot[items[j]] = j
             in_slot[items[j] >> 5] |= np.uint32(1 << (items[j] & 31))
-        pack(catalogue.directions, batch_places, batch, strips)
+        pack(catalogue.directions, batch_indices, batch, strips)
         rows = users.direction[begin : begin + n]
         for i in range(0, n, ROWS_AT_ONCE):
             for c in range(n_strips):
@@ -653,16 +464,16 @@ def search_groups(
         counts[0] += n * batch
         begin_batch(
             begin, n, products, slot, in_slot, margins, items, maxima, users, catalogue, seen, task,
-            held, limits, work,
+            held_out, limits, work,
         )  # fmt: skip
         for j in range(batch):
             in_slot[items[j] >> 5] = 0
 
-        # Who needs far fewer items by their keys than by their norms? A sample of items tells.
+        # A sample of items tells which users need far fewer items by key than by norm.
         for j in range(n_sample):
-            place = j * n_items // n_sample
-            sample_norm[j] = catalogue.norms[place]
-            sample_along[j] = projection[place]
+            index = j * n_items // n_sample
+            sample_norm[j] = catalogue.norms[index]
+            sample_along[j] = projection[index]
         n_chosen = 0
         for i in range(n):
             limit = limits[begin + i] - slack
@@ -674,30 +485,31 @@ def search_groups(
             need = 0
             for j in range(n_sample):
                 need += _key(sample_norm[j], sample_along[j], cosine, sine) >= limit
-            reaches[i] = _reach(catalogue.norms, limit)
-            if _WORTH * need * n_items < reaches[i] * n_sample:
+            reaches[i] = _count_at_least(catalogue.norms, limit)
+            if _MIN_SAVING * need * n_items < reaches[i] * n_sample:
                 chosen[n_chosen] = i
                 cosines[n_chosen] = -cosine
                 n_chosen += 1
         chosen[:n_chosen] = chosen[:n_chosen][np.argsort(cosines[:n_chosen])]
 
-        # Users of about the same angle share the keys, and the products in their order.
+        # Users of similar angle share the keys, and the scan in the order of the keys.
         for tile in range(0, n_chosen, task.tile):
             n_active = min(task.tile, n_chosen - tile)
-            least = np.inf
+            lowest_limit = np.inf
             cosine = np.float32(1.0)
             for a in range(n_active):
                 i = chosen[tile + a]
-                least = min(least, float(limits[begin + i]))
+                lowest_limit = min(lowest_limit, float(limits[begin + i]))
                 cosine = min(cosine, users.cosine[begin + i])
-            least -= float(slack)
+            lowest_limit -= float(slack)
             total = collect(
-                projection, catalogue.norms, cosine, least, in_batch, keys, places, starts, tops
-            )
-            # Those who need most would keep the products going for themselves alone: where to
-            # cut is where the whole is cheapest.
+                projection, catalogue.norms, cosine, lowest_limit, in_batch, keys, order, starts,
+                tops,
+            )  # fmt: skip
+            # The users who need most would prolong the scan for themselves alone: cut where the
+            # total cost is lowest.
             cost = 0
-            per_bucket = _BUCKETS / max(tops[0] - max(least, -1.0), 1e-30)
+            per_bucket = _BUCKETS / max(tops[0] - max(lowest_limit, -1.0), 1e-30)
             for a in range(n_active):
                 i = chosen[tile + a]
                 b = int((tops[0] - (limits[begin + i] - slack)) * per_bucket)
@@ -709,8 +521,8 @@ def search_groups(
             for a in range(n_active):
                 need = needs[by_need[a]]
                 cost += need - reaches[chosen[tile + by_need[a]]]
-                if cost + _PER_ITEM * need <= cheapest:
-                    cheapest = cost + _PER_ITEM * need
+                if cost + _COST_PER_ITEM * need <= cheapest:
+                    cheapest = cost + _COST_PER_ITEM * need
                     n_kept = a + 1
             for a in range(n_kept):
                 i = chosen[tile + by_need[a]]
@@ -723,15 +535,15 @@ def search_groups(
                 while starts[bucket + 1] <= c * task.chunk:
                     bucket += 1
                 bounds[c] = tops[bucket] + slack
-            counts[0] += sweep(
-                n_kept, places[:total], bounds[:n_chunks], users, catalogue, seen, task, held,
+            counts[0] += scan(
+                n_kept, order[:total], bounds[:n_chunks], users, catalogue, seen, task, held_out,
                 limits, work,
             )  # fmt: skip
         for j in range(batch):
-            in_batch[batch_places[j]] = 0
+            in_batch[batch_indices[j]] = 0
         for i in range(n):
             if done[i] and not task.ranks:
-                hand_over(i, users.place[begin + i], task.k, work.lists, out)
+                write_list(i, users.result_row[begin + i], task.k, work.lists, out)
             if done[i]:
                 limits[begin + i] = np.inf
 
@@ -745,101 +557,32 @@ def search_by_norm(
     catalogue: Catalogue,
     seen: Seen,
     task: Task,
-    held: HeldOut,
+    held_out: HeldOut,
     out: Lists,
     limits: Array,
     counts: Array,
 ) -> None:
-    """Go through the items by falling norm, for the users ``chosen[first:last]``.
+    """Scan the items by descending norm, for the users ``chosen[first:last]``.
 
     They have been through `search_groups`. A user is done when the norm is below the limit.
     """
     n = last - first
-    work = _new_sweep(n, n, task.chunk, catalogue.directions.shape[1], task)
+    work = _new_workspace(n, n, task.chunk, catalogue.directions.shape[1], task)
     for i in range(n):
         work.at[i] = chosen[first + i]
         work.slot[i] = i
-        place = users.place[chosen[first + i]]
-        if task.ranks:  # what is still alive is counted from the start
-            for h in range(held.indptr[place], held.indptr[place] + held.alive[place]):
-                held.above[h] = 0
-                held.tied[h] = 0
-        else:  # and what is in a list already will be found again
+        row = users.result_row[chosen[first + i]]
+        if task.ranks:  # count again the items that are alive
+            for h in range(held_out.indptr[row], held_out.indptr[row] + held_out.alive[row]):
+                held_out.above[h] = 0
+                held_out.tied[h] = 0
+        else:  # and start the lists again
             work.lists.size[i] = 0
             work.lists.dropped[i] = -np.inf
     bounds = catalogue.norms[:: task.chunk] + np.float32(ROUNDING)
-    counts[0] += sweep(n, catalogue.order, bounds, users, catalogue, seen, task, held, limits, work)
+    counts[0] += scan(
+        n, catalogue.order, bounds, users, catalogue, seen, task, held_out, limits, work
+    )
     if not task.ranks:
         for i in range(n):
-            hand_over(i, users.place[chosen[first + i]], task.k, work.lists, out)
-
-
-@kernel
-def count_above(
-    first: int,
-    last: int,
-    users: Users,
-    catalogue: Catalogue,
-    seen: Seen,
-    candidate: Array,
-    chunk: int,
-    held: HeldOut,
-    counts: Array,
-) -> None:
-    """Count all unseen candidates above every held-out item of some users, and those of its score.
-
-    The users are in the order of their lowest held-out score, so that those of a block are done
-    after about as many items. Seen items are counted first and taken off last: they are few.
-    """
-    n_items = len(catalogue.norms)
-    n = last - first
-    most = chunk
-    for i in range(n):
-        row = users.row[first + i]
-        most = max(most, seen.indptr[row + 1] - seen.indptr[row])
-    found = np.empty(most, np.int32)
-    exact = np.empty(most + 7)
-    strips = np.empty((-(-chunk // LANES), catalogue.directions.shape[1], LANES), np.int32)
-    weights = np.zeros(len(strips) * LANES, np.float32)
-    products = np.empty((n + ROWS_AT_ONCE, len(weights)), np.float32)
-    active = np.arange(first, last)
-    for begin in range(0, n_items, chunk):
-        kept = 0
-        for a in range(n):
-            place = users.place[active[a]]
-            lowest = held.scores[held.indptr[place + 1] - 1] / users.scale[active[a]]
-            if catalogue.norms[begin] + ROUNDING >= lowest:
-                active[kept] = active[a]
-                kept += 1
-        n = kept
-        if n == 0:
-            break
-        size = min(chunk, n_items - begin)
-        items = catalogue.item_of[begin : begin + size]
-        margins = catalogue.margins[begin : begin + size]
-        pack(catalogue.directions, catalogue.order[begin : begin + size], size, strips)
-        weights[:size] = catalogue.weights[begin : begin + size]
-        rows = users.direction[active[:n]]
-        for a in range(0, n, ROWS_AT_ONCE):
-            for s in range(-(-size // LANES)):
-                multiply(users.directions, rows, a, strips, s, weights, products)
-        counts[0] += n * size
-        for a in range(n):
-            at = active[a]
-            place = users.place[at]
-            for h in range(held.indptr[place], held.indptr[place + 1]):
-                held.above[h] += count_line(
-                    products[a, :size], margins, items, h, users.row[at], users.scale[at],
-                    users.factors, catalogue.factors, held, found, exact,
-                )  # fmt: skip
-    for i in range(first, last):
-        row = users.row[i]
-        place = users.place[i]
-        n_found = 0
-        for entry in range(seen.indptr[row], seen.indptr[row + 1]):
-            if candidate[seen.items[entry]]:
-                found[n_found] = seen.items[entry]
-                n_found += 1
-        score_exactly(row, users.factors, catalogue.factors, found, n_found, exact)
-        for h in range(held.indptr[place], held.indptr[place + 1]):
-            held.above[h] -= rank(n_found, found, exact, h, held, -1)
+            write_list(i, users.result_row[chosen[first + i]], task.k, work.lists, out)

@@ -1,7 +1,7 @@
-"""The sweep: one pass over each user's list and relevant items, all cut-offs at once.
+"""The sweep: statistics of each user's list at all cut-offs, in one pass over list and relevance.
 
-The pass emits named statistics, from which every metric is a NumPy formula. One kernel instead of
-one per metric compiles once, is cached, and reads each list once.
+Metrics are NumPy formulas of these statistics. One kernel instead of one per metric compiles once,
+is cached, and reads each list once.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from .jit import inlined, kernel
 if TYPE_CHECKING:
     from .jit import Array
 
-#: The statistics of a sweep in the order of the first axis of its `table`. At each cut-off k,
-#: over the list positions r <= k, with gain g, hit h and discount d(r) = 1 / log2(r + 1).
+#: The statistics along the first axis of the `table` of a sweep. Sums are over the positions r <= k
+#: of the list, for each cut-off k, with gain g, hit h and discount d(r) = 1 / log2(r + 1).
 NAMES = (
     "hits",  # Σ h
     "gain",  # Σ g
     "dcg",  # Σ g·d(r)
     "dcg_exp",  # Σ (2^g − 1)·d(r)
     "dcg_binary",  # Σ h·d(r)
-    "idcg",  # the same three over the ideal order
+    "idcg",  # the same three over the ideal list
     "idcg_exp",
     "idcg_binary",
     "precision_sum",  # Σ h·(hits so far / r)
@@ -35,7 +35,7 @@ NAMES = (
 
 @inlined
 def raised_gain(gain: float) -> float:
-    """2^g − 1: exact for whole numbers, and to the last digits for small ones too."""
+    """Return 2^g − 1, exact for whole numbers and accurate for small ones."""
     if gain < 0.5:
         return math.expm1(gain * 0.6931471805599453)  # the natural logarithm of 2
     return float(2.0**gain - 1.0)
@@ -57,11 +57,11 @@ def sum_ideal(
 ) -> None:
     """Write the number of relevant items and the ideal sums of a block of users.
 
-    `indptr` bounds the block's rows of `gains`; `binary` says that every gain is 1, which spares
-    reading and sorting them. Cut-offs ascend, ``discounts[r]`` belongs to rank r and
-    ``discount_sums[r]`` to the ranks 1 to r. With `slots` the ideal list has an item of gain 1 at
-    every rank down to the cut-off; otherwise it has the user's own, and no more of them than
-    `limits` says, which is empty where there is no limit. `table` is (statistics, cut-offs,
+    `indptr` holds the bounds of the block's rows of `gains`. If `binary`, every gain is 1, and they
+    are neither read nor sorted. Cut-offs ascend, ``discounts[r]`` is the discount of rank r, and
+    ``discount_sums[r]`` the sum over the ranks 1 to r. If `slots`, the ideal list has an item of
+    gain 1 at every rank down to the cut-off. Otherwise it has the user's relevant items, at most
+    ``limits[user]`` of them unless `limits` is empty. `table` has shape (statistics, cut-offs,
     users).
     """
     n_users = len(indptr) - 1
@@ -144,12 +144,12 @@ def sweep(
 ) -> None:
     """Write the statistics of a block of users, all but the ideal ones.
 
-    The two `indptr` bound the block's users only. Lists are in the order of their positions,
-    which are read only if `gapped`, and otherwise 1, 2, 3, …; relevant items are in the order of
-    their ids. The rest is as in `sum_ideal`; beyond the table the discount of rank r is
-    1 / log2(r + `shift`). `first_hit` is zero on entry, and stays so for a user without a hit.
-    With `collect` the rank and gain of every hit down to the last cut-off are
-    written too, ``hit_indptr`` bounding those of each user.
+    Both `indptr` are of the block's users only. Lists are sorted by position; positions are read
+    only if `gapped`, and are 1, 2, 3, … otherwise. Relevant items are sorted by id. The other
+    arguments are those of `sum_ideal`; past the end of `discounts` the discount of rank r is
+    1 / log2(r + `shift`). `first_hit` must be zero, and remains zero for a user without a hit. If
+    `collect`, the rank and gain of every hit down to the last cut-off are written too, with the
+    bounds of each user in `hit_indptr`.
     """
     n_cutoffs = len(cutoffs)
     n_hits = 0
@@ -167,9 +167,9 @@ def sweep(
                     table[name, cut, user] = 0.0
             continue
 
-        # A bit for the lowest and one for the next six bits of each id: most recommended items
-        # are not relevant, and these say so without the binary search, whose branches nobody can
-        # predict. They took a quarter off the sweep.
+        # Two words with a bit for the lowest and for the next six bits of each id. They rule out
+        # most items that are not relevant without the binary search, whose branches are
+        # unpredictable, and save a quarter of the time.
         low_bits = np.uint64(0)
         high_bits = np.uint64(0)
         for entry in range(start, stop):
@@ -200,22 +200,23 @@ def sweep(
                 high = high_bits >> np.uint64((item >> 6) & 63)
                 if low & high & np.uint64(1) == 0:
                     continue
-                # The binary search, without an early end: that would be one more such branch. And
-                # not a function, because numba would count the references of what it is passed.
-                found = start
+                # A binary search without an early exit, which would be another unpredictable
+                # branch. It is not a function, because numba would count references to its
+                # arguments.
+                hit = start
                 size = stop - start
                 while size > 1:
                     half = size >> 1
-                    if relevant_items[found + half] <= item:
-                        found += half
+                    if relevant_items[hit + half] <= item:
+                        hit += half
                     size -= half
-                if relevant_items[found] != item:
+                if relevant_items[hit] != item:
                     continue
-                # Of a large matrix, reading one gain here and there costs more than all else.
-                gain = 1.0 if binary else gains[found]
+                # Reading scattered gains of a large matrix would take most of the time.
+                gain = 1.0 if binary else gains[hit]
                 if gain <= 0.0:
                     continue
-                # Beyond the table lie only a few hits of very long lists.
+                # Only a few hits of very long lists are past the end of the table.
                 discount = (
                     discounts[rank] if rank < len(discounts) else 1.0 / math.log2(rank + shift)
                 )
@@ -261,12 +262,18 @@ def sweep_tied(
     exponential: bool,
     table: Array,
 ) -> None:
-    """As `sweep`, for lists whose equal scores share positions: expectations over their orders.
+    """Write the expected statistics of lists in which equal scores share positions.
 
-    An item that ties for the positions a to b stands at each of them with probability
-    1 / (b − a + 1), so its expected discount at a cut-off is the mean of the discounts from a to
-    b, those beyond the cut-off or the list counting 0 (McSherry and Najork, 2008). Only the gain
-    statistics have an expectation of this form; the others are zero.
+    An item that ties for the positions a to b is at each of them with probability 1 / (b − a + 1),
+    so its expected discount at a cut-off is the mean of the discounts from a to b, where those
+    beyond the cut-off or the list are 0. Only the gain statistics have an expectation of this form;
+    the others are set to zero. The arguments are those of `sweep`.
+
+    References
+    ----------
+    F. McSherry and M. Najork (2008). Computing information retrieval performance measures
+    efficiently in the presence of tied scores. ECIR 2008.
+    https://doi.org/10.1007/978-3-540-78646-7_38
     """
     table[:5] = 0.0
     table[8:] = 0.0
@@ -274,12 +281,12 @@ def sweep_tied(
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
         for entry in range(list_indptr[user], list_indptr[user + 1]):
-            found = start + np.searchsorted(relevant_items[start:stop], list_items[entry])
-            if found == stop or relevant_items[found] != list_items[entry]:
+            hit = start + np.searchsorted(relevant_items[start:stop], list_items[entry])
+            if hit == stop or relevant_items[hit] != list_items[entry]:
                 continue
-            if gains[found] <= 0.0:
+            if gains[hit] <= 0.0:
                 continue
-            gain = gains[found]
+            gain = gains[hit]
             group_first = positions[entry]
             group_last = last_positions[entry]
             size = group_last - group_first + 1

@@ -1,10 +1,10 @@
-"""Sums of floats and of their squares without any rounding, as whole numbers.
+"""Exact sums of floats and of their squares, as integers.
 
-A float64 is a whole multiple of 2^-1074, and so is a sum of them; a square is one of 2^-2148. The
-sums are kept as digits to base 2^32, each in 64 bits, so that carries can wait: it takes 2^31
-values before a digit could overflow. Whole numbers can be added in any order, and what is rounded
-once at the end does not depend on how users were cut into blocks. It is also ten times as fast as
-`math.fsum`, which takes one Python float after the other.
+A float64 is an integer multiple of 2^-1074, and so is a sum of them; a square is a multiple of
+2^-2148. The sums are kept as digits in base 2^32, each in 64 bits, so that carries can wait: it
+takes 2^31 values to overflow a digit. Integers can be added in any order, and a result that is
+rounded once at the end does not depend on how users were split into blocks. It is also ten times as
+fast as `math.fsum`, which takes one Python float after another.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .jit import inlined, kernel
 if TYPE_CHECKING:
     from .jit import Array
 
-#: Digits of a sum of values, and of a sum of squares.
+#: The number of digits of a sum of values, and of a sum of squares.
 DIGITS = 68
 SQUARE_DIGITS = 134
 
@@ -24,10 +24,10 @@ _LOW = 0xFFFFFFFF
 
 
 @inlined
-def _add(digits: Array, whole: int, place: int, sign: int) -> None:
-    """Add ± whole·2^place, `whole` having 55 bits at most."""
-    digit = place >> 5
-    shift = place & 31
+def _add(digits: Array, whole: int, exponent: int, sign: int) -> None:
+    """Add sign·whole·2^exponent; `whole` has at most 55 bits."""
+    digit = exponent >> 5
+    shift = exponent & 31
     low = (whole & _LOW) << shift
     high = (whole >> 32) << shift
     digits[digit] += sign * (low & _LOW)
@@ -39,7 +39,7 @@ def _add(digits: Array, whole: int, place: int, sign: int) -> None:
 def add_exactly(bits: Array, digits: Array, square_digits: Array) -> None:
     """Add finite values, given as the bits of float64, to the digits of their sums.
 
-    Squares are left out where `square_digits` is empty.
+    Squares are not added if `square_digits` is empty.
     """
     squares = len(square_digits) > 0
     for entry in range(len(bits)):
@@ -55,7 +55,6 @@ def add_exactly(bits: Array, digits: Array, square_digits: Array) -> None:
         if squares:
             high = whole >> 27
             low = whole & 0x7FFFFFF
-            place = 2 * exponent
-            _add(square_digits, low * low, place, 1)
-            _add(square_digits, 2 * high * low, place + 27, 1)
-            _add(square_digits, high * high, place + 54, 1)
+            _add(square_digits, low * low, 2 * exponent, 1)
+            _add(square_digits, 2 * high * low, 2 * exponent + 27, 1)
+            _add(square_digits, high * high, 2 * exponent + 54, 1)

@@ -22,28 +22,17 @@ from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
 from ..kernels.exact import (
-    HeldOut,
-    Lists,
-    Seen,
     count_hits,
     find_seen,
-    list_plainly,
-    rank_plainly,
+    list_exhaustively,
+    rank_exhaustively,
     score_held_out,
     write_hits,
 )
+from ..kernels.full_ranks import count_above
 from ..kernels.products import ROUNDING, UNIT, cosine_error, to_directions
-from ..kernels.retrieval import (
-    Catalogue,
-    Groups,
-    Task,
-    Users,
-    assign,
-    count_above,
-    project,
-    search_by_norm,
-    search_groups,
-)
+from ..kernels.retrieval import search_by_norm, search_groups
+from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Seen, Task, Users
 from .factors import check_factors, read_only
 
 if TYPE_CHECKING:
@@ -406,7 +395,7 @@ class Search:
         order = np.argsort(nearest, kind="stable")
         users = users._replace(
             row=users.row[order],
-            place=users.place[order],
+            result_row=users.result_row[order],
             direction=order,
             scale=users.scale[order],
             cosine=cosine[order] - np.float32(self.error + ROUNDING),
