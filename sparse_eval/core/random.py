@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import scattered
+from .hashing import splitmix64
 
 if TYPE_CHECKING:
     from .types import Floats, Hashes, Integers
@@ -34,7 +34,7 @@ def uniforms(keys: Hashes, counts: Integers, seed: int) -> Floats:
     """
     ends = np.cumsum(counts)
     places = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
-    streams = scattered(keys ^ scattered(np.array([seed], np.uint64)))
+    streams = splitmix64(keys ^ splitmix64(np.array([seed], np.uint64)))
     with np.errstate(over="ignore"):
-        numbers = scattered(np.repeat(streams, counts) + places.astype(np.uint64))
+        numbers = splitmix64(np.repeat(streams, counts) + places.astype(np.uint64))
     return (numbers >> np.uint64(11)).astype(np.float64) * 2.0**-53

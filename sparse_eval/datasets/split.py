@@ -28,7 +28,7 @@ from scipy import sparse
 from ..core.arguments import check_whole
 from ..core.csr import coordinates, sort_pairs, summed_csr
 from ..core.files import make_folder, replacing
-from ..core.hashing import scattered
+from ..core.hashing import splitmix64
 from ..errors import InvalidDataError, InvalidFileError
 from .interactions import Interactions
 from .npz import read_sparse, reading_npz
@@ -528,7 +528,7 @@ def _hashes(seed: int, *columns: AnyArray) -> Hashes:
     check_whole("seed", seed, 0)
     state = np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
     for column in columns:
-        state = scattered(state ^ column.astype(np.uint64))
+        state = splitmix64(state ^ column.astype(np.uint64))
     return state
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from scipy import sparse
 
 from ..core.csr import training_csr
-from ..core.hashing import digest
+from ..core.hashing import digest_csr
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.paths import open_relevance
 from ..inputs.relevance import Relevance
@@ -79,5 +79,5 @@ def held_out(
 def digest_of(matrix: CSRMatrix | Relevance) -> str:
     """Return 16 hexadecimal digits that identify what a matrix holds, whatever its dtypes."""
     if isinstance(matrix, Relevance):
-        return digest(matrix.shape, matrix.indptr, matrix.items, matrix.gains)[:16]
-    return digest(matrix.shape, matrix.indptr, matrix.indices, matrix.data)[:16]
+        return digest_csr(matrix.shape, matrix.indptr, matrix.items, matrix.gains)[:16]
+    return digest_csr(matrix.shape, matrix.indptr, matrix.indices, matrix.data)[:16]

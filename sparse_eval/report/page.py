@@ -187,7 +187,9 @@ def _ranked_for_comparison(
     ranked = _ranked(shown, main)
     if len(shown) > 1 and how == "intersection":
         rows = records(compare(shown, main, how=how).table)
-        means = {row[side]: row[f"mean_{side}"] for row in rows for side in ("a", "b")}
+        means: dict[str, Any] = {
+            str(row[side]): row[f"mean_{side}"] for row in rows for side in ("a", "b")
+        }
         if None not in means.values():
             higher = next(iter(shown.values())).higher_is_better(main)
             ranked.sort(key=lambda name: means[name], reverse=higher)

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.formatting import plain, records
-from ..core.hashing import digest
-from ..core.versions import installed_version
+from ..core.hashing import digest_csr
+from ..core.versions import installed_version, library_versions
 from ..errors import InvalidDataError
 from .details import (
     describe_concentration,
     describe_curve,
     describe_example,
     pick_examples,
-    versions,
 )
 from .explain import explain
 
@@ -95,7 +94,7 @@ def make_record(evaluation: Evaluation) -> Record:
             if not evaluation.is_per_user(name)
         },
         "higher_is_better": {name: evaluation.higher_is_better(name) for name in names},
-        "versions": versions(),
+        "versions": library_versions(),
         "about": {},
         "by": {},
         "precision_recall": None,
@@ -192,7 +191,7 @@ def _inputs(block: BlockResult) -> dict[str, Any]:
         shape = (len(training.indptr) - 1, training.n_items)
         parts["train"] = (shape, training.indptr, training.items)
     return {
-        name: {"shape": list(part[0]), "entries": len(part[2]), "sha256": digest(*part)}
+        name: {"shape": list(part[0]), "entries": len(part[2]), "sha256": digest_csr(*part)}
         for name, part in parts.items()
     }
 

@@ -21,11 +21,10 @@ from ..core.progress import is_shown
 from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
+from ..kernels.centres import assign, project
 from ..kernels.exact import (
     count_hits,
     find_seen,
-    list_exhaustively,
-    rank_exhaustively,
     score_held_out,
     write_hits,
 )

@@ -11,7 +11,8 @@ from ..core.arguments import check_whole
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..inputs.rankings import Rankings
-from ..kernels.exact import Lists, Seen, find_seen
+from ..kernels.exact import find_seen
+from ..kernels.structures import Lists, Seen
 from .factors import read_only
 from .search import Search
 
