@@ -273,7 +273,9 @@ class Search:
         group = max(min(MAX_GROUP, MAX_CELLS // max(batch, 1 if ranks else 8 * k)), 1)
         limits = np.empty(min(len(rows), USERS_PER_BLOCK), np.float32)
 
-        plainly, results = (rank_plainly, (held_out,)) if ranks else (list_plainly, (k, out))
+        plainly, results = (
+            (rank_exhaustively, (held_out,)) if ranks else (list_exhaustively, (k, out))
+        )
         with self._progress(len(rows)) as bar:
             for result_rows in self._regular_blocks(rows, bar, plainly, *results):
                 users, groups_of = self._grouped(rows, result_rows, group)
@@ -292,7 +294,7 @@ class Search:
         """Count all candidates above every held-out item of the users in `rows`."""
         held_out.alive[:] = np.diff(held_out.indptr)
         with self._progress(len(rows)) as bar:
-            for block in self._regular_blocks(rows, bar, rank_plainly, held_out):
+            for block in self._regular_blocks(rows, bar, rank_exhaustively, held_out):
                 result_rows = block[np.diff(held_out.indptr)[block] > 0]
                 scale = self.user_norms[rows[result_rows]] * self.largest
                 lowest = held_out.scores[held_out.indptr[result_rows + 1] - 1] / scale
