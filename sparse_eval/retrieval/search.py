@@ -25,6 +25,8 @@ from ..kernels.centres import assign, project
 from ..kernels.exact import (
     count_hits,
     find_seen,
+    list_exhaustively,
+    rank_exhaustively,
     score_held_out,
     write_hits,
 )
