@@ -31,7 +31,8 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError
         ("no_end.csv", CSV.rstrip("\n")),
         ("quoted.csv", CSV.replace("anna", '"anna"')),
         ("quoted_header.csv", CSV.replace("user", '"user"')),
-        # Without the time of day, which gzip writes: it would be in the name of the test, and differ
+        # Without the time of day, which gzip writes: it would be in the name of the test, and
+        # differ
         # between the processes that collect the tests.
         ("a.csv.gz", gzip.compress(CSV.encode(), mtime=0)),
         ("a.tsv.gz", gzip.compress(CSV.replace(",", "\t").encode(), mtime=0)),

@@ -57,7 +57,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: in
         (sweeping, "as_model"),
         (sweeping, "evaluate_model"),
         (Path, "write_text"),
-        (Path, "chmod"),
+        (os, "close"),
         (Path, "replace"),
     ],
 )
@@ -76,7 +76,7 @@ def test_ctrl_c_keeps_the_finished_rows(
     with interrupted(monkeypatch, owner, name, call):
         se.sweep(folder, *data, out=out)
     assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"] * out.exists()
-    if owner is not Path:
+    if owner not in (os, Path):
         assert len(rows_of(out)) == call - 1
     elif call == 1:  # the empty table
         assert not out.exists()
