@@ -63,8 +63,7 @@ def measure(suite: str, arguments: argparse.Namespace, inputs: Path) -> int:
         print(f"error: suite {suite}: {error}; no results written", file=sys.stderr)
         return 1
     if arguments.smoke or arguments.checkout:
-        for line in report.summarize(suite, found):
-            print(line, flush=True)
+        sys.stdout.write("".join(f"{line}\n" for line in report.summarize(suite, found)))
     say(f"finished {suite}")
     folder = arguments.results
     if folder is None and not (arguments.smoke or arguments.checkout or arguments.case):

@@ -7,5 +7,6 @@ _START = time.monotonic()
 
 
 def say(message: str) -> None:
-    """Print one line, with the seconds since the start."""
-    print(f"[{time.monotonic() - _START:6.1f} s] {message}", file=sys.stderr, flush=True)
+    """Write one line, with the seconds since the start, at once: suites may run in threads."""
+    sys.stderr.write(f"[{time.monotonic() - _START:6.1f} s] {message}\n")
+    sys.stderr.flush()
