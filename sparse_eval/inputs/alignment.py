@@ -1,9 +1,9 @@
-"""Bring both sides of an evaluation, and the training data, to the same users and items."""
+"""Align both sides of an evaluation: the same users in the rows, the same items in the columns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,16 +11,14 @@ from ..errors import InvalidDataError
 from .rankings import Rankings
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
+    from ..core.types import Integers, Labels
     from .relevance import Relevance
 
 __all__ = ["align"]
 
 
 def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
-    """Make both sides speak of the same users and items, cutting nothing off."""
+    """Return both sides with the same rows and columns; nothing is cut off."""
     if rankings.users is not None and relevance.users is not None:
         rankings, relevance = _match_users(rankings, relevance)
     if rankings.items_index is not None and relevance.items_index is not None:
@@ -47,26 +45,24 @@ def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance
     )
 
 
-def _check_common(ours: pd.Index[Any], theirs: pd.Index[Any], role: str) -> None:
-    """Refuse labels of which none is on both sides: numbers here and text there, most likely."""
-    if len(ours) and len(theirs) and not ours.isin(theirs).any():
+def _check_common(labels: Labels, others: Labels, role: str) -> None:
+    """Raise if no label is on both sides, as if one has numbers and the other text."""
+    if len(labels) and len(others) and not labels.isin(others).any():
         raise InvalidDataError(
-            f"no {role} of the rankings ({ours.tolist()[0]!r}, …, {ours.dtype}) is among those of "
-            f"the relevance ({theirs.tolist()[0]!r}, …, {theirs.dtype}); give both the same ids, "
+            f"no {role} of the rankings ({labels.tolist()[0]!r}, …, {labels.dtype}) is among those of "
+            f"the relevance ({others.tolist()[0]!r}, …, {others.dtype}); give both the same ids, "
             "of one type"
         )
 
 
-def _pad_rows(indptr: NDArray[np.int64], missing: int) -> NDArray[np.int64]:
+def _pad_rows(indptr: Integers, missing: int) -> Integers:
     return np.concatenate((indptr, np.full(missing, indptr[-1])))
 
 
 def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
-    """Put the lists in the order of the relevance's users; users it lacks come after them."""
+    """Order the lists as the users of the relevance; users that it lacks come after them."""
     assert rankings.users is not None and relevance.users is not None  # noqa: S101, PT018
-    labels: pd.Index[Any] = relevance.users.append(
-        rankings.users[~rankings.users.isin(relevance.users)]
-    )
+    labels: Labels = relevance.users.append(rankings.users[~rankings.users.isin(relevance.users)])
     _check_common(rankings.users, relevance.users, "user")
     source = rankings.users.get_indexer(labels)
     has_list = source >= 0
@@ -96,17 +92,17 @@ def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Re
     )
 
 
-def _match_items(rankings: Rankings, labels: pd.Index[Any]) -> Rankings:
-    """Renumber the lists' items as the relevance numbers them; items it lacks come after."""
+def _match_items(rankings: Rankings, labels: Labels) -> Rankings:
+    """Number the lists' items as the relevance does; items that it lacks come after."""
     assert rankings.items_index is not None  # noqa: S101 - for the type checker
     _check_common(rankings.items_index, labels, "item")
-    known = labels.get_indexer(rankings.items_index)
-    unknown = known < 0
-    known[unknown] = len(labels) + np.arange(unknown.sum())
+    columns = labels.get_indexer(rankings.items_index)
+    unknown = columns < 0
+    columns[unknown] = len(labels) + np.arange(unknown.sum())
     union = labels.append(rankings.items_index[unknown])
     return replace(
         rankings,
         shape=(rankings.shape[0], len(union)),
-        items=known[rankings.items].astype(np.int32),
+        items=columns[rankings.items].astype(np.int32),
         items_index=union,
     )
