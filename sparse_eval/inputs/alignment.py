@@ -49,8 +49,8 @@ def _check_common(labels: Labels, others: Labels, role: str) -> None:
     """Raise if no label is on both sides, as if one has numbers and the other text."""
     if len(labels) and len(others) and not labels.isin(others).any():
         raise InvalidDataError(
-            f"no {role} of the rankings ({labels.tolist()[0]!r}, …, {labels.dtype}) is among those of "
-            f"the relevance ({others.tolist()[0]!r}, …, {others.dtype}); give both the same ids, "
+            f"no {role} of the rankings ({labels.tolist()[0]!r}, …, {labels.dtype}) is among those "
+            f"of the relevance ({others.tolist()[0]!r}, …, {others.dtype}); give both the same ids, "
             "of one type"
         )
 
@@ -93,7 +93,7 @@ def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Re
 
 
 def _match_items(rankings: Rankings, labels: Labels) -> Rankings:
-    """Number the lists' items as the relevance does; items that it lacks come after."""
+    """Renumber items as the relevance numbers them; items that it lacks come after them."""
     assert rankings.items_index is not None  # noqa: S101 - for the type checker
     _check_common(rankings.items_index, labels, "item")
     columns = labels.get_indexer(rankings.items_index)
