@@ -50,8 +50,8 @@ def _check_common(labels: Labels, others: Labels, role: str) -> None:
     if len(labels) and len(others) and not labels.isin(others).any():
         raise InvalidDataError(
             f"no {role} of the rankings ({labels.tolist()[0]!r}, …, {labels.dtype}) is among those "
-            f"of the relevance ({others.tolist()[0]!r}, …, {others.dtype}); give both the same ids, "
-            "of one type"
+            f"of the relevance ({others.tolist()[0]!r}, …, {others.dtype}); give both the same "
+            "ids, of one type"
         )
 
 
