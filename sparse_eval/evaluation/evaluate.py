@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import InvalidDataError
+from scipy.sparse import issparse
+
+from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.alignment import align
 from ..inputs.npy import sliceable_csr
 from ..inputs.paths import open_rankings, open_relevance
@@ -29,7 +32,7 @@ from .sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..core.types import PathLike, SparseInput
     from ..metrics.random_baseline import RandomTotals
@@ -218,27 +221,46 @@ def evaluate(
 def _scanned(predictions: Any, validation: Any) -> tuple[Any, Any]:
     """Open paths, and take frames for tables with the usual columns."""
     if isinstance(predictions, str | Path):
-        predictions = open_rankings(predictions)
+        predictions = _checked(predictions, open_rankings(predictions), Rankings.from_positions)
     elif engine_of(predictions) is not None:
         predictions = Rankings.scan(predictions)
     if isinstance(validation, str | Path):
-        validation = open_relevance(validation)
+        validation = _checked(validation, open_relevance(validation), Relevance.from_csr)
     elif engine_of(validation) is not None:
         validation = Relevance.scan(validation)
     return predictions, validation
 
 
+def _checked(path: PathLike, opened: Any, check: Callable[[Any], Any]) -> Any:
+    """Check a matrix that was read whole, so that errors name its file."""
+    if not issparse(opened) or Path(path).is_dir():  # a folder of arrays stays on disk
+        return opened
+    with _naming(path):
+        return check(opened)
+
+
+@contextmanager
+def _naming(path: Any) -> Iterator[None]:
+    """Name the file in errors about what it holds, if it is one."""
+    try:
+        yield
+    except InvalidDataError as error:
+        if not isinstance(path, str | Path):
+            raise
+        raise InvalidFileError(str(error), path) from None
+
+
 def open_side(side: Any) -> Any:
     """Read a table into memory; return anything else as it is."""
-    if isinstance(side, RankingsScan):
+    if not isinstance(side, RankingsScan | RelevanceScan):
+        return side
+    with _naming(side.table):
         frame = side.to_pandas()
+        if isinstance(side, RelevanceScan):
+            return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
         if "rank" in frame:
             return Rankings.from_frame(frame, rank="rank")
         return Rankings.from_frame(frame, score="score")
-    if isinstance(side, RelevanceScan):
-        frame = side.to_pandas()
-        return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
-    return side
 
 
 def _evaluate_in_memory(

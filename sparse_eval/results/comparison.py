@@ -318,7 +318,7 @@ def _common_users(names: tuple[str, ...], scored: list[Scores], how: str) -> lis
     import pandas as pd
 
     unlabelled = [name for name, ev in zip(names, scored, strict=True) if ev.users is None]
-    if 0 < len(unlabelled) < len(scored):
+    if unlabelled and any(not _are_row_numbers(ev.users) for ev in scored):
         raise InvalidDataError(
             f"{unlabelled[0]} has no labels for its users and others have; label all of them, as "
             "Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items) does"
@@ -353,6 +353,13 @@ def _common_users(names: tuple[str, ...], scored: list[Scores], how: str) -> lis
                 f"{_name_users(common[different])}); evaluate both on the same"
             )
     return rows
+
+
+def _are_row_numbers(users: Labels | None) -> bool:
+    """Return whether users are known by the numbers from 0 on, in any order."""
+    if users is None:
+        return True
+    return users.dtype.kind in "iu" and np.array_equal(np.sort(users), np.arange(len(users)))
 
 
 def _check_same_users(a: str, users_a: Labels, b: str, users_b: Labels) -> None:

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core.arguments import check_whole
+from ..errors import InvalidDataError
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Floats, Integers
+    from ..inputs.rankings import Rankings
     from ..metrics import Hits
 
-__all__ = ["PrecisionRecall"]
+__all__ = ["MAX_RANKS", "PrecisionRecall", "last_rank"]
+
+#: The last rank of a curve, at most.
+MAX_RANKS = 10_000_000
 
 #: Levels of recall at which precision is interpolated, as trec_eval does.
 LEVELS = tuple(level / 10 for level in range(11))
@@ -107,3 +114,17 @@ def _largest_from(owners: Integers, values: Floats) -> Floats:
         best = np.maximum(best, best[ahead])
         step *= 2
     return best
+
+
+def last_rank(rankings: Rankings, k: int | None) -> int:
+    """Return the last rank of a precision–recall curve."""
+    if k is not None:
+        check_whole("k", k, 1, MAX_RANKS)
+    if rankings.last_positions is not None:
+        raise InvalidDataError(
+            'lists with ties="average" have no certain positions; use ties="item"'
+        )
+    longest = max(int(rankings.lengths.max(initial=0)), 1)
+    if k is None and longest > MAX_RANKS:
+        raise InvalidDataError(f"a list reaches position {longest}; give k, of at most {MAX_RANKS}")
+    return longest if k is None else k

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.arguments import check_whole
 from ..core.files import replacing, write_parquet
 from ..core.formatting import as_html, number
 from ..errors import InvalidDataError
@@ -19,18 +17,18 @@ from ..metrics.measure import collect_hits
 from ..metrics.random_baseline import Expectation, RandomSums
 from .breakdown import break_down
 from .comparison import compare
-from .curves import PrecisionRecall
-from .explain import explain
+from .curves import PrecisionRecall, last_rank
+from .explain import explain, row_of_user
 from .intervals import check_level
 from .scores import Scores
 from .totals import distinct_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     import pandas as pd
 
-    from ..core.types import Labels, PathLike
+    from ..core.types import PathLike
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
@@ -38,13 +36,11 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from .block import BlockResult
     from .comparison import Comparison
+    from .numbers import SavedNumber
     from .record import Record
     from .totals import Part
 
 __all__ = ["Evaluation"]
-
-#: The last rank of a precision–recall curve, at most.
-MAX_RANKS = 10_000_000
 
 
 class Evaluation(Scores):
@@ -71,15 +67,20 @@ class Evaluation(Scores):
         *,
         random_totals: Callable[[], RandomTotals | None] | None = None,
         baselines: Mapping[str, Evaluation] | None = None,
+        saved: dict[int, SavedNumber] | None = None,
     ) -> None:
         distinct = None if parts is None else tuple(distinct_parts(parts))
-        super().__init__(request, block, distinct)
+        super().__init__(request, block, distinct, saved)
         self.baselines = dict(baselines or {})
         self._compute_random = random_totals
 
     def __getstate__(self) -> dict[str, Any]:
-        """Support pickling: sources of blocks, which may be open files, are left behind."""
-        return self.__dict__ | {"_compute_random": None}
+        """Support pickling without the source of the blocks, which may be an open file.
+
+        The random baseline, which takes a second pass over it, is therefore computed before.
+        """
+        state = self.__dict__ | {"_compute_random": None}
+        return state if self._compute_random is None else state | {"_random": self._random}
 
     @property
     def rankings(self) -> Rankings:
@@ -140,14 +141,17 @@ class Evaluation(Scores):
         level = check_level(level)
         random = self._random
         rows = []
+        numbers = self._numbers
         for row, name in enumerate(self.names):
-            mean, n_users = self._value(row), self._count(row)
-            interval = self._interval(row, mean, level)
+            mean, n_users = numbers.value(row), numbers.count(row)
+            interval = numbers.interval(row, mean, level)
             expected = _expectation(random, row) or Expectation(math.nan, math.nan)
             lift = mean / expected.mean if expected.mean else math.nan
             baselines = [baseline[name] for baseline in self.baselines.values()]
             counts = (n_users, self.n_users + self.n_skipped - n_users)
-            rows.append((mean, self._std(row), *interval, *expected, lift, *baselines, *counts))
+            rows.append(
+                (mean, self._numbers.std(row), *interval, *expected, lift, *baselines, *counts)
+            )
         columns = ["mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift"]
         return pd.DataFrame(
             rows,
@@ -367,7 +371,7 @@ class Evaluation(Scores):
         3      0.666667     1.0
         """
         block = self._lists("precision_recall()")
-        depth = _depth(block.aligned.rankings, k)
+        depth = last_rank(block.aligned.rankings, k)
         hits = collect_hits(block.aligned, depth)
         users = np.flatnonzero(block.counted())
         return PrecisionRecall.of(depth, hits, block.n_relevant, users)
@@ -407,7 +411,7 @@ class Evaluation(Scores):
         2  <NA>     3   1.0      0.000000
         """
         block = self._lists("explain()")
-        return explain(block.aligned, _row_of_user(user, block.labels, len(block.n_relevant)))
+        return explain(block.aligned, row_of_user(user, block.labels, len(block.n_relevant)))
 
     @cached_property
     def record(self) -> Record:
@@ -558,10 +562,10 @@ class Evaluation(Scores):
         # Without the random baseline, which may take longer than the evaluation.
         rows = []
         for row in range(len(self.names)):
-            mean = self._value(row)
-            interval = self._interval(row, mean, 0.95)
+            mean = self._numbers.value(row)
+            interval = self._numbers.interval(row, mean, 0.95)
             numbers = map(number, (mean, interval.low, interval.high))
-            rows.append((*numbers, f"{self._count(row):,}"))
+            rows.append((*numbers, f"{self._numbers.count(row):,}"))
         columns = ["mean", "ci_low", "ci_high", "n_users"]
         table = pd.DataFrame(rows, index=pd.Index(self.names, name="metric"), columns=columns)
         heading = f"Evaluation: {self.n_users:,} users, {self.n_skipped:,} left out"
@@ -571,32 +575,3 @@ class Evaluation(Scores):
 def _expectation(totals: RandomTotals | None, row: int) -> Expectation | None:
     total = None if totals is None else totals[row]
     return total.expectation if isinstance(total, RandomSums) else total
-
-
-def _depth(rankings: Rankings, k: int | None) -> int:
-    """Return the last rank of a precision–recall curve."""
-    if k is not None:
-        check_whole("k", k, 1, MAX_RANKS)
-    if rankings.last_positions is not None:
-        raise InvalidDataError(
-            'lists with ties="average" have no certain positions; use ties="item"'
-        )
-    longest = max(int(rankings.lengths.max(initial=0)), 1)
-    if k is None and longest > MAX_RANKS:
-        raise InvalidDataError(f"a list reaches position {longest}; give k, of at most {MAX_RANKS}")
-    return longest if k is None else k
-
-
-def _row_of_user(user: Hashable, labels: Labels | None, n_users: int) -> int:
-    """Return the row of a user, by label or row number."""
-    if labels is not None:
-        import pandas as pd
-
-        if not isinstance(user, Hashable) or user not in labels:
-            raise InvalidDataError(f"there is no user {user!r} among the {n_users} labels")
-        return int(labels.get_indexer(pd.Index([user], tupleize_cols=False))[0])
-    if not isinstance(user, int | np.integer) or not 0 <= user < n_users:
-        raise InvalidDataError(
-            f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}"
-        )
-    return int(user)

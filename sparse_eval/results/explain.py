@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import InvalidDataError
+
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..core.types import Labels
     from ..metrics.aligned import Aligned
 
-__all__ = ["explain"]
+__all__ = ["explain", "row_of_user"]
 
 
 def explain(aligned: Aligned, row: int) -> pd.DataFrame:
@@ -61,3 +65,18 @@ def _label(aligned: Aligned, item: int) -> Any:
         if side.items_index is not None and item < len(side.items_index):
             return side.items_index[item]
     return item
+
+
+def row_of_user(user: Hashable, labels: Labels | None, n_users: int) -> int:
+    """Return the row of a user, by label or row number."""
+    if labels is not None:
+        import pandas as pd
+
+        if not isinstance(user, Hashable) or user not in labels:
+            raise InvalidDataError(f"there is no user {user!r} among the {n_users} labels")
+        return int(labels.get_indexer(pd.Index([user], tupleize_cols=False))[0])
+    if not isinstance(user, int | np.integer) or not 0 <= user < n_users:
+        raise InvalidDataError(
+            f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}"
+        )
+    return int(user)

@@ -11,6 +11,7 @@ from ..core.formatting import plain, records
 from ..core.hashing import digest_csr
 from ..core.versions import installed_version, library_versions
 from ..errors import InvalidDataError
+from .curves import MAX_RANKS
 from .details import (
     describe_concentration,
     describe_curve,
@@ -40,9 +41,6 @@ USER_COLUMNS: dict[str, type[np.integer[Any]]] = {
     "fingerprint": np.uint64,
     "seen": np.int64,
 }
-
-#: Ranks and list lengths that are looked at, where no metric has a cut-off.
-_MAX_RANKS = 10_000_000
 
 
 class Record(NamedTuple):
@@ -137,7 +135,7 @@ def _describe_lists(evaluation: Evaluation, block: BlockResult) -> dict[str, Any
     longest = max(int(aligned.rankings.lengths.max(initial=0)), 1)
     curve = None
     if aligned.rankings.last_positions is None:
-        curve = describe_curve(evaluation.precision_recall(min(longest, _MAX_RANKS)))
+        curve = describe_curve(evaluation.precision_recall(min(longest, MAX_RANKS)))
     by = {}
     if aligned.side_data.training is not None:
         divisible = any(plan.definition.by_item for plan in block.request.plans)
@@ -149,7 +147,7 @@ def _describe_lists(evaluation: Evaluation, block: BlockResult) -> dict[str, Any
         "concentration": describe_concentration(
             aligned.rankings,
             np.flatnonzero(block.counted()),
-            max((metric.cutoff or 0 for metric in evaluation.metrics), default=0) or _MAX_RANKS,
+            max((metric.cutoff or 0 for metric in evaluation.metrics), default=0) or MAX_RANKS,
             aligned.side_data.n_items,
         ),
         "examples": _examples(block),

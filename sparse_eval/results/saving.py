@@ -30,17 +30,19 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from dataclasses import replace
+import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
 from ..core.files import make_folder, need_pyarrow, replacing, write_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
-from ..metrics import Definition, Metric, convention_named
+from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.request import Plan, Request
 from .evaluation import Evaluation
+from .numbers import SavedNumber
 from .record import SCHEMA, USER_COLUMNS, Record, check_about
 from .serialize import pack, unpack
 from .totals import Part, UserValues
@@ -50,7 +52,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import Floats, Labels
+    from ..core.types import Labels
+    from ..metrics import Convention
 
 __all__ = ["SUMMARY", "load", "save"]
 
@@ -137,16 +140,19 @@ def load(path: Path) -> Evaluation:
         )
         if facts["labels"] == "text":
             values = _with_text(values)
-    request, fixed = _request(content)
+    request = _request_of({name: content[name] for name in _REQUEST})
     evaluation = Evaluation(
         request,
         parts=[Part(parts.pop("").totals, values)],
-        baselines={name: Evaluation(request, parts=[part]) for name, part in parts.items()},
+        baselines={
+            name: Evaluation(request, parts=[part], saved=_saved_numbers(request, content, name))
+            for name, part in parts.items()
+        },
+        saved=_saved_numbers(request, content, "mean"),
     )
     evaluation.__dict__["record"] = Record(content, table)
     if table is not None:
         evaluation.__dict__["users"] = None if facts["labels"] is None else table.index
-    evaluation._replicates.update(fixed)
     return evaluation
 
 
@@ -154,51 +160,95 @@ def _with_text(values: UserValues) -> UserValues:
     return replace(values, users=np.array(list(map(str, values.users.tolist())), object))
 
 
-def _request(content: dict[str, Any]) -> tuple[Request, dict[int, Floats]]:
-    """Return what was computed, and the replicates of metrics that are not registered here."""
-    convention = content["convention"]
-    names = list(content["metrics"])
-    try:
-        request = Request.parse(names, convention, content["no_relevant"], content["inputs_given"])
-    except InvalidMetricError:  # a metric of another package, or of one's own
-        rules = convention_named(convention)
-        plans = [_plan_of(name, content) for name in names]
-        request = Request(
-            tuple(plan.metric for plan in plans),
-            rules,
-            content["no_relevant"],
-            frozenset(content["inputs_given"]),
+def _saved_numbers(
+    request: Request, content: dict[str, Any], column: str
+) -> dict[int, SavedNumber]:
+    """Return the numbers about all users, in a column of the summary, by position."""
+    numbers: dict[int, SavedNumber] = {}
+    for row, name in enumerate(request.names):
+        if request.plans[row].per_user or request.plans[row].is_micro:
+            continue  # computed from the totals again
+        value = content["metrics"][name][column]
+        replicates = content["replicates"][name] if column == "mean" else None
+        numbers[row] = SavedNumber(
+            np.nan if value is None else value,
+            None if replicates is None else np.array(replicates, np.float64),
         )
-        request.__dict__["plans"] = tuple(plans)
-    fixed = {
-        row: np.array(content["replicates"][name], np.float64)
-        for row, name in enumerate(names)
-        if name in content["replicates"]
-    }
-    return request, fixed
+    return numbers
 
 
-def _plan_of(name: str, content: dict[str, Any]) -> Plan:
-    """Return a plan whose formula is what was saved."""
+#: What of a saved evaluation says what was computed.
+_REQUEST = (
+    "metrics",
+    "convention",
+    "no_relevant",
+    "inputs_given",
+    "per_user",
+    "higher_is_better",
+)
+
+
+@dataclass(frozen=True)
+class _SavedRequest(Request):
+    """A request for metrics some of which are not registered here, as it was saved."""
+
+    content: dict[str, Any] = field(compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Support pickling without formulas: the metrics may be registered elsewhere."""
+        return _request_of, (self.content,)
+
+
+@dataclass(frozen=True)
+class _Unregistered:
+    """The formula of a metric that is not registered here."""
+
+    name: str
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        raise InvalidMetricError(
+            f"{self.name} is not registered here as it was where it was computed; register it, as "
+            "with sparse_eval.register_metric, to compute it of merged evaluations"
+        )
+
+
+def _request_of(content: dict[str, Any]) -> Request:
+    """Return what was computed."""
     convention = convention_named(content["convention"])
+    plans = tuple(_plan_of(name, convention, content) for name in content["metrics"])
+    metrics = tuple(plan.metric for plan in plans)
+    options = (metrics, convention, content["no_relevant"], frozenset(content["inputs_given"]))
+    if not any(isinstance(plan.definition.formula, _Unregistered) for plan in plans):
+        return Request(*options)
+    request = _SavedRequest(*options, content | {"metrics": list(content["metrics"])})
+    request.__dict__["plans"] = plans
+    return request
+
+
+def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan:
+    """Return how a metric was computed; unless it is registered here, without its formula."""
+    per_user = name in content["per_user"]
     try:
-        (metric,) = Request.parse(
-            name, content["convention"], content["no_relevant"], content["inputs_given"]
-        ).metrics
-        return Plan(metric, metric.definition, convention.arguments(metric))
-    except InvalidMetricError:
-        mean = content["metrics"][name]["mean"]
-        per_user = name in content["per_user"]
-        definition = Definition(
-            name,
-            lambda lists: float("nan") if mean is None else mean,
-            "",
-            "",
-            over="statistics" if per_user else "lists",
-            per_user=per_user,
-            higher_is_better=content["higher_is_better"][name],
-        )
-        return Plan(Metric(name), definition, {})
+        (metric,) = parse(name, convention.options)
+    except InvalidMetricError:  # of another package, or of one's own
+        metric = None
+    if metric is not None:
+        plan = Plan(metric, metric.definition, convention.arguments(metric))
+        if str(metric) == name and plan.per_user == per_user:
+            return plan
+    is_micro = re.search(r"[(,]average=micro[,)]", name) is not None
+    definition = Definition(
+        name,
+        _Unregistered(name),
+        "",
+        "",
+        over="statistics" if per_user or is_micro else "lists",
+        per_user=per_user or is_micro,
+        higher_is_better=content["higher_is_better"][name],
+    )
+    cut = re.fullmatch(r"(.+)@([0-9]+)", name)
+    metric = Metric(cut[1], int(cut[2])) if cut else Metric(name)
+    return Plan(metric, definition, {"average": "micro"} if is_micro else {})
 
 
 def _beside(path: Path, facts: dict[str, Any]) -> Path:

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.exact_sums import Moments
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import parse
-from ..metrics.columns import ratio_of
-from .counted_lists import CountedLists
-from .intervals import (
-    N_GROUPS,
-    Interval,
-    interval_of_mean,
-    interval_of_moments,
-    interval_of_replicates,
-    jackknife,
-)
+from .numbers import BlockNumbers, Numbers, SavedNumber, TotalsNumbers
 from .totals import Part, RunningTotals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
     from ..core.types import Booleans, Floats, Hashes, Integers, Labels
     from ..metrics import Metric
     from ..metrics.request import Plan, Request
     from .block import BlockResult
-    from .totals import ListCounts, Ratios, Retrieval, Totals, UserValues
+    from .totals import Retrieval, Totals, UserValues
 
 __all__ = ["Scores"]
 
@@ -49,13 +36,15 @@ class Scores:
         request: Request,
         block: BlockResult | None = None,
         parts: tuple[Part, ...] | None = None,
+        saved: dict[int, SavedNumber] | None = None,
     ) -> None:
         self.request = request
         self._block = block
+        self._saved = saved or {}
         if parts is not None:
             self._parts = parts
         if not self.n_users:
-            raise InvalidDataError(self._why_nobody())
+            raise InvalidDataError(_why_nobody(self))
 
     @cached_property
     def _parts(self) -> tuple[Part, ...]:
@@ -76,6 +65,12 @@ class Scores:
     def _totals(self) -> Totals:
         return self._merged.totals
 
+    @cached_property
+    def _numbers(self) -> Numbers:
+        if self._block is not None:
+            return BlockNumbers(self._block)
+        return TotalsNumbers(self.request, self._totals, self._saved)
+
     @property
     def _values(self) -> UserValues:
         if self._merged.values is None:
@@ -83,21 +78,6 @@ class Scores:
                 "the values of the users were not kept; evaluate with per_user=True"
             )
         return self._merged.values
-
-    def _why_nobody(self) -> str:
-        convention = self.request.convention
-        n_users = self.n_users + self.n_skipped
-        if convention.without_list != "exclude" or (
-            self._block is not None and not self._block.n_relevant.any()
-        ):
-            return (
-                f"none of the {n_users} users has a relevant item (a stored value above 0); "
-                "there is nothing to evaluate"
-            )
-        return (
-            f"no user counts with convention={convention.name!r}: none of them has both a relevant "
-            "item and a list"
-        )
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -141,7 +121,7 @@ class Scores:
     @property
     def n_users_of(self) -> dict[str, int]:
         """Number of users in the mean of each metric: fewer where it is undefined for some."""
-        return {name: self._count(row) for row, name in enumerate(self.names)}
+        return {name: self._numbers.count(row) for row, name in enumerate(self.names)}
 
     @property
     def n_without_list(self) -> int:
@@ -242,7 +222,7 @@ class Scores:
 
     def __getitem__(self, name: str | Metric) -> float:
         """Return the mean of a metric over the evaluated users, or its one number."""
-        return self._value(self._row_of(name))
+        return self._numbers.value(self._row_of(name))
 
     def mean(self) -> dict[str, float]:
         """Return the mean of every metric over the evaluated users, or its one number.
@@ -254,7 +234,7 @@ class Scores:
             so that it does not depend on the order of the users. NaN for a metric that is defined
             for none of them.
         """
-        return {name: self._value(row) for row, name in enumerate(self.names)}
+        return {name: self._numbers.value(row) for row, name in enumerate(self.names)}
 
     def replicates(self, name: str | Metric) -> Floats:
         """Return jackknife replicates of a number about all users together.
@@ -281,80 +261,7 @@ class Scores:
             raise InvalidMetricError(
                 f"{self.request.plans[row].metric} has a value for each user; see ev.values"
             )
-        if row not in self._replicates:
-            sizes, overall = self._group_sizes(row), self._overall_of(row)
-            without = np.array([overall(group) for group in range(N_GROUPS)])
-            self._replicates[row] = jackknife(self._value(row), without, sizes)
-        return self._replicates[row]
-
-    @cached_property
-    def _replicates(self) -> dict[int, Floats]:
-        return {}
-
-    def _value(self, row: int) -> float:
-        if self._block is not None:
-            return self._block.value_over(row, self._block.users_of(row))
-        if self.request.plans[row].per_user:
-            return self._totals.moments[row].mean
-        return self._overall_of(row)(None)
-
-    def _count(self, row: int) -> int:
-        if self._block is not None:
-            return len(self._block.users_of(row))
-        if self.request.plans[row].per_user:
-            return self._totals.moments[row].n
-        return int(self._group_sizes(row).sum())
-
-    def _std(self, row: int) -> float:
-        """Return the standard deviation of the users' values, with n − 1; NaN without any."""
-        if not self.request.plans[row].per_user:
-            return math.nan
-        return self._moments(row).std
-
-    def _moments(self, row: int) -> Moments:
-        return self._totals.moments[row] if self._block is None else self._block.moments(row)
-
-    def _interval(self, row: int, mean: float, level: float) -> Interval:
-        if not self.request.plans[row].per_user:
-            return interval_of_replicates(mean, self.replicates(self.metrics[row]), level)
-        if self._block is not None:
-            users = self._block.users_of(row)
-            return interval_of_mean(self._block.columns.values[row, users], level)
-        sample = self._totals.samples[row]
-        if sample is not None:
-            return interval_of_mean(sample, level)
-        return interval_of_moments(self._totals.moments[row], level)
-
-    def _group_sizes(self, row: int) -> Integers:
-        """Return the number of users that count in each group."""
-        plan = self.request.plans[row]
-        if self._block is not None:
-            groups = self._block.groups[self._block.users_of(row)]
-            return np.bincount(groups, minlength=N_GROUPS)
-        if plan.is_micro:
-            return np.array([above.n for above, _ in self._totals.ratios[row]])
-        return self._list_counts(row).n_users
-
-    def _list_counts(self, row: int) -> ListCounts:
-        plan = self.request.plans[row]
-        return self._totals.lists[(*plan.counts_apart(self.request.convention), plan.metric.k)]
-
-    def _overall_of(self, row: int) -> Callable[[int | None], float]:
-        """Return a function that computes a number about all users but those of a group."""
-        plan, block = self.request.plans[row], self._block
-        if plan.is_micro:
-            ratios = self._totals.ratios[row] if block is None else block.ratios(row)
-            return partial(_micro_average, ratios)
-        if block is None:
-            return partial(_of_counts, plan, self._list_counts(row))
-        users = block.users_of(row)
-        groups = block.groups[users]
-
-        def overall(left_out: int | None) -> float:
-            kept = users if left_out is None else users[groups != left_out]
-            return block.value_over(row, kept) if len(kept) else math.nan
-
-        return overall
+        return self._numbers.replicates(row)
 
     def _plan(self, name: str | Metric) -> Plan:
         return self.request.plans[self._row_of(name)]
@@ -375,15 +282,16 @@ class Scores:
         return {name: row for row, name in enumerate(self.names)}
 
 
-def _micro_average(ratios: Ratios, left_out: int | None) -> float:
-    above, below = Moments(), Moments()
-    for group, (numerators, denominators) in enumerate(ratios):
-        if group != left_out:
-            above += numerators
-            below += denominators
-    return ratio_of(above, below) if above.n else math.nan
-
-
-def _of_counts(plan: Plan, counts: ListCounts, left_out: int | None) -> float:
-    groups = [group for group in range(N_GROUPS) if group != left_out]
-    return CountedLists.of_groups(plan.metric.k, counts, groups).apply(plan)
+def _why_nobody(scores: Scores) -> str:
+    """Return why no user counts."""
+    convention, block = scores.request.convention, scores._block
+    n_users = scores.n_users + scores.n_skipped
+    if convention.without_list != "exclude" or (block is not None and not block.n_relevant.any()):
+        return (
+            f"none of the {n_users} users has a relevant item (a stored value above 0); "
+            "there is nothing to evaluate"
+        )
+    return (
+        f"no user counts with convention={convention.name!r}: none of them has both a relevant "
+        "item and a list"
+    )

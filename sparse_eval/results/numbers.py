@@ -1,0 +1,204 @@
+"""The numbers of each metric over all users: from their block, or from the totals of blocks."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..core.exact_sums import Moments
+from ..errors import InvalidMetricError
+from ..metrics.columns import ratio_of
+from .counted_lists import CountedLists
+from .intervals import (
+    N_GROUPS,
+    Interval,
+    interval_of_mean,
+    interval_of_moments,
+    interval_of_replicates,
+    jackknife,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.types import Floats, Integers
+    from ..metrics.request import Plan, Request
+    from .block import BlockResult
+    from .totals import ListCounts, Ratios, Totals
+
+__all__ = ["BlockNumbers", "Numbers", "SavedNumber", "TotalsNumbers"]
+
+
+class Numbers(ABC):
+    """The numbers of each metric, given by its position, over the users that count for it."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self._replicates: dict[int, Floats] = {}
+
+    @abstractmethod
+    def value(self, row: int) -> float:
+        """Return the mean, or the one number about all users."""
+
+    @abstractmethod
+    def moments(self, row: int) -> Moments:
+        """Return the sums of the values of the users, empty where there are none."""
+
+    @abstractmethod
+    def group_sizes(self, row: int) -> Integers:
+        """Return the number of users that count in each group of the jackknife."""
+
+    @abstractmethod
+    def _interval_of_mean(self, row: int, level: float) -> Interval: ...
+
+    @abstractmethod
+    def _overall_of(self, row: int) -> Callable[[int | None], float]:
+        """Return a function that computes a number about all users but those of a group."""
+
+    def count(self, row: int) -> int:
+        """Return the number of users in the mean."""
+        if self.request.plans[row].per_user:
+            return self.moments(row).n
+        return int(self.group_sizes(row).sum())
+
+    def std(self, row: int) -> float:
+        """Return the standard deviation of the users' values, with n − 1; NaN without any."""
+        return self.moments(row).std if self.request.plans[row].per_user else math.nan
+
+    def interval(self, row: int, mean: float, level: float) -> Interval:
+        """Return the confidence interval."""
+        if self.request.plans[row].per_user:
+            return self._interval_of_mean(row, level)
+        return interval_of_replicates(mean, self.replicates(row), level)
+
+    def replicates(self, row: int) -> Floats:
+        """Return the jackknife replicates of a number about all users."""
+        if row not in self._replicates:
+            overall = self._overall_of(row)
+            without = np.array([overall(group) for group in range(N_GROUPS)])
+            self._replicates[row] = jackknife(self.value(row), without, self.group_sizes(row))
+        return self._replicates[row]
+
+
+class BlockNumbers(Numbers):
+    """The numbers of a block of users whose lists were kept."""
+
+    def __init__(self, block: BlockResult) -> None:
+        super().__init__(block.request)
+        self._block = block
+
+    def value(self, row: int) -> float:
+        """Return the mean, or the one number about all users."""
+        return self._block.value_over(row, self._block.users_of(row))
+
+    def count(self, row: int) -> int:
+        """Return the number of users in the mean."""
+        return len(self._block.users_of(row))
+
+    def moments(self, row: int) -> Moments:
+        """Return the sums of the values of the users, empty where there are none."""
+        return self._block.moments(row)
+
+    def group_sizes(self, row: int) -> Integers:
+        """Return the number of users that count in each group of the jackknife."""
+        groups = self._block.groups[self._block.users_of(row)]
+        return np.bincount(groups, minlength=N_GROUPS)
+
+    def _interval_of_mean(self, row: int, level: float) -> Interval:
+        users = self._block.users_of(row)
+        return interval_of_mean(self._block.columns.values[row, users], level)
+
+    def _overall_of(self, row: int) -> Callable[[int | None], float]:
+        block = self._block
+        if self.request.plans[row].is_micro:
+            return partial(_micro_average, block.ratios(row))
+        users = block.users_of(row)
+        groups = block.groups[users]
+
+        def overall(left_out: int | None) -> float:
+            kept = users if left_out is None else users[groups != left_out]
+            return block.value_over(row, kept) if len(kept) else math.nan
+
+        return overall
+
+
+class SavedNumber(NamedTuple):
+    """A number about all users as it was saved, and its replicates, None where they were not."""
+
+    value: float
+    replicates: Floats | None
+
+
+class TotalsNumbers(Numbers):
+    """The numbers of merged blocks.
+
+    Numbers about all users that were saved are not computed again, because that may take what is
+    not at hand: the lists, or a metric that is registered elsewhere.
+    """
+
+    def __init__(self, request: Request, totals: Totals, saved: dict[int, SavedNumber]) -> None:
+        super().__init__(request)
+        self._totals = totals
+        self._saved = saved
+
+    def value(self, row: int) -> float:
+        """Return the mean, or the one number about all users."""
+        if self.request.plans[row].per_user:
+            return self._totals.moments[row].mean
+        return self._saved[row].value if row in self._saved else self._overall_of(row)(None)
+
+    def moments(self, row: int) -> Moments:
+        """Return the sums of the values of the users, empty where there are none."""
+        return self._totals.moments[row]
+
+    def group_sizes(self, row: int) -> Integers:
+        """Return the number of users that count in each group of the jackknife."""
+        if self.request.plans[row].is_micro:
+            return np.array([above.n for above, _ in self._totals.ratios[row]])
+        return self._list_counts(row).n_users
+
+    def replicates(self, row: int) -> Floats:
+        """Return the jackknife replicates of a number about all users."""
+        if row not in self._saved:
+            return super().replicates(row)
+        replicates = self._saved[row].replicates
+        if replicates is not None:
+            return replicates
+        try:
+            return super().replicates(row)
+        except InvalidMetricError:  # of a baseline, whose replicates are not saved
+            return np.empty(0)
+
+    def _interval_of_mean(self, row: int, level: float) -> Interval:
+        sample = self._totals.samples[row]
+        if sample is not None:
+            return interval_of_mean(sample, level)
+        return interval_of_moments(self._totals.moments[row], level)
+
+    def _overall_of(self, row: int) -> Callable[[int | None], float]:
+        plan = self.request.plans[row]
+        if plan.is_micro:
+            return partial(_micro_average, self._totals.ratios[row])
+        return partial(_of_counts, plan, self._list_counts(row))
+
+    def _list_counts(self, row: int) -> ListCounts:
+        plan = self.request.plans[row]
+        return self._totals.lists[(*plan.counts_apart(self.request.convention), plan.metric.k)]
+
+
+def _micro_average(ratios: Ratios, left_out: int | None) -> float:
+    above, below = Moments(), Moments()
+    for group, (numerators, denominators) in enumerate(ratios):
+        if group != left_out:
+            above += numerators
+            below += denominators
+    return ratio_of(above, below) if above.n else math.nan
+
+
+def _of_counts(plan: Plan, counts: ListCounts, left_out: int | None) -> float:
+    groups = [group for group in range(N_GROUPS) if group != left_out]
+    return CountedLists.of_groups(plan.metric.k, counts, groups).apply(plan)

@@ -1,0 +1,58 @@
+"""Metrics and comparisons for tests that one evaluation is another, whatever it was merged from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import sparse_eval as se
+from sparse_eval.metrics import REGISTRY
+
+N_ITEMS = 12
+
+#: What they divide by, the largest gain of all users, is not that of a block.
+LARGEST = ["rbp(gain=linear)@3", "err@3"]
+
+
+def every_metric(**inputs: Any) -> list[str]:
+    """Return every metric that the inputs allow, with a cut-off where it may have one."""
+    names = [
+        "err(max=4)@3",
+        "rbp(gain=linear)@3",
+        "recall(average=micro)@3",
+        "ndcg(gain=exp)@5",
+        "coverage@2",
+    ]
+    return names + [
+        one.name + ("" if one.cutoff == "none" else "@3")
+        for one in REGISTRY.values()
+        if set(one.needs) <= set(inputs) and (inputs or one.name != "diversity")
+    ]
+
+
+def same_numbers(a: se.Evaluation, b: se.Evaluation) -> None:
+    """Check that means, deviations, intervals and counts are the same to the last bit."""
+    assert a.names == b.names
+    one, other = a.summary(), b.summary()
+    columns = ["mean", "std", "ci_low", "ci_high", "interval", "n_users", "n_skipped"]
+    pd.testing.assert_frame_equal(one[columns], other[columns], check_exact=True)
+    assert (a.n_users, a.n_skipped, a.n_without_list) == (b.n_users, b.n_skipped, b.n_without_list)
+    assert a.n_users_of == b.n_users_of
+
+
+def same_bits(a: se.Evaluation, b: se.Evaluation) -> None:
+    """Check that everything that both have is the same to the last bit."""
+    pd.testing.assert_frame_equal(a.per_user, b.per_user, check_exact=True, check_index_type=False)
+    same_numbers(a, b)
+    assert np.array_equal(a.fingerprints, b.fingerprints)
+    assert np.array_equal(a.counted, b.counted)
+
+
+def same_random(a: se.Evaluation, b: se.Evaluation) -> None:
+    """Check that the random baselines are the same to the last bit, as far as both have them."""
+    columns = ["random", "random_se", "lift"]
+    one, other = a.summary()[columns], b.summary()[columns]
+    both = one["random"].notna() & other["random"].notna()
+    pd.testing.assert_frame_equal(one[both], other[both], check_exact=True)
