@@ -122,20 +122,20 @@ def test_reports_unreadable_results_and_shows_the_others(
     assert status == 1
     assert printed.count("\nndcg@5") == 1
     assert "left out: " in said
-    assert "bad/summary.json: is no JSON" in said
+    assert "bad/summary.json: is not JSON" in said
     assert "keep both together" in said
     assert "2 of 4 results could not be read" in said
     status, printed, said = command("report", results, "-o", tmp_path / "r.html")
     assert (status, printed) == (1, f"{tmp_path / 'r.html'}\n")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Left out" in page
-    assert "is no JSON" in page
+    assert "is not JSON" in page
     # Given by itself it is an error, and nothing is written.
     status, _, said = command(
         "report", results / "bad", results / "good", "-o", tmp_path / "s.html"
     )
     assert status == 2
-    assert "bad/summary.json: is no JSON" in said
+    assert "bad/summary.json: is not JSON" in said
     assert not (tmp_path / "s.html").exists()
     for folder in ("good", "poor"):
         shutil.rmtree(results / folder)
@@ -195,7 +195,7 @@ def test_saved_results_say_where_they_come_from(command: Command, tmp_path: Path
     out = tmp_path / "demo"
     words = ("demo", "--users", 100, "--items", 80, "--factors", 4, "--seed", 3, "--out", out)
     assert command(*words)[0] == 0
-    saved = se.load_evaluation(out)
+    saved = se.Evaluation.load(out)
     assert saved.about == {
         "command": f"sparse-eval demo --users 100 --items 80 --factors 4 --seed 3 --out {out}",
         "data": "synthetic",
@@ -204,17 +204,17 @@ def test_saved_results_say_where_they_come_from(command: Command, tmp_path: Path
         },
         "seed": 3,
     }  # fmt: skip
-    assert saved.content["retrieval"]["via"] == "top_k"
-    assert saved.content["concentration"] is not None
+    assert saved.record.content["retrieval"]["via"] == "top_k"
+    assert saved.record.content["concentration"] is not None
     again = tmp_path / "again"
     status, _, said = command("score", out / "model.npz", "--split", out / "split", "--out", again)
     assert status == 0, said
-    about = se.load_evaluation(again).about["checkpoint"]
+    about = se.Evaluation.load(again).about["checkpoint"]
     assert about["file"] == str(out / "model.npz")
     assert len(about["sha256"]) == 64
     assert about["factors"] == 4
-    assert "popularity" in se.load_evaluation(again).summary()
-    assert se.load_evaluation(again).mean() == saved.mean()
+    assert "popularity" in se.Evaluation.load(again).summary()
+    assert se.Evaluation.load(again).mean() == saved.mean()
     status, printed, _ = command("compare", out, again, "-m", "ndcg@10")
     assert status == 0
     assert "not significant" in printed

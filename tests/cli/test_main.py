@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import SMALL, Command
+from scipy import sparse
 
 from sparse_eval.cli.messages import message_of
 from sparse_eval.errors import (
@@ -48,9 +49,21 @@ from sparse_eval.errors import (
         (("score", "", "--split", "nowhere"), "a checkpoint has no name"),
         (("score", "missing.npz", "--split", "nowhere"), "nowhere"),
         (("score", "one.csv", "--train", "one.csv", "--validation", "one.csv"), "one.csv: "),
-        (("evaluate", "one.csv", "one.csv"), "one.csv, line 1: expected 6 fields"),
+        (
+            ("evaluate", "one.csv", "one.csv"),
+            "one.csv: the recommendations have none of the columns 'rank' and 'score', among",
+        ),
         (("evaluate", "none.npz", "none.npz"), "none.npz: "),
-        (("evaluate", "none.npz", "one.csv"), "a matrix and a TREC file"),
+        (("evaluate", "none.npz", "one.csv"), "none.npz: does not exist"),
+        (
+            ("evaluate", "matrix.npz", "one.csv"),
+            "matrix.npz holds a sparse matrix and one.csv CSV, whose users and items cannot be",
+        ),
+        (("evaluate", "one.csv", "matrix.npz"), "one.csv holds CSV and matrix.npz a sparse matrix"),
+        (
+            ("evaluate", "matrix.npz", "matrix.npz", "--train", "one.csv"),
+            "matrix.npz holds a sparse matrix and one.csv CSV",
+        ),
         (("metrics", "ndcg", "--convention", "ranx"), "not both"),
         (("metrics", "--convention", "standard"), "is the default, without --convention"),
         (
@@ -75,6 +88,7 @@ def test_bad_input_is_one_line_and_status_2(
     Path("empty.csv").write_bytes(b"")
     Path("bytes.csv").write_bytes(b"user,item\xff\xfe\n1,2\n")
     Path("one.csv").write_text("user,item\n1,2\n")
+    sparse.save_npz("matrix.npz", sparse.csr_matrix([[1, 0]]))
     status, printed, said = command(*words)
     last = said.splitlines()[-1]
     assert status == 2

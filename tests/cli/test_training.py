@@ -28,7 +28,7 @@ def test_demo_runs_every_step(command: Command, tmp_path: Path) -> None:
     assert "means over" in printed
     assert "train: ALS, 4 factors, 2 iterations" in said
     assert sorted(p.name for p in out.iterdir()) == [
-        "model.npz", "per_user.csv", "split", "summary.json",
+        "model.npz", "per_user.csv", "split", "summary.json", "totals-popularity.npz", "totals.npz",
     ]  # fmt: skip
     # The files are enough to get the same numbers again.
     status, again, _ = command("score", out / "model.npz", "--split", out / "split")

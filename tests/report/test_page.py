@@ -135,12 +135,12 @@ def test_page_has_every_section_and_number(
         for ev in models.values():
             assert f"{ev[name]:.4f}" in reader.text
     # A user in depth, down to the cut-off of the main metric.
-    example = models["good"].snapshot().content["examples"][0]
+    example = models["good"].record.content["examples"][0]
     for row in example["listed"]:
         if row["gain"] and row["rank"] <= 5:
             assert f"{row['item']} relevant {row['contribution']:.4f}" in reader.text
     # How to reproduce it.
-    content = models["good"].snapshot().content
+    content = models["good"].record.content
     for expected in (content["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}"):
         assert expected in reader.text
 
@@ -253,9 +253,10 @@ def parts(holdout: Any) -> tuple[Any, Any]:
 def test_subgroups_have_wins_and_losses(
     models: dict[str, se.Evaluation], tmp_path: Path, by: Any
 ) -> None:
-    good, fair = (models[name].snapshot() for name in ("good", "fair"))
+    good, fair = (models[name] for name in ("good", "fair"))
     text = read(se.write_report({"good": good, "fair": fair}, tmp_path / "r.html")).text
-    both = good.table.assign(difference=good.table["ndcg@5"] - fair.table["ndcg@5"]).dropna()
+    tables = good.record.table, fair.record.table
+    both = tables[0].assign(difference=tables[0]["ndcg@5"] - tables[1]["ndcg@5"]).dropna()
     rows = subgroup_differences(good, fair, "ndcg@5", by)
     assert sum(row.n_users for row in rows) == len(both)
     for row in rows:
@@ -331,7 +332,7 @@ def test_evaluations_of_ranks_have_fewer_charts(tmp_path: Path) -> None:
     ranks = reporting.evaluate(1, 0.5, whole=False)
     text = read(se.write_report({"ranks": ranks}, tmp_path / "r.html")).text
     assert "Concentration" not in text
-    shown = [e for e in ranks.snapshot().content["examples"] if not e["whole"]]
+    shown = [e for e in ranks.record.content["examples"] if not e["whole"]]
     assert text.count("Only the ranks of relevant items were computed") == len(shown) > 0
 
 
@@ -350,7 +351,7 @@ def test_no_bands_of_activity_without_training_data(tmp_path: Path) -> None:
 def test_loaded_evaluations_make_the_same_page(
     models: dict[str, se.Evaluation], tmp_path: Path
 ) -> None:
-    saved = {name: se.load_evaluation(ev.save(tmp_path / name)) for name, ev in models.items()}
+    saved = {name: se.Evaluation.load(ev.save(tmp_path / name)) for name, ev in models.items()}
     pages = [
         se.write_report(evaluations, tmp_path / "r.html").read_text(encoding="utf-8")
         for evaluations in (models, saved)
@@ -391,10 +392,10 @@ def test_metric_that_is_undefined_for_all_users(tmp_path: Path) -> None:
         assert "auc is not defined for any user." in text
 
 
-def test_display_in_notebooks(models: dict[str, se.Evaluation]) -> None:
+def test_display_in_notebooks(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     ev = models["good"]
     row = ev.summary().loc["ndcg@5"]
-    for shown in (ev, ev.snapshot()):
+    for shown in (ev, se.Evaluation.load(ev.save(tmp_path / "good"))):
         reader = Reader(shown._repr_html_())
         assert reader.open == []
         for expected in (f"{row['mean']:.4f}", f"{row['ci_low']:.4f}", "231 users", "coverage@10"):

@@ -191,7 +191,7 @@ def test_learning_curve(ax: Axes) -> None:
 def test_loaded_evaluations_are_drawn_alike(
     models: dict[str, se.Evaluation], ax: Axes, tmp_path: Any
 ) -> None:
-    saved = {name: se.load_evaluation(ev.save(tmp_path / name)) for name, ev in models.items()}
+    saved = {name: se.Evaluation.load(ev.save(tmp_path / name)) for name, ev in models.items()}
     plots.by_cutoff(models, "recall", ax=ax)
     plots.by_cutoff(saved, "recall", ax=ax)
     for line, loaded in zip(ax.lines[:3], ax.lines[3:], strict=True):

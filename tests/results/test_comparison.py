@@ -141,9 +141,9 @@ def test_metrics_of_all_users_together_are_compared_by_replicates(
     one = row(se.compare(three, correction="none"), "recall(average=micro)@5", "poor", "good")
     replicates = [three[name].replicates("recall(average=micro)@5") for name in ("poor", "good")]
     error = (replicates[0] - replicates[1]).std(ddof=1)
-    assert one["interval"] == "bootstrap"
-    assert one["ci_high"] - one["ci_low"] == pytest.approx(2 * stats.t.ppf(0.975, 99) * error)
-    assert one["p"] == pytest.approx(2 * stats.t.sf(abs(one["difference"]) / error, 99))
+    assert one["interval"] == "jackknife"
+    assert one["ci_high"] - one["ci_low"] == pytest.approx(2 * stats.t.ppf(0.975, 19) * error)
+    assert one["p"] == pytest.approx(2 * stats.t.sf(abs(one["difference"]) / error, 19))
     assert one["better"] == "good"
 
 
@@ -203,10 +203,10 @@ def test_users_are_matched_by_label() -> None:
 
     compared = evaluation(np.arange(N_USERS)).compare(evaluation(reverse))
     assert compared.table["ties"].tolist()[:2] == [compared.n_users] * 2
-    # Bootstrap samples are drawn by row, so they are of different users: there is no interval.
+    # The groups of the jackknife are made of labels, so they are the same users in both.
     micro = compared.table.iloc[2]
-    assert (micro["difference"], micro["interval"]) == (0.0, "none")
-    assert math.isnan(micro["p"])
+    assert (micro["difference"], micro["interval"]) == (0.0, "jackknife")
+    assert (micro["ci_low"], micro["ci_high"], micro["p"]) == (0.0, 0.0, 1.0)
 
 
 def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:

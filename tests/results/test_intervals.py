@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jackknife
 import numpy as np
 import pytest
 from hypothesis import given
@@ -46,7 +47,7 @@ def test_many_values_have_the_interval_of_student(evaluation: se.Evaluation) -> 
 
 
 def test_few_values_have_that_of_a_bootstrap() -> None:
-    values = np.random.default_rng(0).beta(1, 5, intervals.MANY - 1)
+    values = np.random.default_rng(0).beta(1, 5, intervals.FEWEST_FOR_T - 1)
     found = intervals.interval_of_mean(values, 0.9)
     expected = stats.bootstrap(
         (values,), np.mean, n_resamples=intervals.RESAMPLES, confidence_level=0.9,
@@ -76,28 +77,43 @@ def test_what_is_about_all_users_is_replicated(evaluation: se.Evaluation) -> Non
     summary = evaluation.summary()
     for name in ("coverage@5", "recall(average=micro)@20"):
         replicates = evaluation.replicates(name)
-        assert replicates.shape == (intervals.REPLICATES,)
+        assert replicates.shape == (intervals.N_GROUPS,)
         low, high = summary.loc[name, ["ci_low", "ci_high"]]
-        assert summary.loc[name, "interval"] == "bootstrap"
+        assert summary.loc[name, "interval"] == "jackknife"
         assert (low + high) / 2 == pytest.approx(evaluation[name])
-        assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 99) * replicates.std(ddof=1))
+        assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 19) * replicates.std(ddof=1))
     with pytest.raises(InvalidMetricError, match="has a value for each user"):
         evaluation.replicates("ndcg@10")
 
 
-def test_replicates_are_those_of_the_users_drawn() -> None:
+def test_replicates_are_those_of_the_other_users() -> None:
     rng = np.random.default_rng(3)
-    lists = rng.permuted(np.tile(np.arange(40), (30, 1)), axis=1)[:, :3]
-    held_out = csr_matrix((rng.random((30, 40)) < 0.1).astype(float))
+    n_users = 300
+    lists = rng.permuted(np.tile(np.arange(40), (n_users, 1)), axis=1)[:, :3]
+    held_out = csr_matrix((rng.random((n_users, 40)) < 0.1).astype(float))
     names = ["coverage@3", "gini@3", "personalization@3", "recall(average=micro)@3"]
     ev = se.evaluate(se.Rankings.from_topk(lists), held_out, names, no_relevant="zero")
-    for place in range(3):
-        sample = np.random.default_rng([0, place]).integers(30, size=30)
-        drawn = se.evaluate(
-            se.Rankings.from_topk(lists[sample]), held_out[sample], names, no_relevant="zero"
-        )
-        for name in names:
-            assert ev.replicates(name)[place] == pytest.approx(drawn[name])
+    groups = np.array([jackknife.group_of(user) for user in range(n_users)])
+    for name in names:
+        without = []
+        for group in range(intervals.N_GROUPS):
+            kept = groups != group
+            part = se.evaluate(
+                se.Rankings.from_topk(lists[kept], shape=(kept.sum(), 40)), held_out[kept], name,
+                no_relevant="zero",
+            )  # fmt: skip
+            without.append(part[name])
+        expected = intervals.jackknife(ev[name], np.array(without), np.bincount(groups))
+        assert ev.replicates(name) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_number_that_no_group_changes_has_an_interval_of_no_width() -> None:
+    replicates = intervals.jackknife(0.5, np.full(20, 0.5), np.arange(1, 21))
+    assert replicates == pytest.approx(np.full(20, 0.5), rel=1e-12)
+    assert intervals.interval_of_replicates(0.5, np.full(20, 0.5), 0.95) == (0.5, 0.5, "jackknife")
+    assert intervals.jackknife(0.5, np.full(3, 0.5), np.array([1, 0, 2])).shape == (0,)
+    for replicates in (np.empty(0), np.array([0.5]), np.array([0.5, np.nan])):
+        assert intervals.interval_of_replicates(0.5, replicates, 0.95).method == "none"
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan, "0.95", None, True])

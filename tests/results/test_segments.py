@@ -136,7 +136,7 @@ def test_bands_need_training_data_and_a_metric() -> None:
             ev.by(name)
     _, gains, train = many()
     mrr = se.evaluate(ev.rankings, gains, "mrr@5", train=train)
-    with pytest.raises(InvalidMetricError, match="ask for recall or hit_rate"):
+    with pytest.raises(InvalidMetricError, match="evaluate recall or hit_rate too"):
         mrr.by("popularity")
     with pytest.raises(InvalidDataError, match="bands"):
         mrr.by("activity", bands=0)

@@ -1,0 +1,179 @@
+"""Evaluations of every kind, and the check that one is another to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from merge_cases import N_ITEMS, every_metric
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+
+MIXED = ["ndcg@3", "recall@2", "recall(average=micro)@3", "coverage@2"]
+
+#: Users that `problem` draws: so many that each group of the jackknife has some.
+N_USERS = 300
+
+#: Items that `problem` draws from: so many that lists do not cover all of them.
+PROBLEM_ITEMS = 100
+
+#: One number about all users each.
+ONE_NUMBER = ["coverage@3", "gini@3", "entropy@3", "personalization@3", "recall(average=micro)@3"]
+
+
+def some(
+    n_users: int = 10, seed: int = 0, *, first: int = 0, labels: Any = "numbers", **options: Any
+) -> se.Evaluation:
+    """Evaluate some users of their own, labelled with their numbers from the first on."""
+    rng = np.random.default_rng([seed, first])
+    ids = rng.permuted(np.tile(np.arange(N_ITEMS), (n_users, 1)), axis=1)[:, :4]
+    gains = csr_matrix((rng.random((n_users, N_ITEMS)) < 0.4) * 1.0)
+    numbers = range(first, first + n_users)
+    users = {"numbers": list(numbers), "text": [f"ü{n:03}" for n in numbers], None: None}.get(
+        labels if labels is None or isinstance(labels, str) else "", labels
+    )
+    lists = se.Rankings.from_topk(ids, shape=gains.shape)
+    metrics = options.pop("metrics", MIXED)
+    return se.evaluate(lists, se.Relevance.from_csr(gains, users=users), metrics, **options)
+
+
+def without_lists(ev: se.Evaluation, *, per_user: bool = True) -> se.Evaluation:
+    """Return the same evaluation as it comes from a worker."""
+    assert ev._block is not None
+    return se.Evaluation(ev.request, parts=[ev._block.part(per_user=per_user)])
+
+
+def problem(
+    n_users: int = N_USERS, seed: int = 0
+) -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
+    """Draw lists of popular items, gains, and everything that is known beside them."""
+    rng = np.random.default_rng(0)
+    shape = (N_USERS, PROBLEM_ITEMS)
+    scores = rng.gumbel(size=shape) - 2.2 * np.log(np.arange(1, PROBLEM_ITEMS + 1))
+    ids = np.argsort(-scores, axis=1)[:, :6]
+    ids[np.arange(6) >= rng.integers(0, 7, N_USERS)[:, None]] = -1
+    gains = rng.integers(0, 4, shape) * (rng.random(shape) < 0.1)
+    gains[rng.random(N_USERS) < 0.2] = 0
+    inputs = {
+        "train": csr_matrix(rng.random(shape) < 0.2).astype(np.float64),
+        "item_groups": rng.integers(0, 3, PROBLEM_ITEMS),
+        "item_vectors": rng.normal(size=(PROBLEM_ITEMS, 3)),
+    }
+    lists = se.Rankings.from_topk(ids, shape=gains.shape)
+    return lists, csr_matrix(gains.astype(np.float64)), inputs
+
+
+def in_memory(users: Any = None, **options: Any) -> se.Evaluation:
+    """Evaluate in memory what `problem` draws, by every metric."""
+    lists, gains, inputs = problem()
+    if users is not None:
+        gains = se.Relevance.from_csr(gains, users=users)
+        inputs["train"] = se.Relevance.from_csr(inputs["train"], users=users)
+    return se.evaluate(lists, gains, every_metric(**inputs), **inputs, **options)
+
+
+def in_blocks(**options: Any) -> se.Evaluation:
+    """Evaluate blocks of what `problem` draws, by every metric."""
+    lists, gains, inputs = problem()
+    positions = lists.to_positions()
+    blocks = [positions[:99], positions[99:]]
+    return se.evaluate(blocks, gains, every_metric(**inputs), **inputs, **options)
+
+
+def merged(**options: Any) -> se.Evaluation:
+    return some(first=10, **options).merge(some(**options), some(first=20, **options))
+
+
+def of_model(**options: Any) -> se.Evaluation:
+    clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    metrics = ["ndcg@5", "coverage@5", "recall(average=micro)@5"]
+    return se.evaluate_model(
+        model, holdout.train, holdout.validation, metrics, via="top_k", baselines=True, **options
+    )
+
+
+def shuffled() -> list[int]:
+    """Return labels in no order, of which one is the smallest that there is."""
+    labels = np.random.default_rng(5).permutation(N_USERS) * 7 + 3
+    return [-(2**63), *labels[1:].tolist()]
+
+
+TEXT = [*(f"ü{number % 7}{number}" for number in range(N_USERS - 1)), "NA"]
+
+#: Evaluations that can be saved, by name.
+KINDS: dict[str, Callable[[], se.Evaluation]] = {
+    "in memory, row numbers": in_memory,
+    "in memory, numbers in no order": lambda: in_memory(shuffled()),
+    "in memory, text in no order": lambda: in_memory(TEXT[::-1]),
+    "in memory, users without relevant items count 0": lambda: in_memory(no_relevant="zero"),
+    "in memory, another convention": lambda: some(
+        convention="recbole", metrics=["ndcg@3", "mrr@2", "coverage@2"]
+    ),
+    "in memory, without the values of the users": lambda: in_memory(TEXT, per_user=False),
+    "blocks": in_blocks,
+    "blocks without the values of the users": lambda: in_blocks(per_user=False),
+    "within a budget": lambda: in_memory(memory=1 << 24),
+    "one-shot iterable": lambda: se.evaluate(
+        iter([problem()[0].to_positions()]), problem()[1], MIXED
+    ),
+    "merged": merged,
+    "merged text": lambda: merged(labels="text"),
+    "merged without the values of the users": lambda: merged(per_user=False),
+    "model with baselines": of_model,
+    "model in blocks": lambda: of_model(memory=1 << 28),
+    "model without the values of the users": lambda: of_model(per_user=False),
+}
+
+
+def same_everything(one: se.Evaluation, other: se.Evaluation) -> None:
+    """Check that every number of two evaluations is the same, to the last bit."""
+    assert one.names == other.names
+    for name in ("convention", "no_relevant", "retrieval", "n_users", "n_skipped"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert one.n_without_list == other.n_without_list
+    assert one.n_users_of == other.n_users_of
+    np.testing.assert_array_equal(list(one.mean().values()), list(other.mean().values()))
+    for level in (0.5, 0.95):
+        pd.testing.assert_frame_equal(
+            one.summary(level), other.summary(level), check_exact=True, check_dtype=False
+        )
+    for name in one.names:
+        assert one.is_per_user(name) == other.is_per_user(name)
+        assert one.higher_is_better(name) == other.higher_is_better(name)
+        if not one.is_per_user(name):
+            np.testing.assert_array_equal(one.replicates(name), other.replicates(name))
+    assert list(one.baselines) == list(other.baselines)
+    for name, baseline in one.baselines.items():
+        same_numbers_of_baseline(baseline, other.baselines[name])
+    try:
+        expected = one.per_user
+    except InvalidDataError:
+        return
+    found = other.per_user
+    pd.testing.assert_frame_equal(found, expected, check_exact=True, check_index_type=False)
+    assert found.index.tolist() == expected.index.tolist()
+    assert (one.users is None) == (other.users is None)
+    for name in ("counted", "n_relevant", "fingerprints"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def same_numbers_of_baseline(one: se.Evaluation, other: se.Evaluation) -> None:
+    """Check everything but the values of the users, which are not saved of a baseline."""
+    pd.testing.assert_frame_equal(
+        one.summary(), other.summary(), check_exact=True, check_dtype=False
+    )
+    for name in one.names:
+        if not one.is_per_user(name):
+            np.testing.assert_array_equal(one.replicates(name), other.replicates(name))
+
+
+def saved(ev: se.Evaluation, folder: Path, users: Any = "csv") -> se.Evaluation:
+    """Save and load an evaluation."""
+    return se.Evaluation.load(ev.save(folder, users))

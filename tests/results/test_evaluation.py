@@ -1,0 +1,190 @@
+"""What an evaluation has, what it lacks where lists or values were not kept, what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from evaluations import MIXED, in_blocks, in_memory, merged, same_everything, some, without_lists
+from merge_cases import N_ITEMS
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+
+
+@pytest.fixture(scope="module")
+def halves() -> tuple[se.Evaluation, se.Evaluation]:
+    """The same users, as a whole and merged."""
+    rng = np.random.default_rng(1)
+    ids = rng.permuted(np.tile(np.arange(N_ITEMS), (400, 1)), axis=1)[:, :6]
+    gains = csr_matrix((rng.random((400, N_ITEMS)) < 0.3) * 1.0)
+
+    def evaluate(rows: slice, users: Any) -> se.Evaluation:
+        lists = se.Rankings.from_topk(ids[rows], shape=gains[rows].shape)
+        return se.evaluate(lists, se.Relevance.from_csr(gains[rows], users=users), MIXED)
+
+    first = evaluate(slice(0, 150), range(150))
+    second = evaluate(slice(150, None), range(150, 400))
+    return evaluate(slice(None), None), second.merge(first)
+
+
+def test_what_needs_the_lists_says_so(halves: Any, tmp_path: Path) -> None:
+    ev, merged = halves
+    loaded = se.Evaluation.load(ev.save(tmp_path / "a"))
+    for found in (merged, without_lists(ev), without_lists(ev, per_user=False), loaded):
+        for call in (
+            lambda found=found: found.explain(0),
+            lambda found=found: found.by(["a"] * 400),
+            lambda found=found: found.by("activity"),
+            lambda found=found: found.by("popularity"),
+            lambda found=found: found.precision_recall(),
+            lambda found=found: found.precision_recall(3),
+            lambda found=found: found.rankings,
+            lambda found=found: found.relevance,
+        ):
+            with pytest.raises(
+                InvalidDataError,
+                match="needs the lists, which were not kept; evaluate in memory: matrices or",
+            ):
+                call()
+
+
+def test_numbers_are_asked_for_by_any_spelling(halves: Any) -> None:
+    for ev in halves:
+        with pytest.raises(InvalidMetricError, match="has a value for each user; see ev.values"):
+            ev.replicates("ndcg@3")
+        with pytest.raises(InvalidMetricError, match="is one number for all users together"):
+            ev.values("coverage@2")
+        assert ev["recall(average=macro)@2"] == ev["recall@2"]
+        assert ev[ev.metrics[1]] == ev["recall@2"] == ev[" Recall@2 "]
+        for call in (ev.values, ev.replicates, ev.random, ev.is_per_user, ev.__getitem__):
+            with pytest.raises(InvalidMetricError, match="'map' was not evaluated; there are"):
+                call("map")
+        with pytest.raises(InvalidDataError, match="level is 2; expected"):
+            ev.summary(2)
+
+
+def test_what_needs_the_values_of_the_users_says_so(halves: Any, tmp_path: Path) -> None:
+    without = without_lists(halves[0], per_user=False)
+    assert without.mean() == halves[0].mean()
+    for call in (
+        lambda: without.values("ndcg@3"),
+        lambda: without.per_user,
+        lambda: without.users,
+        lambda: without.n_relevant,
+        lambda: without.counted,
+        lambda: without.fingerprints,
+        lambda: without.columns,
+        lambda: without.to_csv(tmp_path / "a.csv"),
+        lambda: without.to_parquet(tmp_path / "a.parquet"),
+        lambda: without.compare(halves[0]),
+        lambda: halves[0].compare(without),
+    ):
+        with pytest.raises(InvalidDataError, match="not kept; evaluate with per_user=True"):
+            call()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_comparisons_are_those_of_the_whole(halves: Any) -> None:
+    ev, merged = halves
+    lists = se.Rankings.from_topk(np.tile(np.arange(5), (400, 1)), shape=(400, N_ITEMS))
+    other = se.evaluate(lists, ev.relevance, MIXED)
+    cut = [lists.to_positions()[:99], lists.to_positions()[99:]]
+    blocks = se.evaluate(cut, ev.relevance, MIXED)
+    for test in ("t", "wilcoxon", "permutation"):
+        expected = ev.compare(other, test=test).table
+        for pair in ((merged, blocks), (merged, other), (ev, blocks)):
+            found = pair[0].compare(pair[1], test=test).table
+            pd.testing.assert_frame_equal(found, expected, check_exact=True)
+    table = merged.compare(blocks).table.set_index("metric")
+    assert table.loc["coverage@2", "difference"] == ev["coverage@2"] - other["coverage@2"]
+    ends = table.loc["recall(average=micro)@3", ["ci_low", "ci_high", "p"]]
+    assert np.isfinite(ends.astype(float)).all()
+
+
+def test_writes_the_same_whatever_was_kept(halves: Any, tmp_path: Path) -> None:
+    ev, merged = halves
+    found = merged.to_dict()
+    assert json.loads(merged.to_json(tmp_path / "a.json")) == found
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == found
+    assert found.keys() == ev.to_dict().keys()
+    assert {name: row["mean"] for name, row in found["metrics"].items()} == ev.mean()
+    merged.to_csv(tmp_path / "merged.csv")
+    ev.to_csv(tmp_path / "whole.csv")
+    assert (tmp_path / "merged.csv").read_text() == (tmp_path / "whole.csv").read_text()
+    merged.to_parquet(tmp_path / "merged.parquet")
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(tmp_path / "merged.parquet"), ev.per_user, check_index_type=False
+    )
+    assert repr(merged).startswith("<Evaluation: ")
+    assert repr(merged) == repr(ev)
+    assert "400" in merged._repr_html_() or str(merged.n_users) in merged._repr_html_()
+    without = without_lists(ev, per_user=False)
+    assert without.to_dict() == found
+    assert repr(without) == repr(merged)
+    assert without._repr_html_() == merged._repr_html_() == ev._repr_html_()
+
+
+def test_a_merged_evaluation_is_saved_and_reported(halves: Any, tmp_path: Path) -> None:
+    merged = halves[1]
+    read = se.Evaluation.load(merged.save(tmp_path / "merged", about={"seed": 1}))
+    same_everything(merged, read)
+    assert read.about == {"seed": 1}
+    assert read.record.content["precision_recall"] is None
+    page = se.write_report({"merged": merged, "read": read}, tmp_path / "report.html")
+    assert "coverage@2" in page.read_text(encoding="utf-8")
+
+
+def test_random_baseline_is_that_of_all_users_where_it_is_made_of_sums() -> None:
+    whole, blocks = in_memory(), in_blocks(per_user=False)
+    one, other = whole.summary(), blocks.summary()
+    apart = [name for name in whole.names if np.isnan(other.loc[name, "random"])]
+    columns = ["random", "random_se", "lift"]
+    known = other.index.difference(apart, sort=False)
+    pd.testing.assert_frame_equal(
+        one.loc[known, columns], other.loc[known, columns], check_exact=True
+    )
+    assert "ndcg@3" in known
+    assert "coverage@3" in apart
+    for name in apart:
+        assert not whole.is_per_user(name) or np.isnan(one.loc[name, "random"])
+        with pytest.raises(InvalidDataError, match="needs the lists of all users, which were not"):
+            blocks.random(name)
+    assert whole.random("coverage@3").mean == one.loc["coverage@3", "random"]
+
+
+def test_merged_evaluations_have_no_random_baseline() -> None:
+    found = merged()
+    assert found.summary()[["random", "random_se", "lift"]].isna().all(axis=None)
+    with pytest.raises(InvalidDataError, match="the random baseline of ndcg@3 needs the lists"):
+        found.random("ndcg@3")
+
+
+def test_nobody_to_evaluate_is_refused() -> None:
+    lists = se.Rankings.from_topk([[0, 1]])
+    with pytest.raises(InvalidDataError, match="none of the 1 users has a relevant item"):
+        se.evaluate(lists, csr_matrix((1, 2)), "mrr@2")
+    with pytest.raises(InvalidDataError, match="none of the 1 users has a relevant item"):
+        se.evaluate([lists], csr_matrix((1, 2)), "mrr@2", per_user=False)
+    empty = se.Rankings.from_topk(np.full((1, 2), -1), shape=(1, 2))
+    with pytest.raises(InvalidDataError, match="no user counts with convention='trec_eval'"):
+        se.evaluate(empty, csr_matrix([[1, 0]]), "map", convention="trec_eval")
+
+
+def test_nothing_can_be_changed_through_what_it_returns() -> None:
+    ev = some()
+    names, mean = ev.names, ev.mean()
+    names.append("x")
+    mean["x"] = 0.0
+    frame = ev.per_user
+    frame.iloc[:] = 7.0
+    assert ev.names == MIXED
+    assert list(ev.mean()) == MIXED
+    assert not (ev.per_user == 7).any(axis=None)
+    ev.about["x"] = 1
+    assert ev.about == {}

@@ -1,0 +1,215 @@
+"""Intervals of numbers about all users together: one kind, however the users were cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jackknife
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from evaluations import (
+    N_USERS,
+    ONE_NUMBER,
+    PROBLEM_ITEMS,
+    TEXT,
+    problem,
+    saved,
+    shuffled,
+    some,
+    without_lists,
+)
+from merge_cases import N_ITEMS
+from scipy import stats
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.results.intervals import N_GROUPS
+
+LABELS: dict[str, list[Any] | None] = {
+    "row numbers": None,
+    "numbers in no order": shuffled(),
+    "text": TEXT,
+}
+
+
+def evaluate(
+    rows: Sequence[int] | slice = slice(None), labels: Any = None, **options: Any
+) -> se.Evaluation:
+    """Evaluate some users of the problem, each under its own label."""
+    lists, gains, _ = problem()
+    users = None if labels is None else np.array(labels, object)[rows].tolist()
+    return se.evaluate(
+        se.Rankings.from_positions(lists.to_positions()[rows]),
+        se.Relevance.from_csr(gains[rows], users=users),
+        ONE_NUMBER,
+        **options,
+    )
+
+
+def plain(name: str) -> tuple[Callable[[Sequence[int]], float], list[int]]:
+    """Return a number as a function of users that plain Python computes, and who counts."""
+    rankings, gains, _ = problem()
+    positions = rankings.to_positions().tocsr()
+    lists = [
+        positions[row].indices[np.argsort(positions[row].data)].tolist() for row in range(N_USERS)
+    ]
+    relevance = [
+        dict(zip(gains[row].indices.tolist(), gains[row].data.tolist(), strict=True))
+        for row in range(N_USERS)
+    ]
+    counted = [row for row in range(N_USERS) if any(g > 0 for g in relevance[row].values())]
+
+    def number(users: Sequence[int]) -> float:
+        kept = [counted[user] for user in users]
+        if name.startswith("recall"):
+            hits = sum(len({*lists[row][:3]} & {*relevant(row)}) for row in kept)
+            return hits / sum(min(len(relevant(row)), 10**9) for row in kept)
+        formula = getattr(oracle, name.removesuffix("@3"))
+        return formula([lists[r] for r in kept], [relevance[r] for r in kept], [], PROBLEM_ITEMS, 3)
+
+    def relevant(row: int) -> list[int]:
+        return [item for item, gain in relevance[row].items() if gain > 0]
+
+    return number, counted
+
+
+@pytest.mark.parametrize("name", ["coverage@3", "gini@3", "recall(average=micro)@3"])
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_intervals_are_those_of_a_plain_jackknife(name: str, labels: list[Any] | None) -> None:
+    ev = evaluate(labels=labels)
+    number, counted = plain(name)
+    assert ev[name] == pytest.approx(number(range(len(counted))), rel=1e-12)
+    groups = [jackknife.group_of(row if labels is None else labels[row]) for row in counted]
+    expected = np.array(jackknife.replicates(number, groups))
+    assert ev.replicates(name) == pytest.approx(expected, rel=1e-9)
+    error = expected.std(ddof=1)
+    # Around their own mean, which is not quite the number where groups are of unequal sizes.
+    assert error == pytest.approx(jackknife.standard_error(number, groups), rel=0.01)
+    for level in (0.5, 0.95):
+        row = ev.summary(level).loc[name]
+        half = stats.t.ppf(0.5 + level / 2, N_GROUPS - 1) * error
+        assert row["interval"] == "jackknife"
+        assert row["ci_low"] == pytest.approx(ev[name] - half, rel=1e-9)
+        assert row["ci_high"] == pytest.approx(ev[name] + half, rel=1e-9)
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("per_user", [True, False])
+def test_replicates_have_the_same_bits_by_every_way(
+    labels: list[Any] | None, per_user: bool, tmp_path: Path
+) -> None:
+    ev = evaluate(labels=labels)
+    order = np.arange(N_USERS) if labels is None else np.argsort(np.array(labels, object))
+    thirds = [evaluate(part, labels or range(N_USERS)) for part in np.array_split(order, 3)]
+    a, b, c = (without_lists(third, per_user=per_user) for third in thirds)
+    lists, gains, _ = problem()
+    ways = {
+        "one part": without_lists(ev, per_user=per_user),
+        "not kept": evaluate(labels=labels, per_user=per_user),
+        "within a budget": evaluate(labels=labels, per_user=per_user, memory=1 << 24),
+        "merged": a.merge(b, c),
+        "merged in another order": c.merge(a).merge(b),
+        "merged as a tree": b.merge(c.merge(a, a)),
+        "saved": saved(ev, tmp_path / "a"),
+        "merged and saved": saved(c.merge(a, b), tmp_path / "b"),
+        "saved and merged": saved(a, tmp_path / "c").merge(saved(c, tmp_path / "d"), b),
+    }
+    if labels is None:
+        positions = lists.to_positions()
+        blocks = iter([positions[:7], positions[7:150], positions[150:]])
+        ways["blocks"] = se.evaluate(blocks, gains, ONE_NUMBER, per_user=per_user)
+    columns = ["mean", "std", "ci_low", "ci_high", "interval", "n_users", "n_skipped"]
+    for way, found in ways.items():
+        for name in ONE_NUMBER:
+            np.testing.assert_array_equal(found.replicates(name), ev.replicates(name), way)
+        pd.testing.assert_frame_equal(
+            found.summary()[columns], ev.summary()[columns], check_exact=True
+        )
+
+
+@pytest.mark.parametrize("labels", [shuffled(), TEXT])
+def test_comparisons_are_paired_whatever_the_order_of_the_users(labels: list[Any]) -> None:
+    gains = problem()[1]
+    rng = np.random.default_rng(3)
+    popularity = 1.5 * np.log(np.arange(1, PROBLEM_ITEMS + 1))
+    other_ids = np.argsort(popularity - rng.gumbel(size=(N_USERS, PROBLEM_ITEMS)), axis=1)[:, :5]
+    order = rng.permutation(N_USERS)
+
+    def other(rows: Any) -> se.Evaluation:
+        users = [labels[row] for row in rows]
+        relevance = se.Relevance.from_csr(gains[rows], users=users)
+        return se.evaluate(
+            se.Rankings.from_topk(other_ids[rows], shape=(len(rows), PROBLEM_ITEMS)),
+            relevance,
+            ONE_NUMBER,
+        )
+
+    ev = evaluate(labels=labels)
+    expected = ev.compare(other(np.arange(N_USERS)), test="wilcoxon")
+    found = ev.compare(other(order), test="wilcoxon")
+    pd.testing.assert_frame_equal(found.table, expected.table, check_exact=True)
+    row = found.table.set_index("metric").loc["coverage@3"]
+    assert row["interval"] == "jackknife"
+    assert row["ci_low"] < row["difference"] < row["ci_high"]
+    assert 0 < row["p"] < 1
+    # Against the plain jackknife of the difference.
+    number, counted = plain("coverage@3")
+
+    def difference(users: Sequence[int]) -> float:
+        recommended = {item for user in users for item in other_ids[counted[user]][:3]}
+        return number(users) - len(recommended) / PROBLEM_ITEMS
+
+    groups = [jackknife.group_of(labels[row]) for row in counted]
+    error = np.std(jackknife.replicates(difference, groups), ddof=1)
+    half = stats.t.ppf(0.975, N_GROUPS - 1) * error
+    assert row["ci_high"] - row["ci_low"] == pytest.approx(2 * half, rel=1e-9)
+    assert row["p"] == pytest.approx(
+        2 * stats.t.sf(abs(row["difference"]) / error, N_GROUPS - 1), rel=1e-6
+    )
+
+
+def test_merged_users_are_compared_with_labelled_ones() -> None:
+    """Merged users with labels from 0 on are known as row numbers; labels say the same."""
+    order = np.random.default_rng(1).permutation(N_USERS)
+    labelled = evaluate(order, range(N_USERS))
+    half = [evaluate(part, range(N_USERS)) for part in (slice(0, 100), slice(100, None))]
+    merged = half[1].merge(half[0])
+    assert merged.users is None
+    for a, b in ((labelled, merged), (merged, labelled)):
+        assert (a.compare(b).table["difference"] == 0).all()
+    assert (merged.compare(evaluate()).table["difference"] == 0).all()
+
+
+def test_gives_the_standard_error_of_a_mean() -> None:
+    """A micro average where each user has as much below is a mean, whose error is known."""
+    n_users = 2000
+    rng = np.random.default_rng(0)
+    ids = rng.permuted(np.tile(np.arange(N_ITEMS), (n_users, 1)), axis=1)[:, :4]
+    gains = csr_matrix((np.arange(N_ITEMS) < 3) * np.ones((n_users, 1)))
+    ev = se.evaluate(se.Rankings.from_topk(ids), gains, ["recall@4", "recall(average=micro)@4"])
+    for found in (ev, without_lists(ev)):
+        assert found["recall@4"] == pytest.approx(found["recall(average=micro)@4"], rel=1e-12)
+        replicates = found.replicates("recall(average=micro)@4")
+        assert replicates.shape == (N_GROUPS,)
+        error = ev.summary().loc["recall@4", "std"] / np.sqrt(n_users)
+        # Of 20 groups the error is known to about a sixth.
+        assert replicates.std(ddof=1) == pytest.approx(error, rel=0.5)
+        row = found.summary().loc["recall(average=micro)@4"]
+        assert row["interval"] == "jackknife"
+        assert row["ci_low"] < row["mean"] < row["ci_high"]
+
+
+@pytest.mark.parametrize("per_user", [True, False])
+def test_too_few_users_have_no_interval(per_user: bool) -> None:
+    few = some(8)
+    for ev in (few, without_lists(few, per_user=per_user)):
+        assert ev.replicates("coverage@2").shape == (0,)
+        row = ev.summary().loc["coverage@2"]
+        assert row["interval"] == "none"
+        assert math.isnan(row["ci_low"])
+        assert math.isnan(row["ci_high"])

@@ -1,0 +1,91 @@
+"""Users known by labels that are neither all text nor all whole numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from evaluations import N_USERS, in_memory, some
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+
+LABELS: dict[str, list[Any]] = {
+    "of several types": [
+        *range(100),
+        *(f"u{n}" for n in range(100)),
+        *((n, "x") for n in range(100)),
+    ],
+    "tuples": [("shop", n) for n in range(N_USERS)],
+    "floats": [n + 0.5 for n in range(N_USERS)],
+    "large": [2**63 + n for n in range(N_USERS)],
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_numbers_are_those_of_row_numbers(labels: list[Any]) -> None:
+    named, expected = in_memory(labels), in_memory()
+    # Which users are in a group of the jackknife, and what is drawn for them, depends on labels.
+    columns = ["mean", "std", "n_users", "n_skipped"]
+    one, other = named.summary(), expected.summary()
+    pd.testing.assert_frame_equal(one[columns], other[columns], check_exact=True)
+    exact = other["random_se"] == 0
+    pd.testing.assert_frame_equal(
+        one.loc[exact, ["random"]], other.loc[exact, ["random"]], check_exact=True
+    )
+    assert (one["random"].notna() == other["random"].notna()).all()
+    assert (one["interval"] == other["interval"]).all()
+    assert one.loc["coverage@3", "interval"] == "jackknife"
+    assert one.loc["coverage@3", "ci_low"] < one.loc["coverage@3", "ci_high"]
+    assert named.users is not None
+    assert named.users.tolist() == labels
+    assert named.explain(labels[7])["rank"].notna().any()
+    assert not named.by([1, 2] * (N_USERS // 2)).empty
+    assert named.record.table is not None
+    assert "nan" not in repr(named)
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_two_models_are_compared(labels: list[Any]) -> None:
+    one = in_memory(labels)
+    order = np.random.default_rng(2).permutation(N_USERS)
+    lists, relevance = one.rankings, one.relevance
+    gains = csr_matrix((relevance.gains, relevance.items, relevance.indptr), relevance.shape)
+    other = se.evaluate(
+        se.Rankings.from_positions(lists.to_positions()[order]),
+        se.Relevance.from_csr(gains[order], users=[labels[row] for row in order]),
+        ["ndcg@3", "coverage@3"],
+    )
+    table = one.compare(other, ["ndcg@3", "coverage@3"]).table.set_index("metric")
+    assert table["difference"].tolist() == [0.0, 0.0]
+    assert table.loc["coverage@3", "interval"] == "jackknife"
+    assert table.loc["coverage@3", "p"] == 1.0
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_they_are_neither_merged_nor_saved(labels: list[Any], tmp_path: Path) -> None:
+    ev = some(N_USERS, labels=labels)
+    ev.summary()
+    for call in (lambda: ev.merge(some(first=1000)), lambda: some(first=1000).merge(ev), ev.merge):
+        with pytest.raises(InvalidDataError, match="need labels that are all text, or all whole"):
+            call()
+    with pytest.raises(InvalidDataError, match="neither all text|do not fit into 64 bits"):
+        ev.save(tmp_path / "a")
+    assert not list(tmp_path.iterdir())
+    ev.to_csv(tmp_path / "a.csv")
+    assert len(pd.read_csv(tmp_path / "a.csv")) == N_USERS
+
+
+def test_whole_numbers_of_any_type_are_merged() -> None:
+    ends = [-(2**63), 2**63 - 1, 0, -5]
+    for kind in ("list", np.int64, object, "Int64"):
+        users = ends if kind == "list" else pd.Index(ends, dtype=kind)
+        found = some(4, labels=users).merge(some(3, labels=np.array([1, 2, 3], np.uint8)))
+        assert found.per_user.index.tolist() == sorted([*ends, 1, 2, 3])
+    for users in ([2**63, 1, 2, 3], [1.5, 2, 3, 4], [("a", 1), "b", 3, 4], [True, 1.5, "a", 3]):
+        with pytest.raises(InvalidDataError, match="need labels that are all text, or all whole"):
+            some(4, labels=users).merge(some(first=10))

@@ -1,0 +1,277 @@
+"""Saved evaluations: what comes back, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from evaluations import KINDS, of_model, same_everything, saved, some
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from sparse_eval.results.saving import _signed
+
+NAMES = ["ndcg@5", "mean_rank", "coverage@5", "recall(average=micro)@5"]
+ODD = [
+    "",
+    "NA",
+    "nan",
+    'quo"te',
+    "new\nline",
+    "carriage\rreturn",
+    "a,b",
+    "<script>alert(1)</script>",
+    "שלום",
+    "x" * 9999,
+]
+
+
+def make(labels: list[Any] | None, seed: int = 0) -> se.Evaluation:
+    rng = np.random.default_rng(seed)
+    held_out = np.random.default_rng(1).random((len(labels or range(30)), 40)) < 0.1
+    held_out[0] = False  # one is left out
+    lists = se.Rankings.from_topk(rng.permuted(np.tile(np.arange(40), (len(held_out), 1)), axis=1))
+    relevance = se.Relevance.from_csr(csr_matrix(held_out.astype(float)), users=labels)
+    return se.evaluate(lists, relevance, NAMES)
+
+
+LABELS = {
+    "row numbers": None,
+    "numbers": list(range(100, 130)),
+    "text": [*ODD, *(f"u{number}" for number in range(20))],
+}
+
+
+@pytest.mark.parametrize("users", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_comes_back_with_the_same_bits(kind: str, users: Any, tmp_path: Path) -> None:
+    ev = KINDS[kind]()
+    found = saved(ev, tmp_path / "a", users)
+    same_everything(ev, found)
+    same_everything(ev, saved(found, tmp_path / "b", users))
+    assert found.to_dict() == ev.to_dict()
+    assert found.to_json() == ev.to_json()
+    assert repr(found) == repr(ev)
+    names = sorted(file.name for file in (tmp_path / "a").iterdir())
+    kept = [f"per_user.{users}"] if found.record.table is not None else []
+    baselines = [f"totals-{name}.npz" for name in ev.baselines]
+    assert names == [*kept, "summary.json", *baselines, "totals.npz"]
+    assert [file.name for file in sorted((tmp_path / "b").iterdir())] == names
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_comes_back_is_merged_compared_and_reported(kind: str, tmp_path: Path) -> None:
+    ev = KINDS[kind]()
+    found = saved(ev, tmp_path / "a")
+    assert found.merge().mean() == ev.mean()
+    assert found.merge(saved(ev, tmp_path / "b", "parquet")).n_users == ev.n_users
+    page = se.write_report({"one": found}, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert f"{ev[ev.names[0]]:.4f}" in page
+    if found.record.table is None:
+        with pytest.raises(InvalidDataError, match="evaluate with per_user=True"):
+            found.compare(ev)
+        return
+    for compared in (found.compare(ev), ev.compare(found), found.compare(found)):
+        assert (compared.table["difference"].dropna() == 0).all()
+    one = se.write_report({"one": ev, "two": ev}, tmp_path / "r.html").read_bytes()
+    other = se.write_report({"one": found, "two": ev}, tmp_path / "s.html").read_bytes()
+    assert one == other
+
+
+@pytest.mark.parametrize("labels", ["numbers", "text"])
+@pytest.mark.parametrize("per_user", [True, False])
+def test_blocks_are_merged_after_they_were_saved(
+    labels: str, per_user: bool, tmp_path: Path
+) -> None:
+    blocks = [some(first=first, labels=labels, per_user=per_user) for first in (0, 10, 20)]
+    expected = blocks[0].merge(*blocks[1:])
+    loaded = [saved(block, tmp_path / str(number)) for number, block in enumerate(blocks)]
+    columns = [name for name in expected.summary() if name not in ("random", "random_se", "lift")]
+    for found in (loaded[2].merge(loaded[0], loaded[1]), loaded[1].merge(blocks[2], loaded[0])):
+        pd.testing.assert_frame_equal(
+            found.summary()[columns], expected.summary()[columns], check_exact=True
+        )
+        same_everything(saved(found, tmp_path / "again"), found)
+        if per_user:
+            pd.testing.assert_frame_equal(found.per_user, expected.per_user, check_exact=True)
+    with pytest.raises(InvalidDataError, match="evaluated twice, with different|is in two blocks"):
+        loaded[0].merge(some(seed=1, labels=labels, per_user=per_user))
+
+
+@pytest.mark.parametrize("users", ["csv", "parquet"])
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_labels_and_what_was_remembered_come_back(users: Any, labels: Any, tmp_path: Path) -> None:
+    ev = make(labels)
+    about = {"factors": 64, "note": "<b>"}
+    folder = ev.save(tmp_path / "results" / "als", users, about=about)
+    assert folder == tmp_path / "results" / "als"
+    assert sorted(file.name for file in folder.iterdir()) == [
+        f"per_user.{users}",
+        "summary.json",
+        "totals.npz",
+    ]
+    found = se.Evaluation.load(folder)
+    assert se.Evaluation.load(folder / "summary.json").record.content == found.record.content
+    same_everything(ev, found)
+    assert found.about == about
+    assert se.Evaluation.load(found.save(tmp_path / "again")).about == about
+    other = se.Evaluation.load(found.save(tmp_path / "other", about={"seed": 2}))
+    assert other.about == {"seed": 2}
+    assert ev.about == {}
+    assert (found.users is None) == (labels is None)
+    better = make(labels, seed=2)
+    expected = se.compare({"a": ev, "b": better}).table
+    pd.testing.assert_frame_equal(se.compare({"a": found, "b": better}).table, expected)
+    assert found.compare(ev).table["difference"].tolist() == [0.0] * len(NAMES)
+    with pytest.raises(InvalidMetricError, match="there are ndcg@5"):
+        found["ndcg@10"]
+    with pytest.raises(InvalidMetricError, match="one number"):
+        found.values("coverage@5")
+
+
+def test_refuses_what_cannot_be_saved(tmp_path: Path) -> None:
+    ev = make(None)
+    for options, message in (
+        ({"users": "xlsx"}, "expected 'csv' or 'parquet'"),
+        ({"about": {"model": object()}}, "what JSON cannot"),
+        ({"about": {"loss": math.nan}}, "what JSON cannot"),
+        ({"about": 3}, "what JSON cannot"),
+    ):
+        with pytest.raises(InvalidDataError, match=message):
+            ev.save(tmp_path, **options)  # type: ignore[arg-type]
+    mixed = make([*range(29), "x"])
+    with pytest.raises(InvalidDataError, match="neither all text nor all whole numbers"):
+        mixed.save(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_saved_leaves_what_was(tmp_path: Path) -> None:
+    folder = make(None).save(tmp_path / "als")
+    large = se.Relevance.from_csr(
+        csr_matrix(np.eye(2)), users=np.array([2**63, 2**63 + 1], np.uint64)
+    )
+    lists = se.Rankings.from_topk([[0], [1]])
+    with pytest.raises(InvalidDataError, match="do not fit into 64 bits"):
+        se.evaluate(lists, large, "mrr@1").save(folder)
+    assert se.Evaluation.load(folder).names == NAMES
+    # Without its users' lists, a number about all lists is undefined for some replicates.
+    few = se.Rankings.from_topk([[0, 1]], shape=(400, 2))
+    undefined = se.evaluate(few, csr_matrix(np.ones((400, 1))), ["gini@2", "mrr@2"])
+    assert np.isnan(undefined.replicates("gini@2")).any()
+    same_everything(undefined, saved(undefined, tmp_path / "few"))
+
+
+def test_refuses_what_is_not_what_was_saved(tmp_path: Path) -> None:
+    path = make(None).save(tmp_path) / "summary.json"
+    table = tmp_path / "per_user.csv"
+    whole, users = json.loads(path.read_text()), table.read_bytes()
+
+    def refused(message: str, content: Any = whole) -> None:
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        with pytest.raises(InvalidFileError, match=message):
+            se.Evaluation.load(path)
+
+    with pytest.raises(InvalidFileError, match="cannot be read"):
+        se.Evaluation.load(tmp_path / "none.json")
+    refused("is not JSON", "{")
+    refused("is not a saved evaluation", [1])
+    for schema in ("1", True, None):
+        refused("is not a saved evaluation", whole | {"schema": schema})
+    refused("written by a newer sparse_eval .schema 99, 2 can be read", whole | {"schema": 99})
+    refused("save with Evaluation.save", {k: v for k, v in whole.items() if k != "digest"})
+    # Whatever is changed, deep inside too, and whatever is missing.
+    for key in whole:
+        if key not in ("schema", "digest"):
+            refused("was changed after it was saved", {k: v for k, v in whole.items() if k != key})
+    row = {"ndcg@5": whole["metrics"]["ndcg@5"] | {"mean": 0.5}}
+    refused("was changed after it was saved", whole | {"metrics": whole["metrics"] | row})
+    refused("was changed after it was saved", whole | {"digest": None})
+    text = json.dumps(whole)
+    refused("was changed after it was saved", re.sub(r'"mean": [\d.]+', '"mean": 1e999', text))
+    for name in ("../per_user.csv", "/etc/passwd", "", "a\\b", "a\0b", "\ud800"):
+        files = _signed(whole | {"users": whole["users"] | {"file": name}})
+        refused("names no file beside it", files)
+    refused("written by an older sparse_eval .schema 1., .*save the", whole | {"schema": 1})
+    refused("other columns or rows", _signed(whole | {"per_user": ["ndcg@5"]}))
+    path.write_text(json.dumps(whole, indent=4))  # another layout is no change
+    assert se.Evaluation.load(path).names == NAMES
+    table.write_bytes(users + b"1\n")
+    refused("is not the file that summary.json was saved with")
+    table.unlink()
+    refused("keep both together")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidFileError, match="is not a saved evaluation; a model is scored"):
+        se.Evaluation.load(path)
+    with pytest.raises(InvalidFileError, match="cannot be read"):
+        se.Evaluation.load(tmp_path / "no folder")
+
+
+@pytest.mark.parametrize("users", ["csv", "parquet"])
+def test_refuses_each_file_that_was_changed_exchanged_or_lost(users: Any, tmp_path: Path) -> None:
+    folder = of_model().save(tmp_path / "a", users)
+    other = make(None).save(tmp_path / "b", users)
+    files = [f"per_user.{users}", "totals.npz", "totals-popularity.npz"]
+    assert sorted(file.name for file in folder.iterdir()) == sorted([*files, "summary.json"])
+    for name in files:
+        file = folder / name
+        data = file.read_bytes()
+        exchanged = (other / name.replace("-popularity", "")).read_bytes()
+        middle = len(data) // 2
+        flipped = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+        for changed in (data + b"\n", data[:-1], b"", exchanged, flipped):
+            file.write_bytes(changed)
+            with pytest.raises(
+                InvalidFileError,
+                match=f"{name}: is not the file that summary.json was saved with; save the",
+            ):
+                se.Evaluation.load(folder)
+        file.unlink()
+        with pytest.raises(InvalidFileError, match=f"{name}: cannot be read .*keep both together"):
+            se.Evaluation.load(folder)
+        file.write_bytes(data)
+    assert list(se.Evaluation.load(folder).baselines) == ["popularity"]
+
+
+@pytest.mark.parametrize("users", ["csv", "parquet"])
+def test_refuses_files_that_hold_something_else_though_signed(users: Any, tmp_path: Path) -> None:
+    path = make(None).save(tmp_path, users) / "summary.json"
+    whole = json.loads(path.read_text())
+
+    def sign(kind: str, data: bytes) -> None:
+        facts = whole[kind] if kind == "users" else whole[kind][""]
+        (tmp_path / facts["file"]).write_bytes(data)
+        facts = facts | {"sha256": hashlib.sha256(data).hexdigest()}
+        content = whole | {kind: facts if kind == "users" else {"": facts}}
+        path.write_text(json.dumps(_signed(content)))
+
+    table = (tmp_path / whole["users"]["file"]).read_bytes()
+    for data in (b"", b"nonsense", b"user\n\xff\n", b"user,evaluated\n1,x\n"):
+        sign("users", data)
+        with pytest.raises(InvalidFileError, match=f"per_user.{users}: (is not a table|has other)"):
+            se.Evaluation.load(path)
+    sign("users", table)
+    for data in (b"", b"nonsense", b"PK\x03\x04"):
+        sign("totals", data)
+        with pytest.raises(InvalidFileError, match="totals.npz: does not fit summary.json: .*give"):
+            se.Evaluation.load(path)
+
+
+def test_refuses_what_an_older_version_saved(tmp_path: Path) -> None:
+    """As it was written before the exact sums were."""
+    content = {"schema": 1, "sparse_eval": "0.1.0", "metrics": {"ndcg@5": {"mean": 0.5}}}
+    (tmp_path / "summary.json").write_text(json.dumps(_signed(content)))
+    (tmp_path / "per_user.csv").write_text("user,evaluated\n0,1\n")
+    with pytest.raises(
+        InvalidFileError,
+        match="summary.json: was written by an older sparse_eval .schema 1., without the exact sums"
+        " that are read here; save the evaluation again",
+    ):
+        se.Evaluation.load(tmp_path)

@@ -1,0 +1,195 @@
+"""Saved metrics of one's own, read by a process that has not registered them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from evaluations import problem, same_everything, saved
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidMetricError
+from sparse_eval.metrics import REGISTRY, Choice
+
+OWN = [
+    "own_hits@3",
+    "own_pairs(kind=b)@2",
+    "own_items@3",
+    "own_lengths",
+    "own_share(average=micro)@3",
+]
+NAMES = ["ndcg@3", *OWN, "coverage@3"]
+
+
+def register() -> None:
+    """Register a metric of each kind."""
+
+    @se.register_metric("own_hits", "hits", higher_is_better=False)
+    def own_hits(s: Any) -> Any:
+        return np.asarray(s.hits, np.float64)
+
+    kinds = Choice("kind", ("a", "b"), "which")
+
+    @se.register_metric("own_pairs", "a number of each list", over="lists", options=[kinds])
+    def own_pairs(lists: Any, kind: str) -> Any:
+        return np.full(lists.n_users, 2.0 if kind == "b" else 1.0)
+
+    @se.register_metric("own_items", "items in lists", over="lists", per_user=False)
+    def own_items(lists: Any) -> float:
+        return float((lists.item_counts > 0).sum()) / 7
+
+    # Blocks cannot be merged by what this one reads.
+    @se.register_metric("own_lengths", "of lists", over="lists", per_user=False, cutoff="none")
+    def own_lengths(lists: Any) -> float:
+        return float(np.diff(lists.indptr).mean()) if lists.n_users else np.nan
+
+    average = Choice("average", ("macro", "micro"), "how users are averaged")
+
+    @se.register_metric("own_share", "of hits", options=[average])
+    def own_share(s: Any, average: str) -> Any:
+        hits = np.asarray(s.hits, np.float64)
+        return (hits, np.full(len(hits), 3.0)) if average == "micro" else hits / 3
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    register()
+    yield
+    forget()
+
+
+def forget() -> None:
+    for name in OWN:
+        REGISTRY.pop(name.partition("@")[0].partition("(")[0], None)
+
+
+def evaluate(rows: slice = slice(None), names: list[str] = NAMES, **options: Any) -> se.Evaluation:
+    lists, gains, _ = problem()
+    users = [f"u{row:03}" for row in range(*rows.indices(gains.shape[0]))]
+    return se.evaluate(
+        se.Rankings.from_positions(lists.to_positions()[rows]),
+        se.Relevance.from_csr(gains[rows], users=users),
+        names,
+        **options,
+    )
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("users", ["csv", "parquet"])
+def test_keeps_every_number(users: Any, tmp_path: Path) -> None:
+    ev = evaluate()
+    folder = ev.save(tmp_path / "a", users)
+    registered = se.Evaluation.load(folder)
+    same_everything(ev, registered)
+    summaries = {level: ev.summary(level) for level in (0.5, 0.95)}
+    replicates = {name: ev.replicates(name) for name in NAMES if not ev.is_per_user(name)}
+    forget()
+    found = se.Evaluation.load(folder)
+    assert found.names == NAMES
+    for level, summary in summaries.items():
+        pd.testing.assert_frame_equal(
+            found.summary(level), summary, check_exact=True, check_dtype=False
+        )
+    assert list(replicates) == ["own_items@3", "own_lengths", OWN[4], "coverage@3"]
+    for name, expected in replicates.items():
+        assert not found.is_per_user(name)
+        np.testing.assert_array_equal(found.replicates(name), expected)
+    assert (found.summary().loc[list(replicates), "interval"] == "jackknife").all()
+    pd.testing.assert_frame_equal(found.per_user, ev.per_user, check_exact=True)
+    np.testing.assert_array_equal(found.values("own_hits@3"), ev.values("own_hits@3"))
+    assert not found.higher_is_better("own_hits@3")
+    assert found.higher_is_better("own_items@3")
+    with pytest.raises(InvalidMetricError, match="own_hits"):
+        found["own_hits@4"]
+    # It is saved, pickled, compared and reported again.
+    same_everything(found, saved(found, tmp_path / "b", "csv"))
+    same_everything(found, pickle.loads(pickle.dumps(found)))  # noqa: S301 - our own
+    assert (found.compare(se.Evaluation.load(folder)).table["difference"] == 0).all()
+    page = se.write_report({"one": found, "two": registered}, tmp_path / "r.html")
+    assert "own_items@3" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("registered")
+def test_is_what_was_saved_if_registered_when_unpickled(tmp_path: Path) -> None:
+    names = [name for name in NAMES if name != "own_lengths"]
+    ev = evaluate(names=names)
+    folder = ev.save(tmp_path / "a")
+    forget()
+    data = pickle.dumps(se.Evaluation.load(folder))
+    register()
+    found = pickle.loads(data)  # noqa: S301 - our own
+    same_everything(ev, found)
+    again = found.merge()
+    assert again["own_items@3"] == ev["own_items@3"]
+
+
+@pytest.mark.usefixtures("registered")
+def test_values_of_users_are_merged_without_the_formula(tmp_path: Path) -> None:
+    names = ["own_hits@3", "own_pairs(kind=b)@2", "own_items@3", OWN[4]]
+    parts = [evaluate(rows, names) for rows in (slice(0, 99), slice(99, None))]
+    expected = parts[0].merge(parts[1])
+    numbers = expected.mean()
+    folders = [part.save(tmp_path / str(number)) for number, part in enumerate(parts)]
+    forget()
+    found = se.Evaluation.load(folders[1]).merge(se.Evaluation.load(folders[0]))
+    for name in (names[0], names[1], names[3]):
+        assert found[name] == numbers[name]
+    for call in (lambda: found["own_items@3"], found.summary):
+        with pytest.raises(
+            InvalidMetricError, match="own_items@3 is not registered here .*; register it"
+        ):
+            call()
+
+
+@pytest.mark.usefixtures("registered")
+def test_another_metric_of_the_same_name_does_not_change_it(tmp_path: Path) -> None:
+    ev = evaluate(names=["ndcg@3", "own_items@3", "own_hits@3"])
+    numbers, folder = ev.mean(), ev.save(tmp_path / "a")
+    forget()
+    se.register_metric("own_items", "another", over="lists", per_user=False)(lambda lists: 0.5)
+
+    # One number where there was one for each user.
+    @se.register_metric("own_hits", "another", over="lists", per_user=False)
+    def own_hits(lists: Any) -> float:
+        return 0.5
+
+    found = se.Evaluation.load(folder)
+    assert found.mean() == numbers
+    assert found.is_per_user("own_hits@3")
+    np.testing.assert_array_equal(found.replicates("own_items@3"), ev.replicates("own_items@3"))
+
+
+@pytest.mark.usefixtures("registered")
+def test_baselines_keep_numbers_of_their_own(tmp_path: Path) -> None:
+    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    names = ["ndcg@3", "own_items@3", "own_hits@3"]
+    ev = se.evaluate_model(
+        model, holdout.train, holdout.validation, names, via="top_k", baselines=True
+    )
+    summary = ev.summary()
+    expected = ev.baselines["popularity"].mean()
+    assert expected["own_items@3"] != ev["own_items@3"]
+    folder = ev.save(tmp_path / "a")
+    same_everything(ev, se.Evaluation.load(folder))
+    forget()
+    found = se.Evaluation.load(folder)
+    assert found.baselines["popularity"].mean() == expected
+    pd.testing.assert_frame_equal(found.summary(), summary, check_exact=True, check_dtype=False)
+    row = found.baselines["popularity"].summary().loc["own_items@3"]
+    assert row["interval"] == "none"  # its replicates are not saved
+
+
+def test_a_metric_that_no_user_has_is_nan(tmp_path: Path) -> None:
+    lists = se.Rankings.from_topk([[0], [1]])
+    train = csr_matrix([[0, 1], [1, 0]])
+    ev = se.evaluate(lists, csr_matrix([[1, 0], [0, 1]]), ["auc", "mrr@1"], train=train)
+    assert np.isnan(ev["auc"])
+    same_everything(ev, saved(ev, tmp_path / "a"))
