@@ -146,7 +146,7 @@ def evaluate(
     parse_metrics(metric, rules.options)
     if out is not None:
         make_folder(out)
-    rankings = open_rankings(lists, ties=rules.ties)
+    rankings = open_rankings(lists, ties=rules.ties) if kind is Kind.RUN else lists
     ev = evaluate_lists(rankings, validation, metric, convention=convention, train=train)
     if per_user:
         print_table(ev.per_user.reset_index(), format)

@@ -300,10 +300,12 @@ def _matrices(
     if isinstance(predictions, Rankings) and isinstance(validation, Relevance):
         predictions, validation = align(predictions, validation)
     sides: list[Any] = [
-        side if isinstance(side, Rankings | Relevance) else sliceable_csr(side, name)
-        for side, name in (
-            (predictions, "the position matrix"),
-            (validation, "the validation matrix"),
+        side
+        if isinstance(side, Rankings | Relevance)
+        else sliceable_csr(side, name, sum_duplicates=summed)
+        for side, name, summed in (
+            (predictions, "the position matrix", False),
+            (validation, "the validation matrix", True),
         )
     ]
     users, items = (

@@ -68,10 +68,10 @@ def open_csr(folder: PathLike) -> CSRMatrix:
         raise InvalidFileError(str(error), folder) from None
 
 
-def sliceable_csr(matrix: SparseInput, name: str) -> CSRMatrix:
+def sliceable_csr(matrix: SparseInput, name: str, *, sum_duplicates: bool = True) -> CSRMatrix:
     """Return a CSR whose rows can be sliced, without reading its entries.
 
-    Other formats are converted.
+    Other formats are converted; entries stored twice are then summed, or refused.
     """
     if not sparse.issparse(matrix):
         raise InvalidDataError(
@@ -79,7 +79,7 @@ def sliceable_csr(matrix: SparseInput, name: str) -> CSRMatrix:
             "scipy.sparse.csr_matrix(x) of a dense array"
         )
     if matrix.format != "csr":
-        return canonical_csr(matrix, name, sum_duplicates=True)
+        return canonical_csr(matrix, name, sum_duplicates=sum_duplicates)
     csr: CSRMatrix = matrix  # type: ignore[assignment]
     check_csr_arrays(csr, name)
     if not 0 <= csr.indptr[-1] <= len(csr.data):

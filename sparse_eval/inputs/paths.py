@@ -144,7 +144,8 @@ def open_rankings(path: PathLike, ties: Ties = "item") -> Rankings | RankingsSca
         return read_run(path, ties=ties)
     if kind.is_table:
         return Rankings.scan(path)
-    return _open_matrix(path, kind, "recommendations: positions of users × items, a run or a table")
+    expected = "recommendations: positions of users × items, a run or a table"
+    return _open_matrix(path, kind, expected, sum_duplicates=False)
 
 
 def open_relevance(path: PathLike) -> Relevance | RelevanceScan | CSRMatrix:
@@ -162,10 +163,11 @@ def open_relevance(path: PathLike) -> Relevance | RelevanceScan | CSRMatrix:
         return read_qrels(path)
     if kind.is_table:
         return Relevance.scan(path)
-    return _open_matrix(path, kind, "gains: values of users × items, qrels or a table")
+    expected = "gains: values of users × items, qrels or a table"
+    return _open_matrix(path, kind, expected, sum_duplicates=True)
 
 
-def _open_matrix(path: PathLike, kind: Kind, expected: str) -> CSRMatrix:
+def _open_matrix(path: PathLike, kind: Kind, expected: str, *, sum_duplicates: bool) -> CSRMatrix:
     from ..datasets.npz import read_sparse
     from .npy import open_csr, sliceable_csr
 
@@ -174,6 +176,6 @@ def _open_matrix(path: PathLike, kind: Kind, expected: str) -> CSRMatrix:
     if kind is not Kind.MATRIX:
         raise InvalidFileError(f"holds {kind.value}; expected {expected}", path)
     try:
-        return sliceable_csr(read_sparse(Path(path)), "the matrix")
+        return sliceable_csr(read_sparse(Path(path)), "the matrix", sum_duplicates=sum_duplicates)
     except InvalidDataError as error:
         raise InvalidFileError(str(error), path) from None

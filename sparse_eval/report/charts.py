@@ -114,7 +114,7 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
                 "Bands are 95 % intervals.",
                 partial(plots.by_cutoff, shown, base),
             )
-    if all(ev.is_per_user(main) for ev in shown.values()):
+    if first.is_per_user(main) and all(ev.record.table is not None for ev in shown.values()):
         direction = "higher" if first.higher_is_better(main) else "lower"
         yield _Panel(
             f"{main} of individual users",

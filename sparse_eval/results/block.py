@@ -115,6 +115,15 @@ class BlockResult:
             return self.columns.mean(row, users)
         return values_of_lists(self.aligned, [plan], users)[0]
 
+    @cached_property
+    def overall(self) -> dict[int, float]:
+        """The numbers about all users that are not means, by the position of their metric."""
+        return {
+            row: self.value_over(row, self.users_of(row))
+            for row, plan in enumerate(self.request.plans)
+            if not plan.definition.per_user
+        }
+
     def moments(self, row: int) -> Moments:
         """Return the sums of a metric's values, empty where it has none."""
         if not self.request.plans[row].per_user:

@@ -93,6 +93,8 @@ class BlockNumbers(Numbers):
 
     def value(self, row: int) -> float:
         """Return the mean, or the one number about all users."""
+        if row in self._block.overall:
+            return self._block.overall[row]
         return self._block.value_over(row, self._block.users_of(row))
 
     def count(self, row: int) -> int:

@@ -155,10 +155,7 @@ def _write_moments(moments: Moments) -> list[Any]:
 
 def _read_moments(written: list[Any]) -> Moments:
     n, total, squares, rest = written
-    number = _read_float(rest)
-    if number is None:
-        raise ValueError("moments without the sum of what is not finite")
-    return Moments(n, int(total, 16), int(squares, 16), number)
+    return Moments(n, int(total, 16), int(squares, 16), _read_number(rest))
 
 
 def _write_random(random: RandomTotals | None) -> list[Any] | None:
@@ -184,7 +181,7 @@ def _read_random(written: list[Any] | None) -> RandomTotals | None:
             tuple(map(_read_moments, total["denominators"])),
         )
         if isinstance(total, dict)
-        else total and Expectation(*(float(_read_float(text) or 0.0) for text in total))
+        else total and Expectation(*map(_read_number, total))
         for total in written
     )
 
@@ -195,7 +192,11 @@ def _write_float(number: float | None) -> str | None:
 
 
 def _read_float(text: str | None) -> float | None:
-    return None if text is None else float(struct.unpack(">d", bytes.fromhex(text))[0])
+    return None if text is None else _read_number(text)
+
+
+def _read_number(text: str) -> float:
+    return float(struct.unpack(">d", bytes.fromhex(text))[0])
 
 
 def _whole(number: object) -> int:

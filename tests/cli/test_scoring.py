@@ -1,4 +1,4 @@
-"""Test the command evaluate, on matrices and TREC files."""
+"""Test the command evaluate, on files of every kind."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from commands import Command
 from scipy import sparse
+
+import sparse_eval as se
 
 RUN = """ann Q0 x 1 0.9 tag
 ann Q0 y 2 0.9 tag
@@ -57,6 +61,11 @@ def test_errors_of_matrices_name_the_file(command: Command, tmp_path: Path) -> N
         status, printed, said = command("evaluate", *(tmp_path / name for name in files))
         assert (status, printed) == (2, "")
         assert said.startswith(f"error: {tmp_path / files[0]}: ")
+    sparse.save_npz(tmp_path / "negative.npz", -gains)
+    sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
+    status, _, said = command("evaluate", tmp_path / "p.npz", tmp_path / "negative.npz")
+    assert status == 2
+    assert said.startswith(f"error: {tmp_path / 'negative.npz'}: ")
 
 
 def test_evaluates_a_run_against_qrels(command: Command, tmp_path: Path) -> None:
@@ -108,3 +117,179 @@ def test_per_user_values_have_all_digits(command: Command, tmp_path: Path) -> No
     status, printed, _ = command("evaluate", *files, "-m", "fcp@2", "-m", "mrr@2")
     assert status == 0
     assert "means over 2 users, 1 left out (nothing relevant)\nfcp@2: over 1 user\n" in printed
+
+
+def _tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return lists and relevant items of 40 users as tables."""
+    rng = np.random.default_rng(0)
+    users = np.repeat(np.arange(40), 5)
+    items = np.concatenate([rng.permutation(20)[:5] for _ in range(40)])
+    lists = pd.DataFrame({"user": users, "item": items, "rank": np.tile(np.arange(1, 6), 40)})
+    owners, relevant = np.nonzero(rng.random((40, 20)) < 0.2)
+    gains = pd.DataFrame(
+        {"user": owners, "item": relevant, "gain": rng.integers(1, 4, len(owners))}
+    )
+    return lists, gains
+
+
+def _write(folder: Path, kind: str) -> tuple[Path, Path]:
+    """Write the tables as files of a kind, and return both paths."""
+    lists, gains = _tables()
+    paths = folder / f"lists.{kind}", folder / f"gains.{kind}"
+    if kind == "parquet":
+        lists.to_parquet(paths[0])
+        gains.to_parquet(paths[1])
+    elif kind == "parts":  # folders of Parquet files
+        for frame, path in zip((lists, gains), paths, strict=True):
+            path.mkdir()
+            frame[: len(frame) // 2].to_parquet(path / "0.parquet")
+            frame[len(frame) // 2 :].to_parquet(path / "1.parquet")
+    elif kind == "csv":
+        lists.to_csv(paths[0], index=False)
+        gains.to_csv(paths[1], index=False)
+    elif kind == "trec":
+        run = lists.assign(q="Q0", score=10 - lists["rank"], tag="t")
+        run[["user", "q", "item", "rank", "score", "tag"]].to_csv(
+            paths[0], sep=" ", header=False, index=False
+        )
+        qrels = gains.assign(zero=0)[["user", "zero", "item", "gain"]]
+        qrels.to_csv(paths[1], sep=" ", header=False, index=False)
+    else:
+        for frame, column, path in ((lists, "rank", paths[0]), (gains, "gain", paths[1])):
+            matrix = sparse.csr_matrix((frame[column], (frame["user"], frame["item"])), (40, 20))
+            if kind == "npz":
+                sparse.save_npz(path, matrix)
+                continue
+            path.mkdir()
+            for name in ("data", "indices", "indptr", "shape"):
+                np.save(path / f"{name}.npy", np.array(getattr(matrix, name)))
+    return paths
+
+
+KINDS = ["parquet", "parts", "csv", "trec", "npz", "npy"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_of_every_kind_have_the_same_numbers(
+    command: Command, tmp_path: Path, kind: str
+) -> None:
+    paths = _write(tmp_path, kind)
+    out = tmp_path / "out"
+    words = ("-m", "ndcg@5,recall@{2,5},mrr@5", "--format", "json", "--out", out)
+    status, printed, said = command("evaluate", *paths, *words)
+    assert status == 0, said
+    lists, gains = _tables()
+    expected = se.evaluate(
+        se.Rankings.from_frame(lists, rank="rank"),
+        se.Relevance.from_frame(gains, gain="gain"),
+        ["ndcg@5", "recall@2", "recall@5", "mrr@5"],
+    )
+    found = json.loads(printed)["metrics"]
+    assert {name: row["mean"] for name, row in found.items()} == expected.mean()
+    loaded = se.Evaluation.load(out)
+    assert loaded.mean() == expected.mean()
+    assert loaded.n_users == expected.n_users
+    assert "evaluate" in loaded.about["command"]
+    status, printed, said = command("evaluate", *paths, "-m", "mrr@5", "--per-user")
+    assert status == 0, said
+    assert f"means over {expected.n_users} users" in printed
+
+
+@pytest.mark.parametrize("kind", ["csv", "trec", "npz", "npy"])
+def test_training_data_are_of_the_same_kind(command: Command, tmp_path: Path, kind: str) -> None:
+    paths = _write(tmp_path, kind)
+    words = ("evaluate", *paths, "--train", paths[1], "-m", "novelty@3,coverage@3")
+    status, printed, said = command(*words, "--format", "json")
+    assert status == 0, said
+    assert json.loads(printed)["metrics"]["novelty@3"]["mean"] > 0
+
+
+def test_parquet_takes_no_training_data(command: Command, tmp_path: Path) -> None:
+    paths = _write(tmp_path, "parquet")
+    status, _, said = command("evaluate", *paths, "--train", paths[1], "-m", "novelty@3")
+    assert status == 2
+    assert "train cannot be given beside tables" in said
+
+
+@pytest.mark.parametrize("other", KINDS[1:])
+def test_refuses_labels_beside_numbers(command: Command, tmp_path: Path, other: str) -> None:
+    lists, _ = _write(tmp_path, "parquet")
+    _, gains = _write(tmp_path, other)
+    status, printed, said = command("evaluate", lists, gains, "-m", "mrr@5")
+    if other in ("parts", "csv"):
+        assert status == 0, said
+        return
+    assert (status, printed) == (2, "")
+    if other == "trec":  # whose ids are text
+        assert "no user of the rankings (0, …, int64) is among those of the relevance ('0'" in said
+        return
+    assert f"{lists} holds Parquet and {gains} " in said
+    assert "only one of them has ids; give files of the same kind" in said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors_of_tables_name_the_file(command: Command, tmp_path: Path, kind: str) -> None:
+    lists, gains = _write(tmp_path, kind)
+    if gains.is_dir():
+        for file in gains.iterdir():
+            file.unlink()
+    else:
+        gains.write_bytes(b"")
+    status, printed, said = command("evaluate", lists, gains, "-m", "mrr@5")
+    assert (status, printed) == (2, "")
+    assert said.startswith(f"error: {gains}: ")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a split and two checkpoints."""
+    folder = tmp_path_factory.mktemp("trained")
+    clicks = se.datasets.synthetic(n_users=80, n_items=50, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    holdout.save(folder / "split")
+    for factors in (2, 4):
+        model = se.train_als(holdout.train, factors=factors, iterations=2)
+        (folder / "models").mkdir(exist_ok=True)
+        model.save(str(folder / "models" / f"als{factors}.npz"))
+    return folder
+
+
+def test_scores_on_the_workers_of_a_scheduler(command: Command, trained: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+    split = ("--split", trained / "split", "-m", "ndcg@{5,10},coverage@10", "--format", "json")
+    options = {"dashboard_address": None, "silence_logs": 50, "processes": False, "protocol": "tcp"}
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **options) as cluster:
+        scheduler = ("--scheduler", cluster.scheduler_address)
+        for model in ("models/als4.npz", "models"):
+            words = ("score", trained / model, *split)
+            status, here, said = command(*words)
+            assert status == 0, said
+            status, there, said = command(*words, *scheduler)
+            assert status == 0, said
+            assert _numbers(there) == _numbers(here)
+        words = ("score", trained / "models", *split, "--watch", 1, *scheduler)
+        status, _, said = command(*words)
+        assert status == 2
+        assert "--watch runs in this process only; leave out --scheduler" in said
+
+
+def _numbers(printed: str) -> object:
+    """Return what is printed, without what takes the time or depends on the way."""
+    content = json.loads(printed)
+    if isinstance(content, list):
+        varying = ("seconds", "error")
+        return [{k: v for k, v in row.items() if k not in varying} for row in content]
+    columns = ("mean", "std", "ci_low", "ci_high", "interval", "n_users", "n_skipped")
+    return {
+        name: {column: row[column] for column in columns}
+        for name, row in content["metrics"].items()
+    }
+
+
+def test_says_that_a_scheduler_cannot_be_reached(command: Command, trained: Path) -> None:
+    pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+    words = ("score", trained / "models", "--split", trained / "split", "-m", "ndcg@5")
+    status, printed, said = command(*words, "--scheduler", "nonsense://nowhere")
+    assert (status, printed) == (2, "")
+    assert "nonsense://nowhere" in said.splitlines()[-1]
+    assert "Traceback" not in said

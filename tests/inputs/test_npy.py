@@ -1,0 +1,39 @@
+"""Matrices of which a block of rows is read at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+from sparse_eval.inputs.npy import sliceable_csr
+
+
+@pytest.mark.parametrize("options", [{}, {"memory": 1 << 24}, {"per_user": False}])
+def test_refuses_positions_that_are_stored_twice(options: dict[str, Any], tmp_path: Path) -> None:
+    repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
+    gains = sparse.csr_matrix([[0, 1, 0], [0, 1, 1]])
+    sparse.save_npz(tmp_path / "p.npz", repeated)
+    with pytest.raises(InvalidDataError, match="user 1 has item 2 twice in one list"):
+        se.evaluate(repeated, gains, "mrr@2", **options)
+    with pytest.raises(InvalidFileError, match="p.npz: user 1 has item 2 twice in one list"):
+        se.evaluate(tmp_path / "p.npz", gains, "mrr@2", **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"memory": 1 << 24}])
+def test_sums_gains_that_are_stored_twice(options: dict[str, Any]) -> None:
+    positions = sparse.csr_matrix([[1, 2, 0], [0, 1, 2]])
+    repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
+    found = se.evaluate(positions, repeated, ["dcg@2", "mrr@2"], **options)
+    assert found.mean() == se.evaluate(positions, repeated.tocsr(), ["dcg@2", "mrr@2"]).mean()
+
+
+def test_a_matrix_of_another_format_is_summed_only_if_that_is_asked_for() -> None:
+    repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
+    assert sliceable_csr(repeated, "m").toarray()[1, 2] == 3
+    with pytest.raises(InvalidDataError, match="twice"):
+        sliceable_csr(repeated, "m", sum_duplicates=False)
