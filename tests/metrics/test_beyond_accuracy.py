@@ -99,7 +99,7 @@ def test_every_metric_of_all_users_equals_the_oracle(case: Case) -> None:
 def test_list_metrics_stay_in_their_range(case: Case) -> None:
     names = [f"{name}@3" for name in (*PER_USER, *oracle.ONE_NUMBER_LIST_METRICS)]
     ev = case.evaluate(names)
-    for plan in ev.plans:
+    for plan in ev.request.plans:
         values = ev.values(plan.metric) if plan.per_user else np.array([ev[plan.metric]])
         defined = values[~np.isnan(values)]
         assert (defined >= plan.definition.lower - 1e-12).all(), plan.metric

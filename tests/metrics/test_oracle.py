@@ -46,7 +46,7 @@ def test_every_micro_average_equals_the_oracle(case: Case) -> None:
 @given(cases())
 def test_metrics_stay_in_their_range(case: Case) -> None:
     ev = se.evaluate(*case.matrices, NAMES, train=case.train)
-    for plan in ev.plans:
+    for plan in ev.request.plans:
         values = ev.values(plan.metric)
         low, high = plan.definition.lower, plan.upper
         defined = values[~np.isnan(values)]
@@ -57,9 +57,10 @@ def test_metrics_stay_in_their_range(case: Case) -> None:
 @given(cases(), st.integers(1, 7), st.integers(1, 9))
 def test_threads_and_blocks_change_no_bit(case: Case, threads: int, block: int) -> None:
     ev = se.evaluate(*case.matrices, NAMES, train=case.train, num_threads=1)
-    sums, _ = measure(ev.setting, list(ev.plans), threads, block)
+    assert ev._block is not None
+    columns, _ = measure(ev._block.aligned, ev.request.plans, threads, block)
     seen = ev.n_relevant > 0
-    assert sums.columns[:, seen].tobytes() == ev.columns[:, seen].tobytes()
+    assert columns.values[:, seen].tobytes() == ev.columns[:, seen].tobytes()
 
 
 @given(

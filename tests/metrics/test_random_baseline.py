@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.metrics import REGISTRY, STANDARD, parse
-from sparse_eval.metrics.measure import make_plans
+from sparse_eval.metrics import REGISTRY, parse
 from sparse_eval.metrics.random_baseline import is_exact
+from sparse_eval.metrics.request import Request
 
 EXACT = [
     (spelling, name, options, k)
     for spelling, name, options, k in spelled(oracle.METRICS)
-    if all(is_exact(plan) for plan in make_plans(parse(spelling), STANDARD, frozenset()))
+    if all(is_exact(plan) for plan in Request.parse(spelling).plans)
 ]
 
 
