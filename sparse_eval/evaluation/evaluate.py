@@ -280,6 +280,7 @@ def _evaluate_in_memory(
     side_data = SideData.beside(rankings, relevance, **inputs)
     block = evaluate_block(request, Block(0, rankings, relevance, side_data), num_threads)
     if per_user:
+        block.overall  # noqa: B018 - what they refuse is told now, not when they are read
         return Evaluation(request, block)
 
     def random_totals() -> RandomTotals:

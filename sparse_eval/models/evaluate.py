@@ -13,6 +13,7 @@ from ..evaluation.evaluate import open_side
 from ..evaluation.run import evaluate_source
 from ..evaluation.sources import Block, evaluate_block, is_blocks
 from ..inputs.alignment import align
+from ..inputs.npy import slice_rows
 from ..inputs.rankings import Rankings
 from ..inputs.side_data import SideData
 from ..metrics.request import Request
@@ -24,15 +25,20 @@ from .recommend import as_model, check_shape
 from .source import ModelSource, PopularitySource, longest_list, open_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeAlias
 
     from ..core.types import PathLike, SparseInput
     from ..evaluation.runners import ClientLike
     from ..inputs.relevance import Relevance
     from ..metrics.request import MetricsLike, NoRelevant
+    from ..results.block import BlockResult
     from ..results.totals import Retrieval
     from .ranking import Via
     from .recommend import ModelLike
+
+    #: Rankings, and how they were made, if by a model.
+    Ranked: TypeAlias = tuple[Rankings, Retrieval | None]
 
 __all__ = ["evaluate_model", "parse_cut_request"]
 
@@ -187,9 +193,10 @@ def evaluate_model(
             evaluation.baselines["popularity"] = evaluate_source(request, beside, **options)
     retrieval = evaluation.retrieval
     if retrieval is not None and retrieval.n_seen:
+        of = f" of {evaluation.n_relevant.sum()}" if per_user else ""
         warnings.warn(
-            f"{retrieval.n_seen} held-out items were seen by their users; they can be in no list "
-            "and count as missed",
+            f"{retrieval.n_seen}{of} held-out items were seen by their users; they can be in no "
+            "list and count as missed",
             stacklevel=2,
         )
     return evaluation
@@ -215,25 +222,8 @@ def _evaluate_in_memory(
     relevance = held_out(open_side(open_matrix(validation)), matrix.shape)
     k = longest_list(request, matrix.shape[1])
 
-    def evaluated(rankings: Rankings, retrieval: Retrieval | None) -> Evaluation:
-        aligned = align(rankings, relevance)
-        side_data = SideData.beside(*aligned, train=matrix, **inputs)
-        block = evaluate_block(request, Block(0, *aligned, side_data, retrieval), num_threads)
-        if per_user:
-            return Evaluation(request, block)
-        return Evaluation(
-            request,
-            parts=[block.part(per_user=False)],
-            random_totals=lambda: again()._random or (),
-        )
-
-    def again() -> Evaluation:
-        return _evaluate_in_memory(
-            request, model, matrix, relevance, inputs, False, via, True, num_threads, False
-        )
-
-    evaluation = evaluated(
-        *rank(
+    def rank_by_model(progress: bool | None) -> Ranked:
+        return rank(
             model,
             matrix,
             relevance,
@@ -243,11 +233,32 @@ def _evaluate_in_memory(
             num_threads=num_threads,
             progress=progress,
         )
-    )
-    if baselines:
+
+    def rank_by_popularity(progress: bool | None) -> Ranked:
         users = np.flatnonzero(relevance.n_relevant)
         popular = Rankings.from_popularity(matrix, k, users=users)
-        evaluation.baselines["popularity"] = evaluated(popular, None)
+        return slice_rows(popular, 0, relevance.shape[0]), None
+
+    def block_of(ranked: Ranked) -> BlockResult:
+        rankings, retrieval = ranked
+        aligned = align(rankings, relevance)
+        side_data = SideData.beside(*aligned, train=matrix, **inputs)
+        return evaluate_block(request, Block(0, *aligned, side_data, retrieval), num_threads)
+
+    def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:
+        block = block_of(ranking(progress))
+        if per_user:
+            block.overall  # noqa: B018 - what they refuse is told now, not when they are read
+            return Evaluation(request, block)
+        return Evaluation(
+            request,
+            parts=[block.part(per_user=False)],
+            random_totals=lambda: block_of(ranking(False)).random_totals(all_users=True),
+        )
+
+    evaluation = evaluated(rank_by_model)
+    if baselines:
+        evaluation.baselines["popularity"] = evaluated(rank_by_popularity)
     return evaluation
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -156,14 +157,8 @@ class RankingLoader:
     num_threads: int | None
 
     def __call__(self, task: UserRows) -> Block:
-        try:
+        with _in_block(task.first):
             return self._block(task)
-        except InvalidDataError as error:
-            if task.first == 0:
-                raise
-            raise InvalidDataError(
-                f"in the block that begins at user {task.first}: {error}"
-            ) from None
 
     def _block(self, task: UserRows) -> Block:
         items, users = self.item_factors, task.factors
@@ -205,13 +200,25 @@ class PopularityLoader:
     side_data: SideData
 
     def __call__(self, task: UserRows) -> Block:
-        train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
+        with _in_block(task.first):
+            train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
         users = np.flatnonzero(relevance.n_relevant)
         ids = np.empty((train.shape[0], self.k), np.int32)
         popular_unseen(self.order, train.indptr.astype(np.int64), train.indices, ids)
         shape = (relevance.shape[0], train.shape[1])
         rankings = Rankings.from_topk(ids[users], users, shape)
         return Block(task.first, rankings, relevance, side_data)
+
+
+@contextmanager
+def _in_block(first: int) -> Iterator[None]:
+    """Name the block whose rows an `InvalidDataError` counts."""
+    try:
+        yield
+    except InvalidDataError as error:
+        if first == 0:
+            raise
+        raise InvalidDataError(f"in the block that begins at user {first}: {error}") from None
 
 
 def _load_rows(task: UserRows, shared: SideData, n_items: int) -> tuple[Any, Relevance, SideData]:
@@ -270,6 +277,8 @@ class _UserSource:
                     f"validation has shape {validation.shape}, the model {shape}; give both the "
                     "users and items of the same split"
                 )
+            if not is_blocks(factors) and not is_blocks(train):
+                self.total = validation.shape[0]
         self.references: dict[str, FileReference] = {}
         self.n_rows = USERS_PER_BLOCK
         self.repeatable = not any(isinstance(side, Iterator) for side in self.sides.values())
@@ -451,8 +460,12 @@ class PopularitySource(_UserSource):
         self.n_rows = model.n_rows
         counts = np.zeros(n_items, np.int64)
         for first in range(0, train.shape[0], USERS_PER_BLOCK):
-            rows = slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
+            with _in_block(first):  # entries that are stored twice count once
+                rows = training_matrix(
+                    slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
+                )
             counts += np.bincount(rows.indices[rows.data != 0], minlength=n_items)
+            release(train)
         order = np.argsort(-counts, kind="stable").astype(np.int32)
         self.load = PopularityLoader(
             order, longest_list(request, n_items), self.side_data(request, inputs, n_items)

@@ -108,21 +108,6 @@ class BlockResult:
             counted &= ~np.isnan(self.columns.values[row])
         return np.flatnonzero(counted)
 
-    def value(self, row: int) -> float:
-        """Return the mean of a metric, or its one number about all users."""
-        if row in self.overall:
-            return self.overall[row]
-        return self.columns.mean(row, self.users_of(row))
-
-    @cached_property
-    def overall(self) -> dict[int, float]:
-        """The numbers about all users, except for micro averages, by the row of their plan."""
-        return {
-            row: self.value_over(row, self.users_of(row))
-            for row, plan in enumerate(self.request.plans)
-            if not plan.definition.per_user
-        }
-
     def value_over(self, row: int, users: Integers) -> float:
         """Return a metric of some users: a mean, or one number about all of them."""
         plan = self.request.plans[row]

@@ -73,8 +73,6 @@ class Evaluation(Scores):
         super().__init__(request, block, distinct, saved)
         self.baselines = dict(baselines or {})
         self._compute_random = random_totals
-        if block is not None:
-            _ = block.overall  # lists and formulas that do not fit are refused here
 
     def __getstate__(self) -> dict[str, Any]:
         """Support pickling without the source of the blocks, which may be an open file.

@@ -127,7 +127,7 @@ def test_trec_eval_counts_judged_users_without_relevant_items() -> None:
 
 def test_refuses_data_without_any_user_that_counts() -> None:
     data = (se.Rankings.from_topk([[-1], [0]]), csr_matrix([[1, 0], [0, 0]]))
-    with pytest.raises(se.SparseEvalError, match="nobody counts with convention='trec_eval'"):
+    with pytest.raises(se.SparseEvalError, match="no user counts with convention='trec_eval'"):
         se.evaluate(*data, "ndcg@2", convention="trec_eval")
 
 

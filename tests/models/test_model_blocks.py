@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from sparse_eval.errors import (
     InvalidMetricError,
     UnsupportedModelError,
 )
+from sparse_eval.models import source
 
 N_USERS, N_ITEMS = 300, 80
 BUDGET = 200_000_000
@@ -47,14 +49,38 @@ def factors(seed: int = 1) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return users, items
 
 
-def same(found: se.Evaluation, whole: se.Evaluation) -> None:
+def same(found: se.Evaluation, whole: se.Evaluation, *, random: bool = True) -> None:
     pd.testing.assert_frame_equal(found.per_user, whole.per_user, check_exact=True)
     assert found.mean() == whole.mean()
     assert found.retrieval == whole.retrieval
-    columns = ["mean", "std", "n_users", "n_skipped"]
+    same_summary(found, whole, random=random)
+
+
+def same_summary(found: se.Evaluation, whole: se.Evaluation, *, random: bool = True) -> None:
+    """Check that all numbers are the same, except for the random baseline of all lists together."""
+    numbers, expected = found.summary(), whole.summary()
+    of_random = ["random", "random_se", "lift"]
+    micro = [plan.metric for plan in whole.request.plans if plan.is_micro]
+    per_user = [name for name in whole.names if whole.is_per_user(name) or name in map(str, micro)]
+    if not random:
+        assert numbers[of_random].isna().all(axis=None)
+    else:
+        pd.testing.assert_frame_equal(
+            numbers.loc[per_user, of_random], expected.loc[per_user, of_random], check_exact=True
+        )
+        of_all = numbers.drop(index=per_user)[of_random].dropna()  # known in memory only
+        pd.testing.assert_frame_equal(
+            of_all, expected.loc[of_all.index, of_random], check_exact=True
+        )
     pd.testing.assert_frame_equal(
-        found.summary()[columns], whole.summary()[columns], check_exact=True
+        numbers.drop(columns=of_random), expected.drop(columns=of_random), check_exact=True
     )
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a budget mean blocks of 70 users, whatever it is."""
+    monkeypatch.setattr(source, "users_within", lambda *given, **options: 70)
 
 
 def saved(folder: Path, matrix: csr_matrix) -> Path:
@@ -65,6 +91,7 @@ def saved(folder: Path, matrix: csr_matrix) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("metrics", [METRICS, OF_LISTS])
 def test_a_budget_changes_no_bit(metrics: str) -> None:
     data, model = clicks(), factors()
@@ -72,11 +99,14 @@ def test_a_budget_changes_no_bit(metrics: str) -> None:
     same(se.evaluate_model(model, *data, metrics, memory=BUDGET), whole)
     without = se.evaluate_model(model, *data, metrics, per_user=False)
     assert without.mean() == whole.mean()
+    intervals = ["ci_low", "ci_high", "interval"]  # of a bootstrap, or of the sums alone
     pd.testing.assert_frame_equal(
-        se.evaluate_model(model, *data, metrics, memory=BUDGET, per_user=False).summary(),
-        without.summary(),
+        without.summary().drop(columns=intervals),
+        whole.summary().drop(columns=intervals),
         check_exact=True,
     )
+    cut = se.evaluate_model(model, *data, metrics, memory=BUDGET, per_user=False)
+    same_summary(cut, without)
 
 
 @settings(max_examples=25)
@@ -90,7 +120,13 @@ def test_blocks_of_any_side_change_no_bit(cuts: set[int], sides: int) -> None:
         iter([side[a:b] for a, b in ends]) if sides & bit else side
         for bit, side in ((1, users), (2, train), (4, held))
     ]
-    same(se.evaluate_model((given[0], items), *given[1:], metrics), whole)
+    same(se.evaluate_model((given[0], items), *given[1:], metrics), whole, random=False)
+    ends = list(pairwise([0, *sorted(cuts), N_USERS]))
+    lists = [
+        [side[a:b] for a, b in ends] if sides & bit else side
+        for bit, side in ((1, users), (2, train), (4, held))
+    ]  # which can be read twice
+    same(se.evaluate_model((lists[0], items), *lists[1:], metrics), whole)
 
 
 def test_what_is_on_disk_stays_there(tmp_path: Path) -> None:
@@ -115,10 +151,21 @@ def test_other_inputs_of_matrices(tmp_path: Path) -> None:
     assert labelled.users[7] == "u007"
     for side in (csr_array(train), train.tocsc(), train.tocoo()):
         same(se.evaluate_model((users, items), side, held, METRICS, memory=BUDGET), whole)
-    smaller = held[:250]  # a smaller matrix is padded
-    wanted = se.evaluate_model((users, items), train, smaller, METRICS)
-    found = se.evaluate_model((users, items), train, smaller, METRICS, memory=BUDGET)
-    assert found.mean() == wanted.mean()
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_smaller_validation_matrix_is_of_the_first_users() -> None:
+    (users, items), (train, held) = factors(), clicks()
+    labels = [f"u{n:03}" for n in range(250)]
+    for smaller in (held[:250, :70], se.Relevance.from_csr(held[:250, :70], users=labels)):
+        options: dict[str, Any] = {"baselines": True, "no_relevant": "zero"}
+        given = ((users, items), train, smaller, METRICS)
+        whole = se.evaluate_model(*given, **options)
+        assert whole.n_users == whole.baselines["popularity"].n_users == 250
+        for way in ({"memory": BUDGET}, {"client": ThreadPoolExecutor(2)}):
+            found = se.evaluate_model(*given, **options, **way)
+            same(found, whole)
+            same(found.baselines["popularity"], whole.baselines["popularity"])
 
 
 def test_gains_that_are_stored_twice_are_summed() -> None:
@@ -149,9 +196,10 @@ def test_nothing_that_is_given_is_changed() -> None:
 def test_items_that_were_seen_are_told() -> None:
     train, held = clicks()
     held = (held + train.multiply(train > 0)[:, ::-1] * 0 + train * 1.0).tocsr()
-    with pytest.warns(UserWarning, match="held-out items were seen by their users"):
+    told = f"^{train.nnz} of {(held > 0).nnz} held-out items were seen by their users"
+    with pytest.warns(UserWarning, match=told):
         whole = se.evaluate_model(factors(), train, held, "ndcg@5")
-    with pytest.warns(UserWarning, match="held-out items were seen by their users"):
+    with pytest.warns(UserWarning, match=told):
         found = se.evaluate_model(factors(), train, held, "ndcg@5", memory=BUDGET)
     same(found, whole)
 
@@ -180,14 +228,16 @@ Wrong = Callable[[Any, Any, Any, Any], Any]
          InvalidDataError, "gain in row"),
         (lambda u, i, t, h: ((np.where(u == u[200, 3], np.nan, u), i), t, h, {"memory": BUDGET}),
          InvalidDataError, "user_factors, row 200 is not finite"),
-        (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "baselines": True}),
-         InvalidDataError, "baselines need the lists of all users"),
+        (lambda u, i, t, h: ((u, i), [t[:9], t[9:]], h, {"baselines": True}),
+         InvalidDataError, "baselines need train and validation twice, and one of them is an iter"),
+        (lambda u, i, t, h: ((u, i), t, iter([h]), {"baselines": True}),
+         InvalidDataError, "baselines need train and validation twice, and one of them is an iter"),
         (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "via": "recommend"}),
          UnsupportedModelError, "factors alone cannot recommend"),
         (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "m": "ndcg"}),
          InvalidMetricError, "has no cut-off"),
         (lambda u, i, t, h: ((u, i), t, h * 0, {"memory": BUDGET}),
-         InvalidDataError, "nobody counts"),
+         InvalidDataError, "none of the 300 users has a relevant item"),
     ],
 )  # fmt: skip
 def test_what_is_refused(call: Wrong, error: type[Exception], told: str) -> None:
@@ -205,9 +255,9 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidFileError, match="holds several arrays"):
         se.evaluate_model(tmp_path, *data, "ndcg@5")
     np.save(tmp_path / "user_factors.npy", users.astype(object), allow_pickle=True)
-    with pytest.raises(InvalidFileError, match="is no array that numpy.save wrote"):
+    with pytest.raises(InvalidFileError, match="is not an array that numpy.save wrote"):
         se.evaluate_model(tmp_path, *data, "ndcg@5")
-    with pytest.raises(InvalidFileError, match=r"nowhere/shape.npy: does not exist"):
+    with pytest.raises(InvalidFileError, match=r"/nowhere: does not exist"):
         se.evaluate_model((users, items), tmp_path / "nowhere", data[1], "ndcg@5")
 
 

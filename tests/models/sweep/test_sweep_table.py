@@ -8,8 +8,6 @@ import shutil
 import tracemalloc
 import warnings
 import weakref
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -123,8 +121,8 @@ def test_data_are_checked_and_converted_once(
     folder: Path, holdout: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    part = sweeping.train_part
-    monkeypatch.setattr(sweeping, "train_part", lambda m: calls.append("train") or part(m))
+    part = sweeping.training_matrix
+    monkeypatch.setattr(sweeping, "training_matrix", lambda m: calls.append("train") or part(m))
     convert = se.Relevance.from_csr
     monkeypatch.setattr(
         se.Relevance, "from_csr", lambda *given: calls.append("validation") or convert(*given)
@@ -237,22 +235,6 @@ def test_threads_are_passed_on(folder: Path, holdout: Any, monkeypatch: pytest.M
     data = (holdout.train, holdout.validation, METRICS)
     assert same_table(se.sweep(folder, *data, num_threads=1), se.sweep(folder, *data))
     assert given == [1, 1, 1, None, None, None]
-
-
-def test_takes_another_runner_in_place_of_the_loop(
-    folder: Path, holdout: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = (holdout.train, holdout.validation, METRICS)
-    expected = se.sweep(folder, *data)
-
-    def run(work: Any, shared: Any, tasks: list[Path]) -> Iterator[tuple[Path, Any]]:
-        with ThreadPoolExecutor(2) as pool:
-            futures = {task: pool.submit(work, shared, task) for task in tasks}
-            for task in reversed(tasks):
-                yield task, futures[task].result()
-
-    monkeypatch.setattr(sweeping, "run_here", run)
-    assert same_table(se.sweep(folder, *data), expected)
 
 
 def test_shows_progress_on_request(
