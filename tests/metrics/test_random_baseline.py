@@ -10,6 +10,7 @@ import pytest
 from cases import spelled, to_csr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_cases import N_ITEMS, N_USERS, many_users
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -126,20 +127,6 @@ def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is() -> None:
         REGISTRY.clear()
         REGISTRY.update(before)
     assert row["random"] == pytest.approx(1 / 3, abs=5 * row["random_se"])
-
-
-N_USERS, N_ITEMS = 60, 25
-
-
-def many_users() -> tuple[se.Rankings, csr_matrix, csr_matrix, np.ndarray]:
-    rng = np.random.default_rng(5)
-    train = rng.random((N_USERS, N_ITEMS)) < rng.random(N_ITEMS) * 0.6
-    relevant = (rng.random((N_USERS, N_ITEMS)) < 0.2) & ~train
-    relevant[:, 0] |= ~relevant.any(axis=1)
-    train &= ~relevant
-    gains = relevant * rng.integers(1, 4, relevant.shape)
-    lists = se.Rankings.from_scores(rng.random(train.shape), k=5, seen=csr_matrix(train))
-    return lists, csr_matrix(gains), csr_matrix(train), relevant
 
 
 LIST_METRICS = ["coverage", "user_coverage", "gini", "entropy", "personalization",

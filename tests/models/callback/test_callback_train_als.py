@@ -76,7 +76,12 @@ def test_train_als_that_diverges_under_a_callback(holdout: Any) -> None:
 def test_the_progress_bar_shows_the_monitored_metric(holdout: Any, capsys: Any) -> None:
     callback = evaluating(holdout, patience=4)
     se.train_als(
-        holdout.train, 16, regularization=0.001, iterations=100, callback=callback, progress=True
+        holdout.train,
+        factors=16,
+        regularization=0.001,
+        iterations=100,
+        callback=callback,
+        progress=True,
     )
     shown = capsys.readouterr().err
     value = f"{callback.history['ndcg@10'].iloc[-1]:.4f}"

@@ -82,7 +82,7 @@ def test_the_command_reports_one_checkpoint_like_evaluate(
     assert status == 0, said
     assert printed.splitlines()[0].split() == ["metric", "@5", "@10", "@20"]
     assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [
-        "per_user.csv", "summary.json",
+        "per_user.csv", "summary.json", "totals-popularity.npz", "totals.npz",
     ]  # fmt: skip
 
 
@@ -92,7 +92,10 @@ def test_the_command_refuses_before_it_reads(
     (tmp_path / "none").mkdir()
     for words, message in (
         ((tmp_path / "none",), "none: has no .npz file in it"),
-        ((folder / "als-2.npz", "--monitor", "ndcg@10"), "--monitor says which of several"),
+        (
+            (folder / "als-2.npz", "--monitor", "ndcg@10"),
+            "--monitor decides which of several checkpoints is best; found one",
+        ),
         ((folder / "als-2.npz", "--watch", "1"), "watch follows one folder"),
         ((folder, folder, "--watch", "1"), "watch follows one folder"),
         ((folder, "--watch", "0"), "watch: expected a finite number of at least 0.1"),

@@ -71,7 +71,7 @@ def test_the_command_searches_and_tests(
     ]  # fmt: skip
     assert lines[12].startswith(f"best: trial {best['trial']} (factors {best['factors']}, alpha ")
     assert lines[13] == (
-        "test: trained once more, on train and validation; means over "
+        "test: trained again on train and validation; means over "
         f"{outcome.test['n_users']} users, {outcome.test['n_skipped']} left out (nothing relevant)"
     )
     assert sorted(content(out)) == FILES
@@ -211,7 +211,7 @@ def test_the_command_fails_if_every_trial_does(command: Command, log: Path, tmp_
         (("--factors", "0"), "factors: expected a whole number from 1"),
         (("--factors", "8,many"), "factors: 'many' is not a whole number"),
         (("--factors", ""), "factors: '' is not a whole number"),
-        (("--alpha", "1:100"), "alpha: 1.0:100.0 is a range; say with draws"),
+        (("--alpha", "1:100"), "--alpha: 1.0:100.0 is a range; say with --draws how many trials"),
         (("--alpha", "100:1", "--draws", "3"), "alpha: expected a range LOW:HIGH"),
         (("--regularization", "-1"), "regularization: expected a finite number of at least 0"),
         (("--iterations", "1.5"), "iterations: '1.5' is not a whole number"),
@@ -242,7 +242,7 @@ def test_the_command_refuses_data(command: Command, log: Path, tmp_path: Path) -
     for words, message in (
         ((tmp_path / "missing.csv",), "missing.csv: there is no such file"),
         ((log, "--method", "last-n"), "timestamps"),
-        ((log, "--n", 2), "--n has no meaning for --method random"),
+        ((log, "--n", 2), "--n does not apply to --method random; use --fraction"),
         (
             (few, "--fraction", 0.5),
             "nothing is held out",
