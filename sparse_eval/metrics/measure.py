@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .aligned import Aligned
     from .lists import Lists
 
-__all__ = ["collect_hits", "discount_tables", "measure", "values_of_lists"]
+__all__ = ["collect_hits", "discount_tables", "measure", "value_of_lists", "values_of_lists"]
 
 #: Discounts of so many ranks are tabulated, unless a user has more relevant items.
 MAX_TABLE = 1 << 20
@@ -265,14 +265,25 @@ def values_of_lists(aligned: Aligned, plans: Iterable[Plan], users: Integers) ->
         k = plan.metric.k
         if k not in lists:
             lists[k] = aligned.lists(k, users)
-        value = plan.definition.formula(lists[k], **plan.arguments)
-        if not fits(value, ()):
-            raise InvalidMetricError(
-                f"the formula of metric {plan.metric} returned {format_value(value)}; expected one "
-                "number"
-            )
-        values.append(float(value))
+        values.append(value_of_lists(plan, lists[k]))
     return values
+
+
+def value_of_lists(plan: Plan, lists: Any) -> float:
+    """Return a metric that is one number for all users, of lists or of what was counted of them.
+
+    Raises
+    ------
+    InvalidMetricError
+        If the formula returns something else.
+    """
+    value = plan.definition.formula(lists, **plan.arguments)
+    if not fits(value, ()):
+        raise InvalidMetricError(
+            f"the formula of metric {plan.metric} returned {format_value(value)}; expected one "
+            "number"
+        )
+    return float(value)
 
 
 def _check_finite(table: Floats, first_user: int) -> None:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import InvalidMetricError
+from ..metrics.measure import value_of_lists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,4 +50,4 @@ class CountedLists:
         """Return a metric of all these users together; NaN without any."""
         if self.n_users == 0:
             return math.nan
-        return float(plan.definition.formula(self, **plan.arguments))
+        return value_of_lists(plan, self)

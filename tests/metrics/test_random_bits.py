@@ -147,10 +147,7 @@ def test_blocks_change_no_bit(cuts: set[int], per_user: bool) -> None:
     whole = se.evaluate(lists, gains, names, train=train, per_user=per_user)
     ends = [0, *sorted(cuts), N_USERS]
     ids = lists.items.reshape(N_USERS, -1)
-    blocks = [
-        se.Rankings.from_topk(ids[a:b], shape=(b - a, N_ITEMS))
-        for a, b in pairwise(ends)
-    ]
+    blocks = [se.Rankings.from_topk(ids[a:b], shape=(b - a, N_ITEMS)) for a, b in pairwise(ends)]
     found = se.evaluate(blocks, gains, names, train=train, per_user=per_user)
     same_random(found, whole, names)
 
