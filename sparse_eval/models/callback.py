@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EvaluationCallback", "TrainingStopped", "parse_monitored", "signed_score"]
 
-#: A model of `implicit`, which has no types.
+#: A model of `implicit`, which has no type annotations.
 Model = TypeVar("Model", bound=Any)
 
 #: Attributes that implicit derives from the factors on first use, and caches.
@@ -221,7 +221,7 @@ class EvaluationCallback:
         """
         return self._training.best_iteration
 
-    def on(self, model: Any) -> EvaluationCallback:
+    def on(self, model: Model) -> EvaluationCallback:
         """Register the model whose ``fit`` will call the callback.
 
         Parameters

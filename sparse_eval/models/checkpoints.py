@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -22,7 +22,7 @@ __all__ = ["Checkpoint", "Factors", "check_similarity", "read_checkpoint"]
 
 
 class Factors(NamedTuple):
-    """A model that consists of its factors only.
+    """The factors of users and items, in place of a model.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Checkpoint:
     user_factors: AnyArray | None = None
     item_factors: AnyArray | None = None
     similarity: CSRMatrix | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, object] = field(default_factory=dict)
 
 
 def read_checkpoint(path: PathLike) -> Checkpoint:
@@ -69,13 +69,14 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     Returns
     -------
     Checkpoint
-        Its factors are float32 or float64, both sides alike.
+        The factors of users and items have the same dtype, float32 or float64.
 
     Raises
     ------
     InvalidCheckpointError
-        If the file is missing, truncated or not an ``.npz`` file, holds objects that need pickle,
-        or lacks the factors, or if these are not finite (the row is named) or differ in width.
+        If the file is missing, truncated or not an ``.npz`` file, holds objects that need pickle
+        or has no factors, or if the factors are not finite (the error names the row) or those of
+        users and items differ in width.
     """
     path = Path(path)
     arrays = _read_arrays(path)
@@ -91,7 +92,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
             check_factors(users, items)
         except InvalidDataError as error:
             raise InvalidCheckpointError(str(error), path) from None
-        # implicit's compiled code takes these two dtypes, the same for both sides.
+        # implicit's compiled code takes these two dtypes, the same for users and items.
         single = max(users.dtype.itemsize, items.dtype.itemsize) <= 4
         dtype = np.dtype(np.float32 if single else np.float64)
         users, items = (factors.astype(dtype, copy=False) for factors in (users, items))

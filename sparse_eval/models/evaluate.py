@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..results.block import BlockResult
     from ..results.totals import Retrieval
     from .ranking import Via
-    from .recommend import ModelLike
+    from .recommend import ImplicitModel, ModelLike
 
     #: Rankings, and how they were made, if by a model.
     Ranked: TypeAlias = tuple[Rankings, Retrieval | None]
@@ -66,34 +66,35 @@ def evaluate_model(
     Parameters
     ----------
     model : fitted model of implicit, path, or pair of factors
-        ALS, BPR, LMF or an item-item neighbour model, on the CPU or movable there; or the path of
-        a checkpoint that one of them saved. Or factors alone: a pair of arrays (of users, of
-        items) or of ``.npy`` files, or a folder with ``user_factors.npy`` and
-        ``item_factors.npy``; files stay on disk. The first of a pair may be an iterable of blocks.
+        ALS, BPR, LMF or an item-item neighbour model, on the CPU or with ``to_cpu``; or the path
+        of a checkpoint that one of them saved. Or only factors: a pair (users, items) of arrays or
+        of ``.npy`` files, or a folder with ``user_factors.npy`` and ``item_factors.npy``; files
+        stay on disk. The factors of users may be an iterable of blocks.
     train : scipy sparse matrix or array, shape (n_users, n_items), path, or iterable of blocks
         What the model was trained on: every stored entry, also an explicit zero, is seen and not
         recommended again. A path leads to a matrix, see `evaluate`; an iterable yields blocks of
         its rows.
     validation : Relevance, or as `train`
-        The held-out gains. A smaller matrix is padded.
+        The held-out gains, of all items of `train` or the first ones, and of all its users or the
+        first ones.
     metrics : str, Metric or iterable of them
         Each with a cut-off.
     convention, item_groups, item_vectors, no_relevant
-        As in `evaluate`, which is given `train` too.
+        As in `evaluate`; `train` is given to metrics that need it.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
     via : {"held_out_ranks", "top_k", "recommend"}, optional
-        The way to the rankings. Of a factor model, accuracy metrics need no more than the ranks of
-        the relevant items (`held_out_ranks`), the others need lists (`top_k`); both are exact, and
-        of equal scores the lower id comes first. "recommend" is the model's own way, and all that
-        there is for neighbour models: its scores, and its order of equal ones (implicit puts the
-        higher id first). By default the cheapest way that the metrics allow.
+        How rankings are made. With a factor model, accuracy metrics need only the ranks of the
+        relevant items (`held_out_ranks`), other metrics need lists (`top_k`); both are exact, and
+        the lower id comes first among equal scores. "recommend" calls the model, and is the only
+        way for neighbour models: scores and the order of equal ones are the model's (implicit puts
+        the higher id first). By default the cheapest way that the metrics allow.
     per_user, memory, client
-        As in `evaluate`, for models with factors. `memory` is beside the factors, too, and at
-        least what ranking takes whatever the number of users (some 160 MB, and more with many
-        items). With `client`, what is given by its path is opened by each worker, and not sent:
-        the path has to lead to the same files everywhere.
+        As in `evaluate`; `memory` and `client` are for models with factors. `memory` does not
+        include the factors, and must be at least what ranking takes for any number of users (about
+        160 MB, more with many items). With `client`, each worker opens what is given by path,
+        which must lead to the same files everywhere.
     num_threads : int, optional
         One for each core by default. The result does not depend on it.
     progress : bool, optional
@@ -102,11 +103,11 @@ def evaluate_model(
     Returns
     -------
     Evaluation
-        As from `evaluate`, on rankings as long as the largest cut-off. ``ev.retrieval`` says which
-        way was taken, how many relevant items had been seen before and can be in no list, how many
-        hits are tied, and how many users and items are without factors. Users without relevant
-        items get no list, so that a convention that counts every list of theirs finds none. A list
-        is shorter where there are no more unseen items.
+        As from `evaluate`, of rankings as long as the largest cut-off, or shorter if there are not
+        as many unseen items. ``ev.retrieval`` says how they were made, how many relevant items
+        were seen in training and can therefore be in no list, how many hits are tied, and how many
+        users and items have no factors. Users without relevant items get no list, under any
+        convention.
 
     Raises
     ------
@@ -130,7 +131,7 @@ def evaluate_model(
 
     See Also
     --------
-    evaluate : Evaluate rankings that are there already.
+    evaluate : Evaluate given rankings.
     sweep : Evaluate many checkpoints.
 
     Examples
@@ -157,7 +158,7 @@ def evaluate_model(
     """
     inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
     inputs = {name: value for name, value in inputs.items() if value is not None}
-    # What is missing is reported before the lists are made, not after.
+    # Refuse the request before ranking, not after.
     request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs})
     memory = check_memory(memory)
     opened = open_model(model)
@@ -204,7 +205,7 @@ def evaluate_model(
 
 def _evaluate_in_memory(
     request: Request,
-    model: Any,
+    model: ImplicitModel | Factors | PathLike,
     train: Any,
     validation: Any,
     inputs: Mapping[str, Any],
@@ -214,7 +215,7 @@ def _evaluate_in_memory(
     num_threads: int | None,
     progress: bool | None,
 ) -> Evaluation:
-    """Evaluate the one block of all users."""
+    """Rank all users at once, and evaluate their rankings."""
     model = as_model(model)
     way = choose_way(model, request, via)
     matrix = training_matrix(open_matrix(train))
@@ -268,7 +269,7 @@ def parse_cut_request(
     no_relevant: NoRelevant | None = None,
     inputs: Iterable[str] = ("train",),
 ) -> Request:
-    """Parse what is to be computed of a model's lists.
+    """Parse the metrics of a model's rankings.
 
     Raises
     ------

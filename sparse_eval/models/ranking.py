@@ -12,13 +12,14 @@ from ..inputs.rankings import Rankings
 from ..results.totals import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
 from .checkpoints import Factors
-from .recommend import recommend_lists
+from .recommend import has_factors, recommend_lists
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
     from ..inputs.relevance import Relevance
     from ..metrics.request import Request
     from ..retrieval.top_k import TopK
+    from .recommend import ImplicitModel
 
 __all__ = ["Via", "choose_way", "rank"]
 
@@ -28,8 +29,8 @@ Via: TypeAlias = Literal["held_out_ranks", "top_k", "recommend"]
 _WAYS = ("held_out_ranks", "top_k", "recommend")
 
 
-def choose_way(model: Any, request: Request, via: Via | None) -> Via:
-    """Return the requested way, or else the cheapest.
+def choose_way(model: ImplicitModel | Factors, request: Request, via: Via | None) -> Via:
+    """Return the requested way to rankings, by default the cheapest that the metrics allow.
 
     Raises
     ------
@@ -40,10 +41,11 @@ def choose_way(model: Any, request: Request, via: Via | None) -> Via:
     """
     if via is not None and via not in _WAYS:
         raise InvalidMetricError(f"via is {via!r}; expected one of {', '.join(_WAYS)}, or None")
-    if not hasattr(model, "item_factors"):
+    if not has_factors(model):
         if via not in (None, "recommend"):
             raise UnsupportedModelError(
-                f"via={via!r} needs factors, which a {type(model).__name__} has not; leave it out"
+                f"via={via!r} needs factors, which a {type(model).__name__} does not have; leave it "
+                "out"
             )
         return "recommend"
     if via == "recommend" and isinstance(model, Factors):
@@ -57,7 +59,7 @@ def choose_way(model: Any, request: Request, via: Via | None) -> Via:
 
 
 def rank(
-    model: Any,
+    model: ImplicitModel | Factors,
     train: CSRMatrix,
     relevance: Relevance,
     k: int,
@@ -82,7 +84,7 @@ def rank(
     via : {"held_out_ranks", "top_k", "recommend"}
         From `choose_way`.
     stored_zeros : bool
-        Whether items stored with a gain of 0 are hits too, as one convention has it.
+        Whether items stored with a gain of 0 are hits too; see `Convention`.
     num_threads : int, optional
         Of "held_out_ranks" and "top_k"; implicit has an option of its own.
     progress : bool, optional
@@ -98,8 +100,10 @@ def rank(
     users = np.flatnonzero(relevance.n_relevant)
     shape = (relevance.shape[0], train.shape[1])
     if via == "recommend":
+        assert not isinstance(model, Factors)  # noqa: S101 - refused by choose_way
         ids = recommend_lists(model, train, users, k, progress)
         return Rankings.from_topk(ids, users, shape), Retrieval(via, count_seen(relevance, train))
+    assert has_factors(model)  # noqa: S101 - refused by choose_way
     factors = (model.user_factors, model.item_factors)
     options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
     hits = _with_stored_zeros(relevance) if stored_zeros else relevance

@@ -1,9 +1,9 @@
-"""Lists from a model's own ``recommend``, with its padding taken out."""
+"""The lists that a model of `implicit` recommends, without padding and seen items."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from scipy import sparse
@@ -17,11 +17,18 @@ from ..retrieval.factors import check_factors
 from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from ..core.types import AnyArray, Booleans, CSRMatrix, Integers, Items, PathLike
 
-    from ..core.types import AnyArray, PathLike
-
-__all__ = ["ImplicitModel", "ModelLike", "as_model", "catalogue", "check_shape", "recommend_lists"]
+__all__ = [
+    "FactorModel",
+    "ImplicitModel",
+    "ModelLike",
+    "as_model",
+    "catalogue",
+    "check_shape",
+    "has_factors",
+    "recommend_lists",
+]
 
 
 class ImplicitModel(Protocol):
@@ -29,8 +36,8 @@ class ImplicitModel(Protocol):
 
     def recommend(
         self,
-        userid: Any,
-        user_items: Any,
+        userid: Integers,
+        user_items: CSRMatrix,
         N: int = ...,  # noqa: N803 - implicit's name
         filter_already_liked_items: bool = ...,
     ) -> tuple[AnyArray, AnyArray]:
@@ -40,25 +47,42 @@ class ImplicitModel(Protocol):
 #: What `evaluate_model` takes: a model, a checkpoint, or factors alone.
 ModelLike: TypeAlias = "ImplicitModel | Factors | tuple[Any, Any] | PathLike"
 
-#: Users handed to `recommend` at once. implicit scores them in batches of 100, so a multiple of
-#: that gives every user the same batch, and with it the same rounding, as one call for all users.
-USERS_AT_ONCE = 2_000
+#: Users in a call of `recommend`. implicit scores them in batches of 100, so with a multiple of it
+#: every user is in the same batch, and has the same rounding, as in one call for all users.
+USERS_PER_CALL = 2_000
 
-#: Ids that one call of `recommend` may return: 12 bytes each with their scores.
-_IDS_AT_ONCE = 4_000_000
+#: The most ids that a call of `recommend` may return; with its score, each takes 12 bytes.
+_IDS_PER_CALL = 4_000_000
 
 
-def as_model(model: Any) -> Any:
-    """Return a fitted model that recommends on the CPU, from a model, a checkpoint or its path.
+class FactorModel(ImplicitModel, Protocol):
+    """A model of `implicit` that ranks by the product of its factors."""
+
+    @property
+    def user_factors(self) -> AnyArray:
+        """The factors of users, shape (n_users, f)."""
+
+    @property
+    def item_factors(self) -> AnyArray:
+        """The factors of items, shape (n_items, f)."""
+
+
+def has_factors(model: ImplicitModel | Factors) -> TypeGuard[FactorModel | Factors]:
+    """Return whether a model has factors, rather than similarities of items."""
+    return hasattr(model, "item_factors")
+
+
+def as_model(model: Any) -> ImplicitModel | Factors:
+    """Return a fitted model on the CPU, given a model, factors, a checkpoint or its path.
 
     Raises
     ------
     InvalidCheckpointError
         As `read_checkpoint`.
     UnsupportedModelError
-        If it cannot recommend, or was not fitted.
+        If the model cannot recommend, or was not fitted.
     InvalidDataError
-        If its factors are not finite or of different widths.
+        If the factors are not finite, or those of users and items differ in width.
     """
     if isinstance(model, str | Path):
         model = read_checkpoint(model)
@@ -87,42 +111,44 @@ def as_model(model: Any) -> Any:
             else f"a {type(model).__name__} has neither factors nor similarities; expected an "
             "ALS, BPR, LMF or item-item neighbour model of implicit"
         )
-    return model
+    checked: ImplicitModel = model
+    return checked
 
 
-def catalogue(model: Any) -> tuple[int | None, int]:
+def catalogue(model: ImplicitModel | Factors) -> tuple[int | None, int]:
     """Return the number of users (None for a neighbour model, which takes any) and of items."""
-    if hasattr(model, "item_factors"):
+    if has_factors(model):
         return len(model.user_factors), len(model.item_factors)
-    return None, model.similarity.shape[0]
+    similarity: CSRMatrix = getattr(model, "similarity")  # noqa: B009 - implicit has no types
+    return None, similarity.shape[0]
 
 
-def check_shape(model: Any, shape: tuple[int, int]) -> None:
+def check_shape(model: ImplicitModel | Factors, shape: tuple[int, int]) -> None:
     """Raise `InvalidDataError` unless a model was trained on a matrix of that shape."""
     n_users, n_items = catalogue(model)
-    for what, size, expected in (("users", shape[0], n_users), ("items", shape[1], n_items)):
+    for axis, size, expected in (("users", shape[0], n_users), ("items", shape[1], n_items)):
         if expected is not None and size != expected:
             raise InvalidDataError(
-                f"train has {size} {what}, the model {expected}; give the matrix that the model "
+                f"train has {size} {axis}, the model {expected}; give the matrix that the model "
                 "was trained on"
             )
 
 
 def recommend_lists(
-    model: Any,
-    train: Any,
-    users: NDArray[np.int64],
+    model: ImplicitModel,
+    train: CSRMatrix,
+    users: Integers,
     k: int,
     progress: bool | None = None,
-) -> NDArray[np.int32]:
-    """Recommend every user's `k` best unseen items.
+) -> Items:
+    """Recommend the `k` best unseen items to each user.
 
     Parameters
     ----------
     model : fitted model of implicit
         From `as_model`.
     train : csr_matrix, shape (n_users, n_items)
-        Rows ascend. Every stored entry is seen, an explicit zero too, as in implicit.
+        With sorted rows. Every stored entry is seen, explicit zeros included, as in implicit.
     users : ndarray of int64, shape (n_lists,)
         Rows of `train`.
     k : int
@@ -138,45 +164,42 @@ def recommend_lists(
     Raises
     ------
     InvalidDataError
-        If a score is not finite. The user is named.
+        If a score is not finite; the error names the user.
+    UnsupportedModelError
+        If the model does not return a row of ids and scores for each user.
     """
     _, n_items = catalogue(model)
-    train = _for_model(model, train)
+    train = _as_model_input(model, train)
     lists = np.empty((len(users), k), np.int32)
-    open_rows = np.arange(len(users))
-    n_asked = min(k, n_items)
+    pending = np.arange(len(users))
+    n_requested = min(k, n_items)
     with (
         threadpool_limits(limits=1, user_api="blas"),  # implicit has threads of its own
         tqdm(
             total=len(users), desc="recommend", unit=" users", disable=not is_shown(progress)
         ) as bar,
     ):
-        while len(open_rows):
+        while len(pending):
             incomplete = []
-            size = max(1, min(USERS_AT_ONCE, _IDS_AT_ONCE // n_asked))
-            for start in range(0, len(open_rows), size):
-                rows = open_rows[start : start + size]
-                found = np.empty((len(rows), k), np.int32)
-                complete = _ask(model, train, users[rows], n_asked, found)
-                lists[rows] = found
+            size = max(1, min(USERS_PER_CALL, _IDS_PER_CALL // n_requested))
+            for start in range(0, len(pending), size):
+                rows = pending[start : start + size]
+                lists[rows], complete = _recommend(model, train, users[rows], n_requested, k)
                 incomplete.append(rows[~complete])
                 bar.update(int(complete.sum()))
-            open_rows = np.concatenate(incomplete)
-            n_asked = min(4 * n_asked, n_items)  # a neighbour model lets seen items take places
+            pending = np.concatenate(incomplete)
+            # Neighbour models return seen items too, which are then taken out of the lists.
+            n_requested = min(4 * n_requested, n_items)
     return lists
 
 
-def _ask(
-    model: Any,
-    train: Any,
-    users: NDArray[np.int64],
-    n_asked: int,
-    lists: NDArray[np.int32],
-) -> NDArray[np.bool_]:
-    """Fill `lists` for some users and say which of them are complete."""
-    answer = model.recommend(users, train[users], N=n_asked, filter_already_liked_items=True)
+def _recommend(
+    model: ImplicitModel, train: CSRMatrix, users: Integers, n_requested: int, k: int
+) -> tuple[Items, Booleans]:
+    """Return the lists of some users, and whether each of them is complete."""
+    returned = model.recommend(users, train[users], N=n_requested, filter_already_liked_items=True)
     try:
-        ids, scores = (np.asarray(part) for part in answer)
+        ids, scores = (np.asarray(part) for part in returned)
     except (TypeError, ValueError):
         ids, scores = np.empty(0, np.int32), np.empty(0)
     if (
@@ -197,9 +220,10 @@ def _ask(
             f"the model's scores for user {user} are not finite; its factors are too large for "
             "their dtype"
         )
+    lists = np.empty((len(users), k), np.int32)
     complete = np.empty(len(users), np.bool_)
     # Only factor models mark an item by the lowest score; the others pad with the id -1.
-    blocked = -np.finfo(scores.dtype).max if hasattr(model, "item_factors") else -np.inf
+    blocked = -np.finfo(scores.dtype).max if has_factors(model) else -np.inf
     keep_unseen(
         ids,
         scores,
@@ -207,18 +231,18 @@ def _ask(
         train.indptr,
         train.indices,
         train.shape[1],
-        n_asked,
+        n_requested,
         float(blocked),
         lists,
         complete,
     )
-    return complete
+    return lists, complete
 
 
-def _for_model(model: Any, train: Any) -> Any:
-    """Give `train` the class and dtypes that the model's compiled code takes."""
-    dtype = np.float32 if hasattr(model, "item_factors") else np.float64
-    return sparse.csr_matrix(
+def _as_model_input(model: ImplicitModel, train: CSRMatrix) -> CSRMatrix:
+    """Return `train` with the class and dtypes that the model's compiled code takes."""
+    dtype = np.float32 if has_factors(model) else np.float64
+    matrix: CSRMatrix = sparse.csr_matrix(
         (
             train.data.astype(dtype, copy=False),
             train.indices.astype(np.int32, copy=False),
@@ -227,21 +251,25 @@ def _for_model(model: Any, train: Any) -> Any:
         shape=train.shape,
         copy=False,
     )
+    return matrix
 
 
-def _from_checkpoint(checkpoint: Checkpoint) -> Any:
+def _from_checkpoint(checkpoint: Checkpoint) -> ImplicitModel:
+    """Return a model of implicit that recommends what the saved one did."""
     from implicit.cpu.als import AlternatingLeastSquares
     from implicit.nearest_neighbours import ItemItemRecommender, NearestNeighboursScorer
 
+    model: Any
     if checkpoint.similarity is not None:
-        neighbours = ItemItemRecommender()
-        neighbours.similarity = checkpoint.similarity.astype(np.float64)
-        neighbours.scorer = NearestNeighboursScorer(neighbours.similarity)
-        return neighbours
-    # A file does not say which family saved it, and need not: all of them rank by the product of
-    # their factors, BPR's and LMF's biases being columns of them.
-    with threadpool_limits(limits=1, user_api="blas"):
-        model = AlternatingLeastSquares()
-    model.user_factors = checkpoint.user_factors
-    model.item_factors = checkpoint.item_factors
-    return model
+        model = ItemItemRecommender()
+        model.similarity = checkpoint.similarity.astype(np.float64)
+        model.scorer = NearestNeighboursScorer(model.similarity)
+    else:
+        # The file does not say which family saved it. ALS will do for all of them, because they
+        # rank by the product of their factors; the biases of BPR and LMF are columns of these.
+        with threadpool_limits(limits=1, user_api="blas"):
+            model = AlternatingLeastSquares()
+        model.user_factors = checkpoint.user_factors
+        model.item_factors = checkpoint.item_factors
+    fitted: ImplicitModel = model
+    return fitted

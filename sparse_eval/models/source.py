@@ -25,29 +25,30 @@ from ..kernels.catalogue import popular_unseen
 from .checkpoints import Factors
 from .inputs import open_matrix, training_matrix
 from .ranking import choose_way, rank
-from .recommend import as_model, check_shape
+from .recommend import as_model, check_shape, has_factors
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, PathLike
+    from ..core.types import AnyArray, CSRMatrix, Items, PathLike
     from ..metrics.request import Request
     from .ranking import Via
+    from .recommend import ImplicitModel, ModelLike
 
 __all__ = ["FileReference", "ModelSource", "PopularitySource", "open_model"]
 
-#: Places of a file that are hashed to recognize it, and bytes at each.
+#: How many samples of a file are hashed to recognize it, and the bytes in each.
 _SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
 
-#: Bytes that retrieval takes for each number of an item's factors, beside these, and for all else.
+#: Memory of retrieval in bytes: for each number in the factors of items, and in total for the rest.
 PER_ITEM_FACTOR, PER_SEARCH = 4, 80_000_000
 
 _NEED_FACTORS = (
-    "users in blocks need a model with factors, whose rankings are exact: recommend() rounds "
-    "scores by whom it is asked for together; evaluate this one in one process, without memory= "
-    "and client="
+    "users in blocks need a model with factors, whose rankings are exact: recommend() rounds the "
+    "scores of a user in another way beside other users; evaluate this model in one process, "
+    "without memory= and client="
 )
 
 
-def open_model(model: Any) -> Any:
+def open_model(model: ModelLike) -> ImplicitModel | Factors | PathLike:
     """Return a model, or the factors of one that stay on disk.
 
     A pair of arrays or of ``.npy`` files, or a folder with ``user_factors.npy`` and
@@ -66,7 +67,7 @@ def open_model(model: Any) -> Any:
 
 @dataclass(frozen=True)
 class FileReference:
-    """A model or a matrix on disk, which each worker opens where it is, instead of being sent it.
+    """A model or matrix on disk that each worker opens, instead of receiving a copy.
 
     Attributes
     ----------
@@ -106,7 +107,7 @@ def _open_reference(reference: FileReference) -> Any:
 
 
 def _digest(path: Path) -> str:
-    """Hash the sizes and some bytes of files: they may be larger than a disk is fast."""
+    """Hash the sizes and samples of files; reading all of a large file would take too long."""
     digest = hashlib.sha256()
     try:
         for file in sorted(path.glob("*.npy")) if path.is_dir() else [path]:
@@ -195,7 +196,7 @@ class PopularityLoader:
     side_data : SideData
     """
 
-    order: AnyArray
+    order: Items
     k: int
     side_data: SideData
 
@@ -221,7 +222,9 @@ def _in_block(first: int) -> Iterator[None]:
         raise InvalidDataError(f"in the block that begins at user {first}: {error}") from None
 
 
-def _load_rows(task: UserRows, shared: SideData, n_items: int) -> tuple[Any, Relevance, SideData]:
+def _load_rows(
+    task: UserRows, shared: SideData, n_items: int
+) -> tuple[CSRMatrix, Relevance, SideData]:
     """Return the training rows, the held-out items and the side data of the users of a task."""
     train, held = (
         _rows_of_reference(side, task.first, task.last) if isinstance(side, FileReference) else side
@@ -250,7 +253,7 @@ def _rows_of_reference(reference: FileReference, first: int, last: int) -> Any:
 
 
 class _UserSource:
-    """The users of a model in blocks; what the sources below share.
+    """The users of a model in blocks: the base class of the sources below.
 
     Parameters
     ----------
@@ -284,7 +287,7 @@ class _UserSource:
         self.repeatable = not any(isinstance(side, Iterator) for side in self.sides.values())
 
     def side_data(self, request: Request, inputs: dict[str, Any], n_items: int) -> SideData:
-        """Return what is known of all users and items."""
+        """Return the side data of all users and items."""
         train, validation = self.sides["train"], self.sides["validation"]
         whole_train = None
         if any("train" in plan.inputs for plan in request.plans):
@@ -334,7 +337,7 @@ class _UserSource:
         return side[first:last] if isinstance(side, np.ndarray) else slice_rows(side, first, last)
 
     def _end_of_blocks(self, first: int, blocks: dict[str, Any]) -> int:
-        """Return the end of the users that the next block of every iterable is about."""
+        """Return the end of the users in the next block of each iterable."""
         sizes = {name: 0 if block is None else block.shape[0] for name, block in blocks.items()}
         size = next(iter(sizes.values()))
         last: int = first + size
@@ -367,13 +370,13 @@ class ModelSource(_UserSource):
     num_threads : int, optional
         For each block.
     for_workers : bool
-        Whether blocks are evaluated elsewhere: what is given by path is then opened there.
+        Whether blocks are evaluated by workers, which then open what is given by path.
     """
 
     def __init__(
         self,
         request: Request,
-        model: Any,
+        model: ModelLike,
         train: Any,
         validation: Any,
         inputs: dict[str, Any],
@@ -383,17 +386,17 @@ class ModelSource(_UserSource):
         for_workers: bool = False,
     ) -> None:
         given = {"factors": model, "train": train, "validation": validation}
-        model = open_model(model)
-        if not isinstance(model, Factors):  # whose rows are checked block by block
-            model = as_model(model)
-        if not hasattr(model, "user_factors"):
+        opened = open_model(model)
+        if not isinstance(opened, Factors):  # whose rows are checked block by block
+            opened = as_model(opened)
+        if not has_factors(opened):
             raise UnsupportedModelError(_NEED_FACTORS)
         train, validation = open_matrix(train), open_matrix(validation)
-        n_items = len(model.item_factors)
-        super().__init__(model.user_factors, train, validation, n_items)
-        if not is_blocks(train) and not is_blocks(model.user_factors):
-            check_shape(model, self.sides["train"].shape)
-        way = choose_way(model, request, via)
+        n_items = len(opened.item_factors)
+        super().__init__(opened.user_factors, train, validation, n_items)
+        if not is_blocks(train) and not is_blocks(opened.user_factors):
+            check_shape(opened, self.sides["train"].shape)
+        way = choose_way(opened, request, via)
         if way == "recommend":
             raise UnsupportedModelError(_NEED_FACTORS)
         if for_workers:
@@ -403,9 +406,9 @@ class ModelSource(_UserSource):
                 if isinstance(side, str | Path)
             }
             self.n_rows = users_per_task(self.total)
-        self.width = model.item_factors.shape[1]
+        self.width = opened.item_factors.shape[1]
         self.load = RankingLoader(
-            self.references.get("factors", model.item_factors),
+            self.references.get("factors", opened.item_factors),
             way,
             longest_list(request, n_items),
             self.side_data(request, inputs, n_items),
@@ -440,7 +443,7 @@ class PopularitySource(_UserSource):
     ----------
     request : Request
     model : ModelSource
-        Without iterables, which can be read once only.
+        Whose `train` and `validation` are not iterables.
     inputs : dict
         `item_groups` and `item_vectors`.
     """

@@ -178,6 +178,10 @@ def sweep(
         folder, interval = _watched(paths), check_number("watch", watch, _MIN_WATCH)
         files = _in_folder(folder)
     if client is not None:
+        if type(client).__module__.startswith("pyspark."):
+            raise InvalidDataError(
+                "checkpoints are not scored by Spark; give an executor or a Dask client as client="
+            )
         num_threads = 1
     job, table = prepare(files, train, validation, metrics, out, convention, monitor, num_threads)
     with tqdm(

@@ -114,7 +114,7 @@ def test_every_family_is_evaluated_from_model_and_from_file(
 def test_blocks_change_no_list(model: Any, holdout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     users = np.arange(N_USERS)
     expected = recommend_lists(model, holdout.train, users, 10, progress=False)
-    monkeypatch.setattr(recommend, "USERS_AT_ONCE", 100)
+    monkeypatch.setattr(recommend, "USERS_PER_CALL", 100)
     assert (recommend_lists(model, holdout.train, users, 10, progress=False) == expected).all()
 
 

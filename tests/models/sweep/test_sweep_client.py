@@ -134,3 +134,9 @@ def test_a_dask_cluster_gives_the_same_table(folder: Path, data: Any, tmp_path: 
         assert same_table(table, expected)
         assert same_table(se.sweep(folder, *data, client=local.scheduler_address), expected)
     assert len(rows_of(tmp_path / "sweep.csv")) == 4
+
+
+def test_refuses_spark(folder: Path, data: Any) -> None:
+    session = type("SparkSession", (), {"__module__": "pyspark.sql.session"})()
+    with pytest.raises(InvalidDataError, match="not scored by Spark; give an executor or a Dask"):
+        se.sweep(folder, *data, client=session)
