@@ -9,7 +9,7 @@ from ..core.progress import is_shown
 from ..results import Evaluation
 from ..results.totals import Part, RunningTotals, merge_in_order
 from .budget import check_values_fit
-from .runners import open_runner
+from .clients import open_runner
 from .sources import evaluate_block
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ A new engine is a class with the method of `Runner`, in a module of its own.
 from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -24,7 +23,6 @@ __all__ = [
     "ExecutorRunner",
     "LocalRunner",
     "Runner",
-    "open_runner",
 ]
 
 #: What a task is done by: it is given what all tasks share, and the task.
@@ -113,34 +111,3 @@ class ExecutorRunner:
             raise
         except RuntimeError as error:  # it was shut down
             raise WorkerError(f"the executor takes no tasks ({error}); give another") from None
-
-
-@contextmanager
-def open_runner(
-    client: ClientLike | None = None, num_threads: int | None = None
-) -> Iterator[Runner]:
-    """Yield the runner for a client: this process without one.
-
-    Raises
-    ------
-    WorkerError
-        If the scheduler cannot be reached or has no workers.
-    MissingExtraError
-        If `client` is for Dask, and distributed is not installed.
-    InvalidDataError
-        If `client` is something else.
-    """
-    if client is None:
-        yield LocalRunner(num_threads)
-    elif isinstance(client, Executor):
-        yield ExecutorRunner(client)
-    elif type(client).__module__.startswith("pyspark."):
-        from .spark import spark_runner
-
-        with spark_runner(client) as spark:  # type: ignore[arg-type]
-            yield spark
-    else:
-        from .dask import connect
-
-        with connect(client) as runner:
-            yield runner

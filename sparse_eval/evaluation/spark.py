@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from ..results.totals import Part
     from .arrow import IdKind
-    from .run import Shared
     from .runners import Work
     from .sources import Block
 
@@ -237,7 +236,7 @@ class SparkRunner:
         self.session = session
 
     def run(
-        self, work: Work, shared: Shared, tasks: Iterable[tuple[Any, Any]]
+        self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
     ) -> Iterator[tuple[Any, Any]]:
         """Run a job, and yield the parts that its workers return."""
         given = list(tasks)

@@ -44,8 +44,8 @@ def choose_way(model: ImplicitModel | Factors, request: Request, via: Via | None
     if not has_factors(model):
         if via not in (None, "recommend"):
             raise UnsupportedModelError(
-                f"via={via!r} needs factors, which a {type(model).__name__} does not have; leave it "
-                "out"
+                f"via={via!r} needs factors, which a {type(model).__name__} does not have; leave "
+                "it out"
             )
         return "recommend"
     if via == "recommend" and isinstance(model, Factors):

@@ -25,7 +25,7 @@ from ..core.csv_log import CSVLog, check_origin
 from ..core.progress import is_shown
 from ..core.versions import installed_version
 from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
-from ..evaluation.runners import open_runner
+from ..evaluation.clients import open_runner
 from .callback import parse_monitored, signed_score
 from .checkpoints import read_checkpoint
 from .evaluate import evaluate_model

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["break_down"]
 
 
-def break_down(block: BlockResult, groups: Any, bands: int) -> pd.DataFrame:
+def break_down(block: BlockResult, groups: Any, bands: int = 4) -> pd.DataFrame:
     """Return the table that `Evaluation.by` describes."""
     check_whole("bands", bands, 1, 1000)
     if isinstance(groups, str) and groups == "popularity":

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError
+from ..metrics.measure import collect_hits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from ..core.types import Floats, Integers
     from ..inputs.rankings import Rankings
     from ..metrics import Hits
+    from .block import BlockResult
 
-__all__ = ["MAX_RANKS", "PrecisionRecall", "last_rank"]
+__all__ = ["MAX_RANKS", "PrecisionRecall", "precision_recall"]
 
 #: The last rank of a curve, at most.
 MAX_RANKS = 10_000_000
@@ -116,7 +118,14 @@ def _largest_from(owners: Integers, values: Floats) -> Floats:
     return best
 
 
-def last_rank(rankings: Rankings, k: int | None) -> int:
+def precision_recall(block: BlockResult, k: int | None) -> PrecisionRecall:
+    """Return the curve that `Evaluation.precision_recall` describes."""
+    depth = _last_rank(block.aligned.rankings, k)
+    hits = collect_hits(block.aligned, depth)
+    return PrecisionRecall.of(depth, hits, block.n_relevant, np.flatnonzero(block.counted()))
+
+
+def _last_rank(rankings: Rankings, k: int | None) -> int:
     """Return the last rank of a precision–recall curve."""
     if k is not None:
         check_whole("k", k, 1, MAX_RANKS)

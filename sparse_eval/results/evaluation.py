@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from ..core.files import replacing, write_parquet
 from ..core.formatting import as_html, number
 from ..errors import InvalidDataError
-from ..metrics.measure import collect_hits
 from ..metrics.random_baseline import Expectation, RandomSums
 from .breakdown import break_down
 from .comparison import compare
-from .curves import PrecisionRecall, last_rank
+from .curves import precision_recall
 from .explain import explain, row_of_user
 from .intervals import check_level
+from .record import Record, make_record, to_dict
+from .saving import load, save
 from .scores import Scores
 from .totals import distinct_parts
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from .block import BlockResult
     from .comparison import Comparison
+    from .curves import PrecisionRecall
     from .numbers import SavedNumber
-    from .record import Record
     from .totals import Part
 
 __all__ = ["Evaluation"]
@@ -370,11 +370,7 @@ class Evaluation(Scores):
         2      0.500000     0.5
         3      0.666667     1.0
         """
-        block = self._lists("precision_recall()")
-        depth = last_rank(block.aligned.rankings, k)
-        hits = collect_hits(block.aligned, depth)
-        users = np.flatnonzero(block.counted())
-        return PrecisionRecall.of(depth, hits, block.n_relevant, users)
+        return precision_recall(self._lists("precision_recall()"), k)
 
     def explain(self, user: Hashable) -> pd.DataFrame:
         """Show where one user's dcg comes from.
@@ -416,15 +412,11 @@ class Evaluation(Scores):
     @cached_property
     def record(self) -> Record:
         """What is saved and reported: everything but the lists."""
-        from .record import make_record
-
-        return make_record(self)
+        return make_record(self, self.summary())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the values of the users, ready for JSON. The keys are stable."""
-        from .record import to_dict
-
-        return to_dict(self)
+        return to_dict(self, self.summary())
 
     def to_json(self, path: PathLike | None = None) -> str:
         """Return `to_dict` as JSON, and write it to `path` if one is given.
@@ -476,9 +468,11 @@ class Evaluation(Scores):
         OutputError
             If a file cannot be written.
         """
-        from .saving import save
-
-        return save(self, Path(folder), users, about)
+        evaluations = {"": self, **self.baselines}
+        totals = {name: replace(ev._totals, random=ev._random) for name, ev in evaluations.items()}
+        record = self.record
+        labelled = record.table is not None and self.users is not None
+        return save(Path(folder), record, totals, labelled, users, about)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:
@@ -516,9 +510,18 @@ class Evaluation(Scores):
         >>> saved.mean(), saved.about
         ({'mrr@2': 0.75}, {'seed': 1})
         """
-        from .saving import load
-
-        return load(Path(path))
+        saved = load(Path(path))
+        evaluations = {
+            name: cls(saved.request, parts=[part], saved=saved.numbers[name])
+            for name, part in saved.parts.items()
+        }
+        evaluation = evaluations.pop("")
+        evaluation.baselines = evaluations
+        evaluation.__dict__["record"] = saved.record
+        table = saved.record.table
+        if table is not None:
+            evaluation.__dict__["users"] = table.index if saved.labelled else None
+        return evaluation
 
     @property
     def about(self) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from ..core.formatting import plain, records
 from ..core.hashing import digest_csr
 from ..core.versions import installed_version, library_versions
 from ..errors import InvalidDataError
-from .curves import MAX_RANKS
+from .breakdown import break_down
+from .curves import MAX_RANKS, precision_recall
 from .details import (
     describe_concentration,
     describe_curve,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .block import BlockResult
-    from .evaluation import Evaluation
+    from .scores import Scores
 
 __all__ = ["SCHEMA", "USER_COLUMNS", "Record", "check_about", "make_record", "to_dict"]
 
@@ -60,7 +61,7 @@ class Record(NamedTuple):
     table: pd.DataFrame | None
 
 
-def to_dict(evaluation: Evaluation) -> dict[str, Any]:
+def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
     """Return what `Evaluation.to_dict` describes."""
     retrieval = evaluation.retrieval
     return {
@@ -74,16 +75,16 @@ def to_dict(evaluation: Evaluation) -> dict[str, Any]:
         "retrieval": None if retrieval is None else retrieval._asdict(),
         "metrics": {
             name: {key: plain(value) for key, value in row.items()}
-            for name, row in evaluation.summary().iterrows()
+            for name, row in summary.iterrows()
         },
     }
 
 
-def make_record(evaluation: Evaluation) -> Record:
+def make_record(evaluation: Scores, summary: pd.DataFrame) -> Record:
     """Describe an evaluation: its numbers, and what a report shows of its lists."""
     block = evaluation._block
     names = evaluation.names
-    content = to_dict(evaluation) | {
+    content = to_dict(evaluation, summary) | {
         "inputs_given": sorted(evaluation.request.inputs),
         "per_user": [name for name in names if evaluation.is_per_user(name)],
         "replicates": {
@@ -101,11 +102,11 @@ def make_record(evaluation: Evaluation) -> Record:
         "inputs": {},
     }
     if block is not None:
-        content |= _describe_lists(evaluation, block)
+        content |= _describe_lists(block)
     return Record(content, _table(evaluation, block))
 
 
-def _table(evaluation: Evaluation, block: BlockResult | None) -> pd.DataFrame | None:
+def _table(evaluation: Scores, block: BlockResult | None) -> pd.DataFrame | None:
     """Return the table of the users, None where their values were not kept."""
     if block is None and evaluation._merged.values is None:
         return None
@@ -129,25 +130,25 @@ def _table(evaluation: Evaluation, block: BlockResult | None) -> pd.DataFrame | 
     return table
 
 
-def _describe_lists(evaluation: Evaluation, block: BlockResult) -> dict[str, Any]:
+def _describe_lists(block: BlockResult) -> dict[str, Any]:
     """Return what a report shows of the lists, as JSON has it."""
     aligned = block.aligned
     longest = max(int(aligned.rankings.lengths.max(initial=0)), 1)
     curve = None
     if aligned.rankings.last_positions is None:
-        curve = describe_curve(evaluation.precision_recall(min(longest, MAX_RANKS)))
+        curve = describe_curve(precision_recall(block, min(longest, MAX_RANKS)))
     by = {}
     if aligned.side_data.training is not None:
         divisible = any(plan.definition.by_item for plan in block.request.plans)
         for groups in ("activity", "popularity") if divisible else ("activity",):
-            by[groups] = records(evaluation.by(groups).reset_index())
+            by[groups] = records(break_down(block, groups).reset_index())
     return {
         "by": by,
         "precision_recall": curve,
         "concentration": describe_concentration(
             aligned.rankings,
             np.flatnonzero(block.counted()),
-            max((metric.cutoff or 0 for metric in evaluation.metrics), default=0) or MAX_RANKS,
+            max((metric.cutoff or 0 for metric in block.request.metrics), default=0) or MAX_RANKS,
             aligned.side_data.n_items,
         ),
         "examples": _examples(block),

@@ -33,7 +33,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -41,11 +41,10 @@ from ..core.files import make_folder, need_pyarrow, replacing, write_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
 from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.request import Plan, Request
-from .evaluation import Evaluation
 from .numbers import SavedNumber
 from .record import SCHEMA, USER_COLUMNS, Record, check_about
 from .serialize import pack, unpack
-from .totals import Part, UserValues
+from .totals import Part, Totals, UserValues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from ..core.types import Labels
     from ..metrics import Convention
 
-__all__ = ["SUMMARY", "load", "save"]
+__all__ = ["SUMMARY", "Saved", "load", "save"]
 
 #: The files of a saved evaluation, the second with a suffix.
 SUMMARY, PER_USER = "summary.json", "per_user"
@@ -63,39 +62,60 @@ SUMMARY, PER_USER = "summary.json", "per_user"
 _KINDS = ("csv", "parquet")
 
 
+class Saved(NamedTuple):
+    """What a saved evaluation is made of.
+
+    Attributes
+    ----------
+    request : Request
+    parts : dict of str to Part
+        By name of the baseline, "" for the evaluation itself.
+    numbers : dict of str to dict
+        Numbers about all users that totals do not give, likewise.
+    record : Record
+    labelled : bool
+        Whether the users have labels.
+    """
+
+    request: Request
+    parts: dict[str, Part]
+    numbers: dict[str, dict[int, SavedNumber]]
+    record: Record
+    labelled: bool
+
+
 def save(
-    evaluation: Evaluation,
     folder: Path,
+    record: Record,
+    totals: Mapping[str, Totals],
+    labelled: bool,
     users: Literal["csv", "parquet"],
     about: Mapping[str, Any] | None,
 ) -> Path:
     """Write the tables, then the JSON that names them; see `Evaluation.save`."""
     if users not in _KINDS:
         raise InvalidDataError(f"users is {users!r}; expected 'csv' or 'parquet'")
-    content, table = evaluation.record
+    content, table = record
     if about is not None or not content["about"]:
         content = content | {"about": check_about(about)}
-    labels = None
-    if table is not None and evaluation.users is not None:
-        labels = _kind_of_labels(table.index)
+    labels = _kind_of_labels(table.index) if table is not None and labelled else None
     json.dumps(content, allow_nan=False)  # before anything that is there is replaced
     folder = make_folder(folder)
-    totals = {
+    files = {
         name: _save_totals(one, folder / f"totals{'-' if name else ''}{name}.npz")
-        for name, one in {"": evaluation, **evaluation.baselines}.items()
+        for name, one in totals.items()
     }
     beside = None
     if table is not None:
         beside = _save_table(table, folder / f"{PER_USER}.{users}", labels)
-    content = _signed(content | {"users": beside, "totals": totals})
+    content = _signed(content | {"users": beside, "totals": files})
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     with replacing(folder / SUMMARY) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return folder
 
 
-def _save_totals(evaluation: Evaluation, path: Path) -> dict[str, str]:
-    totals = replace(evaluation._totals, random=evaluation._random)
+def _save_totals(totals: Totals, path: Path) -> dict[str, str]:
     with replacing(path) as temporary:
         temporary.write_bytes(pack(Part(totals)))
         return {"file": path.name, "sha256": _digest(temporary)}
@@ -120,7 +140,7 @@ def _save_table(table: pd.DataFrame, path: Path, labels: str | None) -> dict[str
         }
 
 
-def load(path: Path) -> Evaluation:
+def load(path: Path) -> Saved:
     """Read what `save` wrote; see `Evaluation.load`."""
     path = path / SUMMARY if path.is_dir() else path
     content = _read_json(path)
@@ -141,19 +161,10 @@ def load(path: Path) -> Evaluation:
         if facts["labels"] == "text":
             values = _with_text(values)
     request = _request_of({name: content[name] for name in _REQUEST})
-    evaluation = Evaluation(
-        request,
-        parts=[Part(parts.pop("").totals, values)],
-        baselines={
-            name: Evaluation(request, parts=[part], saved=_saved_numbers(request, content, name))
-            for name, part in parts.items()
-        },
-        saved=_saved_numbers(request, content, "mean"),
-    )
-    evaluation.__dict__["record"] = Record(content, table)
-    if table is not None:
-        evaluation.__dict__["users"] = None if facts["labels"] is None else table.index
-    return evaluation
+    numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
+    parts[""] = Part(parts[""].totals, values)
+    labelled = facts is not None and facts["labels"] is not None
+    return Saved(request, parts, numbers, Record(content, table), labelled)
 
 
 def _with_text(values: UserValues) -> UserValues:
