@@ -73,7 +73,8 @@ def test_what_comes_back_is_merged_compared_and_reported(kind: str, tmp_path: Pa
     found = saved(ev, tmp_path / "a")
     assert found.merge().mean() == ev.mean()
     assert found.merge(saved(ev, tmp_path / "b", "parquet")).n_users == ev.n_users
-    page = se.write_report({"one": found}, tmp_path / "r.html").read_text(encoding="utf-8")
+    shown = ev.names[:3]
+    page = se.write_report({"one": found}, tmp_path / "r.html", shown).read_text(encoding="utf-8")
     assert f"{ev[ev.names[0]]:.4f}" in page
     if found.record.table is None:
         with pytest.raises(InvalidDataError, match="evaluate with per_user=True"):
@@ -81,8 +82,8 @@ def test_what_comes_back_is_merged_compared_and_reported(kind: str, tmp_path: Pa
         return
     for compared in (found.compare(ev), ev.compare(found), found.compare(found)):
         assert (compared.table["difference"].dropna() == 0).all()
-    one = se.write_report({"one": ev, "two": ev}, tmp_path / "r.html").read_bytes()
-    other = se.write_report({"one": found, "two": ev}, tmp_path / "s.html").read_bytes()
+    one = se.write_report({"one": ev, "two": ev}, tmp_path / "r.html", shown).read_bytes()
+    other = se.write_report({"one": found, "two": ev}, tmp_path / "s.html", shown).read_bytes()
     assert one == other
 
 
