@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..core.progress import is_shown
 from ..results import Evaluation
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from .sources import Loader, Source
 
 __all__ = ["Shared", "evaluate_source", "evaluate_task"]
+
+Value = TypeVar("Value")
 
 
 class Shared(NamedTuple):
@@ -77,10 +81,13 @@ def evaluate_source(
         n_users = 0
         # The client may be gone when the random baseline is asked for.
         given = None if random else client
-        with runner() if runner is not None else open_runner(given, num_threads) as opened:
+        with (
+            runner() if runner is not None else open_runner(given, num_threads) as opened,
+            _closing(source.tasks()) as tasks,
+        ):
             kept = per_user and not random
             shared = Shared(request, source.load, kept, random, opened.num_threads)
-            for amount, part in opened.run(evaluate_task, shared, source.tasks()):
+            for amount, part in opened.run(evaluate_task, shared, tasks):
                 n_users += part.span.n
                 if kept and memory is not None:
                     check_values_fit(memory, n_users, len(request.metrics))
@@ -90,21 +97,32 @@ def evaluate_source(
     def merged(*, random: bool = False) -> list[Part]:
         from tqdm.auto import tqdm  # it loads asyncio, which importing the package need not do
 
-        with tqdm(
-            total=source.total,
-            desc="random baseline" if random else "evaluate",
-            unit=source.unit,
-            unit_scale=source.unit == " rows",
-            disable=not is_shown(progress),
-        ) as bar:
-            if not source.distinct:
-                return merge_in_order(parts(bar, random=random))
-            return [merge(parts(bar, random=random))]
+        with (
+            tqdm(
+                total=source.total,
+                desc="random baseline" if random else "evaluate",
+                unit=source.unit,
+                unit_scale=source.unit == " rows",
+                disable=not is_shown(progress),
+            ) as bar,
+            _closing(parts(bar, random=random)) as each,
+        ):
+            return [merge(each)] if source.distinct else merge_in_order(each)
 
     def random_totals() -> RandomTotals | None:
         return merge(merged(random=True)).totals.random if source.repeatable else None
 
     return Evaluation(request, parts=merged(), random_totals=random_totals)
+
+
+@contextmanager
+def _closing(values: Iterator[Value]) -> Iterator[Iterator[Value]]:
+    """Close a generator, which may have temporary files, before an error of ours is told."""
+    try:
+        yield values
+    finally:
+        if isinstance(values, Generator):
+            values.close()
 
 
 def merge(parts: Iterable[Part]) -> Part:

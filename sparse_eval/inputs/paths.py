@@ -18,10 +18,15 @@ if TYPE_CHECKING:
     from .scan import RankingsScan, RelevanceScan
     from .scores import Ties
 
-__all__ = ["Kind", "kind_of", "open_rankings", "open_relevance"]
+__all__ = ["Kind", "kind_of", "open_rankings", "open_relevance", "separator_of"]
 
 #: Bytes read to tell text files apart.
 _HEAD = 1 << 16
+
+_EXPECTED = (
+    "Parquet, CSV, .npz, a folder of .npy files, a TREC run (six fields in a line) or qrels (four "
+    "fields)"
+)
 
 
 class Kind(Enum):
@@ -71,17 +76,19 @@ def kind_of(path: PathLike) -> Kind:
             head = file.read(_HEAD)
         if head.startswith(b"PK"):
             with zipfile.ZipFile(path) as archive:
-                names = {Path(name).stem for name in archive.namelist()}
+                names = {Path(name).stem for name in archive.namelist() if name.endswith(".npy")}
+            if not names:
+                raise InvalidFileError(f"is a .zip without arrays; expected {_EXPECTED}", path)
             # Similarities of neighbour models are saved by SciPy's parts, without its format.
             return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
         if head.startswith(b"\x1f\x8b"):
             with gzip.open(path) as file:
                 head = file.read(_HEAD)
     except FileNotFoundError:
-        raise InvalidFileError("does not exist", path) from None
+        raise InvalidFileError(f"does not exist; expected {_EXPECTED}", path) from None
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InvalidFileError(f"cannot be read: {reason}", path) from None
+        raise InvalidFileError(f"cannot be read: {reason}; expected {_EXPECTED}", path) from None
     if head.startswith(b"PAR1"):
         return Kind.PARQUET
     if head.startswith(b"\x93NUMPY"):
@@ -113,12 +120,16 @@ def _kind_of_text(head: bytes, path: Path) -> Kind:
         return Kind.RUN
     if len(fields) == 4 and _is_number(fields[3]) and "," not in line:
         return Kind.QRELS
-    if "\0" not in text and any(separator in line for separator in ",;\t|"):
+    if "\0" not in text and separator_of(line) is not None:
         return Kind.CSV
-    raise InvalidFileError(
-        "is neither Parquet, CSV, .npz, a TREC run (six fields in a line) nor qrels (four fields)",
-        path,
-    )
+    found = "holds something else" if line else "is empty"
+    raise InvalidFileError(f"{found}; expected {_EXPECTED}", path)
+
+
+def separator_of(header: str) -> str | None:
+    """Return what separates the columns in the first line of a table, None if nothing does."""
+    separator = max(",;\t|", key=header.count)
+    return separator if separator in header else None
 
 
 def _is_number(text: str) -> bool:

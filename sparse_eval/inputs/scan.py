@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -58,6 +59,9 @@ class RankingsScan:
     rank: str | None = None
     score: str | None = None
 
+    def __post_init__(self) -> None:
+        _check_table(self.table)
+
     def columns(self, names: Sequence[str]) -> tuple[list[str], bool]:
         """Return the columns to read of those that the table has, and whether they hold ranks.
 
@@ -111,6 +115,9 @@ class RelevanceScan:
     item: str = "item"
     gain: str | None = None
 
+    def __post_init__(self) -> None:
+        _check_table(self.table)
+
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns to read of those that the table has.
 
@@ -135,9 +142,17 @@ class RelevanceScan:
 
 def engine_of(table: object) -> Engine | None:
     """Return the library that a frame belongs to, None if it is not a frame."""
-    if not hasattr(table, "columns"):
+    if not hasattr(type(table), "columns"):  # that of a lazy frame of polars takes a computation
         return None
     return _ENGINES.get(type(table).__module__.partition(".")[0])
+
+
+def _check_table(table: object) -> None:
+    if not isinstance(table, str | Path) and engine_of(table) is None:
+        raise InvalidDataError(
+            f"a {type(table).__name__} cannot be scanned; expected the path of a table in Parquet "
+            "or CSV, or a frame of pandas, polars, Arrow, Dask or Spark"
+        )
 
 
 def _check_columns(columns: list[str], names: Sequence[str], where: str) -> None:
@@ -156,7 +171,8 @@ def _check_columns(columns: list[str], names: Sequence[str], where: str) -> None
 
 
 def _renamed(frame: pd.DataFrame, columns: list[str], names: list[str]) -> pd.DataFrame:
-    renamed = frame[columns].copy()
+    positions = list(map(str, frame.columns))
+    renamed = frame.iloc[:, [positions.index(column) for column in columns]].copy()
     renamed.columns = names
     return renamed
 
@@ -166,16 +182,7 @@ def _read(table: Any, ids: tuple[str, str]) -> pd.DataFrame:
     import pandas as pd
 
     if isinstance(table, str | Path):
-        path = Path(table)
-        if path.is_dir() or path.suffix != ".csv":
-            from ..core.files import need_pyarrow
-
-            need_pyarrow()
-            try:
-                return pd.read_parquet(path)
-            except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
-                raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
-        return _read_csv(path, ids)
+        return _read_file(Path(table), ids)
     engine = engine_of(table)
     if engine == "pandas":
         frame: pd.DataFrame = table
@@ -185,15 +192,42 @@ def _read(table: Any, ids: tuple[str, str]) -> pd.DataFrame:
     return pd.DataFrame(table.to_pandas())
 
 
+def _read_file(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
+    import pandas as pd
+
+    from .paths import Kind, kind_of
+
+    kind = kind_of(path)
+    if kind is Kind.CSV:
+        return _read_csv(path, ids)
+    if kind is not Kind.PARQUET:
+        raise InvalidFileError(f"holds {kind.value}; expected a table in Parquet or CSV", path)
+    from ..core.files import need_pyarrow
+
+    need_pyarrow()
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
+        raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
+
+
 def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
     """Read a CSV; ids that are all whole numbers, without leading zeros, become int64."""
     import pandas as pd
 
+    from ..datasets.lines import read_text
+    from .paths import separator_of
+
+    text = read_text(path)
+    header = text.lstrip().partition(b"\n")[0].decode()
     try:
-        frame = pd.read_csv(path, dtype=dict.fromkeys(ids, str), keep_default_na=False)
-    except OSError as error:
-        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except ValueError as error:  # not UTF-8, ragged lines, or empty
+        frame = pd.read_csv(
+            BytesIO(text),
+            sep=separator_of(header) or ",",
+            dtype=dict.fromkeys(ids, str),
+            keep_default_na=False,
+        )
+    except ValueError as error:  # ragged lines
         raise InvalidFileError(f"is not a readable CSV ({error})", path) from None
     for name in ids:
         if name in frame and frame[name].str.fullmatch("0|-?[1-9][0-9]{0,17}").all():

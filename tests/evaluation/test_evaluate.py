@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError, OutputError
+from sparse_eval.results.record import SCHEMA
 
 LISTS = se.Rankings.from_topk([[0, 1], [2, 3], [-1, -1], [0, 1]], shape=(4, 4))
 GAINS = csr_matrix([[1, 0, 0, 0], [0, 0, 0, 2], [1, 1, 0, 0], [0, 0, 0, 0]])
@@ -140,7 +141,7 @@ def test_results_are_written_and_read_back(ev: se.Evaluation, tmp_path: Path) ->
     assert (tmp_path / "summary.json").read_text() == text
     read = json.loads(text)
     assert read["metrics"]["recall@1"]["mean"] == ev["recall@1"]
-    assert (read["n_users"], read["n_skipped"], read["schema"]) == (3, 1, 1)
+    assert (read["n_users"], read["n_skipped"], read["schema"]) == (3, 1, SCHEMA)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "summary.json", "users.csv", "users.parquet",
     ]  # fmt: skip
@@ -243,7 +244,7 @@ def test_only_regular_files_are_replaced(ev: se.Evaluation, tmp_path: Path) -> N
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
     ev.to_json(tmp_path / "link.json")
     assert (tmp_path / "link.json").is_symlink()
-    assert json.loads((tmp_path / "real.json").read_text())["schema"] == 1
+    assert json.loads((tmp_path / "real.json").read_text())["schema"] == SCHEMA
     with pytest.raises(OutputError, match="cannot be written"):
         ev.to_json(tmp_path / "a\0b")
 

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_merge import every_metric
+from merge_cases import every_metric, same_numbers
 
 import sparse_eval as se
 from sparse_eval.errors import (
@@ -26,7 +26,7 @@ from sparse_eval.errors import (
     OutputError,
     SparseEvalError,
 )
-from sparse_eval.evaluation import parquet
+from sparse_eval.evaluation import parquet, run, tables
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -43,9 +43,9 @@ def temporary(n_rows: int | None = None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder) / "scratch"
         scratch.mkdir()
-        rows = parquet.ROWS if n_rows is None else n_rows
+        rows = tables.ROWS_PER_BLOCK if n_rows is None else n_rows
         with mock.patch.object(tempfile, "tempdir", str(scratch)):
-            with mock.patch.object(parquet, "ROWS", rows):
+            with mock.patch.object(tables, "ROWS_PER_BLOCK", rows):
                 yield Path(folder)
             assert list(scratch.iterdir()) == []
 
@@ -94,12 +94,7 @@ def same_bits(found: se.Evaluation, expected: se.Evaluation) -> None:
         check_names=False,
     )
     assert repr(found.mean()) == repr(expected.mean())
-    columns = ["std", "n_users", "n_skipped"]
-    pd.testing.assert_frame_equal(
-        found.summary()[columns], expected.summary()[columns], check_exact=True
-    )
-    assert (found.n_users, found.n_skipped) == (expected.n_users, expected.n_skipped)
-    assert found.n_without_list == expected.n_without_list
+    same_numbers(found, expected)
 
 
 IDS = {
@@ -235,11 +230,11 @@ def test_one_user_with_a_million_items(n_rows: int) -> None:
 
 
 def test_a_budget_is_kept_by_smaller_blocks() -> None:
-    with temporary() as folder, mock.patch.object(parquet, "PER_ROW", 1 << 23):
+    with temporary() as folder, mock.patch.object(tables, "PER_ROW", 1 << 23):
         seen = []
-        plan = parquet.plan_pieces
+        cut = parquet.cut_users
         with mock.patch.object(
-            parquet, "plan_pieces", lambda *args: seen.append(args[2]) or plan(*args)
+            parquet, "cut_users", lambda *args: seen.append(args[2]) or cut(*args)
         ):
             paths = pair(folder, group=1)
             found = se.evaluate(*paths, METRICS, memory=1 << 24, per_user=False)
@@ -298,7 +293,7 @@ def test_nothing_is_left_behind_after_an_error(fails: str) -> None:
             error: type[BaseException] = OutputError
         else:
             error = KeyboardInterrupt if fails == "interrupt" else InvalidDataError
-            broken = mock.patch.object(parquet, "evaluate_rows", side_effect=error("so"))
+            broken = mock.patch.object(run, "evaluate_block", side_effect=error("so"))
         with broken, pytest.raises(error):
             se.evaluate(*paths, "mrr")
         assert open_files() <= before + 1
@@ -312,7 +307,7 @@ def test_a_full_disk_is_told_before_rows_are_dealt_out() -> None:
 
 
 def test_rows_are_dealt_out_only_where_there_is_no_order() -> None:
-    with temporary(40) as folder, mock.patch.object(parquet, "deal_out") as dealt:
+    with temporary(40) as folder, mock.patch.object(parquet.ParquetSource, "_deal_out") as dealt:
         rows = {"user": np.repeat(np.arange(50), 4), "item": np.tile(np.arange(4), 50)}
         paths = pair(folder, {**rows, "rank": rows["item"] + 1}, rows, group=20)
         found = se.evaluate(*paths, ["recall@4", "coverage@4"])
@@ -321,18 +316,18 @@ def test_rows_are_dealt_out_only_where_there_is_no_order() -> None:
 
 
 def test_many_row_groups_are_planned_quickly() -> None:
-    groups = [parquet.Group(Path("x"), n, 10, n * 10, n * 10 + 12) for n in range(50_000)]
-    pieces = parquet.plan_pieces(groups, groups[::-1], 1000)
-    assert pieces is not None
-    assert sum(len(piece.recs) for piece in pieces) < 2 * len(groups)
-    assert [a.below for a in pieces[:-1]] == [b.least for b in pieces[1:]]
-    assert pieces[0].least == 0
-    assert pieces[-1].below is None
+    groups = [parquet.RowGroup(Path("x"), n, 10, n * 10, n * 10 + 12) for n in range(50_000)]
+    ranges = parquet.cut_users(groups, groups[::-1], 1000)
+    assert ranges is not None
+    assert sum(len(users.recs) for users in ranges) < 2 * len(groups)
+    assert [a.end for a in ranges[:-1]] == [b.first for b in ranges[1:]]
+    assert ranges[0].first == 0
+    assert ranges[-1].end is None
 
 
 REFUSED: dict[str, tuple[Any, Any, type[SparseEvalError], str]] = {
     "no user": ({"item": [1], "rank": [1]}, None, InvalidDataError, "'user'.*no c"),
-    "no item": (None, {"user": [1]}, InvalidDataError, "what is relevant.*'item'.*no column"),
+    "no item": (None, {"user": [1]}, InvalidDataError, "the relevant items.*'item'.*no column"),
     "no order": ({"user": [1], "item": [1]}, None, InvalidDataError, "none of the columns 'rank'"),
     "both orders": ({**RECS, "score": [1.0] * 4}, None, InvalidDataError, "both the columns"),
     "types": ({**RECS, "user": list("aabb")}, None, InvalidDataError, "'user' holds string in the"),
@@ -378,7 +373,7 @@ REFUSED: dict[str, tuple[Any, Any, type[SparseEvalError], str]] = {
         InvalidDataError, "expected one column 'item', found several",
     ),
     "empty truth": (None, pa.table(TRUTH).slice(0, 0), InvalidFileError, "truth.parq.* no row"),
-    "nothing relevant": (None, {**TRUTH, "gain": [0.0] * 3}, InvalidDataError, "nobody counts"),
+    "nothing relevant": (None, {**TRUTH, "gain": [0.0] * 3}, InvalidDataError, "none of the 3 users has a relevant it"),
 }  # fmt: skip
 
 
@@ -409,10 +404,21 @@ def test_metrics_that_are_refused() -> None:
             se.evaluate(*pair(folder), "novelty@3", train=np.eye(3))
 
 
-@pytest.mark.parametrize("truth", [None, pd.DataFrame(TRUTH), 3])
-def test_the_other_side_has_to_be_a_table(truth: Any) -> None:
-    with temporary() as folder, pytest.raises(InvalidDataError, match="give the path of a table"):
+@pytest.mark.parametrize("truth", [None, 3, np.eye(3)])
+def test_refuses_another_side_that_is_no_table(truth: Any) -> None:
+    expected = f"the validation matrix is a {type(truth).__name__}; expected a scipy sparse matrix"
+    with temporary() as folder, pytest.raises(InvalidDataError, match=expected):
         se.evaluate(pair(folder)[0], truth, "mrr")
+
+
+def test_a_frame_beside_a_file_is_evaluated_in_memory() -> None:
+    expected = of_frames(pd.DataFrame(RECS), pd.DataFrame(TRUTH), METRICS)
+    with temporary() as folder:
+        recs, truth = pair(folder)
+        for sides in ((recs, pd.DataFrame(TRUTH)), (pa.table(RECS), truth)):
+            found = se.evaluate(*sides, METRICS)
+            same_bits(found, expected)
+            assert found.rankings.users is not None
 
 
 def test_files_that_are_none() -> None:
@@ -461,7 +467,7 @@ def test_a_folder_with_other_files() -> None:
 def test_files_with_other_columns() -> None:
     for other, match in (
         ({**RECS, "user": list("aabb")}, "column 'user' is string, and in a.parquet int64"),
-        ({"user": [5], "item": [1]}, "column 'rank' is not there"),
+        ({"user": [5], "item": [1]}, "column 'rank' is missing, and in a.parquet int64"),
         (pa.Table.from_arrays([pa.array([1])] * 4, ["user", "user", "item", "rank"]), "several"),
     ):
         with temporary() as folder:
