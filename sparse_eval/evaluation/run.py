@@ -87,12 +87,13 @@ def evaluate_source(
         ):
             kept = per_user and not random
             shared = Shared(request, source.load, kept, random, opened.num_threads)
-            for amount, part in opened.run(evaluate_task, shared, tasks):
-                n_users += part.span.n
-                if kept and memory is not None:
-                    check_values_fit(memory, n_users, len(request.metrics))
-                bar.update(amount)
-                yield part
+            with _closing(opened.run(evaluate_task, shared, tasks)) as done:
+                for amount, part in done:
+                    n_users += part.span.n
+                    if kept and memory is not None:
+                        check_values_fit(memory, n_users, len(request.metrics))
+                    bar.update(amount)
+                    yield part
 
     def merged(*, random: bool = False) -> list[Part]:
         from tqdm.auto import tqdm  # it loads asyncio, which importing the package need not do

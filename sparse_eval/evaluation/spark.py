@@ -71,7 +71,6 @@ class SparkSource:
 
     unit = " tables"
     distinct = True
-    repeatable = True
     total = 1
 
     def __init__(
@@ -94,6 +93,14 @@ class SparkSource:
         if request.needs_largest_gain:
             largest = self._largest_gain(columns)
         self.load = BatchLoader(RowsLoader(columns, catalogue, largest))
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the session is still there."""
+        session = self.sides[0].sparkSession
+        if "connect" in type(session).__module__:
+            return not session.is_stopped
+        return session.sparkContext._jsc is not None
 
     def tasks(self) -> Iterator[tuple[SparkTasks, int]]:
         """Yield the rows of both tables, all rows of a user in one partition and in succession."""

@@ -7,29 +7,30 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from merge_cases import same_bits, same_numbers, same_random
 from scipy.sparse import csr_matrix
-from sparse_eval.evaluation.workers import DaskWorkers, check_version, result_of, workers_of
-from sparse_eval.models.blocks import Saved, UserBlock, evaluate_users, make_task, users_of
-from sparse_eval.results.once import Question
+from tables_cases import damage_pages, saved_csr
 
 import sparse_eval as se
 from sparse_eval.datasets.adjacency import load_adjacency
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
+from sparse_eval.evaluation.run import Shared, evaluate_task, merge
+from sparse_eval.evaluation.runners import open_runner
 from sparse_eval.metrics import REGISTRY
+from sparse_eval.metrics.request import Request
+from sparse_eval.models.source import ModelSource
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 dataframe = pytest.importorskip("dask.dataframe")
-from sparse_eval.evaluation import dask as engine  # noqa: E402
+from sparse_eval.evaluation.dask import DaskRunner, check_version, result_of  # noqa: E402
 
 # Of distributed about itself, when workers die and start again.
 pytestmark = pytest.mark.filterwarnings(
@@ -78,21 +79,13 @@ def data() -> tuple[Any, csr_matrix, csr_matrix]:
 
 
 def same(one: se.Evaluation, other: se.Evaluation) -> None:
-    pd.testing.assert_frame_equal(one.per_user, other.per_user, check_exact=True)
-    assert one.mean() == other.mean()
+    same_bits(one, other)
     assert one.retrieval == other.retrieval
-    columns = ["mean", "std", "n_users", "n_skipped"]
-    pd.testing.assert_frame_equal(
-        one.summary()[columns], other.summary()[columns], check_exact=True
-    )
 
 
 def on_disk(folder: Path, model: Any, train: csr_matrix, held: csr_matrix) -> list[Path]:
     for name, matrix in (("train", train), ("validation", held)):
-        (folder / name).mkdir()
-        for part in ("data", "indices", "indptr"):
-            np.save(folder / name / f"{part}.npy", getattr(matrix, part))
-        np.save(folder / name / "shape.npy", matrix.shape)
+        saved_csr(folder / name, matrix)
     (folder / "model").mkdir()
     for side in ("user_factors", "item_factors"):
         np.save(folder / "model" / f"{side}.npy", getattr(model, side))
@@ -101,50 +94,37 @@ def on_disk(folder: Path, model: Any, train: csr_matrix, held: csr_matrix) -> li
 
 def test_every_metric_has_the_bits_of_one_process(client: Any, data: Any, tmp_path: Path) -> None:
     whole = se.evaluate_model(*data, EVERY)
-    same(engine.evaluate_model(*data, EVERY, client=client), whole)
+    same(se.evaluate_model(*data, EVERY, client=client), whole)
     checkpoint = tmp_path / "als.npz"
     data[0].save(checkpoint)
-    same(engine.evaluate_model(checkpoint, *data[1:], EVERY, client=client), whole)
+    same(se.evaluate_model(checkpoint, *data[1:], EVERY, client=client), whole)
     files = on_disk(tmp_path, *data)
-    found = engine.evaluate_model(*files, EVERY, client=client, per_user=False)
-    assert found.mean() == whole.mean()
-    blocks = se.evaluate_model(*data, EVERY, per_user=False)
-    pd.testing.assert_frame_equal(found.summary(), blocks.summary(), check_exact=True)
+    found = se.evaluate_model(*files, EVERY, client=client, per_user=False)
+    same_numbers(found, whole)
+    same_random(found, whole)
+    with pytest.raises(InvalidDataError, match="values of the users were not kept"):
+        _ = found.per_user
 
 
 def test_gowalla_has_the_bits_of_one_process(client: Any, gowalla: Path) -> None:
     parts = [part.matrix() for part in load_adjacency(gowalla / "train.txt", gowalla / "test.txt")]
     model = gowalla / "als64.npz"
     whole = se.evaluate_model(model, *parts, EVERY)
-    same(engine.evaluate_model(model, *parts, EVERY, client=client), whole)
-
-
-@pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_an_executor_does_too(kind: str, data: Any) -> None:
-    whole = se.evaluate_model(*data, "ndcg@10,coverage@10")
-    pool = (
-        ThreadPoolExecutor(2)
-        if kind == "threads"
-        else ProcessPoolExecutor(2, mp_context=get_context("spawn"))
-    )
-    with pool:
-        same(engine.evaluate_model(*data, "ndcg@10,coverage@10", client=pool), whole)
+    same(se.evaluate_model(model, *parts, EVERY, client=client), whole)
 
 
 def test_a_worker_that_is_killed_changes_nothing(doomed: Any, data: Any) -> None:
-    model, train, held = data
-    users = users_of(model, train, held)
-    question = Question.of("ndcg@10", None, None, {"train"})
-    task = make_task(question, model, users, {}, None, True)
+    request = Request.parse("ndcg@10", None, None, {"train"})
+    source = ModelSource(request, *data, {}, None, num_threads=1, for_workers=True)
+    source.n_rows = 50
     started = threading.Event()
 
-    def blocks() -> Iterator[UserBlock]:
-        for first in range(0, 900, 50):
-            if first == 300:
+    def tasks() -> Iterator[tuple[Any, int]]:
+        for task, _ in source.tasks():
+            if task.first == 300:
                 started.set()
             time.sleep(0.05)
-            cut = (users.factors[first : first + 50], train[first : first + 50])
-            yield UserBlock(first, first + 50, *cut, held[first : first + 50])
+            yield task, task.first
 
     def kill() -> None:
         started.wait()
@@ -153,14 +133,13 @@ def test_a_worker_that_is_killed_changes_nothing(doomed: Any, data: Any) -> None
 
     killer = threading.Thread(target=kill)
     killer.start()
-    with workers_of(doomed) as workers:
-        done = list(workers.run(evaluate_users, task, blocks()))
+    with open_runner(doomed) as runner:
+        shared = Shared(request, source.load, True, False, runner.num_threads)
+        done = list(runner.run(evaluate_task, shared, tasks()))
     killer.join()
-    assert sorted(block.first for block, _ in done) == list(range(0, 900, 50))
-    found = sum(part.moments[0].total for _, part in done)
-    alone = make_task(question, model, users, {}, None, True)
-    every = UserBlock(0, 900, users.factors, train, held)
-    assert found == evaluate_users(alone, every).moments[0].total
+    assert sorted(first for first, _ in done) == list(range(0, 900, 50))
+    found = se.Evaluation(request, parts=[merge(part for _, part in done)])
+    same(found, se.evaluate_model(*data, "ndcg@10"))
 
 
 def die(shared: Any, task: Any) -> None:
@@ -169,34 +148,24 @@ def die(shared: Any, task: Any) -> None:
 
 @pytest.mark.slow
 def test_a_task_that_kills_every_worker_ends(doomed: Any) -> None:
-    with workers_of(doomed) as workers, pytest.raises(WorkerError, match="killed several workers"):
-        list(workers.run(die, None, [1]))
-    with (
-        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
-        workers_of(pool) as workers,
-        pytest.raises(WorkerError, match="a worker of the executor died"),
-    ):
-        list(workers.run(die, None, [1]))
+    with open_runner(doomed) as runner, pytest.raises(WorkerError, match="killed several workers"):
+        list(runner.run(die, None, [(1, 1)]))
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "garbage", "", "what://is:this", ":1"])
 def test_nobody_answers(data: Any, address: str) -> None:
     start = time.perf_counter()
     with pytest.raises(WorkerError, match=f"no scheduler answers at {address!r}"):
-        engine.evaluate_model(*data, "ndcg@10", client=address)
+        se.evaluate_model(*data, "ndcg@10", client=address)
     assert time.perf_counter() - start < 30
 
 
 def test_others_than_schedulers_are_refused(client: Any, data: Any) -> None:
     worker = next(iter(client.scheduler_info()["workers"]))
     with pytest.raises(WorkerError, match="no scheduler answers"):
-        engine.evaluate_model(*data, "ndcg@10", client=worker)
-    pool = ThreadPoolExecutor(1)
-    pool.shutdown()
-    with pytest.raises(WorkerError, match="the executor takes no tasks"):
-        engine.evaluate_model(*data, "ndcg@10", client=pool)
+        se.evaluate_model(*data, "ndcg@10", client=worker)
     with pytest.raises(InvalidDataError, match="client is a int"):
-        engine.evaluate_model(*data, "ndcg@10", client=7)
+        se.evaluate_model(*data, "ndcg@10", client=7)
 
 
 class Cluster:
@@ -221,9 +190,9 @@ class Failed:
 
 def test_workers_need_the_same_version() -> None:
     with pytest.raises(WorkerError, match="the scheduler has no workers"):
-        DaskWorkers(Cluster("running"))
+        DaskRunner(Cluster("running"))
     with pytest.raises(InvalidDataError, match="the client is closed; give one"):
-        DaskWorkers(Cluster("closed"))
+        DaskRunner(Cluster("closed"))
     with pytest.raises(WorkerError, match=r"has sparse_eval .*, and who gave it the task 0.0.1"):
         check_version("0.0.1")
     with pytest.raises(WorkerError, match="a worker lacks what it needs .*'sparse_eval'"):
@@ -234,19 +203,47 @@ def test_workers_need_the_same_version() -> None:
         result_of(Failed(RuntimeError("something else")))
 
 
-def test_files_that_are_others_elsewhere_are_refused(data: Any, tmp_path: Path) -> None:
-    files = on_disk(tmp_path, *data)
-    users = users_of(*data)._replace(train=Saved.of(files[1]))
-    task = make_task(
-        Question.of("ndcg@5", None, None, {"train"}), data[0], users_of(*data), {}, None, True
-    )
-    block = UserBlock(0, 900, users.factors, users.train, users.validation)
-    np.save(files[1] / "indices.npy", data[1].indices[::-1].copy())
-    with pytest.raises(InvalidFileError, match="is something else where this worker runs"):
-        evaluate_users(task, block)
-    gone = replace(task, item_factors=Saved(tmp_path / "nowhere", "0"))
-    with pytest.raises(InvalidFileError, match="does not exist where this worker runs"):
-        evaluate_users(gone, block)
+def test_refuses_a_client_that_is_closed(data: Any, tables: Any) -> None:
+    frames = [dataframe.from_pandas(frame, npartitions=2) for frame in tables]
+    with cluster() as connected:
+        pass
+    for evaluate in (
+        lambda: se.evaluate_model(*data, "ndcg@10", client=connected),
+        lambda: se.evaluate(*tables, "ndcg@10", client=connected),
+        lambda: se.evaluate(*frames, "ndcg@10", client=connected),
+    ):
+        with pytest.raises(InvalidDataError, match="the client is closed; give one that is con"):
+            evaluate()
+    with pytest.raises(InvalidDataError, match="there is no current Dask client; give client="):
+        se.evaluate(*frames, "ndcg@10")
+
+
+def test_the_summary_is_there_after_the_client_is_gone(data: Any, tables: Any) -> None:
+    metrics = ["ndcg@5", "coverage@5", "recall(average=micro)@5"]
+    frames = [dataframe.from_pandas(frame, npartitions=2) for frame in tables]
+    with cluster() as connected:
+        of_model = se.evaluate_model(*data, metrics, client=connected)
+        of_frames = se.evaluate(*frames, metrics, client=connected)
+        asked = se.evaluate(*frames, metrics, client=connected)
+        asked.summary()
+    whole = se.evaluate_model(*data, metrics)
+    same(of_model, whole)
+    same_random(of_model, whole)
+    assert of_model.random("ndcg@5") == whole.random("ndcg@5")
+    whole = se.evaluate(*tables, metrics)
+    same_numbers(of_frames, whole)
+    assert of_frames.summary()["random"].isna().all()
+    with pytest.raises(InvalidDataError, match="the random baseline of ndcg@5 needs"):
+        of_frames.random("ndcg@5")
+    same_random(asked, whole)
+    assert asked.random("ndcg@5") == whole.random("ndcg@5")
+
+
+def test_a_file_that_a_worker_cannot_read_is_told_here(client: Any, tmp_path: Path) -> None:
+    recs, truth = damage_pages(tmp_path)
+    with pytest.raises(InvalidFileError, match="recs.parquet: not a readable Parquet") as told:
+        se.evaluate(recs, truth, "mrr", client=client)
+    assert told.value.path == recs
 
 
 def test_what_a_worker_finds_wrong_is_told_here(client: Any, data: Any) -> None:
@@ -254,9 +251,9 @@ def test_what_a_worker_finds_wrong_is_told_here(client: Any, data: Any) -> None:
     held = held.astype(np.float64)
     held.data[-1] = -1
     with pytest.raises(InvalidDataError, match=r"in the block that begins at user .* gain in row"):
-        engine.evaluate_model(model, train, held, "ndcg@10", client=client)
+        se.evaluate_model(model, train, held, "ndcg@10", client=client)
     with pytest.raises(InvalidDataError, match="train has 899 users, the model 900"):
-        engine.evaluate_model(model, train[:-1], held, "ndcg@10", client=client)
+        se.evaluate_model(model, train[:-1], held, "ndcg@10", client=client)
 
 
 def test_a_sweep_is_that_of_one_process(client: Any, data: Any, tmp_path: Path) -> None:
@@ -264,20 +261,20 @@ def test_a_sweep_is_that_of_one_process(client: Any, data: Any, tmp_path: Path) 
         se.train_als(data[1], factors=factors, iterations=2).save(tmp_path / f"als-{factors}.npz")
     (tmp_path / "broken.npz").write_bytes(b"no model")
     out = tmp_path / "sweep.csv"
-    found = engine.sweep(tmp_path, *data[1:], "ndcg@10", client=client, out=out)
+    found = se.sweep(tmp_path, *data[1:], "ndcg@10", client=client, out=out)
     wanted = se.sweep(tmp_path, *data[1:], "ndcg@10")
     columns = [name for name in wanted if name != "seconds"]
     pd.testing.assert_frame_equal(found[columns], wanted[columns], check_exact=True)
     assert list(found["status"]) == ["ok", "ok", "failed"]
     before = out.read_bytes()
-    again = engine.sweep(tmp_path, *data[1:], "ndcg@10", client=client, out=out)
+    again = se.sweep(tmp_path, *data[1:], "ndcg@10", client=client, out=out)
     pd.testing.assert_series_equal(again["seconds"][:2], found["seconds"][:2])
     assert before.splitlines()[:3] == out.read_bytes().splitlines()[:3]
 
 
 @pytest.fixture(scope="module")
 def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return recommendations and what is relevant, in no order."""
+    """Return recommendations and the relevant items, in no order."""
     rng = np.random.default_rng(0)
     lists = pd.DataFrame(
         {
@@ -314,7 +311,7 @@ def test_tables_have_the_bits_of_one_process(client: Any, tables: Any, ids: str)
         lists, truth = (f.assign(user=f["user"].map("{:04}".format)) for f in both)
         wanted = in_memory(lists, truth)
     sides = dataframe.from_pandas(lists, npartitions=4), dataframe.from_pandas(truth, npartitions=3)
-    found = engine.evaluate_table(*sides, OF_TABLES, client=client, per_user=True)
+    found = se.evaluate(*sides, OF_TABLES, client=client, per_user=True)
     assert found.mean() == wanted.mean()
     columns = wanted.per_user.sort_index()
     pd.testing.assert_frame_equal(
@@ -329,10 +326,10 @@ def test_tables_on_disk_need_no_dataframe(client: Any, tables: Any, tmp_path: Pa
         for frame, file in zip(tables, files, strict=True):
             frame = frame.sort_values("user") if order == "sorted" else frame
             frame.to_parquet(file, index=False, row_group_size=100)
-        found = engine.evaluate_table(*files, OF_TABLES, client=client)
+        found = se.evaluate(*files, OF_TABLES, client=client)
         assert found.mean() == wanted.mean()
         with ThreadPoolExecutor(2) as pool:
-            found = engine.evaluate_table(*files, OF_TABLES, client=pool)
+            found = se.evaluate(*files, OF_TABLES, client=pool)
         assert found.mean() == wanted.mean()
 
 
@@ -353,7 +350,7 @@ def test_partitions_of_their_own_users_are_not_shuffled(
         raise AssertionError("shuffled")
 
     monkeypatch.setattr(type(apart[0]), "shuffle", refuse)
-    found = engine.evaluate_table(*apart, OF_TABLES, client=client)
+    found = se.evaluate(*apart, OF_TABLES, client=client)
     assert found.mean() == in_memory(lists, truth).mean()
 
 
@@ -372,7 +369,7 @@ def _delayed(frame: pd.DataFrame) -> Any:
         (lambda r, t: (pd.concat([r, r[:1]]), t), "twice"),
         (lambda r, t: (r.assign(rank=r["rank"] - 1), t), "whole number of at least 1, found 0"),
         (lambda r, t: (r, t.assign(gain=-t["gain"])), "finite number of at least 0"),
-        (lambda r, t: (r, t.assign(gain=0.0)), "nobody counts"),
+        (lambda r, t: (r, t.assign(gain=0.0)), "none of the 320 users has a relevant item"),
         (lambda r, t: (r.assign(user=r["user"].astype("uint64") + 2**63), t), r"below 2\^63"),
         (lambda r, t: (r.assign(user=r["user"].astype("Int64").replace(5, pd.NA)), t), "null"),
     ],
@@ -380,7 +377,7 @@ def _delayed(frame: pd.DataFrame) -> Any:
 def test_tables_that_are_refused(client: Any, tables: Any, change: Any, told: str) -> None:
     sides = [dataframe.from_pandas(frame, npartitions=2) for frame in change(*tables)]
     with pytest.raises(InvalidDataError, match=told):
-        engine.evaluate_table(*sides, "ndcg@5", client=client)
+        se.evaluate(*sides, "ndcg@5", client=client)
 
 
 def test_numbers_among_text_are_refused(client: Any, tables: Any) -> None:
@@ -391,7 +388,7 @@ def test_numbers_among_text_are_refused(client: Any, tables: Any) -> None:
     with dask.config.set({"dataframe.convert-string": False}):
         sides = [dataframe.from_pandas(frame, npartitions=2) for frame in (lists, text)]
         with pytest.raises(InvalidDataError, match="does not hold what its columns promise"):
-            engine.evaluate_table(*sides, "ndcg@5", client=client)
+            se.evaluate(*sides, "ndcg@5", client=client)
 
 
 def die_of(frame: pd.DataFrame) -> pd.DataFrame:
@@ -403,16 +400,21 @@ def test_tables_that_kill_every_worker_end(doomed: Any, tables: Any) -> None:
     deadly, other = (dataframe.from_pandas(frame, npartitions=2) for frame in tables)
     deadly = deadly.map_partitions(die_of, meta=tables[0].iloc[:0])
     with pytest.raises(WorkerError, match="killed several workers"):
-        engine.evaluate_table(deadly, other, "ndcg@5", client=doomed)
+        se.evaluate(deadly, other, "ndcg@5", client=doomed)
 
 
-def test_tables_and_clients_have_to_fit(tables: Any, tmp_path: Path) -> None:
+def test_tables_and_clients_have_to_fit(client: Any, tables: Any, tmp_path: Path) -> None:
     frame = dataframe.from_pandas(tables[0], npartitions=2)
-    with ThreadPoolExecutor(1) as pool:
-        with pytest.raises(InvalidDataError, match="two dataframes, or two paths"):
-            engine.evaluate_table(frame, tmp_path, "ndcg@5", client=pool)
-        with pytest.raises(InvalidDataError, match="no executor"):
-            engine.evaluate_table(frame, frame, "ndcg@5", client=pool)
+    with pytest.raises(InvalidDataError, match="the tables are of dask, pandas; give both sides"):
+        se.evaluate(frame, tables[1], "ndcg@5", client=client)
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(InvalidDataError, match="client is a ThreadPoolExecutor; expected a distrib"),
+    ):
+        se.evaluate(frame, frame, "ndcg@5", client=pool)
+    truth = tmp_path / "truth.parquet"
+    tables[1].to_parquet(truth, index=False)
+    same_numbers(se.evaluate(frame, truth, OF_TABLES, client=client), in_memory(*tables))
 
 
 def test_the_command_scores_elsewhere(

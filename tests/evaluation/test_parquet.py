@@ -426,12 +426,15 @@ def test_files_that_are_none() -> None:
         recs, truth = pair(folder)
         text = folder / "text.parquet"
         text.write_bytes(b"user,item\n")
+        short = folder / "short.parquet"
+        short.write_bytes(recs.read_bytes()[:-4])
         empty = folder / "empty"
         empty.mkdir()
         (empty / "notes.txt").write_text("no table")
         for path, match in (
-            (text, "text.parquet: not a readable Parquet file"),
-            (folder / "missing", "missing: does not exist; expected a Parquet file or a folder"),
+            (text, "text.parquet: (is not a readable CSV|the recommendations|.* no row|.*empty)"),
+            (short, "short.parquet: not a readable Parquet file"),
+            (folder / "missing", "missing: does not exist; expected Parquet, CSV, .npz, a folder"),
             (empty, "has no .parquet file in it"),
         ):
             for given_ in ((path, truth), (recs, path)):

@@ -10,15 +10,19 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
+from merge_cases import same_bits, same_numbers, same_random
+from tables_cases import damage_pages, saved_csr
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, MissingExtraError
 from sparse_eval.evaluation import spark
-from sparse_eval.evaluation.spark import evaluate_table
+from sparse_eval.evaluation import tables as evaluation_tables
+from sparse_eval.evaluation.run import evaluate_task
 from sparse_eval.metrics import REGISTRY
 
 pytest.importorskip("pyspark", reason='pyspark is not installed: pip install "sparse_eval[spark]"')
@@ -98,9 +102,15 @@ def written(folder: Path, recs: Any, truth: Any) -> list[str]:
 
 
 def assert_same(found: se.Evaluation, expected: se.Evaluation) -> None:
-    """Every number of the summary, to the last bit."""
+    """Every number of the summary, to the last bit, and those of the users, if both have them."""
     pd.testing.assert_frame_equal(found.summary(), expected.summary(), check_exact=True)
-    assert (found.n_users, found.n_skipped) == (expected.n_users, expected.n_skipped)
+    same_numbers(found, expected)
+    if found._merged.values is not None:
+        same_bits(found, expected)
+
+
+def frames_of(session: SparkSession, paths: list[str]) -> list[DataFrame]:
+    return [session.read.parquet(path) for path in paths]
 
 
 @pytest.mark.parametrize("metrics", [ACCURACY, CATALOGUE], ids=["accuracy", "catalogue"])
@@ -108,31 +118,105 @@ def test_paths_and_frames(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metrics: list[str]
 ) -> None:
     recs, truth = tables()
-    recs = recs.drop(columns="score")
-    paths = written(tmp_path, recs, truth)
+    paths = written(tmp_path, recs.drop(columns="score"), truth)
     expected = se.evaluate(*paths, metrics)
-    assert_same(evaluate_table(*paths, metrics), expected)
-    frames = [session.read.parquet(path) for path in paths]
-    assert_same(evaluate_table(*frames, metrics, convention=None), expected)
+    frames = frames_of(session, paths)
+    assert_same(se.evaluate(*frames, metrics), expected)
+    assert_same(se.evaluate(frames[0], paths[1], metrics), expected)
+    assert_same(se.evaluate(*frames, metrics, client=session, per_user=False), expected)
+    assert_same(se.evaluate(*paths, metrics, client=session), expected)  # of one range of users
+    monkeypatch.setattr(evaluation_tables, "ROWS_PER_TASK", 100)  # in no order: Spark shuffles
+    source = mock.patch.object(spark, "SparkSource", wraps=spark.SparkSource)
+    with source as shuffled:
+        assert_same(se.evaluate(*paths, metrics, client=session), expected)
+    shuffled.assert_called_once()
     with pytest.raises(InvalidDataError, match="were not kept"):
-        _ = evaluate_table(*frames, "ndcg@3").per_user
+        _ = se.evaluate(*frames, "ndcg@3", per_user=False).per_user
 
 
 def test_conventions(session: SparkSession, tmp_path: Path) -> None:
     recs, truth = tables()
     paths = written(tmp_path, recs.drop(columns="score"), truth)
+    frames = frames_of(session, paths)
     for options in ({"convention": "spark"}, {"no_relevant": "zero"}):
         expected = se.evaluate(*paths, ["ndcg@10", "precision@5"], **options)
-        assert_same(evaluate_table(*paths, ["ndcg@10", "precision@5"], **options), expected)
+        assert_same(se.evaluate(*frames, ["ndcg@10", "precision@5"], **options), expected)
 
 
-def test_per_user(session: SparkSession, tmp_path: Path) -> None:
-    recs, truth = tables()
-    paths = written(tmp_path, recs.drop(columns="score"), truth)
-    metrics = ["ndcg@10", "recall@3", "coverage@3"]
-    found, expected = evaluate_table(*paths, metrics, per_user=True), se.evaluate(*paths, metrics)
-    assert_same(found, expected)
-    pd.testing.assert_frame_equal(found.per_user, expected.per_user, check_exact=True)
+def test_a_model_and_matrices(session: SparkSession, tmp_path: Path) -> None:
+    clicks = se.datasets.synthetic(n_users=120, n_items=60, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    sides = (holdout.train, holdout.validation)
+    metrics = ["ndcg@5", "coverage@5", "recall(average=micro)@5"]
+    expected = se.evaluate_model(model, *sides, metrics)
+    folders = [saved_csr(tmp_path / str(n), side) for n, side in enumerate(sides)]
+    model.save(tmp_path / "als.npz")
+    for given in ((model, *sides), (tmp_path / "als.npz", *folders)):
+        found = se.evaluate_model(*given, metrics, client=session)
+        same_bits(found, expected)
+        same_random(found, expected)
+        assert found.retrieval == expected.retrieval
+    positions = expected.rankings.to_positions()
+    found = se.evaluate(positions, holdout.validation, metrics, client=session)
+    same_bits(found, se.evaluate(positions, holdout.validation, metrics))
+
+
+def test_the_summary_is_there_after_the_session_is_stopped(tmp_path: Path) -> None:
+    paths = written(tmp_path, *(table.drop(columns="score", errors="ignore") for table in tables()))
+    expected = se.evaluate(*paths, ["ndcg@10", "coverage@3"])
+    code = f"""
+        import pickle
+        import sparse_eval as se
+        from pyspark.sql import SparkSession
+        from sparse_eval.errors import InvalidDataError
+
+        builder = SparkSession.builder.master("local[1]")
+        for name, value in {SETTINGS!r}.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        frames = [session.read.parquet(path) for path in {paths!r}]
+        ev = se.evaluate(*frames, ["ndcg@10", "coverage@3"])
+        session.stop()
+        ev.summary().to_pickle("summary.pickle")
+        try:
+            ev.random("ndcg@10")
+        except InvalidDataError as error:
+            print(error)
+    """
+    printed = in_own_process(code, tmp_path)
+    assert "the random baseline of ndcg@10 needs the lists" in printed
+    summary = pd.read_pickle(tmp_path / "summary.pickle")  # noqa: S301 - written above
+    columns = ["random", "random_se", "lift"]
+    pd.testing.assert_frame_equal(
+        summary.drop(columns=columns), expected.summary().drop(columns=columns), check_exact=True
+    )
+    assert summary["random"].isna().all()
+
+
+def in_own_process(code: str, folder: Path) -> str:
+    """Run a script that starts a session of its own, and return what it prints."""
+    local = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=folder,
+        env=os.environ | local,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_file_that_a_worker_cannot_read_is_told_here(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    recs, truth = damage_pages(tmp_path)
+    with pytest.raises(InvalidFileError, match="recs.parquet: not a readable Parquet") as told:
+        se.evaluate(recs, truth, "mrr", client=session)
+    assert told.value.path == recs
+    assert told.value.line is None
 
 
 def test_text_ids_scores_with_ties_and_gains(session: SparkSession, tmp_path: Path) -> None:
@@ -146,7 +230,9 @@ def test_text_ids_scores_with_ties_and_gains(session: SparkSession, tmp_path: Pa
     back = {"who": "user", "a `b`.c": "item"}
     paths = written(tmp_path, recs.rename(columns=back), truth.rename(columns=back))
     metrics = ["ndcg@10", "ndcg(gain=exp)@3", "err@5", "rbp(gain=linear)@5", "gini@5"]
-    found = evaluate_table(*frames, metrics, user="who", item="a `b`.c", per_user=True)
+    names = {"user": "who", "item": "a `b`.c"}
+    scans = se.Rankings.scan(frames[0], **names), se.Relevance.scan(frames[1], **names)
+    found = se.evaluate(*scans, metrics)
     expected = se.evaluate(*paths, metrics)
     assert_same(found, expected)
     pd.testing.assert_frame_equal(found.per_user, expected.per_user, check_exact=True)
@@ -159,7 +245,8 @@ def test_whole_numbers_of_any_width(session: SparkSession, tmp_path: Path) -> No
     recs["user"] += 2**31 - 10**6
     truth["user"] += 2**31 - 10**6
     paths = written(tmp_path, recs, truth)
-    assert_same(evaluate_table(*paths, "ndcg@{3,10}"), se.evaluate(*paths, "ndcg@{3,10}"))
+    found = se.evaluate(*frames_of(session, paths), "ndcg@{3,10}")
+    assert_same(found, se.evaluate(*paths, "ndcg@{3,10}"))
 
 
 def test_empty_tables_and_many_partitions(session: SparkSession, tmp_path: Path) -> None:
@@ -169,18 +256,18 @@ def test_empty_tables_and_many_partitions(session: SparkSession, tmp_path: Path)
     try:
         expected = se.evaluate(*paths, ["ndcg@3", "coverage@3"])
         session.conf.set("spark.sql.shuffle.partitions", "12")
-        assert_same(evaluate_table(*paths, ["ndcg@3", "coverage@3"]), expected)
+        frames = frames_of(session, paths)
+        assert_same(se.evaluate(*frames, ["ndcg@3", "coverage@3"]), expected)
     finally:
         session.conf.set("spark.sql.adaptive.enabled", "true")
         session.conf.set("spark.sql.shuffle.partitions", "3")
-    frames = [session.read.parquet(path) for path in paths]
-    none = evaluate_table(frames[0].limit(0), frames[1], ["ndcg@3", "coverage@3"])
+    none = se.evaluate(frames[0].limit(0), frames[1], ["ndcg@3", "coverage@3"])
     assert list(none.mean().values()) == [0.0, 0.0]
     assert none.n_users == 3
-    with pytest.raises(InvalidDataError, match="nobody counts"):
-        evaluate_table(frames[0], frames[1].limit(0), "ndcg@3")
+    with pytest.raises(InvalidDataError, match="none of the 3 users has a relevant item"):
+        se.evaluate(frames[0], frames[1].limit(0), "ndcg@3")
     with pytest.raises(InvalidDataError, match="nothing to evaluate"):
-        evaluate_table(frames[0].limit(0), frames[1].limit(0), "ndcg@3")
+        se.evaluate(frames[0].limit(0), frames[1].limit(0), "ndcg@3")
 
 
 def test_a_user_with_a_million_items(session: SparkSession) -> None:
@@ -191,7 +278,7 @@ def test_a_user_with_a_million_items(session: SparkSession) -> None:
             session.range(10).selectExpr("id + 6 AS user", "id AS item", "1 AS rank")
         )
         truth = session.createDataFrame(pd.DataFrame({"user": [5, 6, 7], "item": [999_999, 0, 0]}))
-        ev = evaluate_table(recs, truth, ["mrr", "hit_rate@10"], per_user=True)
+        ev = se.evaluate(recs, truth, ["mrr", "hit_rate@10"])
     finally:
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
     assert ev.per_user.loc[[5, 6, 7], "mrr"].tolist() == [1e-6, 1.0, 0.0]
@@ -207,23 +294,24 @@ def test_types_are_compared_before_any_job(
 ) -> None:
     recs, truth = (session.createDataFrame(table) for table in tables(3))
     text = truth.selectExpr("user", "CAST(item AS string) AS item")
-    monkeypatch.setattr(spark, "_look_around", no_job)
+    for name in ("_catalogue", "_largest_gain"):
+        monkeypatch.setattr(spark.SparkSource, name, no_job)
+    monkeypatch.setattr(spark.SparkRunner, "run", no_job)
+    ranked = se.Rankings.scan(recs, rank="rank")
     with pytest.raises(
         InvalidDataError, match="column 'item' holds bigint in the recommendations and string in"
     ):
-        evaluate_table(recs, text, "ndcg@3", rank="rank")
-    with pytest.raises(InvalidDataError, match="what is relevant: column 'user' holds double"):
-        evaluate_table(
-            recs, truth.selectExpr("CAST(user AS double) AS user", "item"), "ndcg@3", rank="rank"
-        )
+        se.evaluate(ranked, text, "ndcg@3")
+    with pytest.raises(InvalidDataError, match="the relevant items: column 'user' holds double"):
+        se.evaluate(ranked, truth.selectExpr("CAST(user AS double) AS user", "item"), "coverage@3")
     with pytest.raises(InvalidDataError, match="column 'rank' holds string; expected numbers"):
-        evaluate_table(recs.selectExpr("user", "item", "'a' AS rank"), truth, "ndcg@3")
+        se.evaluate(recs.selectExpr("user", "item", "'a' AS rank"), truth, "err@3")
     with pytest.raises(InvalidDataError, match="expected one column 'who'"):
-        evaluate_table(recs, truth, "ndcg@3", user="who", rank="rank")
+        se.evaluate(se.Rankings.scan(recs, user="who", rank="rank"), truth, "ndcg@3")
     with pytest.raises(InvalidDataError, match="both the columns 'rank' and 'score'"):
-        evaluate_table(recs, truth, "ndcg@3")
-    with pytest.raises(InvalidDataError, match="are a DataFrame; expected a DataFrame of Spark"):
-        evaluate_table(tables(3)[0], truth, "ndcg@3")
+        se.evaluate(recs, truth, "ndcg@3")
+    with pytest.raises(InvalidDataError, match="the tables are of pandas, pyspark; give both sid"):
+        se.evaluate(tables(3)[0], truth, "ndcg@3")
 
 
 @pytest.mark.parametrize(
@@ -246,47 +334,34 @@ def test_rows_that_cannot_be_used(
         session.createDataFrame(table).createOrReplaceTempView("rows")
         frames.append(session.sql(f"SELECT {columns} FROM rows"))  # noqa: S608 - written here
     with pytest.raises(InvalidDataError, match=message) as raised:
-        evaluate_table(*frames, "ndcg@3")
+        se.evaluate(*frames, "ndcg@3")
     assert "\n" not in str(raised.value)
 
 
 def test_paths_that_cannot_be_read(session: SparkSession, tmp_path: Path) -> None:
     recs, truth = tables(3)
     paths = written(tmp_path, recs, truth)
+    nowhere = tmp_path / "nowhere"
+    nowhere.mkdir()
+    (nowhere / "part.parquet").write_bytes(b"no table")
     with pytest.raises(
         InvalidFileError, match="nowhere.*Spark cannot read it as Parquet"
     ) as raised:
-        evaluate_table(tmp_path / "nowhere", paths[1], "ndcg@3", session=session)
+        se.evaluate(nowhere, session.read.parquet(paths[1]), "ndcg@3")
     assert "\n" not in str(raised.value)
-
-
-def test_without_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SparkSession, "getActiveSession", staticmethod(lambda: None))
-    with pytest.raises(InvalidDataError, match="no Spark session to read a.parquet with"):
-        evaluate_table("a.parquet", "b.parquet", "ndcg@3")
-
-
-def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "sparse_eval\[spark\]"'):
-        evaluate_table("a.parquet", "b.parquet", "ndcg@3")
 
 
 def test_workers_of_another_version(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     recs, truth = (session.createDataFrame(table) for table in tables(3))
     monkeypatch.setattr(spark, "version", lambda _: "0.0.7")
     with pytest.raises(InvalidDataError, match="have sparse_eval .*, and the driver 0.0.7; inst"):
-        evaluate_table(recs, truth, "ndcg@3", rank="rank")
+        se.evaluate(se.Rankings.scan(recs, rank="rank"), truth, "ndcg@3")
 
 
 def test_workers_without_sparse_eval(tmp_path: Path) -> None:
     from pyspark import cloudpickle
 
-    question = spark.Question.of("ndcg@3", None, None)
-    columns = spark.Columns("user", "item", "rank", None, None)
-    task = spark._task(
-        "answer", tuple(question), tuple(columns), spark.Known(np.arange(3), 1.0), False, None
-    )
+    task = spark._in_worker((evaluate_task, None, None))
     (tmp_path / "task").write_bytes(cloudpickle.dumps(task))
     code = """
         import importlib.metadata, sys
@@ -323,20 +398,20 @@ def test_workers_without_arrow(session: SparkSession) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(MissingExtraError, match="Spark have no pyarrow; install"):
-        spark._collected(session.range(3).mapInArrow(lacking, "id long"))
+        spark._collect(session.range(3).mapInArrow(lacking, "id long"))
     with pytest.raises(PySparkException, match="theirs"):
-        spark._collected(session.range(3).mapInArrow(broken, "id long"))
+        spark._collect(session.range(3).mapInArrow(broken, "id long"))
 
 
-def test_blocks_of_whole_users(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_complete_users(monkeypatch: pytest.MonkeyPatch) -> None:
     import pyarrow as pa
 
-    monkeypatch.setattr(spark, "ROWS", 10)
+    monkeypatch.setattr(spark, "ROWS_AT_ONCE", 10)
     rng = np.random.default_rng(0)
     for users in (np.sort(rng.integers(0, 30, 300)), np.sort(rng.integers(0, 3, 300)), []):
         table = pa.table({"user": pa.array(users, pa.int64())})
         for n_rows in (1, 4, 50):
-            found = list(spark._whole_users(iter(table.to_batches(n_rows)), "user"))
+            found = list(spark._complete_users(iter(table.to_batches(n_rows)), "user"))
             assert [u for block in found for u in block["user"].to_pylist()] == list(users)
             of_blocks = [set(block["user"].to_pylist()) for block in found]
             assert sum(map(len, of_blocks)) == len(set(users))
@@ -346,43 +421,38 @@ def test_connect(tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="Spark Connect takes grpcio")
     recs, truth = tables(gains=True)
     paths = written(tmp_path, recs.drop(columns="score"), truth)
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    metrics = ["ndcg@10", "gini@5", "err@5"]
     code = f"""
+        import sparse_eval as se
         from pyspark.sql import SparkSession
         from sparse_eval.errors import InvalidDataError, InvalidFileError
-        from sparse_eval.evaluation.spark import evaluate_table
 
         builder = SparkSession.builder.remote("local[2]")
         for name, value in {SETTINGS!r}.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
         assert "connect" in type(session).__module__
-        ev = evaluate_table(*{paths!r}, ["ndcg@10", "gini@5", "err@5"])
-        print([value.hex() for value in ev.mean().values()])
         frames = [session.read.parquet(path) for path in {paths!r}]
-        ev = evaluate_table(*frames, ["ndcg@10", "gini@5", "err@5"])
-        print([value.hex() for value in ev.mean().values()])
+        for sides in ({paths!r}, frames, (frames[0], {paths[1]!r})):
+            ev = se.evaluate(*sides, {metrics!r}, client=session)
+            print([value.hex() for value in ev.mean().values()])
         try:
-            evaluate_table(frames[0].selectExpr("user", "item", "1 AS rank"), frames[1], "ndcg@3")
+            se.evaluate(frames[0].selectExpr("user", "item", "1 AS rank"), frames[1], "ndcg@3")
         except InvalidDataError as error:
             print(error)
         try:
-            evaluate_table("nowhere.parquet", frames[1], "ndcg@3")
+            se.evaluate(*{[str(path) for path in damage_pages(damaged)]!r}, "mrr", client=session)
         except InvalidFileError as error:
             print(error)
+        ev = se.evaluate(*frames, {metrics!r})
         session.stop()
+        print(ev.summary()["random"].isna().all())
     """
-    local = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=tmp_path,
-        env=os.environ | local,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    expected = se.evaluate(*paths, ["ndcg@10", "gini@5", "err@5"]).mean().values()
-    lines = done.stdout.splitlines()
-    assert lines[:2] == [str([value.hex() for value in expected])] * 2
-    assert "rank 1 is given twice (user " in lines[2]
-    assert "Spark cannot read it as Parquet" in lines[3]
+    expected = se.evaluate(*paths, metrics).mean().values()
+    lines = in_own_process(code, tmp_path).splitlines()
+    assert lines[:3] == [str([value.hex() for value in expected])] * 3
+    assert "rank 1 is given twice (user " in lines[3]
+    assert "recs.parquet: not a readable Parquet file" in lines[4]
+    assert lines[5] == "True"

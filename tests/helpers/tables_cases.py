@@ -1,0 +1,30 @@
+"""Tables and matrices on disk, whole and damaged, for tests of what reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+def saved_csr(folder: Path, matrix: Any) -> Path:
+    """Write the parts of a CSR as ``.npy`` files."""
+    folder.mkdir()
+    for name in ("data", "indices", "indptr"):
+        np.save(folder / f"{name}.npy", getattr(matrix, name))
+    np.save(folder / "shape.npy", np.array(matrix.shape))
+    return folder
+
+
+def damage_pages(folder: Path) -> tuple[Path, Path]:
+    """Write two tables in Parquet, of the first of which no more than the schema can be read."""
+    rows = pd.DataFrame({"user": np.arange(9000), "item": np.arange(9000) % 7})
+    recs, truth = folder / "recs.parquet", folder / "truth.parquet"
+    rows.assign(rank=1).to_parquet(recs, index=False)
+    rows.to_parquet(truth, index=False)
+    data = bytearray(recs.read_bytes())
+    data[4:60] = b"\xff" * 56
+    recs.write_bytes(data)
+    return recs, truth
