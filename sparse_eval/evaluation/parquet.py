@@ -378,13 +378,10 @@ class ParquetSource:
         self.load = ParquetLoader(rows, schemas)
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
-        """Yield ranges of users, or files that their rows were dealt out to."""
+        """Return ranges of users, or files that their rows were dealt out to."""
         if self.ranges is not None:
-            for users in self.ranges:
-                yield users, users.n_rows
-            return
-        with _temporary_folder() as folder:
-            yield from self._deal_out(Path(folder))
+            return iter([(users, users.n_rows) for users in self.ranges])
+        return _DealtTasks(self._deal_out)
 
     def _catalogue(self, kind: Literal["integer", "text"]) -> Any:
         names = self.columns.recs[1], self.columns.truth[1]
@@ -436,6 +433,28 @@ class ParquetSource:
                 paths.append([folder / f"{number}-{file}.arrow" for file in range(n_files)])
                 counts += _deal(table, list(names), paths[-1], min(BATCH, self.n_rows), bar)
         return list(zip(zip(*paths, strict=True), counts.tolist(), strict=True))
+
+
+class _DealtTasks:
+    """Pairs of files, which are there until `close`: the last may be read after it was given out.
+
+    Parameters
+    ----------
+    deal_out : callable
+        Writes the files to a folder, and returns them with their rows.
+    """
+
+    def __init__(self, deal_out: Callable[[Path], list[tuple[tuple[Path, Path], int]]]) -> None:
+        with ExitStack() as stack:
+            folder = stack.enter_context(_temporary_folder())
+            self._tasks = iter(deal_out(Path(folder)))
+            self.close = stack.pop_all().close
+
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        return self
+
+    def __next__(self) -> tuple[Any, int]:
+        return next(self._tasks)
 
 
 def _temporary_folder() -> tempfile.TemporaryDirectory[str]:

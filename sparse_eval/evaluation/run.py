@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -118,12 +117,13 @@ def evaluate_source(
 
 @contextmanager
 def _closing(values: Iterator[Value]) -> Iterator[Iterator[Value]]:
-    """Close a generator, which may have temporary files, before an error of ours is told."""
+    """Close what yields values, if it can be closed, also after an error that ends the loop."""
     try:
         yield values
     finally:
-        if isinstance(values, Generator):
-            values.close()
+        close = getattr(values, "close", None)
+        if close is not None:
+            close()
 
 
 def merge(parts: Iterable[Part]) -> Part:

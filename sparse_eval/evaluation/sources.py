@@ -103,7 +103,10 @@ class Source(Protocol):
         """Whether `tasks` can be called again."""
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
-        """Yield descriptions of blocks that can be pickled, and how far each moves the progress."""
+        """Yield descriptions of blocks that can be pickled, and how far each moves the progress.
+
+        What these need is there until all are done: then `close` is called, if there is one.
+        """
 
 
 def evaluate_block(request: Request, block: Block, num_threads: int | None = None) -> BlockResult:

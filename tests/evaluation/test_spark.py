@@ -299,7 +299,7 @@ def test_types_are_compared_before_any_job(
     monkeypatch.setattr(spark.SparkRunner, "run", no_job)
     ranked = se.Rankings.scan(recs, rank="rank")
     with pytest.raises(
-        InvalidDataError, match="column 'item' holds bigint in the recommendations and string in"
+        InvalidDataError, match="column 'item' holds bigint in the recommendations and column 'item' string in"
     ):
         se.evaluate(ranked, text, "ndcg@3")
     with pytest.raises(InvalidDataError, match="the relevant items: column 'user' holds double"):

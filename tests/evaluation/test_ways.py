@@ -1,0 +1,292 @@
+"""One number by every way: each convention, whatever the inputs are and whoever evaluates them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from implicit.cpu.als import AlternatingLeastSquares
+from scipy.sparse import csr_matrix
+from tables_cases import saved_csr
+from threadpoolctl import threadpool_limits
+from ways_cases import Case, check_against_plain, make_case, same, ways_cases
+
+import sparse_eval as se
+from sparse_eval.evaluation import budget, tables
+from sparse_eval.metrics.conventions import CONVENTIONS
+from sparse_eval.models import source as model_source
+
+LEAST = budget.MINIMUM
+
+Way = Callable[[Case, list[str], dict[str, Any]], se.Evaluation]
+
+
+@contextmanager
+def small_blocks() -> Iterator[None]:
+    """Let blocks be of two users, or of so few rows."""
+    with (
+        mock.patch.object(budget, "PER_USER", LEAST // 3),
+        mock.patch.object(budget, "check_values_fit", lambda *_: 0),
+        mock.patch.object(tables, "ROWS_PER_BLOCK", 4),
+        mock.patch.object(tables, "ROWS_PER_TASK", 4),
+    ):
+        yield
+
+
+def by_objects(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    rankings = se.Rankings.from_positions(case.positions)
+    return se.evaluate(rankings, se.Relevance.from_csr(case.validation), metrics, **options)
+
+
+def by_frames(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    shuffled = (frame.sample(frac=1, random_state=0) for frame in case.tables)
+    return se.evaluate(*shuffled, metrics, **options)
+
+
+def by_labelled_objects(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    lists, gains = case.tables
+    rankings = se.Rankings.from_frame(lists, **{lists.columns[2]: lists.columns[2]})
+    relevance = se.Relevance.from_frame(gains, gain="gain")
+    return se.evaluate(rankings, relevance, metrics, memory=LEAST, **options)
+
+
+def by_memory(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    return se.evaluate(case.positions, case.validation, metrics, memory=LEAST, **options)
+
+
+def without_users(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    return se.evaluate(case.positions, case.validation, metrics, per_user=False, **options)
+
+
+def without_users_in_blocks(
+    case: Case, metrics: list[str], options: dict[str, Any]
+) -> se.Evaluation:
+    options = options | {"per_user": False, "memory": LEAST}
+    return se.evaluate(case.positions, case.validation, metrics, **options)
+
+
+def by_blocks(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    n_users = len(case.ranked)
+    ends = list(pairwise(sorted({0, n_users // 3, n_users // 2, n_users})))
+    sides = ([side[a:b] for a, b in ends] for side in (case.positions, case.validation))
+    return se.evaluate(*sides, metrics, **options)
+
+
+def by_blocks_of_lists(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    lists = (se.Rankings.from_positions(row) for row in case.positions)
+    return se.evaluate(lists, case.validation, metrics, **options)
+
+
+def by_folders(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    with tempfile.TemporaryDirectory() as folder:
+        lists = saved_csr(Path(folder) / "lists", case.positions)
+        held = saved_csr(Path(folder) / "held", case.validation)
+        evaluation = se.evaluate(lists, str(held), metrics, memory=LEAST, **options)
+        evaluation.summary()
+    return evaluation
+
+
+@contextmanager
+def parquet(case: Case, *, shuffled: bool) -> Iterator[list[Path]]:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for number, frame in enumerate(case.tables):
+            path = Path(folder) / f"{number}.parquet"
+            if shuffled:
+                frame = frame.sample(frac=1, random_state=0)
+            frame.to_parquet(path, index=False, row_group_size=2)
+            paths.append(path)
+        yield paths
+
+
+def by_parquet(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    with parquet(case, shuffled=False) as paths:
+        evaluation = se.evaluate(*paths, metrics, **options)
+        evaluation.summary()  # with the random baseline, of a second pass
+    return evaluation
+
+
+def by_shuffled_parquet(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    with parquet(case, shuffled=True) as paths:
+        evaluation = se.evaluate(*paths, metrics, **options)
+        evaluation.summary()
+    return evaluation
+
+
+def by_executor(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+    with ThreadPoolExecutor(2) as pool:
+        return se.evaluate(case.positions, case.validation, metrics, client=pool, **options)
+
+
+def by_parquet_and_executor(
+    case: Case, metrics: list[str], options: dict[str, Any]
+) -> se.Evaluation:
+    with parquet(case, shuffled=True) as paths, ThreadPoolExecutor(2) as pool:
+        evaluation = se.evaluate(*paths, metrics, client=pool, **options)
+        evaluation.summary()
+    return evaluation
+
+
+WAYS: list[Way] = [
+    by_objects,
+    by_frames,
+    by_labelled_objects,
+    by_memory,
+    without_users,
+    without_users_in_blocks,
+    by_blocks,
+    by_blocks_of_lists,
+    by_folders,
+    by_parquet,
+    by_shuffled_parquet,
+    by_executor,
+    by_parquet_and_executor,
+]
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@settings(max_examples=5)
+@given(case=ways_cases())
+def test_every_way_gives_one_number(convention: str, case: Case) -> None:
+    metrics = case.metrics(convention)
+    expected = se.evaluate(case.positions, case.validation, metrics, convention=convention)
+    check_against_plain(expected, case)
+    with small_blocks():
+        for way in WAYS:
+            same(way(case, metrics, {"convention": convention}), expected)
+
+
+@pytest.mark.parametrize("no_relevant", ["zero", "judged"])
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_counts_the_same_users(way: Way, no_relevant: str) -> None:
+    for kind in ("ranks", "gaps", "ties"):
+        case = make_case(7, kind=kind, n_users=25)
+        metrics = case.metrics("standard")
+        options = {"no_relevant": no_relevant}
+        expected = se.evaluate(case.positions, case.validation, metrics, **options)
+        with small_blocks():
+            same(way(case, metrics, options), expected)
+
+
+def model_of(users: Any, items: Any) -> AlternatingLeastSquares:
+    with threadpool_limits(1, "blas"):
+        model = AlternatingLeastSquares(factors=users.shape[1])
+    model.user_factors, model.item_factors = users, items
+    return model
+
+
+def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
+    """Return a model, what its users have seen, and the case with the lists that it makes.
+
+    Scores are different whole numbers. A user without a relevant item gets no list, nor does one
+    who has seen every item.
+    """
+    rng = np.random.default_rng(len(case.gains) + case.n_items)
+    n_users, n_items = len(case.gains), case.n_items
+    users = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]], np.float32)[rng.integers(0, 4, n_users)]
+    items = np.stack([rng.permutation(n_items), rng.permutation(n_items)], axis=1)
+    items = items.astype(np.float32) + 1
+    seen = rng.random((n_users, n_items)) < 0.3
+    seen[case.validation.toarray() > 0] = False
+    if n_users > 2:
+        seen[2] = True
+        case.gains[2].clear()
+    ranked: list[dict[int, int]] = []
+    for user, scores in enumerate(users @ items.T):
+        unseen = [i for i in np.argsort(-scores, kind="stable").tolist() if not seen[user, i]]
+        has_relevant = any(gain > 0 for gain in case.gains[user].values())
+        first = unseen[:3] if has_relevant else []
+        ranked.append({item: rank for rank, item in enumerate(first, 1)})
+    lists = Case(ranked, case.gains, None, n_items)
+    return model_of(users, items), csr_matrix(seen.astype(np.float64)), lists
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@settings(max_examples=5)
+@given(case=ways_cases())
+def test_every_way_from_a_model_gives_one_number(convention: str, case: Case) -> None:
+    model, train, case = model_case(case)
+    sides = (train, case.validation)
+    for lists in (False, True):  # the default way is by ranks, or by lists
+        metrics = case.metrics(convention, lists=lists)
+        options: dict[str, Any] = {"convention": convention}
+        expected = se.evaluate_model(model, *sides, metrics, via="top_k", **options)
+        check_against_plain(expected, case)
+
+        def check(model: Any = model, **more: Any) -> se.Evaluation:
+            found = se.evaluate_model(model, *sides, metrics, **options, **more)
+            same(found, expected)
+            return found
+
+        ways = [None, "top_k", "recommend"] + ([] if lists else ["held_out_ranks"])
+        for via in ways:
+            retrieval = check(via=via).retrieval
+            assert retrieval is not None
+            assert retrieval.via == (via or ("top_k" if lists else "held_out_ranks"))
+        check(per_user=False)
+        check((model.user_factors, model.item_factors))
+        with (
+            mock.patch.object(model_source, "users_within", lambda *_, **__: 2),
+            ThreadPoolExecutor(2) as pool,
+        ):
+            for more in ({"memory": 1 << 28}, {"memory": 1 << 28, "per_user": False}):
+                check(**more)
+            check(client=pool)
+            check(client=pool, via="top_k")
+            if not lists:
+                check(memory=1 << 28, via="held_out_ranks")
+        # As lists that are given, beside the seen items.
+        same(se.evaluate(case.positions, sides[1], metrics, train=train, **options), expected)
+
+
+def test_mind_notebook_counts_items_stored_with_a_zero_by_the_default_way_too() -> None:
+    # The notebook's lists of candidates hold clicks (1) and what was shown beside them (0), and
+    # its ndcg counts both. By the ranks of the relevant items alone it would be 1 / log2(3).
+    model = model_of(np.ones((1, 1), np.float32), np.array([[4], [3], [2], [1]], np.float32))
+    train = csr_matrix((1, 4))
+    held = csr_matrix(([0.0, 1.0, 0.0], [0, 1, 3], [0, 3]), shape=(1, 4))
+    expected = 1 + 1 / np.log2(3)
+    options: dict[str, Any] = {"convention": "mind-notebook"}
+    for more in ({}, {"via": "held_out_ranks"}, {"via": "top_k"}, {"via": "recommend"}):
+        ev = se.evaluate_model(model, train, held, "ndcg@3", **options, **more)
+        assert ev["ndcg@3"] == pytest.approx(expected)
+    with ThreadPoolExecutor(1) as pool:
+        for more in ({"client": pool}, {"memory": 1 << 28}, {"per_user": False}):
+            ev = se.evaluate_model(model, train, held, "ndcg@3", **options, **more)
+            assert ev["ndcg@3"] == pytest.approx(expected)
+    assert se.evaluate_model(model, train, held, "ndcg@3")["ndcg@3"] == pytest.approx(1 / np.log2(3))
+
+
+@pytest.mark.parametrize("way", [by_memory, by_parquet, by_shuffled_parquet, without_users_in_blocks])
+def test_numbers_of_all_lists_have_no_random_baseline_without_them(way: Way) -> None:
+    case = make_case(3, n_users=12)
+    metrics = ["ndcg@3", "coverage@3", "recall(average=micro)@3"]
+    whole = se.evaluate(case.positions, case.validation, metrics)
+    with small_blocks():
+        found = way(case, metrics, {})
+    assert found.random("ndcg@3") == whole.random("ndcg@3")
+    assert found.random("recall(average=micro)@3") == whole.random("recall(average=micro)@3")
+    assert whole.random("coverage@3").mean > 0
+    assert pd.isna(found.summary().loc["coverage@3", "random"])
+    with pytest.raises(
+        se.errors.InvalidDataError, match="the random baseline of coverage@3 needs the lists .* ev"
+    ):
+        found.random("coverage@3")
+
+
+def test_an_iterable_that_is_read_once_has_no_random_baseline() -> None:
+    case = make_case(3, n_users=12)
+    found = se.evaluate(iter([case.positions]), case.validation, "ndcg@3")
+    assert found.summary()["random"].isna().all()
+    with pytest.raises(se.errors.InvalidDataError, match="the random baseline of ndcg@3 needs"):
+        found.random("ndcg@3")

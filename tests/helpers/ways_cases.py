@@ -1,0 +1,230 @@
+"""Small users of every kind, and their metrics by each convention in plain Python.
+
+For tests that all ways to an evaluation give one number. Conventions are read, formulas are not:
+what the package computes with them is written out here, or in the oracle.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import oracle
+import pandas as pd
+from hypothesis import strategies as st
+from merge_cases import same_numbers, same_random
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.metrics.conventions import CONVENTIONS, Convention
+
+K = 3
+PER_USER = ("ndcg", "dcg", "recall", "precision", "map", "hit_rate")
+
+
+class Case(NamedTuple):
+    """Lists and gains of users: each user and each item has at least one row.
+
+    Attributes
+    ----------
+    ranked, gains : list of dict
+        Positions and gains by item, of each user; gains with explicit zeros.
+    scores : list of dict or None
+        The scores that the lists are ordered by, with ties, where there are no gaps.
+    """
+
+    ranked: list[oracle.Ranked]
+    gains: list[oracle.Gains]
+    scores: list[dict[int, float]] | None
+    n_items: int
+
+    @property
+    def positions(self) -> csr_matrix:
+        return to_csr(self.ranked, self.n_items, np.int64)
+
+    @property
+    def validation(self) -> csr_matrix:
+        return to_csr(self.gains, self.n_items, np.float64)
+
+    @property
+    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The rows of both sides, in the order of the users."""
+        order, lists = ("rank", self.ranked) if self.scores is None else ("score", self.scores)
+        return rows_of(lists, order), rows_of(self.gains, "gain")
+
+    @property
+    def has_gaps(self) -> bool:
+        return any(sorted(row.values()) != list(range(1, len(row) + 1)) for row in self.ranked)
+
+    def metrics(self, convention: str, *, lists: bool = True) -> list[str]:
+        """Return the metrics that the convention and the lists allow."""
+        names = [f"{name}@{K}" for name in PER_USER]
+        names.append("mrr" if "mrr" in CONVENTIONS[convention].uncut else f"mrr@{K}")
+        return names + ([f"coverage@{K}"] if lists and not self.has_gaps else [])
+
+
+def to_csr(rows: list[dict[int, Any]], n_items: int, dtype: type) -> csr_matrix:
+    """Return users × items, explicit zeros stored."""
+    indptr = np.cumsum([0] + [len(row) for row in rows])
+    indices = [item for row in rows for item in sorted(row)]
+    data = [row[item] for row in rows for item in sorted(row)]
+    return csr_matrix((np.array(data, dtype), np.array(indices, int), indptr), (len(rows), n_items))
+
+
+def rows_of(rows: list[dict[int, Any]], value: str) -> pd.DataFrame:
+    triples = [(u, item, x) for u, row in enumerate(rows) for item, x in sorted(row.items())]
+    frame = pd.DataFrame(triples, columns=["user", "item", value])
+    return frame.astype({"user": np.int64, "item": np.int64, value: np.float64})
+
+
+@st.composite
+def ways_cases(draw: st.DrawFn) -> Case:
+    """Draw users: without lists, without relevant items, with gaps or ties, binary or graded."""
+    return make_case(
+        draw(st.integers(0, 2**32 - 1)),
+        kind=draw(st.sampled_from(["ranks", "gaps", "ties"])),
+        graded=draw(st.booleans()),
+    )
+
+
+def make_case(seed: int, *, kind: str = "ranks", graded: bool = True, n_users: int = 0) -> Case:
+    rng = np.random.default_rng(seed)
+    n_users, n_items = n_users or int(rng.integers(1, 9)), int(rng.integers(2, 9))
+    ranked: list[oracle.Ranked] = []
+    scores: list[dict[int, float]] = []
+    gains: list[oracle.Gains] = []
+    for user in range(n_users):
+        length = 0 if user and rng.random() < 0.25 else int(rng.integers(1, n_items + 1))
+        items = rng.permutation(n_items)[:length].tolist()
+        score = {item: float(rng.integers(0, 3)) / 2 for item in items}
+        if kind == "ties":  # the lower item first
+            items.sort(key=lambda item: (-score[item], item))
+        ranks = np.arange(1, length + 1)
+        if kind == "gaps":
+            ranks = np.sort(rng.permutation(np.arange(1, 10))[:length])
+        ranked.append(dict(zip(items, ranks.tolist(), strict=True)))
+        scores.append(score)
+        values = [0.0, 1.0, 1.0, 0.5, 3.0] if graded else [0.0, 1.0]
+        chosen = rng.permutation(n_items)[: rng.integers(0, n_items + 1)].tolist()
+        nothing = user and rng.random() < 0.25
+        row = {item: 0.0 if nothing else float(rng.choice(values)) for item in chosen}
+        gains.append(row)
+    # One user counts by every convention; every user and every item is in a table.
+    gains[0][next(iter(ranked[0]))] = 1.0
+    for user in range(n_users):
+        if not ranked[user] and not gains[user]:
+            gains[user][0] = 0.0
+    known = {item for row in (*ranked, *gains) for item in row}
+    for item in sorted(set(range(n_items)) - known):
+        gains[int(rng.integers(n_users))][item] = 0.0
+    return Case(ranked, gains, scores if kind == "ties" else None, n_items)
+
+
+def same(found: se.Evaluation, expected: se.Evaluation) -> None:
+    """Check that means, deviations, intervals, random baselines and users' values have one bits."""
+    same_numbers(found, expected)
+    same_random(found, expected)
+    if found._merged.values is not None:
+        assert np.array_equal(
+            found.per_user.sort_index().to_numpy(), expected.per_user.to_numpy(), equal_nan=True
+        )
+
+
+def check_against_plain(ev: se.Evaluation, case: Case, k: int = K) -> None:
+    """Check means and values of users against plain Python."""
+    for metric in ev.metrics:
+        mean, values = plain(case, CONVENTIONS[ev.convention], metric.name, k)
+        np.testing.assert_allclose(ev[metric], mean, rtol=1e-12, err_msg=str(metric))
+        if values is not None:
+            np.testing.assert_allclose(
+                ev.values(metric), values, rtol=1e-12, atol=1e-15, err_msg=str(metric)
+            )
+
+
+def plain(
+    case: Case, convention: Convention, name: str, k: int = K
+) -> tuple[float, list[float] | None]:
+    """Return a metric of all users, and of each, None where it has no values of users."""
+    listed = [bool(row) for row in case.ranked]
+    relevant = [any(gain > 0 for gain in row.values()) for row in case.gains]
+    counted = [
+        {
+            "exclude": relevant[user],
+            "zero": True,
+            "judged": len(case.gains[user]) > 0,
+        }[convention.no_relevant]
+        for user in range(len(listed))
+    ]
+    if convention.without_list == "exclude" and name not in convention.without_list_zero:
+        counted = [a and b for a, b in zip(counted, listed, strict=True)]
+    if name == "coverage":
+        shown = listed if convention.lists_of_all else counted
+        items = {
+            item
+            for row, is_shown in zip(case.ranked, shown, strict=True)
+            for item, rank in row.items()
+            if is_shown and rank <= k
+        }
+        return len(items) / case.n_items, None
+    options = dict(convention.options.get(name, {}))
+    if options.pop("average", "macro") == "micro":
+        users = zip(case.ranked, case.gains, counted, strict=True)
+        cases: list[oracle.Case] = [(a, b, None) for a, b, counts in users if counts]
+        return oracle.micro(name, options, k, cases), None
+    values = [
+        _of_user(convention, name, options, k, case.ranked[user], case.gains[user])
+        if relevant[user]
+        else 0.0
+        for user in range(len(listed))
+    ]
+    values = [value if counts else math.nan for value, counts in zip(values, counted, strict=True)]
+    return oracle.mean_of_defined(values), values
+
+
+def _of_user(
+    convention: Convention,
+    name: str,
+    options: dict[str, str],
+    k: int,
+    ranked: oracle.Ranked,
+    gains: oracle.Gains,
+) -> float:
+    depth: float = math.inf if name in convention.uncut else k
+    if name not in ("dcg", "ndcg") and not convention.stored_zeros:
+        return oracle.value(name, options, None if depth == math.inf else k, ranked, gains)
+    relevant = {item: gain for item, gain in gains.items() if gain > 0}
+    hit_gains = dict(relevant)
+    if convention.stored_zeros:
+        hit_gains = {item: gain if gain > 0 else 1.0 for item, gain in gains.items()}
+    hits = sorted((r, hit_gains[i]) for i, r in ranked.items() if i in hit_gains and r <= depth)
+    n = len(relevant)
+    if name == "recall":
+        return len(hits) / n
+    if name == "precision":
+        return len(hits) / k
+    if name == "hit_rate":
+        return float(bool(hits))
+    if name == "mrr":
+        return 1 / hits[0][0] if hits else 0.0
+    if name == "map":
+        return sum(i / rank for i, (rank, _) in enumerate(hits, 1)) / n
+    binary = options.get("gain", "linear") == "binary"
+
+    def dcg(pairs: list[tuple[int, float]]) -> float:
+        return sum(
+            (1.0 if binary else gain) / math.log2(max(rank + convention.shift, 2))
+            for rank, gain in pairs
+        )
+
+    length = max(ranked.values(), default=0)
+    best = sorted(relevant.values(), reverse=True)
+    ideal = {
+        "relevant": best[:k],
+        "slots": [1.0] * k,
+        "length": best[: min(k, length)],
+    }[convention.ideal]
+    if name == "dcg":
+        return dcg(hits)
+    below = dcg(list(enumerate(ideal, 1)))
+    return dcg(hits) / below if below else 0.0
