@@ -13,7 +13,7 @@ import tempfile
 from bisect import bisect_left
 from collections import deque
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from operator import attrgetter
@@ -338,7 +338,6 @@ class ParquetSource:
 
     unit = " rows"
     distinct = True  # a user is in one range, or in one file
-    repeatable = True
 
     def __init__(
         self,
@@ -376,6 +375,20 @@ class ParquetSource:
             self._largest_gain() if request.needs_largest_gain else None,
         )
         self.load = ParquetLoader(rows, schemas)
+        self._kind_of_items = kinds[1]
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the files are still there."""
+        return all(file.exists() for table in self.tables for file in table.files)
+
+    @cached_property
+    def random_load(self) -> ParquetLoader:
+        """As `load`, of blocks with the whole catalogue."""
+        rows = self.load.rows
+        if rows.catalogue is None:
+            rows = replace(rows, catalogue=self._catalogue(self._kind_of_items))
+        return replace(self.load, rows=rows)
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
         """Return ranges of users, or files that their rows were dealt out to."""

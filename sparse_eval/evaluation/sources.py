@@ -87,6 +87,10 @@ class Source(Protocol):
         """Turn a task into a block; sent to each worker once."""
 
     @property
+    def random_load(self) -> Loader:
+        """As `load`, of blocks with the whole catalogue, on which the random baseline depends."""
+
+    @property
     def total(self) -> int | None:
         """What the progress bar counts to, None if unknown."""
 
@@ -235,7 +239,7 @@ class MatrixSource:
     ) -> None:
         self.rankings = rankings
         self.relevance = relevance
-        self.load = RowLoader(side_data)
+        self.load = self.random_load = RowLoader(side_data)
         self.total = max(rankings.shape[0], relevance.shape[0])
         self.n_rows = n_rows
 
@@ -292,6 +296,8 @@ class BlockSource:
         """Return the block, which is complete."""
         return block
 
+    random_load = load
+
     def tasks(self) -> Iterator[tuple[Block, int]]:
         """Yield each block with the relevance and side data of its users."""
         side_data = self.side_data
@@ -303,6 +309,8 @@ class BlockSource:
                 side_data = SideData.beside(rankings, relevance, **self.inputs)
                 if self.request.needs_largest_gain:
                     side_data = replace(side_data, largest_gain=1.0)
+            if max(rankings.shape[1], relevance.shape[1]) > side_data.n_items:
+                self.repeatable = False  # the catalogue, and with it what is random, is unknown
             n_users = relevance.shape[0]
             own = side_data.of_users(first, first + n_users)
             yield Block(first, rankings, relevance, own), n_users

@@ -229,7 +229,7 @@ def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
         )
     except ValueError as error:  # ragged lines
         raise InvalidFileError(f"is not a readable CSV ({error})", path) from None
-    for name in ids:
+    for name in dict.fromkeys(ids):
         if name in frame and frame[name].str.fullmatch("0|-?[1-9][0-9]{0,17}").all():
             frame[name] = frame[name].astype("int64")
     return frame

@@ -138,12 +138,16 @@ def _read_arrays(path: Path) -> dict[str, AnyArray]:
                 raise InvalidCheckpointError("is a single array; expected an .npz file", path)
             arrays = {name: archive[name] for name in archive.files}
             if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-                raise InvalidCheckpointError("holds other content than arrays", path)
+                raise InvalidCheckpointError(
+                    "holds other content than arrays; expected a model that implicit saved", path
+                )
             return arrays
     except InvalidCheckpointError:
         raise
     except FileNotFoundError:
-        raise InvalidCheckpointError("does not exist", path) from None
+        raise InvalidCheckpointError(
+            "does not exist; expected an .npz file saved by a model of implicit", path
+        ) from None
     except OSError as error:
         raise InvalidCheckpointError(f"cannot be read: {error.strerror or error}", path) from None
     except (

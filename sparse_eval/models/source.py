@@ -284,7 +284,13 @@ class _UserSource:
                 self.total = validation.shape[0]
         self.references: dict[str, FileReference] = {}
         self.n_rows = USERS_PER_BLOCK
-        self.repeatable = not any(isinstance(side, Iterator) for side in self.sides.values())
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether no side is read once only, and the files of workers are still there."""
+        return not any(isinstance(side, Iterator) for side in self.sides.values()) and all(
+            reference.path.exists() for reference in self.references.values()
+        )
 
     def side_data(self, request: Request, inputs: dict[str, Any], n_items: int) -> SideData:
         """Return the side data of all users and items."""
@@ -470,7 +476,7 @@ class PopularitySource(_UserSource):
             counts += np.bincount(rows.indices[rows.data != 0], minlength=n_items)
             release(train)
         order = np.argsort(-counts, kind="stable").astype(np.int32)
-        self.load = PopularityLoader(
+        self.load = self.random_load = PopularityLoader(
             order, longest_list(request, n_items), self.side_data(request, inputs, n_items)
         )
 

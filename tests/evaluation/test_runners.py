@@ -1,0 +1,340 @@
+"""Executors as workers: the bits of one process, errors with their class, workers that are gone."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from merge_cases import same_bits, same_random
+from scipy import sparse
+from tables_cases import damage_pages, saved_csr
+
+import sparse_eval as se
+from sparse_eval import errors
+from sparse_eval.errors import (
+    InvalidCheckpointError,
+    InvalidDataError,
+    InvalidFileError,
+    InvalidMetricError,
+    WorkerError,
+)
+from sparse_eval.evaluation.run import Shared, evaluate_source, evaluate_task
+from sparse_eval.evaluation.runners import ExecutorRunner, LocalRunner, open_runner
+from sparse_eval.metrics.request import Request
+from sparse_eval.models.source import FileReference, ModelSource
+
+METRICS = ["ndcg@5", "coverage@5", "recall(average=micro)@5", "novelty@5"]
+
+
+def pool_of(kind: str) -> Executor:
+    if kind == "threads":
+        return ThreadPoolExecutor(2)
+    return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+
+
+@pytest.fixture(scope="module", params=["threads", "processes"])
+def pool(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    """Return an executor that tests share: a process takes seconds to start."""
+    with pool_of(request.param) as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[Any, sparse.csr_matrix, sparse.csr_matrix]:
+    clicks = se.datasets.synthetic(n_users=400, n_items=100, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=8, iterations=3)
+    return model, holdout.train, holdout.validation
+
+
+def same(found: se.Evaluation, expected: se.Evaluation) -> None:
+    same_bits(found, expected)
+    same_random(found, expected)
+    assert found.retrieval == expected.retrieval
+
+
+def test_an_executor_gives_the_bits_of_one_process(
+    pool: Executor, data: Any, tmp_path: Path
+) -> None:
+    expected = se.evaluate_model(*data, METRICS)
+    same(se.evaluate_model(*data, METRICS, client=pool), expected)
+    data[0].save(tmp_path / "als.npz")
+    folders = [saved_csr(tmp_path / str(n), side) for n, side in enumerate(data[1:])]
+    same(se.evaluate_model(tmp_path / "als.npz", *folders, METRICS, client=pool), expected)
+    same(se.evaluate_model(*data, METRICS, client=pool, memory=1 << 28), expected)
+    beside = se.evaluate_model(*data, METRICS, client=pool, baselines=True, per_user=False)
+    whole = se.evaluate_model(*data, METRICS, baselines=True)
+    assert beside.mean() == whole.mean()
+    assert beside.baselines["popularity"].mean() == whole.baselines["popularity"].mean()
+    positions = expected.rankings.to_positions()
+    train = {"train": data[1]}
+    same(
+        se.evaluate(positions, data[2], METRICS, client=pool, **train),
+        se.evaluate(positions, data[2], METRICS, **train),
+    )
+
+
+def test_blocks_of_an_iterable_are_evaluated_by_an_executor(pool: Executor, data: Any) -> None:
+    positions = se.evaluate_model(*data, METRICS).rankings.to_positions()
+    blocks = [positions[first : first + 50] for first in range(0, 400, 50)]
+    metrics = ["ndcg@5", "coverage@5"]
+    same(
+        se.evaluate(blocks, data[2], metrics, client=pool),
+        se.evaluate(positions, data[2], metrics),
+    )
+
+
+def test_rows_in_no_order_are_there_until_the_last_worker_read_them(
+    pool: Executor, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    from sparse_eval.evaluation import tables
+
+    monkeypatch.setattr(tables, "ROWS_PER_TASK", 300)
+    lists = se.evaluate_model(*data, "ndcg@5,coverage@5").rankings.to_positions().tocoo()
+    held = data[2].tocoo()
+    paths = []
+    for name, side, value in (("recs", lists, "rank"), ("truth", held, "gain")):
+        import pandas as pd
+
+        frame = pd.DataFrame({"user": side.row, "item": side.col, value: side.data})
+        paths.append(tmp_path / f"{name}.parquet")
+        frame.sample(frac=1, random_state=0).to_parquet(paths[-1], index=False, row_group_size=100)
+    metrics = ["ndcg@5", "coverage@5"]
+    found = se.evaluate(*paths, metrics, client=pool)
+    expected = se.evaluate(*paths, metrics)
+    same(found, expected)
+
+
+def test_errors_of_workers_arrive_with_class_and_message(
+    pool: Executor, data: Any, tmp_path: Path
+) -> None:
+    model, train, held = data
+    wrong = held.astype(np.float64)
+    wrong.data[-1] = -1
+    with pytest.raises(InvalidDataError, match=r"in the block that begins at user .* gain in row"):
+        se.evaluate_model(model, train, wrong, "ndcg@10", client=pool)
+    pytest.importorskip("pyarrow")
+    recs, truth = damage_pages(tmp_path)
+    with pytest.raises(InvalidFileError, match="recs.parquet: not a readable Parquet") as told:
+        se.evaluate(recs, truth, "mrr", client=pool)
+    assert told.value.path == recs
+    assert told.value.line is None
+
+
+def work_of(shared: Any, task: Any) -> Any:
+    """What a worker does here: it raises what it is given, or dies."""
+    if isinstance(task, Exception):
+        raise task
+    if task == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return shared, task
+
+
+ERRORS = [
+    InvalidFileError("is torn", "recs.parquet"),
+    InvalidFileError("is torn", Path("a") / "recs.csv", 7),
+    InvalidCheckpointError("has no factors", "als.npz"),
+    *(
+        getattr(errors, name)("so")
+        for name in errors.__all__
+        if not issubclass(getattr(errors, name), InvalidFileError)
+    ),
+    KeyError("theirs"),
+    RuntimeError("theirs"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_every_error_is_that_of_the_worker(pool: Executor, error: Exception) -> None:
+    with open_runner(pool) as runner, pytest.raises(type(error)) as told:
+        list(runner.run(work_of, None, [(error, 1)]))
+    assert type(told.value) is type(error)
+    assert str(told.value) == str(error)
+    assert told.value.__dict__.items() >= error.__dict__.items() or not error.__dict__
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - as an executor does
+    assert (type(again), str(again), again.__dict__) == (type(error), str(error), error.__dict__)
+
+
+def test_tags_stay_with_their_tasks(pool: Executor) -> None:
+    tasks = [(number, -number) for number in range(50)]
+    for client in (pool, None):
+        with open_runner(client) as runner:
+            done = list(runner.run(work_of, "shared", iter(tasks)))
+        assert sorted(done) == sorted((tag, ("shared", task)) for task, tag in tasks)
+
+
+class Slow(Executor):
+    """An executor that counts what waits."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Future[Any]] = []
+
+    def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:  # type: ignore[override]
+        future: Future[Any] = Future()
+        self.waiting.append(future)
+        if len(self.waiting) == 16:
+            for waiting in self.waiting[:8]:
+                waiting.set_exception(InvalidDataError("no more"))
+        return future
+
+
+def test_no_more_than_a_few_tasks_wait_and_are_cancelled_after_an_error() -> None:
+    executor = Slow()
+    given = []
+
+    def tasks() -> Iterator[tuple[int, int]]:
+        for number in range(1000):
+            given.append(number)
+            yield number, 1
+
+    with pytest.raises(InvalidDataError, match="no more"):
+        list(ExecutorRunner(executor).run(work_of, None, tasks()))
+    assert len(given) == 16
+    assert all(future.cancelled() for future in executor.waiting[8:])
+
+
+def test_an_error_of_the_tasks_is_passed_on(pool: Executor) -> None:
+    def tasks() -> Iterator[tuple[int, int]]:
+        yield 1, 1
+        raise OSError("the network is down")
+
+    for client in (pool, None):
+        with open_runner(client) as runner, pytest.raises(OSError, match="the network is down"):
+            list(runner.run(work_of, None, tasks()))
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_refuses_an_executor_that_was_shut_down(kind: str, data: Any) -> None:
+    executor = pool_of(kind)
+    executor.shutdown()
+    with pytest.raises(WorkerError, match="the executor takes no tasks .*; give another"):
+        se.evaluate_model(*data, "ndcg@10", client=executor)
+    with pytest.raises(WorkerError, match="the executor takes no tasks .*; give another"):
+        se.evaluate(data[2].sign().astype(np.int64), data[2], "mrr", client=executor)
+
+
+def test_a_worker_that_dies_is_told_and_so_is_its_executor(data: Any) -> None:
+    with pool_of("processes") as executor:
+        with (
+            open_runner(executor) as runner,
+            pytest.raises(WorkerError, match="a worker of the executor died .* use fewer workers"),
+        ):
+            list(runner.run(work_of, None, [("die", 1)]))
+        with pytest.raises(WorkerError, match="a worker of the executor died .* use fewer workers"):
+            se.evaluate_model(*data, "ndcg@10", client=executor)  # it is broken for good
+
+
+@pytest.mark.parametrize("client", [7, object(), [1]])
+def test_refuses_other_clients(client: Any, data: Any) -> None:
+    pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+    match = f"client is a {type(client).__name__}; expected a distributed.Client, the address of"
+    with pytest.raises(InvalidDataError, match=match):
+        se.evaluate_model(*data, "ndcg@10", client=client)
+    with pytest.raises(InvalidDataError, match=match):
+        se.evaluate(data[2], data[2], "mrr", client=client)
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(
+    kind: str, data: Any, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow")
+    import pandas as pd
+
+    rows = pd.DataFrame({"user": np.repeat(np.arange(40), 2), "item": np.tile([1, 2], 40)})
+    recs, truth = tmp_path / "recs.parquet", tmp_path / "truth.parquet"
+    rows.assign(rank=rows["item"]).to_parquet(recs, index=False)
+    rows.to_parquet(truth, index=False)
+    model = tmp_path / "als.npz"
+    data[0].save(model)
+    with pool_of(kind) as executor:
+        of_model = se.evaluate_model(*data, METRICS, client=executor)
+        of_tables = se.evaluate(recs, truth, "ndcg@2", client=executor)
+        of_files = se.evaluate_model(model, *data[1:], METRICS, client=executor)
+    same(of_model, se.evaluate_model(*data, METRICS))
+    expected = se.evaluate(recs, truth, "ndcg@2", memory=1 << 24)
+    expected.summary()
+    for path in (recs, truth, model):
+        path.unlink()
+    same_bits(of_tables, expected)
+    assert of_tables.summary()["random"].isna().all()
+    with pytest.raises(InvalidDataError, match="the random baseline of ndcg@2 needs the lists"):
+        of_tables.random("ndcg@2")
+    same_bits(of_files, of_model)
+
+
+def test_files_that_are_others_elsewhere_are_refused(data: Any, tmp_path: Path) -> None:
+    model, train, held = data
+    folder = saved_csr(tmp_path / "train", train)
+    request = Request.parse("ndcg@5", None, None, {"train"})
+    source = ModelSource(request, model, folder, held, {}, None, num_threads=1, for_workers=True)
+    task, _ = next(source.tasks())
+    assert isinstance(task.train, FileReference)
+    shared = Shared(request, source.load, False, False, 1)
+    np.save(folder / "indices.npy", train.indices[::-1].copy())
+    with pytest.raises(InvalidFileError, match="is something else where this worker runs"):
+        evaluate_task(shared, task)
+    gone = task.__class__(**task.__dict__ | {"train": FileReference(tmp_path / "nowhere", "0")})
+    with pytest.raises(InvalidFileError, match="does not exist where this worker runs"):
+        evaluate_task(shared, gone)
+
+
+def test_a_source_of_ones_own_takes_one_class(data: Any) -> None:
+    class Twice:
+        """Blocks that are given in another order."""
+
+        unit, distinct, repeatable, total = " blocks", True, True, 2
+
+        def __init__(self, source: ModelSource) -> None:
+            self.load, self.random_load, self.source = source.load, source.random_load, source
+
+        def tasks(self) -> Iterator[tuple[Any, int]]:
+            return iter(list(self.source.tasks())[::-1])
+
+    request = Request.parse("ndcg@5", None, None, {"train"})
+    source = ModelSource(request, *data, {}, None)
+    source.n_rows = 300
+    same(evaluate_source(request, Twice(source), per_user=True), se.evaluate_model(*data, "ndcg@5"))
+
+
+def test_a_budget_for_the_values_of_users_is_kept_as_blocks_come(
+    data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sparse_eval.evaluation import budget
+
+    monkeypatch.setattr(budget, "PER_KEPT", 1 << 20)
+    first_items = sparse.csr_matrix((np.ones(5, int), (range(5), [0] * 5)), shape=(5, 100))
+    blocks = [first_items] * 80
+    held = (data[2][first : first + 5] for first in range(0, 400, 5))
+    with pytest.raises(InvalidDataError, match=r"the values of 5 users take .* per_user=False"):
+        se.evaluate(blocks, held, "mrr", memory=budget.MINIMUM)
+    assert len(list(held)) >= 78  # no more were read
+
+
+def test_refuses_lists_that_are_unknown_to_a_metric_in_workers_too(pool: Executor) -> None:
+    lists = se.Rankings.from_scores(np.ones((40, 5)), k=3, ties="average")
+    held = sparse.csr_matrix(np.eye(40, 5))
+    with pytest.raises(InvalidMetricError, match="mrr has no expectation over tied items"):
+        se.evaluate(lists, held, "mrr", client=pool)
+
+
+def test_a_process_does_tasks_one_after_the_other() -> None:
+    asked = []
+
+    def tasks() -> Iterator[tuple[int, int]]:
+        for number in range(3):
+            asked.append(number)
+            yield number, number
+
+    done = LocalRunner().run(work_of, None, tasks())
+    assert next(done) == (0, (None, 0))
+    assert asked == [0]

@@ -1,0 +1,226 @@
+"""Tables whose columns are named: every library, other names on each side, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from merge_cases import same_numbers
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+from sparse_eval.inputs.scan import engine_of
+
+METRICS = ["ndcg@3", "recall(average=micro)@2", "coverage@2"]
+
+#: What the columns are called, by what they usually are; "user" and "rank" are something else.
+RECS_NAMES = {"user": "who", "item": "a `what`.x", "rank": "place", "score": "points"}
+TRUTH_NAMES = {"user": "reader", "item": "user", "gain": "item"}
+
+
+def tables(*, text: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return lists with ranks and scores of one order, and gains, in no order."""
+    rng = np.random.default_rng(0)
+    n_users, n_items, length = 30, 12, 4
+    items = np.array([rng.permutation(n_items)[:length] for _ in range(n_users)])
+    recs = pd.DataFrame(
+        {
+            "user": np.repeat(np.arange(n_users), length),
+            "item": items.ravel(),
+            "rank": np.tile(np.arange(1, length + 1), n_users),
+        }
+    )
+    recs["score"] = -recs["rank"] / 4
+    held = np.array([rng.permutation(n_items)[:3] for _ in range(n_users)])
+    truth = pd.DataFrame({"user": np.repeat(np.arange(n_users), 3), "item": held.ravel()})
+    truth["gain"] = rng.integers(0, 4, len(truth)).astype(np.float64)
+    sides = []
+    for side in (recs, truth):
+        if text:
+            side["user"], side["item"] = side["user"].map("ü{:02}".format), "i" + side["item"].astype(str)
+        sides.append(side.sample(frac=1, random_state=1).reset_index(drop=True))
+    return sides[0], sides[1]
+
+
+def expected_of(recs: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluation:
+    return se.evaluate(
+        se.Rankings.from_frame(recs, rank="rank"),
+        se.Relevance.from_frame(truth, gain="gain"),
+        METRICS,
+    )
+
+
+def made(library: str, frame: pd.DataFrame, folder: Path, name: str) -> Any:
+    """Return a table of a library, or a path."""
+    if library == "pandas":
+        return frame
+    if library == "polars":
+        return pytest.importorskip("polars").from_pandas(frame)
+    if library == "lazy polars":
+        return pytest.importorskip("polars").from_pandas(frame).lazy()
+    if library == "arrow":
+        return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
+    if library == "csv":
+        frame.to_csv(folder / f"{name}.csv", index=False)
+        return folder / f"{name}.csv"
+    if library == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(folder / f"{name}.parquet", index=False)
+        return str(folder / f"{name}.parquet")
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
+
+
+LIBRARIES = ["pandas", "polars", "lazy polars", "arrow", "csv", "parquet"]
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("order", ["rank", "score"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_other_names_on_each_side(library: str, order: str, text: bool, tmp_path: Path) -> None:
+    recs, truth = tables(text=text)
+    expected = expected_of(recs, truth)
+    renamed = (recs.rename(columns=RECS_NAMES), truth.rename(columns=TRUTH_NAMES))
+    sides = [
+        made(library, frame, tmp_path, name)
+        for frame, name in zip(renamed, ("recs", "truth"), strict=True)
+    ]
+    rankings = se.Rankings.scan(
+        sides[0],
+        user=RECS_NAMES["user"],
+        item=RECS_NAMES["item"],
+        **{order: RECS_NAMES[order]},
+    )
+    relevance = se.Relevance.scan(sides[1], **TRUTH_NAMES)
+    same_numbers(se.evaluate(rankings, relevance, METRICS), expected)
+    if library == "parquet":
+        same_numbers(se.evaluate(rankings, relevance, METRICS, memory=1 << 24), expected)
+    # One side named, the other as usual.
+    usual = made(library, truth, tmp_path, "usual")
+    same_numbers(se.evaluate(rankings, usual, METRICS), expected)
+
+
+@pytest.mark.parametrize("other", LIBRARIES)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_sides_of_different_libraries(library: str, other: str, tmp_path: Path) -> None:
+    recs, truth = tables()
+    recs = recs.drop(columns="score")
+    sides = made(library, recs, tmp_path, "recs"), made(other, truth, tmp_path, "truth")
+    same_numbers(se.evaluate(*sides, METRICS), expected_of(recs, truth))
+
+
+def test_dask_frames_with_other_names_on_each_side(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+    recs, truth = tables()
+    expected = expected_of(recs, truth)
+    sides = (
+        made("dask", recs.rename(columns=RECS_NAMES), tmp_path, "recs"),
+        made("dask", truth.rename(columns=TRUTH_NAMES), tmp_path, "truth"),
+    )
+    names = {name: RECS_NAMES[name] for name in ("user", "item", "rank")}
+    options: dict[str, Any] = {"dashboard_address": None, "processes": False}
+    with distributed.Client(n_workers=1, threads_per_worker=1, **options):  # the current one
+        found = se.evaluate(
+            se.Rankings.scan(sides[0], **names), se.Relevance.scan(sides[1], **TRUTH_NAMES), METRICS
+        )
+        same_numbers(found, expected)
+
+
+def test_columns_that_are_called_by_numbers() -> None:
+    recs, truth = tables()
+    named = recs.set_axis([0, 1, 2, 3], axis=1)
+    rankings = se.Rankings.scan(named, user="0", item="1", rank="2")
+    same_numbers(se.evaluate(rankings, truth, METRICS), expected_of(recs, truth))
+
+
+def test_without_gains_every_row_counts_one() -> None:
+    recs, truth = tables()
+    truth = truth[truth["gain"] > 0]
+    counted = se.evaluate(recs.drop(columns="score"), truth.drop(columns="gain"), METRICS)
+    ones = truth.assign(gain=1.0)
+    same_numbers(counted, expected_of(recs, ones))
+    graded = se.evaluate(recs.drop(columns="score"), truth, METRICS)
+    assert graded["ndcg@3"] != counted["ndcg@3"]
+
+
+@pytest.mark.parametrize("table", [3, None, np.eye(2), {"user": [1]}, pd.Series([1]), object()])
+def test_refuses_what_is_no_table(table: Any) -> None:
+    for scan in (se.Rankings.scan, se.Relevance.scan):
+        with pytest.raises(
+            InvalidDataError,
+            match=f"a {type(table).__name__} cannot be scanned; expected the path of a table in",
+        ):
+            scan(table)
+
+
+def test_refuses_a_scan_of_a_scan() -> None:
+    recs, _ = tables()
+    with pytest.raises(InvalidDataError, match="a RankingsScan cannot be scanned"):
+        se.Rankings.scan(se.Rankings.scan(recs))  # type: ignore[arg-type]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "both orders": ({}, {}, "both of the columns 'rank' and 'score'|both the columns 'rank' and 's"),
+    "two orders": ({"rank": "rank", "score": "score"}, {}, "give one of rank= and score="),
+    "no such user": ({"user": "who", "rank": "rank"}, {}, "the recommendations: .* column 'who'"),
+    "no such item": ({"rank": "rank"}, {"item": "what"}, "the relevant items: .* column 'what'"),
+    "no such gain": ({"rank": "rank"}, {"gain": "worth"}, "the relevant items: .* column 'worth'"),
+    "no such rank": ({"rank": "place"}, {}, "the recommendations: .* column 'place', found no col"),
+    "one column twice": ({"user": "item", "rank": "rank"}, {}, "one of them twice; name another"),
+    "gain is the item": ({"rank": "rank"}, {"gain": "item"}, "one of them twice; name another"),
+}
+
+
+@pytest.mark.parametrize("library", ["pandas", "csv", "parquet"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses_columns(name: str, library: str, tmp_path: Path) -> None:
+    of_recs, of_truth, match = REFUSED[name]
+    sides = [
+        made(library, frame, tmp_path, side)
+        for frame, side in zip(tables(), ("recs", "truth"), strict=True)
+    ]
+    with pytest.raises((InvalidDataError, InvalidFileError), match=match) as told:
+        se.evaluate(
+            se.Rankings.scan(sides[0], **of_recs), se.Relevance.scan(sides[1], **of_truth), METRICS
+        )
+    if library != "pandas":
+        assert str(tmp_path) in str(told.value)
+
+
+def test_refuses_a_column_that_is_there_twice() -> None:
+    recs, truth = tables()
+    twice = pd.concat([recs, recs[["user"]]], axis=1)
+    with pytest.raises(InvalidDataError, match="expected one column 'user', found several columns"):
+        se.evaluate(se.Rankings.scan(twice, rank="rank"), truth, METRICS)
+
+
+def test_ids_of_different_types_are_told() -> None:
+    recs, truth = tables()
+    with pytest.raises(InvalidDataError, match="no user of the rankings .* give both the same ids"):
+        se.evaluate(recs.drop(columns="score"), truth.assign(user=truth["user"].map(str)), METRICS)
+
+
+def test_ids_of_a_csv_are_whole_numbers_only_if_all_are(tmp_path: Path) -> None:
+    recs, truth = tables()
+    truth["user"] += 5
+    recs["user"] += 5
+    for name, change in (("plain", str), ("zeros", "{:04}".format)):
+        sides = []
+        for side, frame in (("recs", recs.drop(columns="score")), ("truth", truth)):
+            path = tmp_path / f"{name}-{side}.csv"
+            frame.assign(user=frame["user"].map(change)).to_csv(path, index=False)
+            sides.append(path)
+        ev = se.evaluate(*sides, METRICS)
+        assert ev.users is not None
+        assert {type(user) for user in ev.users.tolist()} == {int if name == "plain" else str}
+        assert ev["ndcg@3"] == expected_of(recs, truth)["ndcg@3"]
+
+
+def test_engines() -> None:
+    recs, _ = tables()
+    assert engine_of(recs) == "pandas"
+    assert engine_of(recs["user"]) is None
+    assert engine_of("recs.csv") is None
+    assert engine_of(np.eye(2)) is None
