@@ -99,10 +99,11 @@ class SparkSource:
     @property
     def repeatable(self) -> bool:
         """Whether the session is still there."""
-        session = self.sides[0].sparkSession
+        session: Any = self.sides[0].sparkSession
         if "connect" in type(session).__module__:
             return not session.is_stopped
-        return session.sparkContext._jsc is not None
+        running: bool = session.sparkContext._jsc is not None
+        return running
 
     @cached_property
     def random_load(self) -> BatchLoader:

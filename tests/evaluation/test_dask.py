@@ -18,6 +18,8 @@ import pytest
 from merge_cases import same_bits, same_numbers, same_random
 from scipy.sparse import csr_matrix
 from tables_cases import damage_pages, saved_csr
+from ways_cases import check_against_plain, make_case
+from ways_cases import same as same_by_every_way
 
 import sparse_eval as se
 from sparse_eval.datasets.adjacency import load_adjacency
@@ -25,6 +27,7 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
 from sparse_eval.evaluation.run import Shared, evaluate_task, merge
 from sparse_eval.evaluation.runners import open_runner
 from sparse_eval.metrics import REGISTRY
+from sparse_eval.metrics.conventions import CONVENTIONS
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import ModelSource
 
@@ -298,6 +301,20 @@ def in_memory(lists: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluation:
         se.Relevance.from_frame(truth, gain="gain"),
         OF_TABLES,
     )
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_frames_give_the_number_of_every_way(client: Any, convention: str) -> None:
+    kind = ("ranks", "gaps", "ties")[list(CONVENTIONS).index(convention) % 3]
+    case = make_case(11, kind=kind, n_users=20)
+    metrics, options = case.metrics(convention), {"convention": convention}
+    expected = se.evaluate(case.positions, case.validation, metrics, **options)
+    check_against_plain(expected, case)
+    shuffled = (frame.sample(frac=1, random_state=0) for frame in case.tables)
+    frames = [dataframe.from_pandas(frame, npartitions=3, sort=False) for frame in shuffled]
+    for per_user in (True, False):
+        found = se.evaluate(*frames, metrics, client=client, per_user=per_user, **options)
+        same_by_every_way(found, expected)
 
 
 @pytest.mark.parametrize("ids", ["int64", "int32", "text"])

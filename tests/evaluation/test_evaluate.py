@@ -204,12 +204,12 @@ def test_gains_too_large_to_sum() -> None:
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.0, "two", True])
-def test_thread_counts_that_are_none(bad: object) -> None:
+def test_refuses_thread_counts(bad: object) -> None:
     with pytest.raises(InvalidDataError, match="num_threads"):
         se.evaluate(LISTS, GAINS, "mrr@1", num_threads=bad)
 
 
-def test_no_relevant_is_one_of_two() -> None:
+def test_refuses_other_no_relevant() -> None:
     with pytest.raises(InvalidDataError, match="expected 'exclude', 'zero' or 'judged'"):
         se.evaluate(LISTS, GAINS, "mrr@1", no_relevant="skip")
 

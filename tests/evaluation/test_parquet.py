@@ -256,7 +256,7 @@ def test_values_beyond_the_budget_are_refused() -> None:
             se.evaluate(*paths, "mrr", memory=1000)
 
 
-def test_too_many_heaps_are_refused() -> None:
+def test_refuses_too_many_files_to_deal_out_to() -> None:
     n = 1000
     users = np.tile(np.arange(10), n // 10)
     table = {"user": users, "item": np.arange(n), "rank": np.repeat(np.arange(1, n // 10 + 1), 10)}
@@ -373,13 +373,16 @@ REFUSED: dict[str, tuple[Any, Any, type[SparseEvalError], str]] = {
         InvalidDataError, "expected one column 'item', found several",
     ),
     "empty truth": (None, pa.table(TRUTH).slice(0, 0), InvalidFileError, "truth.parq.* no row"),
-    "nothing relevant": (None, {**TRUTH, "gain": [0.0] * 3}, InvalidDataError, "none of the 3 users has a relevant it"),
+    "nothing relevant": (
+        None, {**TRUTH, "gain": [0.0] * 3}, InvalidDataError,
+        "none of the 3 users has a relevant item",
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("n_rows", [1, 1000])
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_evaluated_is_refused(name: str, n_rows: int) -> None:
+def test_refuses_rows(name: str, n_rows: int) -> None:
     recs, truth, error, match = REFUSED[name]
     with temporary(n_rows) as folder:
         paths = pair(folder, recs, truth, group=2)
@@ -421,7 +424,7 @@ def test_a_frame_beside_a_file_is_evaluated_in_memory() -> None:
             assert found.rankings.users is not None
 
 
-def test_files_that_are_none() -> None:
+def test_refuses_other_files() -> None:
     with temporary() as folder:
         recs, truth = pair(folder)
         text = folder / "text.parquet"

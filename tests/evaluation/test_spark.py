@@ -17,6 +17,8 @@ import pandas as pd
 import pytest
 from merge_cases import same_bits, same_numbers, same_random
 from tables_cases import damage_pages, saved_csr
+from ways_cases import check_against_plain, make_case
+from ways_cases import same as same_by_every_way
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, MissingExtraError
@@ -141,6 +143,23 @@ def test_conventions(session: SparkSession, tmp_path: Path) -> None:
     for options in ({"convention": "spark"}, {"no_relevant": "zero"}):
         expected = se.evaluate(*paths, ["ndcg@10", "precision@5"], **options)
         assert_same(se.evaluate(*frames, ["ndcg@10", "precision@5"], **options), expected)
+
+
+@pytest.mark.parametrize(
+    ("convention", "kind"),
+    [("mind-notebook", "gaps"), ("trec_eval", "ties"), ("rectools", "ranks"), ("implicit", "ties")],
+)
+def test_frames_give_the_number_of_every_way(
+    session: SparkSession, convention: str, kind: str
+) -> None:
+    case = make_case(11, kind=kind, n_users=20)
+    metrics, options = case.metrics(convention), {"convention": convention}
+    expected = se.evaluate(case.positions, case.validation, metrics, **options)
+    check_against_plain(expected, case)
+    frames = [
+        session.createDataFrame(frame.sample(frac=1, random_state=0)) for frame in case.tables
+    ]
+    same_by_every_way(se.evaluate(*frames, metrics, **options), expected)
 
 
 def test_a_model_and_matrices(session: SparkSession, tmp_path: Path) -> None:
@@ -299,7 +318,8 @@ def test_types_are_compared_before_any_job(
     monkeypatch.setattr(spark.SparkRunner, "run", no_job)
     ranked = se.Rankings.scan(recs, rank="rank")
     with pytest.raises(
-        InvalidDataError, match="column 'item' holds bigint in the recommendations and column 'item' string in"
+        InvalidDataError,
+        match="column 'item' holds bigint in the recommendations and column 'item' string in",
     ):
         se.evaluate(ranked, text, "ndcg@3")
     with pytest.raises(InvalidDataError, match="the relevant items: column 'user' holds double"):

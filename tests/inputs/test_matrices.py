@@ -13,7 +13,7 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
-from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.errors import InvalidDataError
 
 POSITIONS = np.array([[0, 2, 1, 0], [0, 0, 0, 0], [5, 0, 2, 9]])
 GAINS = np.array([[0, 3, 0, 1], [0, 0, 2, 0], [1, 0, 0, 1]])
@@ -134,7 +134,7 @@ def test_repeated_positions_are_refused() -> None:
         (2.0**40, "whole number from 1"),
     ],
 )
-def test_positions_that_are_none(value: float, says: str) -> None:
+def test_refuses_positions(value: float, says: str) -> None:
     matrix = sparse.csr_matrix(([1, value], [0, 2], [0, 1, 2]), shape=(2, 3))
     with pytest.raises(InvalidDataError, match=says):
         Rankings.from_positions(matrix)
@@ -150,7 +150,7 @@ def test_a_position_is_taken_once() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, np.nan, np.inf])
-def test_gains_that_are_none(value: float) -> None:
+def test_refuses_gains(value: float) -> None:
     matrix = sparse.csr_matrix(([1, value], [0, 2], [0, 1, 2]), shape=(2, 3))
     with pytest.raises(InvalidDataError, match=f"row 1, column 2 .* is {float(value)}"):
         Relevance.from_csr(matrix)
@@ -194,7 +194,7 @@ def test_masked_arrays_would_be_uncovered() -> None:
         (sparse.coo_array(np.array([1, 2])), "users × items"),
     ],
 )
-def test_what_is_no_matrix_of_numbers(matrix: object, says: str) -> None:
+def test_refuses_other_matrices(matrix: object, says: str) -> None:
     for make in (Rankings.from_positions, Relevance.from_csr):
         with pytest.raises(InvalidDataError, match=says):
             make(matrix)
@@ -258,7 +258,7 @@ def test_padding_keeps_the_positions_behind_it() -> None:
         (np.array([[2**40]], np.uint64), None, None, "at most"),
     ],
 )
-def test_lists_that_are_none(ids: object, users: object, shape: object, says: str) -> None:
+def test_refuses_lists(ids: object, users: object, shape: object, says: str) -> None:
     with pytest.raises(InvalidDataError, match=says):
         Rankings.from_topk(ids, users, shape)
 
@@ -270,37 +270,6 @@ def test_lists_of_users_in_any_order(dtype: type) -> None:
     rankings = Rankings.from_topk(ids, users=[5, 1])
     assert rankings.items.tolist() == [0, 3, 2, 1]
     assert rankings.to_positions().toarray()[[5, 1]].tolist() == [[0, 2, 1, 0], [1, 0, 0, 2]]
-
-
-@pytest.mark.parametrize(
-    ("scores", "options", "says"),
-    [
-        ([[1.0, np.nan]], {}, "row 0, column 1 is nan"),
-        ([[1.0, -np.inf]], {}, "seen="),
-        (sparse.csr_matrix([[1.0, np.inf]]), {}, "row 0, column 1 is inf"),
-        ([1.0], {}, "expected a users × items array"),
-        ([["a"]], {}, "expected a users × items array"),
-        ([[1.0]], {"k": 0}, "k: expected a whole number of at least 1, found 0"),
-        ([[1.0]], {"k": 1.5}, "k: expected a whole number"),
-        ([[1.0]], {"ties": "random"}, "ties is 'random'"),
-        ([[1.0]], {"seen": sparse.csr_matrix((2, 1))}, "must agree"),
-        (sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1]))), {}, "item 1 twice"),
-    ],
-)
-def test_scores_that_are_none(scores: object, options: dict[str, object], says: str) -> None:
-    with pytest.raises(InvalidDataError, match=says):
-        Rankings.from_scores(scores, **options)
-
-
-def test_an_explicit_zero_score_is_a_candidate() -> None:
-    stored = sparse.csr_matrix(([0.0, -1.0], [2, 0], [0, 2]), shape=(1, 4))
-    assert Rankings.from_scores(stored).items.tolist() == [2, 0]
-
-
-def test_no_candidates_at_all() -> None:
-    lists = Rankings.from_scores(np.zeros((2, 3)), seen=sparse.csr_matrix(np.ones((2, 3))))
-    assert lists.lengths.tolist() == [0, 0]
-    assert Rankings.from_scores(np.empty((0, 3))).shape == (0, 3)
 
 
 def test_frames_are_matched_by_label() -> None:
@@ -321,7 +290,7 @@ def test_frames_are_matched_by_label() -> None:
     )
 
 
-def test_frames_that_are_none() -> None:
+def test_refuses_frames() -> None:
     df = pd.DataFrame({"user": ["a", "a"], "item": ["x", "x"], "rank": [1, 2], "text": ["p", "q"]})
     with pytest.raises(InvalidDataError, match="exactly one of rank= and score="):
         Rankings.from_frame(df)
@@ -359,18 +328,6 @@ def test_shapes_are_padded_never_cut() -> None:
     more = Rankings.from_topk([[1]] * 5)
     ev = se.evaluate(more, sparse.csr_matrix(GAINS), "mrr@1")
     assert (ev.n_users, ev.n_skipped) == (3, 2)
-
-
-def test_ties_average_has_no_positions_and_few_metrics() -> None:
-    lists = Rankings.from_scores([[1.0, 1.0]], ties="average")
-    with pytest.raises(InvalidDataError, match="certain positions"):
-        lists.to_positions()
-    with pytest.raises(InvalidMetricError, match=r"mrr@1 has no expectation"):
-        se.evaluate(lists, sparse.csr_matrix([[1, 0]]), ["ndcg@1", "mrr@1"])
-    assert (
-        se.evaluate(lists, sparse.csr_matrix([[1, 0]]), "dcg").explain(0)["discount"].tolist()
-        == [pytest.approx((1 + 1 / np.log2(3)) / 2)] * 2
-    )
 
 
 def damage(matrix: object, part: str, at: int, value: int) -> object:
@@ -418,19 +375,6 @@ def test_a_sum_hides_no_negative_gain() -> None:
     for matrix in (pairs, sparse.csr_matrix(([-1.0, 3.0], [1, 1], [0, 2]), shape=(1, 2))):
         with pytest.raises(InvalidDataError, match="row 0, column 1 .* is -1.0, one of several"):
             Relevance.from_csr(matrix)
-
-
-def test_a_list_cut_inside_a_tie_has_nothing_beyond_its_length() -> None:
-    cut = Rankings.from_scores([[1.0, 1.0, 1.0]], k=2, ties="average")
-    plain = Rankings.from_scores([[1.0, 1.0, 1.0]], k=2)
-    truth = sparse.csr_matrix([[1, 1, 1]])
-    metrics = ["cg", "cg@3", "dcg@3", "ndcg", "ndcg@1"]
-    assert se.evaluate(cut, truth, metrics).mean() == pytest.approx(
-        se.evaluate(plain, truth, metrics).mean()
-    )
-    assert se.evaluate(cut, truth, "dcg").explain(0)["contribution"].sum() == pytest.approx(
-        1 + 1 / np.log2(3)
-    )
 
 
 @pytest.mark.parametrize("position", [2**20 - 1, 2**20, 2**21, 2**31 - 1])
@@ -514,186 +458,6 @@ def test_a_threshold_that_no_gain_reaches() -> None:
     assert unseen.n_relevant.tolist() == [0, 0]
 
 
-EVENTS = pd.DataFrame(
-    {
-        "user": [*"bbbbaac"],
-        "item": [*"xxxxyxy"],
-        "event": ["view", "view", "purchase", "view", "cart", "view", "shown"],
-    }
-)
-WORTH = {"shown": 0, "view": 1, "cart": 2, "purchase": 3, "return": 9}
-
-
-def test_events_are_worth_their_largest_gain() -> None:
-    before = EVENTS.copy(deep=True)
-    relevance = Relevance.from_frame(EVENTS, event="event", gains=WORTH)
-    assert relevance.users.tolist() == [*"abc"]
-    assert relevance.items_index.tolist() == [*"xy"]
-    found = sparse.csr_matrix((relevance.gains, relevance.items, relevance.indptr))
-    assert found.toarray().tolist() == [[1, 2], [3, 0], [0, 0]]
-    assert found.nnz == 4  # what was shown is known, and not relevant
-    assert relevance.n_relevant.tolist() == [2, 1, 0]
-    summed = Relevance.from_frame(EVENTS, event="event", gains=WORTH, combine="sum")
-    assert summed.gains.tolist() == [1, 2, 6, 0]
-    assert Relevance.from_frame(
-        EVENTS, event="event", gains=WORTH, threshold=2
-    ).n_relevant.tolist() == [1, 1, 0]
-    pd.testing.assert_frame_equal(EVENTS, before)
-
-
-def test_events_may_be_of_any_type() -> None:
-    expected = Relevance.from_frame(EVENTS, event="event", gains=WORTH).gains.tolist()
-    as_category = EVENTS.astype({"event": "category"})
-    assert Relevance.from_frame(as_category, event="event", gains=WORTH).gains.tolist() == expected
-    codes = {name: code for code, name in enumerate(WORTH)}
-    numbered = EVENTS.assign(event=EVENTS["event"].map(codes))
-    by_code = {codes[name]: np.float32(gain) for name, gain in WORTH.items()}
-    for dtype in ("int64", "float64", "Int8", "object"):
-        frame = numbered.astype({"event": dtype})
-        assert Relevance.from_frame(frame, event="event", gains=by_code).gains.tolist() == expected
-
-
-def test_gains_may_be_combined_either_way() -> None:
-    df = pd.DataFrame({"user": [*"aaab"], "item": [*"xxyx"], "stars": [1.0, 4.0, 2.0, 0.0]})
-    for combine, expected in ((None, [5, 2, 0]), ("sum", [5, 2, 0]), ("max", [4, 2, 0])):
-        found = Relevance.from_frame(df, gain="stars", combine=combine)
-        assert found.gains.tolist() == expected
-    assert Relevance.from_frame(df).gains.tolist() == [2, 1, 1]
-    once = Relevance.from_frame(df, combine="max")
-    assert once.gains.tolist() == [1, 1, 1]
-    assert once.binary
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.floats(0, 1e300)), min_size=1
-    ),
-    st.sampled_from(["max", "sum"]),
-)
-def test_what_is_combined_equals_pandas(rows: list[tuple[str, str, float]], combine: str) -> None:
-    df = pd.DataFrame(rows, columns=["user", "item", "gain"])
-    relevance = Relevance.from_frame(df, gain="gain", combine=combine)
-    expected = df.groupby(["user", "item"])["gain"].agg(combine)
-    users = np.repeat(relevance.users.to_numpy(), np.diff(relevance.indptr))
-    assert list(zip(users, relevance.items_index[relevance.items], strict=True)) == [
-        *expected.index
-    ]
-    assert relevance.gains.tolist() == pytest.approx(expected.tolist(), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"event": "event"}, r"give event= .* and gains= .* together"),
-        ({"gains": WORTH}, r"give event= .* and gains= .* together"),
-        ({"event": "event", "gains": WORTH, "gain": "stars"}, "give gain= .* not both"),
-        ({"combine": "mean"}, "combine is 'mean'; expected 'max' or 'sum'"),
-        ({"event": "event", "gains": [1, 2]}, "gains is a list; expected a mapping of events"),
-        ({"event": "what", "gains": WORTH}, "there is no column 'what'"),
-        (
-            {"event": "event", "gains": {"view": 1, "cart": 2, "purchases": 3, "shown": 0}},
-            r"row 2 .*\(user 'b'\): the event 'purchase' .*'purchases'\?\); add it to gains",
-        ),
-        (
-            {"event": "event", "gains": {}},
-            r"row 0 .*the event 'view' has no gain; add it to gains",
-        ),
-        *(
-            (
-                {"event": "event", "gains": WORTH | {"view": bad}},
-                r"gains\['view'\]: expected a finite number of at least 0, found",
-            )
-            for bad in (-1, np.nan, np.inf, "1", None, True)
-        ),
-    ],
-)
-def test_events_that_are_none(options: dict[str, object], says: str) -> None:
-    with pytest.raises(InvalidDataError, match=says):
-        Relevance.from_frame(EVENTS.assign(stars=1), **options)
-
-
-@pytest.mark.parametrize(
-    ("value", "says"),
-    [
-        (
-            None,
-            r"row 4 of the frame, column 'event' \(user 'a'\): the event is missing; name it, or",
-        ),
-        (np.nan, "row 4 of the frame, column 'event' .*the event is missing"),
-        (" ", "row 4, column 'event': the event id is missing"),
-        (["view"], "row 4, column 'event': .* not hashable"),
-    ],
-)
-def test_events_that_have_no_name(value: object, says: str) -> None:
-    events = EVENTS["event"].tolist()
-    events[4] = value
-    df = EVENTS.assign(event=pd.Series(events, dtype=object))
-    with pytest.raises(InvalidDataError, match=says):
-        Relevance.from_frame(df, event="event", gains=WORTH)
-
-
-@given(
-    st.lists(st.integers(0, 3), min_size=1, max_size=12),
-    st.integers(1, 13),
-    st.sets(st.integers(0, 11)),
-    st.booleans(),
-)
-def test_equal_scores_by_item_either_way(
-    scores: list[int], k: int, seen: set[int], stored: bool
-) -> None:
-    n = len(scores)
-    hidden = sparse.csr_matrix(np.isin(np.arange(n), list(seen))[None, :])
-    given_scores = np.array([scores], np.float32)
-    before = given_scores.copy()
-    matrix = (
-        sparse.csr_matrix((given_scores[0], np.arange(n), [0, n]), shape=(1, n))
-        if stored
-        else given_scores
-    )
-    candidates = [item for item in range(n) if item not in seen]
-    for ties, sign in (("item", 1), ("item_descending", -1)):
-        expected = sorted(candidates, key=lambda item: (-scores[item], sign * item))
-        rankings = Rankings.from_scores(matrix, k=k, seen=hidden, ties=ties)
-        assert rankings.items.tolist() == expected[:k]
-        assert rankings.lengths.tolist() == [min(k, len(candidates))]
-        assert rankings.last_positions is None
-    assert (given_scores == before).all()
-
-
-def test_equal_scores_in_a_frame() -> None:
-    df = pd.DataFrame({"user": "u", "item": ["9", "é", "10", "Z"], "score": [1, 1, 1, 2]})
-
-    def found(frame: pd.DataFrame, **options: str) -> list[object]:
-        rankings = Rankings.from_frame(frame, score="score", **options)
-        return rankings.items_index[rankings.items].tolist()
-
-    assert found(df) == found(df, ties="item") == ["Z", "10", "9", "é"]
-    assert found(df, ties="item_descending") == ["Z", "é", "9", "10"]
-    numbers = df.assign(item=[9, -1, 10, 3])  # by value, not as text
-    assert found(numbers, ties="item") == [3, -1, 9, 10]
-    assert found(numbers, ties="item_descending") == [3, 10, 9, -1]
-    average = Rankings.from_frame(df, score="score", ties="average")
-    assert average.positions.tolist() == [1, 2, 2, 2]
-    assert average.last_positions.tolist() == [1, 4, 4, 4]
-    truth = Relevance.from_frame(pd.DataFrame({"user": ["u"], "item": ["é"]}))
-    expected = (1 / np.log2(3) + 1 / np.log2(4) + 1 / np.log2(5)) / 3
-    assert se.evaluate(average, truth, "dcg@4")["dcg@4"] == pytest.approx(expected, rel=1e-15)
-
-
-def test_ties_that_are_none() -> None:
-    df = pd.DataFrame({"user": [*"aa"], "item": [*"xy"], "score": [1, 1], "rank": [1, 2]})
-    for ties in ("item", "item_descending", "average"):
-        with pytest.raises(InvalidDataError, match=f"ties is '{ties}', but a rank .* score= only"):
-            Rankings.from_frame(df, rank="rank", ties=ties)
-    says = "ties is 'first'; expected 'item', 'item_descending' or 'average'"
-    for make in (
-        lambda: Rankings.from_frame(df, score="score", ties="first"),
-        lambda: Rankings.from_scores([[1.0]], ties="first"),
-    ):
-        with pytest.raises(InvalidDataError, match=says):
-            make()
-
-
 @given(st.lists(st.text(min_size=1).filter(lambda text: not text.isspace()), min_size=1))
 def test_labels_that_are_text_are_sorted_as_their_bytes(labels: list[str]) -> None:
     df = pd.DataFrame({"user": labels, "item": range(len(labels)), "score": 1.0})
@@ -701,23 +465,6 @@ def test_labels_that_are_text_are_sorted_as_their_bytes(labels: list[str]) -> No
     assert found == sorted(set(labels), key=str.encode)
 
 
-def test_whole_scores_that_floats_would_tie_are_refused() -> None:
-    scores = np.array([[2**53, 2**53 + 1]])
-    for whole in (scores, sparse.csr_matrix(scores), scores.astype(np.uint64)):
-        with pytest.raises(InvalidDataError, match="beyond 2\\^53"):
-            se.Rankings.from_scores(whole)
-    frame = pd.DataFrame({"user": [1, 1], "item": [1, 2], "score": scores[0]})
-    for kind in ("int64", "Int64", "uint64"):
-        with pytest.raises(InvalidDataError, match="beyond 2\\^53"):
-            se.Rankings.from_frame(frame.astype({"score": kind}), score="score")
-
-
 def test_popularity_of_what_is_not_finite_is_refused() -> None:
     with pytest.raises(InvalidDataError, match="train matrix holds nan in row 0, column 0"):
         se.Rankings.from_popularity(sparse.csr_matrix([[np.nan, 1.0]]), 1)
-
-
-def test_gains_of_events_are_finite() -> None:
-    frame = pd.DataFrame({"user": ["a"], "item": ["x"], "event": ["view"]})
-    with pytest.raises(InvalidDataError, match="finite"):
-        se.Relevance.from_frame(frame, event="event", gains={"view": 10**400})

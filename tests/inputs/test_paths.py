@@ -6,6 +6,7 @@ import gzip
 import re
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -262,20 +263,16 @@ def test_matrices_beside_a_model(
     if KINDS.get(name) in (Kind.CSR_FOLDER, Kind.MATRIX):
         return
     for memory in (None, 1 << 28):
-        message = told(
-            lambda: se.evaluate_model(model, metrics=METRICS, memory=memory, **sides), paths[name]
-        )
-        if KINDS.get(name) in (Kind.PARQUET, Kind.CSV) or (KINDS.get(name) is Kind.QRELS):
+        evaluate = partial(se.evaluate_model, model, metrics=METRICS, memory=memory, **sides)
+        message = told(evaluate, paths[name])
+        if KINDS.get(name) in (Kind.PARQUET, Kind.CSV, Kind.QRELS):
             assert "a model numbers them; give a matrix with its rows" in message
 
 
 @pytest.mark.parametrize("name", [*KINDS, *NEITHER])
 def test_model(name: str, paths: dict[str, Path], whole: se.Evaluation) -> None:
     for memory in (None, 1 << 28):
-
-        def evaluate() -> se.Evaluation:
-            return se.evaluate_model(paths[name], TRAIN, HELD, METRICS, memory=memory)
-
+        evaluate = partial(se.evaluate_model, paths[name], TRAIN, HELD, METRICS, memory=memory)
         if name in ("als.npz", "factors"):
             same_numbers(evaluate(), whole)
         else:

@@ -40,7 +40,10 @@ def tables(*, text: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
     sides = []
     for side in (recs, truth):
         if text:
-            side["user"], side["item"] = side["user"].map("ü{:02}".format), "i" + side["item"].astype(str)
+            side["user"], side["item"] = (
+                side["user"].map("ü{:02}".format),
+                "i" + side["item"].astype(str),
+            )
         sides.append(side.sample(frac=1, random_state=1).reset_index(drop=True))
     return sides[0], sides[1]
 
@@ -162,7 +165,11 @@ def test_refuses_a_scan_of_a_scan() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "both orders": ({}, {}, "both of the columns 'rank' and 'score'|both the columns 'rank' and 's"),
+    "both orders": (
+        {},
+        {},
+        "have both the columns 'rank' and 'score'",
+    ),
     "two orders": ({"rank": "rank", "score": "score"}, {}, "give one of rank= and score="),
     "no such user": ({"user": "who", "rank": "rank"}, {}, "the recommendations: .* column 'who'"),
     "no such item": ({"rank": "rank"}, {"item": "what"}, "the relevant items: .* column 'what'"),

@@ -1,0 +1,137 @@
+"""Gains of events: what `Relevance.from_frame` makes of their names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval import Relevance
+from sparse_eval.errors import InvalidDataError
+
+EVENTS = pd.DataFrame(
+    {
+        "user": [*"bbbbaac"],
+        "item": [*"xxxxyxy"],
+        "event": ["view", "view", "purchase", "view", "cart", "view", "shown"],
+    }
+)
+WORTH = {"shown": 0, "view": 1, "cart": 2, "purchase": 3, "return": 9}
+
+
+def test_events_are_worth_their_largest_gain() -> None:
+    before = EVENTS.copy(deep=True)
+    relevance = Relevance.from_frame(EVENTS, event="event", gains=WORTH)
+    assert relevance.users.tolist() == [*"abc"]
+    assert relevance.items_index.tolist() == [*"xy"]
+    found = sparse.csr_matrix((relevance.gains, relevance.items, relevance.indptr))
+    assert found.toarray().tolist() == [[1, 2], [3, 0], [0, 0]]
+    assert found.nnz == 4  # what was shown is known, and not relevant
+    assert relevance.n_relevant.tolist() == [2, 1, 0]
+    summed = Relevance.from_frame(EVENTS, event="event", gains=WORTH, combine="sum")
+    assert summed.gains.tolist() == [1, 2, 6, 0]
+    assert Relevance.from_frame(
+        EVENTS, event="event", gains=WORTH, threshold=2
+    ).n_relevant.tolist() == [1, 1, 0]
+    pd.testing.assert_frame_equal(EVENTS, before)
+
+
+def test_events_may_be_of_any_type() -> None:
+    expected = Relevance.from_frame(EVENTS, event="event", gains=WORTH).gains.tolist()
+    as_category = EVENTS.astype({"event": "category"})
+    assert Relevance.from_frame(as_category, event="event", gains=WORTH).gains.tolist() == expected
+    codes = {name: code for code, name in enumerate(WORTH)}
+    numbered = EVENTS.assign(event=EVENTS["event"].map(codes))
+    by_code = {codes[name]: np.float32(gain) for name, gain in WORTH.items()}
+    for dtype in ("int64", "float64", "Int8", "object"):
+        frame = numbered.astype({"event": dtype})
+        assert Relevance.from_frame(frame, event="event", gains=by_code).gains.tolist() == expected
+
+
+def test_gains_may_be_combined_either_way() -> None:
+    df = pd.DataFrame({"user": [*"aaab"], "item": [*"xxyx"], "stars": [1.0, 4.0, 2.0, 0.0]})
+    for combine, expected in ((None, [5, 2, 0]), ("sum", [5, 2, 0]), ("max", [4, 2, 0])):
+        found = Relevance.from_frame(df, gain="stars", combine=combine)
+        assert found.gains.tolist() == expected
+    assert Relevance.from_frame(df).gains.tolist() == [2, 1, 1]
+    once = Relevance.from_frame(df, combine="max")
+    assert once.gains.tolist() == [1, 1, 1]
+    assert once.binary
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.floats(0, 1e300)), min_size=1
+    ),
+    st.sampled_from(["max", "sum"]),
+)
+def test_what_is_combined_equals_pandas(rows: list[tuple[str, str, float]], combine: str) -> None:
+    df = pd.DataFrame(rows, columns=["user", "item", "gain"])
+    relevance = Relevance.from_frame(df, gain="gain", combine=combine)
+    expected = df.groupby(["user", "item"])["gain"].agg(combine)
+    users = np.repeat(relevance.users.to_numpy(), np.diff(relevance.indptr))
+    assert list(zip(users, relevance.items_index[relevance.items], strict=True)) == [
+        *expected.index
+    ]
+    assert relevance.gains.tolist() == pytest.approx(expected.tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"event": "event"}, r"give event= .* and gains= .* together"),
+        ({"gains": WORTH}, r"give event= .* and gains= .* together"),
+        ({"event": "event", "gains": WORTH, "gain": "stars"}, "give gain= .* not both"),
+        ({"combine": "mean"}, "combine is 'mean'; expected 'max' or 'sum'"),
+        ({"event": "event", "gains": [1, 2]}, "gains is a list; expected a mapping of events"),
+        ({"event": "what", "gains": WORTH}, "there is no column 'what'"),
+        (
+            {"event": "event", "gains": {"view": 1, "cart": 2, "purchases": 3, "shown": 0}},
+            r"row 2 .*\(user 'b'\): the event 'purchase' .*'purchases'\?\); add it to gains",
+        ),
+        (
+            {"event": "event", "gains": {}},
+            r"row 0 .*the event 'view' has no gain; add it to gains",
+        ),
+        *(
+            (
+                {"event": "event", "gains": WORTH | {"view": bad}},
+                r"gains\['view'\]: expected a finite number of at least 0, found",
+            )
+            for bad in (-1, np.nan, np.inf, "1", None, True)
+        ),
+    ],
+)
+def test_refuses_events(options: dict[str, object], says: str) -> None:
+    with pytest.raises(InvalidDataError, match=says):
+        Relevance.from_frame(EVENTS.assign(stars=1), **options)
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (
+            None,
+            r"row 4 of the frame, column 'event' \(user 'a'\): the event is missing; name it, or",
+        ),
+        (np.nan, "row 4 of the frame, column 'event' .*the event is missing"),
+        (" ", "row 4, column 'event': the event id is missing"),
+        (["view"], "row 4, column 'event': .* not hashable"),
+    ],
+)
+def test_refuses_events_without_a_name(value: object, says: str) -> None:
+    events = EVENTS["event"].tolist()
+    events[4] = value
+    df = EVENTS.assign(event=pd.Series(events, dtype=object))
+    with pytest.raises(InvalidDataError, match=says):
+        Relevance.from_frame(df, event="event", gains=WORTH)
+
+
+def test_gains_of_events_are_finite() -> None:
+    frame = pd.DataFrame({"user": ["a"], "item": ["x"], "event": ["view"]})
+    with pytest.raises(InvalidDataError, match="finite"):
+        se.Relevance.from_frame(frame, event="event", gains={"view": 10**400})

@@ -1,0 +1,143 @@
+"""Lists from scores: their order where some are equal, and scores that are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval import Rankings, Relevance
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "says"),
+    [
+        ([[1.0, np.nan]], {}, "row 0, column 1 is nan"),
+        ([[1.0, -np.inf]], {}, "seen="),
+        (sparse.csr_matrix([[1.0, np.inf]]), {}, "row 0, column 1 is inf"),
+        ([1.0], {}, "expected a users × items array"),
+        ([["a"]], {}, "expected a users × items array"),
+        ([[1.0]], {"k": 0}, "k: expected a whole number of at least 1, found 0"),
+        ([[1.0]], {"k": 1.5}, "k: expected a whole number"),
+        ([[1.0]], {"ties": "random"}, "ties is 'random'"),
+        ([[1.0]], {"seen": sparse.csr_matrix((2, 1))}, "must agree"),
+        (sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1]))), {}, "item 1 twice"),
+    ],
+)
+def test_refuses_scores(scores: object, options: dict[str, object], says: str) -> None:
+    with pytest.raises(InvalidDataError, match=says):
+        Rankings.from_scores(scores, **options)
+
+
+def test_an_explicit_zero_score_is_a_candidate() -> None:
+    stored = sparse.csr_matrix(([0.0, -1.0], [2, 0], [0, 2]), shape=(1, 4))
+    assert Rankings.from_scores(stored).items.tolist() == [2, 0]
+
+
+def test_no_candidates_at_all() -> None:
+    lists = Rankings.from_scores(np.zeros((2, 3)), seen=sparse.csr_matrix(np.ones((2, 3))))
+    assert lists.lengths.tolist() == [0, 0]
+    assert Rankings.from_scores(np.empty((0, 3))).shape == (0, 3)
+
+
+def test_ties_average_has_no_positions_and_few_metrics() -> None:
+    lists = Rankings.from_scores([[1.0, 1.0]], ties="average")
+    with pytest.raises(InvalidDataError, match="certain positions"):
+        lists.to_positions()
+    with pytest.raises(InvalidMetricError, match=r"mrr@1 has no expectation"):
+        se.evaluate(lists, sparse.csr_matrix([[1, 0]]), ["ndcg@1", "mrr@1"])
+    assert (
+        se.evaluate(lists, sparse.csr_matrix([[1, 0]]), "dcg").explain(0)["discount"].tolist()
+        == [pytest.approx((1 + 1 / np.log2(3)) / 2)] * 2
+    )
+
+
+def test_a_list_cut_inside_a_tie_has_nothing_beyond_its_length() -> None:
+    cut = Rankings.from_scores([[1.0, 1.0, 1.0]], k=2, ties="average")
+    plain = Rankings.from_scores([[1.0, 1.0, 1.0]], k=2)
+    truth = sparse.csr_matrix([[1, 1, 1]])
+    metrics = ["cg", "cg@3", "dcg@3", "ndcg", "ndcg@1"]
+    assert se.evaluate(cut, truth, metrics).mean() == pytest.approx(
+        se.evaluate(plain, truth, metrics).mean()
+    )
+    assert se.evaluate(cut, truth, "dcg").explain(0)["contribution"].sum() == pytest.approx(
+        1 + 1 / np.log2(3)
+    )
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=12),
+    st.integers(1, 13),
+    st.sets(st.integers(0, 11)),
+    st.booleans(),
+)
+def test_equal_scores_by_item_either_way(
+    scores: list[int], k: int, seen: set[int], stored: bool
+) -> None:
+    n = len(scores)
+    hidden = sparse.csr_matrix(np.isin(np.arange(n), list(seen))[None, :])
+    given_scores = np.array([scores], np.float32)
+    before = given_scores.copy()
+    matrix = (
+        sparse.csr_matrix((given_scores[0], np.arange(n), [0, n]), shape=(1, n))
+        if stored
+        else given_scores
+    )
+    candidates = [item for item in range(n) if item not in seen]
+    for ties, sign in (("item", 1), ("item_descending", -1)):
+        expected = sorted(candidates, key=lambda item: (-scores[item], sign * item))
+        rankings = Rankings.from_scores(matrix, k=k, seen=hidden, ties=ties)
+        assert rankings.items.tolist() == expected[:k]
+        assert rankings.lengths.tolist() == [min(k, len(candidates))]
+        assert rankings.last_positions is None
+    assert (given_scores == before).all()
+
+
+def test_equal_scores_in_a_frame() -> None:
+    df = pd.DataFrame({"user": "u", "item": ["9", "é", "10", "Z"], "score": [1, 1, 1, 2]})
+
+    def found(frame: pd.DataFrame, **options: str) -> list[object]:
+        rankings = Rankings.from_frame(frame, score="score", **options)
+        return rankings.items_index[rankings.items].tolist()
+
+    assert found(df) == found(df, ties="item") == ["Z", "10", "9", "é"]
+    assert found(df, ties="item_descending") == ["Z", "é", "9", "10"]
+    numbers = df.assign(item=[9, -1, 10, 3])  # by value, not as text
+    assert found(numbers, ties="item") == [3, -1, 9, 10]
+    assert found(numbers, ties="item_descending") == [3, 10, 9, -1]
+    average = Rankings.from_frame(df, score="score", ties="average")
+    assert average.positions.tolist() == [1, 2, 2, 2]
+    assert average.last_positions.tolist() == [1, 4, 4, 4]
+    truth = Relevance.from_frame(pd.DataFrame({"user": ["u"], "item": ["é"]}))
+    expected = (1 / np.log2(3) + 1 / np.log2(4) + 1 / np.log2(5)) / 3
+    assert se.evaluate(average, truth, "dcg@4")["dcg@4"] == pytest.approx(expected, rel=1e-15)
+
+
+def test_refuses_other_ties() -> None:
+    df = pd.DataFrame({"user": [*"aa"], "item": [*"xy"], "score": [1, 1], "rank": [1, 2]})
+    for ties in ("item", "item_descending", "average"):
+        with pytest.raises(InvalidDataError, match=f"ties is '{ties}', but a rank .* score= only"):
+            Rankings.from_frame(df, rank="rank", ties=ties)
+    says = "ties is 'first'; expected 'item', 'item_descending' or 'average'"
+    for make in (
+        lambda: Rankings.from_frame(df, score="score", ties="first"),
+        lambda: Rankings.from_scores([[1.0]], ties="first"),
+    ):
+        with pytest.raises(InvalidDataError, match=says):
+            make()
+
+
+def test_whole_scores_that_floats_would_tie_are_refused() -> None:
+    scores = np.array([[2**53, 2**53 + 1]])
+    for whole in (scores, sparse.csr_matrix(scores), scores.astype(np.uint64)):
+        with pytest.raises(InvalidDataError, match="beyond 2\\^53"):
+            se.Rankings.from_scores(whole)
+    frame = pd.DataFrame({"user": [1, 1], "item": [1, 2], "score": scores[0]})
+    for kind in ("int64", "Int64", "uint64"):
+        with pytest.raises(InvalidDataError, match="beyond 2\\^53"):
+            se.Rankings.from_frame(frame.astype({"score": kind}), score="score")
