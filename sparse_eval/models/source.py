@@ -413,7 +413,7 @@ class ModelSource(_UserSource):
             }
             self.n_rows = users_per_task(self.total)
         self.width = opened.item_factors.shape[1]
-        self.load = RankingLoader(
+        self.load = self.random_load = RankingLoader(
             self.references.get("factors", opened.item_factors),
             way,
             longest_list(request, n_items),

@@ -356,7 +356,7 @@ REFUSED: dict[str, tuple[Any, Any, type[SparseEvalError], str]] = {
     "hidden negative": (
         None, {"user": [0, 0], "item": [1, 1], "gain": [5.0, -1.0]}, InvalidDataError, "found -1",
     ),
-    "endless sum": (
+    "sum that is not finite": (
         None, {"user": [0, 0], "item": [1, 1], "gain": [1e308] * 2}, InvalidDataError,
         "user 0, item 1 is beyond float64",
     ),

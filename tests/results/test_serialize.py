@@ -52,7 +52,7 @@ def changed(part: Part, **totals: Any) -> Part:
 
 
 def same_moments(one: Moments, other: Moments) -> bool:
-    return one[:3] == other[:3] and bits(one.endless) == bits(other.endless)
+    return one[:3] == other[:3] and bits(one.non_finite) == bits(other.non_finite)
 
 
 def assert_same(one: Part, other: Part) -> None:
@@ -152,10 +152,10 @@ def test_how_rankings_were_made_comes_back() -> None:
         assert_same(unpack(pack(retrieved)), retrieved)
 
 
-@pytest.mark.parametrize("endless", [math.inf, -math.inf, math.nan, -math.nan, 0.0, -0.0])
-def test_sums_of_any_size_come_back(endless: float) -> None:
+@pytest.mark.parametrize("non_finite", [math.inf, -math.inf, math.nan, -math.nan, 0.0, -0.0])
+def test_sums_of_any_size_come_back(non_finite: float) -> None:
     part = part_of(evaluated())
-    large = Moments(3, -(7**9_000), 11**9_000, endless)
+    large = Moments(3, -(7**9_000), 11**9_000, non_finite)
     found = changed(part, moments=(large, *part.totals.moments[1:]))
     assert_same(unpack(pack(found)), found)
 
