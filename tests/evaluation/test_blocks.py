@@ -375,7 +375,11 @@ def test_a_budget_that_is_too_small() -> None:
 def test_a_catalogue_that_grows() -> None:
     lists, held = cut(positions()), cut(gains())
     wide = [sparse.hstack([side, sparse.csr_matrix((side.shape[0], 3))], "csr") for side in lists]
-    assert se.evaluate([lists[0], *wide[1:]], held, "mrr").n_users == 20
+    grown = se.evaluate([lists[0], *wide[1:]], held, "mrr")
+    assert grown.n_users == 20
+    assert grown.summary()["random"].isna().all()  # of which items is not known
+    with pytest.raises(InvalidDataError, match="the random baseline of mrr needs the lists"):
+        grown.random("mrr")
     with pytest.raises(InvalidDataError, match="the block that begins at user 5 has 15 items, and"):
         se.evaluate([lists[0], *wide[1:]], held, "coverage@2")
 

@@ -274,6 +274,14 @@ def test_one_number_for_all_is_not_read_by_user() -> None:
     assert one.n_users_of == {"coverage@2": 3, "precision(average=micro)@2": 3}
 
 
+def test_refuses_gaps_in_lists_of_which_items_are_counted() -> None:
+    lists = csr_matrix([[0, 0, 3, 0]])
+    for options in ({}, {"per_user": False}, {"memory": 1 << 24}):
+        with pytest.raises(InvalidDataError, match="list of user 0 has positions without an item"):
+            se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), ["ndcg@3", "coverage@3"], **options)
+    assert se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), "ndcg@3").n_users == 1
+
+
 def test_the_top_of_the_scale_is_not_below_the_gains() -> None:
     with pytest.raises(
         InvalidDataError, match="largest gain of the validation data is 2, above max=1"

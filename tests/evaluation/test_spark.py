@@ -243,14 +243,20 @@ def test_text_ids_scores_with_ties_and_gains(session: SparkSession, tmp_path: Pa
     for table in (recs, truth):
         table["item"] = "Ü" + table["item"].astype(str)
         table["user"] = "user " + table["user"].astype(str)
-    recs = recs.drop(columns="rank").rename(columns={"user": "who", "item": "a `b`.c"})
-    truth = truth.rename(columns={"user": "who", "item": "a `b`.c"})
+    of_recs = {"user": "who", "item": "a `b`.c", "score": "rank"}
+    of_truth = {"user": "item", "item": "user", "gain": "who"}
+    recs = recs.drop(columns="rank").rename(columns=of_recs)
+    truth = truth.rename(columns=of_truth)
     frames = [session.createDataFrame(table) for table in (recs, truth)]
-    back = {"who": "user", "a `b`.c": "item"}
-    paths = written(tmp_path, recs.rename(columns=back), truth.rename(columns=back))
+    paths = written(
+        tmp_path,
+        *(
+            table.rename(columns={new: old for old, new in names.items()})
+            for table, names in ((recs, of_recs), (truth, of_truth))
+        ),
+    )
     metrics = ["ndcg@10", "ndcg(gain=exp)@3", "err@5", "rbp(gain=linear)@5", "gini@5"]
-    names = {"user": "who", "item": "a `b`.c"}
-    scans = se.Rankings.scan(frames[0], **names), se.Relevance.scan(frames[1], **names)
+    scans = se.Rankings.scan(frames[0], **of_recs), se.Relevance.scan(frames[1], **of_truth)
     found = se.evaluate(*scans, metrics)
     expected = se.evaluate(*paths, metrics)
     assert_same(found, expected)

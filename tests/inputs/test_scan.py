@@ -69,11 +69,9 @@ def made(library: str, frame: pd.DataFrame, folder: Path, name: str) -> Any:
     if library == "csv":
         frame.to_csv(folder / f"{name}.csv", index=False)
         return folder / f"{name}.csv"
-    if library == "parquet":
-        pytest.importorskip("pyarrow")
-        frame.to_parquet(folder / f"{name}.parquet", index=False)
-        return str(folder / f"{name}.parquet")
-    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
+    pytest.importorskip("pyarrow")
+    frame.to_parquet(folder / f"{name}.parquet", index=False)
+    return str(folder / f"{name}.parquet")
 
 
 LIBRARIES = ["pandas", "polars", "lazy polars", "arrow", "csv", "parquet"]
@@ -112,23 +110,6 @@ def test_sides_of_different_libraries(library: str, other: str, tmp_path: Path) 
     recs = recs.drop(columns="score")
     sides = made(library, recs, tmp_path, "recs"), made(other, truth, tmp_path, "truth")
     same_numbers(se.evaluate(*sides, METRICS), expected_of(recs, truth))
-
-
-def test_dask_frames_with_other_names_on_each_side(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
-    recs, truth = tables()
-    expected = expected_of(recs, truth)
-    sides = (
-        made("dask", recs.rename(columns=RECS_NAMES), tmp_path, "recs"),
-        made("dask", truth.rename(columns=TRUTH_NAMES), tmp_path, "truth"),
-    )
-    names = {name: RECS_NAMES[name] for name in ("user", "item", "rank")}
-    options: dict[str, Any] = {"dashboard_address": None, "processes": False}
-    with distributed.Client(n_workers=1, threads_per_worker=1, **options):  # the current one
-        found = se.evaluate(
-            se.Rankings.scan(sides[0], **names), se.Relevance.scan(sides[1], **TRUTH_NAMES), METRICS
-        )
-        same_numbers(found, expected)
 
 
 def test_columns_that_are_called_by_numbers() -> None:
