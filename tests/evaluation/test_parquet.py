@@ -428,14 +428,14 @@ def test_refuses_other_files() -> None:
     with temporary() as folder:
         recs, truth = pair(folder)
         text = folder / "text.parquet"
-        text.write_bytes(b"user,item\n")
+        text.write_bytes(b"no table\n")
         short = folder / "short.parquet"
         short.write_bytes(recs.read_bytes()[:-4])
         empty = folder / "empty"
         empty.mkdir()
         (empty / "notes.txt").write_text("no table")
         for path, match in (
-            (text, "text.parquet: (is not a readable CSV|the recommendations|.* no row|.*empty)"),
+            (text, "text.parquet: holds something else; expected Parquet, CSV, .npz, a folder"),
             (short, "short.parquet: not a readable Parquet file"),
             (folder / "missing", "missing: does not exist; expected Parquet, CSV, .npz, a folder"),
             (empty, "has no .parquet file in it"),
@@ -443,6 +443,13 @@ def test_refuses_other_files() -> None:
             for given_ in ((path, truth), (recs, path)):
                 with pytest.raises(InvalidFileError, match=match):
                     se.evaluate(*given_, "mrr")
+        text.write_bytes(b"user,item\n")  # a table in CSV, whatever it is called
+        with pytest.raises(
+            InvalidFileError, match="text.parquet: the recommendations have none of"
+        ):
+            se.evaluate(text, truth, "mrr")
+        with pytest.raises(InvalidFileError, match="text.parquet: there are no interactions"):
+            se.evaluate(recs, text, "mrr")
 
 
 def test_damaged_pages_are_told() -> None:
