@@ -445,7 +445,7 @@ def test_refuses_other_files() -> None:
                     se.evaluate(*given_, "mrr")
         text.write_bytes(b"user,item\n")  # a table in CSV, whatever it is called
         with pytest.raises(
-            InvalidFileError, match="text.parquet: the recommendations have none of"
+            InvalidFileError, match="text.parquet: the recommendations have none"
         ):
             se.evaluate(text, truth, "mrr")
         with pytest.raises(InvalidFileError, match="text.parquet: there are no interactions"):
