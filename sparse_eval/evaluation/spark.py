@@ -47,7 +47,7 @@ ROWS_AT_ONCE = 500_000
 _USER, _ITEM, _VALUE, _IS_REC = "user", "item", "value", "is_rec"
 
 #: What a worker returns: a part, or the error it raised.
-_ANSWER = "error string, arguments string, part binary"
+_ANSWER = "error string, fields string, part binary"
 
 _MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
@@ -277,9 +277,9 @@ class SparkRunner:
             rows = self.session.range(0, len(given), 1, max(len(given), 1))
             sent = [task for task, _ in given]
         answers = _collect(rows.mapInArrow(_in_worker((work, shared, sent)), _ANSWER))
-        for error, arguments, _ in answers:
+        for error, fields, _ in answers:
             if error is not None:
-                raise _rebuild(error, arguments)
+                raise _rebuild(error, fields)
         for number, (_, _, data) in enumerate(answers):
             yield amount if number == 0 else 0, unpack(bytes(data))
 
@@ -376,10 +376,10 @@ def _in_worker(shared: tuple[Any, ...]) -> Callable[[Iterator[Any]], Iterator[An
         )
         import json
 
-        columns = [[error], [json.dumps([message])]]
+        columns = [[error], [json.dumps([message, {}])]]
         yield pa.RecordBatch.from_arrays(
             [*(pa.array(column, pa.string()) for column in columns), pa.array([None], pa.binary())],
-            names=["error", "arguments", "part"],
+            names=["error", "fields", "part"],
         )
 
     return evaluate
@@ -402,7 +402,7 @@ def run_in_worker(payload: bytes, batches: Iterator[Any]) -> Iterator[Any]:
     Yields
     ------
     pyarrow.RecordBatch
-        One row: the class and arguments of an error, or a part.
+        One row: the class of an error with its message and attributes, or a part.
     """
     from pyspark.serializers import CPickleSerializer
 
@@ -439,28 +439,29 @@ def _answer(error: SparseEvalError | None = None, part: bytes | None = None) -> 
 
     import pyarrow as pa
 
-    arguments = None if error is None else json.dumps([str(one) for one in error.__reduce__()[1]])
-    name = None if error is None else type(error).__name__
+    name = fields = None
+    if error is not None:
+        name = type(error).__name__
+        fields = json.dumps([str(error), vars(error)], default=str)
     return pa.RecordBatch.from_arrays(
         [
             pa.array([name], pa.string()),
-            pa.array([arguments], pa.string()),
+            pa.array([fields], pa.string()),
             pa.array([part], pa.binary()),
         ],
-        names=["error", "arguments", "part"],
+        names=["error", "fields", "part"],
     )
 
 
-def _rebuild(name: str, arguments: str) -> SparseEvalError:
+def _rebuild(name: str, fields: str) -> SparseEvalError:
     """Return the error that a worker raised."""
     import json
 
-    error = getattr(errors, name, SparseEvalError)
-    given = json.loads(arguments)
-    if issubclass(error, InvalidFileError):
-        message, path, line = given
-        return error(message, path, None if line == "None" else int(line))
-    return error(*given)
+    message, attributes = json.loads(fields)
+    error: SparseEvalError = getattr(errors, name, SparseEvalError)(message)
+    if isinstance(error, InvalidFileError) and attributes["path"] is not None:
+        error.path, error.line = Path(attributes["path"]), attributes["line"]
+    return error
 
 
 def _complete_users(batches: Iterator[Any], name: str) -> Iterator[pa.Table]:

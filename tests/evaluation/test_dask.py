@@ -24,8 +24,8 @@ from ways_cases import same as same_by_every_way
 import sparse_eval as se
 from sparse_eval.datasets.adjacency import load_adjacency
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
+from sparse_eval.evaluation.clients import open_runner
 from sparse_eval.evaluation.run import Shared, evaluate_task, merge
-from sparse_eval.evaluation.runners import open_runner
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.metrics.conventions import CONVENTIONS
 from sparse_eval.metrics.request import Request

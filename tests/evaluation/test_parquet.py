@@ -444,9 +444,7 @@ def test_refuses_other_files() -> None:
                 with pytest.raises(InvalidFileError, match=match):
                     se.evaluate(*given_, "mrr")
         text.write_bytes(b"user,item\n")  # a table in CSV, whatever it is called
-        with pytest.raises(
-            InvalidFileError, match="text.parquet: the recommendations have none"
-        ):
+        with pytest.raises(InvalidFileError, match="text.parquet: the recommendations have none"):
             se.evaluate(text, truth, "mrr")
         with pytest.raises(InvalidFileError, match="text.parquet: there are no interactions"):
             se.evaluate(recs, text, "mrr")

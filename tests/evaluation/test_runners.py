@@ -26,8 +26,9 @@ from sparse_eval.errors import (
     InvalidMetricError,
     WorkerError,
 )
+from sparse_eval.evaluation.clients import open_runner
 from sparse_eval.evaluation.run import Shared, evaluate_source, evaluate_task
-from sparse_eval.evaluation.runners import ExecutorRunner, LocalRunner, open_runner
+from sparse_eval.evaluation.runners import ExecutorRunner, LocalRunner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import FileReference, ModelSource
 
