@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..results import Evaluation
     from ..results.comparison import Comparison
 
-__all__ = ["compare", "report"]
-
 Results = Annotated[
     list[str],
     typer.Argument(

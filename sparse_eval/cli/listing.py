@@ -15,8 +15,6 @@ from .printing import print_table, warnings_in_a_line
 if TYPE_CHECKING:
     from ..metrics import Definition
 
-__all__ = ["metrics"]
-
 SYMBOLS = (
     "k: cut-off; r: rank; g, h: gain of the item at a rank, and whether it is relevant (g > 0);\n"
     "n: relevant items of the user; C: candidate items of the user; N: items of the catalogue"

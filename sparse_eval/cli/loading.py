@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
     LoaderOptions = dict[str, str | int | bool]
 
-__all__ = [
-    "describe",
-    "holdout_of",
-    "is_split",
-    "load",
-    "load_parts",
-    "split_by",
-]
-
 
 def load(path: Path, loading: Loading, timestamp: str | None = None) -> Interactions:
     """Read interactions."""

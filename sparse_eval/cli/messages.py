@@ -6,8 +6,6 @@ import re
 
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
 
-__all__ = ["message_of"]
-
 #: Options of the command line by their names in Python.
 _OPTIONS = {
     name: f"--{name}"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..core.types import JSONValue
     from ..results import Evaluation
 
-__all__ = ["counted", "print_evaluation", "print_json", "print_table", "step", "warnings_in_a_line"]
-
 
 def counted(n: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is 1: "1 result", "2 results"."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..metrics import Convention
     from ..results import Evaluation
 
-__all__ = ["check_metrics", "evaluate", "score", "score_model"]
-
 
 def score(
     command: typer.Context,

@@ -31,8 +31,6 @@ from .scoring import check_metrics, score_model
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, JSONValue
 
-__all__ = ["demo", "run", "split", "train"]
-
 
 def demo(
     command: typer.Context,

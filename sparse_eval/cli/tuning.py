@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..datasets.split import Holdout
     from ..models.tune import Tuning
 
-__all__ = ["tune"]
-
 
 def tune(
     input: Annotated[

@@ -8,8 +8,6 @@ import numpy as np
 
 from ..errors import InvalidDataError
 
-__all__ = ["check_number", "check_whole"]
-
 
 def check_whole(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
     """Return `value` as an int, or raise `InvalidDataError` if it is no integer in the range.

@@ -22,24 +22,6 @@ if TYPE_CHECKING:
 
     from .types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels, SparseInput
 
-__all__ = [
-    "MAX_ITEMS",
-    "as_int32",
-    "canonical_csr",
-    "check_csr_arrays",
-    "check_no_duplicates",
-    "check_not_masked",
-    "coordinates",
-    "entry_position",
-    "find_fault",
-    "indptr_from_counts",
-    "integer_array",
-    "raise_repeated_item",
-    "sort_pairs",
-    "summed_csr",
-    "training_csr",
-]
-
 MAX_ITEMS = int(np.iinfo(np.int32).max)
 
 #: The number of rows in a checked block. Checks are so fast that smaller blocks cost more to share

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["CSVLog", "Row", "check_origin"]
-
 #: The cells of a row by column, as text; an empty cell is left out.
 Row: TypeAlias = dict[str, str]
 

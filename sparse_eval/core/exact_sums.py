@@ -12,8 +12,6 @@ from ..kernels.sums import DIGITS, SQUARE_DIGITS, add_exactly
 if TYPE_CHECKING:
     from .types import Floats, Integers
 
-__all__ = ["Moments"]
-
 #: The number of values added before the digits of a sum are carried, far below an overflow.
 _AT_ONCE = 1 << 24
 

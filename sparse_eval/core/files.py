@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from .types import PathLike
 
-__all__ = ["make_folder", "need_pyarrow", "replacing", "write_parquet"]
-
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[Path]:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from .types import JSONValue
 
-__all__ = ["MOST_ROWS", "as_html", "number", "plain", "records"]
-
 #: The number of rows of a table that are shown.
 MOST_ROWS = 30
 

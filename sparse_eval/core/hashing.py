@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from .types import AnyArray, Hashes, Labels
 
-__all__ = ["digest_csr", "digest_labels", "fingerprints", "hash_labels", "splitmix64"]
-
 
 def fingerprints(
     indptr: AnyArray, items: AnyArray, gains: AnyArray, labels: Labels | None

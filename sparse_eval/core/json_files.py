@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from .types import JSONValue
 
-__all__ = ["read_json", "write_json"]
-
 
 def read_json(path: Path, keys: Iterable[str], foreign: str) -> dict[str, JSONValue]:
     """Return the object in a JSON file.

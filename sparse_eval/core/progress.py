@@ -6,8 +6,6 @@ import sys
 
 from ..errors import InvalidDataError
 
-__all__ = ["is_shown"]
-
 
 def is_shown(progress: bool | None) -> bool:
     """Return whether to show a progress bar; by default on a terminal and in a notebook.

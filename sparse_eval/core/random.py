@@ -11,8 +11,6 @@ from .hashing import splitmix64
 if TYPE_CHECKING:
     from .types import Floats, Hashes, Integers
 
-__all__ = ["uniforms"]
-
 
 def uniforms(keys: Hashes, counts: Integers, seed: int) -> Floats:
     """Draw numbers uniformly from [0, 1), of which each depends on nothing but its key and place.

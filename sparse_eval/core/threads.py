@@ -12,8 +12,6 @@ from .arguments import check_whole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["for_blocks", "thread_count"]
-
 #: The largest block of users, which bounds the memory of a thread.
 BLOCK = 25_000
 

@@ -13,20 +13,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = [
-    "AnyArray",
-    "Booleans",
-    "CSRMatrix",
-    "Floats",
-    "Hashes",
-    "Integers",
-    "Items",
-    "JSONValue",
-    "Labels",
-    "PathLike",
-    "SparseInput",
-]
-
 #: An array of any dtype.
 AnyArray: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]

@@ -4,8 +4,6 @@ from functools import lru_cache
 from importlib.metadata import version
 from platform import python_version
 
-__all__ = ["installed_version", "library_versions"]
-
 _LIBRARIES = ("sparse_eval", "numpy", "scipy", "numba", "pandas", "implicit")
 
 

@@ -16,8 +16,6 @@ from .lines import BadLines, numbered_lines, read_text
 if TYPE_CHECKING:
     from ..core.types import Integers, PathLike
 
-__all__ = ["load_adjacency"]
-
 _OTHER_SEPARATORS = (",", ";", "|", "::")
 
 

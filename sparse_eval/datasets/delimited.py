@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Labels, PathLike
 
-__all__ = ["load_csv", "load_frame", "load_parquet", "load_table", "split_fields"]
-
 _SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

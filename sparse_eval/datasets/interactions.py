@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..core.types import Booleans, CSRMatrix, Floats, Integers, Labels
     from .labels import Column
 
-__all__ = ["Interactions", "column_of", "missing_column"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Interactions:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ..core.types import Labels
 
-__all__ = ["Column", "at", "check_labels", "encode", "sort_labels", "text_labels", "vocabulary"]
-
 #: A column of a frame; pandas has no narrower type for a series of any values.
 Column: TypeAlias = "pd.Series[Any]"
 

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = [
-    "BadLines",
-    "MalformedLineError",
-    "SkippedLinesWarning",
-    "find_file",
-    "numbered_lines",
-    "parse_number",
-    "read_text",
-    "shorten",
-]
-
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

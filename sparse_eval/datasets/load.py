@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ..core.types import Labels, PathLike
     from .interactions import Interactions
 
-__all__ = ["FORMATS", "guess_format", "load", "load_parts"]
-
 #: What the options of the loaders may be.
 _Option: TypeAlias = str | int | bool | None
 

@@ -20,8 +20,6 @@ from .lines import BadLines, MalformedLineError, find_file, numbered_lines, read
 if TYPE_CHECKING:
     from ..core.types import PathLike
 
-__all__ = ["FILE_NAME", "load_mind"]
-
 FILE_NAME = "behaviors.tsv"
 _FIELDS = ("impression id", "user", "time", "history", "impressions")
 # Not strptime: its AM and PM depend on the locale of the process.

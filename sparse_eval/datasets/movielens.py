@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from .interactions import Interactions
 
-__all__ = ["FILE_NAMES", "HEADER", "load_movielens"]
-
 FILE_NAMES = ("u.data", "ratings.dat", "ratings.csv")
 HEADER = "userId,movieId,rating,timestamp"
 _COLUMNS: dict[str, str | int] = {"user": 0, "item": 1, "value": 2, "timestamp": 3}

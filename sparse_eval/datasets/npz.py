@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike, SparseInput
 
-__all__ = ["load_npz", "read_sparse", "reading_npz"]
-
 # Errors that NumPy, SciPy and zipfile raise on files that are damaged or hold something else.
 _FILE_ERRORS = (
     AttributeError,

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Booleans, Hashes, Integers, Labels, PathLike, SparseInput
 
-__all__ = ["Holdout", "k_fold", "last_n", "leave_k_out", "random", "temporal"]
-
 _MAX_COUNT = 2**31 - 1
 
 

@@ -13,8 +13,6 @@ from .interactions import Interactions
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers, Labels
 
-__all__ = ["synthetic"]
-
 _PER_USER = 30
 _FAVOURITES = 3
 _LOYALTY = 0.8  # share of a user's clicks that go to favourite topics

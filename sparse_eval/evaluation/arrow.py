@@ -25,18 +25,6 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Floats, Integers, Items
     from ..inputs.scan import RankingsScan, RelevanceScan
 
-__all__ = [
-    "Columns",
-    "IdKind",
-    "RowsLoader",
-    "check_id_kinds",
-    "id_kind",
-    "to_integers",
-    "to_texts",
-    "union_of_items",
-    "whole_column",
-]
-
 #: What ids are.
 IdKind: TypeAlias = Literal["integer", "text"]
 

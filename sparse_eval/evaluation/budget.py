@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError
 
-__all__ = ["MINIMUM", "check_memory", "check_values_fit", "users_within"]
-
 #: Bytes that evaluating a block takes at its peak for each entry of its matrices and for each of
 #: its users: measured, see benchmarks/SCALE.md.
 PER_ENTRY, PER_USER = 64, 400

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from .runners import ClientLike, Work
     from .sources import Block
 
-__all__ = ["DaskRunner", "DaskSource", "connect"]
-
 #: Seconds to wait for a scheduler and for its workers.
 PATIENCE = 5
 
@@ -243,6 +241,7 @@ class PartitionLoader:
     schemas: tuple[Any, Any]
 
     def __call__(self, task: Partitions) -> Block:
+        """Return the block of a task."""
         return self.rows((_table(task.recs, self.schemas[0]), _table(task.truth, self.schemas[1])))
 
 

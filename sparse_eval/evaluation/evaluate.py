@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from ..metrics.request import MetricsLike, NoRelevant
     from .runners import ClientLike
 
-__all__ = ["RankingsLike", "RelevanceLike", "evaluate"]
-
 #: Users in a task for workers, at most, and tasks that there should be at least: the slowest of
 #: the last ones decides when all are done.
 USERS_PER_TASK = 1 << 16

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from .sources import Block
 
-__all__ = ["ParquetSource", "ParquetTable", "RowGroup", "UserRange", "cut_users"]
-
 #: Bytes that a row takes at the peak of the evaluation of its block: measured, see
 #: benchmarks/SCALE.md.
 PER_ROW = 140
@@ -268,6 +266,7 @@ class ParquetLoader:
     schemas: tuple[Any, Any]
 
     def __call__(self, task: UserRange | tuple[Path, Path]) -> Block:
+        """Return the block of a task."""
         if not isinstance(task, UserRange):
             return self.rows((_read_dealt(task[0]), _read_dealt(task[1])))
         columns = self.rows.columns

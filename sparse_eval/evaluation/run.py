@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .runners import ClientLike, Runner
     from .sources import Loader, Source
 
-__all__ = ["Shared", "evaluate_source", "evaluate_task"]
-
 Value = TypeVar("Value")
 
 

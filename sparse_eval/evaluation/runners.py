@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from distributed import Client
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "TASKS_PER_THREAD",
-    "ClientLike",
-    "ExecutorRunner",
-    "LocalRunner",
-    "Runner",
-]
-
 #: What a task is done by: it is given what all tasks share, and the task.
 Work: TypeAlias = "Callable[[Any, Any], Any]"
 

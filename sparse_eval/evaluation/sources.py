@@ -30,17 +30,6 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from ..results.totals import Retrieval
 
-__all__ = [
-    "Block",
-    "BlockSource",
-    "Loader",
-    "MatrixSource",
-    "Source",
-    "evaluate_block",
-    "is_blocks",
-    "largest_gain",
-]
-
 Side = TypeVar("Side")
 
 #: Users in a block, where no budget says how many.
@@ -204,6 +193,7 @@ class RowLoader:
     side_data: SideData
 
     def __call__(self, task: tuple[int, int, Any, Any]) -> Block:
+        """Return the block of a task."""
         first, last, rankings, relevance = task
         return Block(
             first,

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from .runners import Work
     from .sources import Block
 
-__all__ = ["SparkRunner", "SparkSource", "run_in_worker", "spark_runner"]
-
 #: Rows of complete users that a worker evaluates at once. Each takes some 140 bytes at the peak.
 ROWS_AT_ONCE = 500_000
 
@@ -148,6 +146,7 @@ class BatchLoader:
     rows: RowsLoader
 
     def __call__(self, table: pa.Table) -> Block:
+        """Return the block of a table."""
         import pyarrow.compute as pc
 
         is_rec = table.column(_IS_REC)

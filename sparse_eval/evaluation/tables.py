@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from ..results import Evaluation
 
-__all__ = ["evaluate_tables"]
-
 
 def evaluate_tables(
     request: Request,

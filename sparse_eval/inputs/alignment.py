@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ..core.types import Integers, Labels
     from .relevance import Relevance
 
-__all__ = ["align"]
-
 
 def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
     """Return both sides with the same rows and columns; nothing is cut off."""

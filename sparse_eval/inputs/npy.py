@@ -18,8 +18,6 @@ from .relevance import Relevance
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
 
-__all__ = ["open_array", "open_csr", "release", "slice_rows", "sliceable_csr"]
-
 Rows = TypeVar("Rows", bound="CSRMatrix | Rankings | Relevance")
 
 

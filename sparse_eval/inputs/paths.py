@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .scan import RankingsScan, RelevanceScan
     from .scores import Ties
 
-__all__ = ["Kind", "kind_of", "open_rankings", "open_relevance", "separator_of"]
-
 #: Bytes read to tell text files apart.
 _HEAD = 1 << 16
 

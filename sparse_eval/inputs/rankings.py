@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from .scores import Ties
 
 
-__all__ = ["Rankings"]
-
-
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Rankings:
     """Each user's ranked list, its positions explicit.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ..core.types import Floats, Integers, Items, Labels, PathLike
     from .scan import FrameLike
 
-__all__ = ["Relevance"]
-
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Relevance:

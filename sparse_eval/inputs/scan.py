@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike
 
-__all__ = ["FrameLike", "RankingsScan", "RelevanceScan", "engine_of"]
-
 Engine = Literal["pandas", "polars", "pyarrow", "dask", "pyspark"]
 
 _ENGINES: dict[str, Engine] = {

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Labels
     from .rankings import Rankings
 
-__all__ = ["SideData"]
-
 
 @dataclass(frozen=True, eq=False)
 class SideData:

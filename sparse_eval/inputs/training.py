@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ..core.types import Booleans, Floats, Integers, Items
 
-__all__ = ["Training", "TrainingOfBlock", "take_rows"]
-
 Entry = TypeVar("Entry", bound=np.generic)
 
 #: Pairs of items whose number of common users a thread remembers: 16 bytes each.

@@ -220,21 +220,12 @@ def popular_unseen(order: Array, seen_indptr: Array, seen_items: Array, out: Arr
             seen[seen_items[entry]] = False
 
 
-def uniforms(seed: int, first: int, last: int) -> Array:
-    """Return elements `first` to `last` of an infinite sequence drawn uniformly from [0, 1).
-
-    The draws below use one number for each element of their output. So a block of users reads its
-    own part of the sequence, and what is drawn for a user depends on neither blocks nor threads.
-    """
-    return np.random.Generator(np.random.PCG64(seed).advance(int(first))).random(last - first)
-
-
 @kernel
 def draw_ranks(numbers: Array, n_candidates: Array, indptr: Array, out: Array) -> None:
     """Draw for each user distinct ranks from 1 to ``n_candidates[user]``, in random order.
 
     Each ordered choice is equally likely. The number of draws is the length of the user's row of
-    `indptr`, at most ``n_candidates[user]``. `numbers`, from `uniforms`, and `out` have one entry
+    `indptr`, at most ``n_candidates[user]``. `numbers`, uniform in [0, 1), and `out` have one entry
     per draw of the block.
     """
     most = 0
@@ -264,7 +255,7 @@ def draw_lists(
 ) -> None:
     """Draw for each user a list of distinct unseen items, padded with -1.
 
-    Each ordered choice is equally likely. `out` and `numbers`, from `uniforms`, have shape
+    Each ordered choice is equally likely. `out` and `numbers`, uniform in [0, 1), have shape
     (n_users, k). Seen items ascend and are below `n_items`.
     """
     k = out.shape[1]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .jit import Array
     from .products import Intrinsic
 
-__all__ = ["DISTANCE", "prefetch"]
-
 #: The prefetch distance, in rows.
 DISTANCE = 8
 

@@ -36,18 +36,6 @@ if TYPE_CHECKING:
     #: What an intrinsic returns: its signature and the function that writes its instructions.
     Intrinsic: TypeAlias = tuple[Signature, Callable[..., ir.Value]]
 
-__all__ = [
-    "LANES",
-    "ROUNDING",
-    "ROWS_AT_ONCE",
-    "UNIT",
-    "cosine_error",
-    "mark_above",
-    "multiply",
-    "pack",
-    "to_directions",
-]
-
 #: The number of directions in a strip.
 LANES = 16
 

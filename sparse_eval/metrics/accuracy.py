@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Ratio: TypeAlias = tuple[Floats, Floats | Integers | int]
 
-__all__ = ["METRICS"]
-
 GAIN = Choice("gain", ("linear", "exp", "binary"), "g, 2^g − 1, or 1 for every relevant item")
 BINARY = Choice("gain", ("binary", "linear"), "1 for every relevant item, or g")
 AVERAGE = Choice(

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..inputs.side_data import SideData
     from .conventions import Convention
 
-__all__ = ["Aligned"]
-
 
 @dataclass(frozen=True, eq=False)
 class Aligned:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from .lists import Lists
     from .registry import Arguments
 
-__all__ = ["METRICS"]
-
 #: Steck's smoothing: the share of the history's mix that is put into the list's.
 SMOOTHING = 0.01
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..core.types import Floats, Integers
     from .request import Plan
 
-__all__ = ["MetricColumns", "fits", "format_value", "ratio_of"]
-
 
 class MetricColumns(NamedTuple):
     """The values of some plans for each user, before any user is left out.

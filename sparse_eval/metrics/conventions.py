@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from .grammar import Metric
 
-__all__ = ["CONVENTIONS", "STANDARD", "Convention", "convention_named"]
-
 #: The largest cut-off whose ideal list can have k items for every user.
 MOST_SLOTS = 1_000_000
 

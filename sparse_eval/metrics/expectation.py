@@ -18,8 +18,6 @@ from .statistics import Statistics
 if TYPE_CHECKING:
     from ..core.types import AnyArray, Floats, Integers
 
-__all__ = ["Chances", "ExpectedStatistics"]
-
 
 @dataclass(frozen=True)
 class Chances:

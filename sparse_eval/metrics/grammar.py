@@ -20,8 +20,6 @@ from ..errors import InvalidMetricError
 from .registry import Definition, definition, nearest
 from .statistics import FULL_LIST
 
-__all__ = ["Metric", "parse", "parse_metrics"]
-
 #: Defaults of options that differ from the registry's, by metric.
 Defaults: TypeAlias = Mapping[str, Mapping[str, str]]
 

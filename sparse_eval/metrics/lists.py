@@ -16,8 +16,6 @@ from ..kernels.catalogue import count_listed
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers, Items
 
-__all__ = ["Lists"]
-
 
 @dataclass(frozen=True)
 class Lists:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from .aligned import Aligned
     from .lists import Lists
 
-__all__ = ["collect_hits", "discount_tables", "measure", "value_of_lists", "values_of_lists"]
-
 #: Discounts of so many ranks are tabulated, unless a user has more relevant items.
 MAX_TABLE = 1 << 20
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from .aligned import Aligned
     from .request import Plan
 
-__all__ = ["Expectation", "RandomSums", "RandomTotals", "is_exact", "random_totals"]
-
 #: Random lists drawn for each user where the expectation is unknown.
 DRAWS = 10
 

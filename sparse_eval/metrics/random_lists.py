@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers
     from .lists import Lists
 
-__all__ = ["RandomLists"]
-
 
 @dataclass(frozen=True)
 class RandomLists:

@@ -14,20 +14,6 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from ..errors import InvalidMetricError
 
-__all__ = [
-    "ENTRY_POINTS",
-    "REGISTRY",
-    "Arguments",
-    "Choice",
-    "Definition",
-    "Number",
-    "definition",
-    "load_extensions",
-    "nearest",
-    "register",
-    "register_metric",
-]
-
 #: The group of entry points under which other packages announce modules that register metrics.
 ENTRY_POINTS = "sparse_eval.metrics"
 

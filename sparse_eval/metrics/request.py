@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from .registry import Definition
 
-__all__ = ["MetricsLike", "NoRelevant", "Plan", "Request"]
-
 #: One metric or several, by name or parsed.
 MetricsLike: TypeAlias = "str | Metric | Iterable[str | Metric]"
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-__all__ = ["FULL_LIST", "Hits", "Statistics"]
-
 #: The cut-off of a metric without one: the whole list.
 FULL_LIST = 2**62
 

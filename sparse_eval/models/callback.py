@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ..inputs.relevance import Relevance
     from ..metrics.request import MetricsLike, Request
 
-__all__ = ["EvaluationCallback", "TrainingStopped", "parse_monitored", "signed_score"]
-
 #: A model of `implicit`, which has no type annotations.
 Model = TypeVar("Model", bound=Any)
 

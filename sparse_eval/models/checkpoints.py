@@ -18,8 +18,6 @@ from ..retrieval.factors import check_factors
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, PathLike
 
-__all__ = ["Checkpoint", "Factors", "check_similarity", "read_checkpoint"]
-
 
 class Factors(NamedTuple):
     """The factors of users and items, in place of a model.

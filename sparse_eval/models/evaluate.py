@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     #: Rankings, and how they were made, if by a model.
     Ranked: TypeAlias = tuple[Rankings, Retrieval | None]
 
-__all__ = ["evaluate_model", "parse_cut_request"]
-
 
 def evaluate_model(
     model: ModelLike,

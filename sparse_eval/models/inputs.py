@@ -17,8 +17,6 @@ from ..inputs.scan import RelevanceScan
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike, SparseInput
 
-__all__ = ["TrainLike", "digest_of", "held_out", "open_matrix", "training_matrix"]
-
 #: What a model was trained on, or what is held out: a matrix with a row for each of its users.
 TrainLike: TypeAlias = "SparseInput | PathLike"
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..retrieval.top_k import TopK
     from .recommend import ImplicitModel
 
-__all__ = ["Via", "choose_way", "rank"]
-
 #: A way to rankings, see `evaluate_model`.
 Via: TypeAlias = Literal["held_out_ranks", "top_k", "recommend"]
 

@@ -19,17 +19,6 @@ from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
 if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, CSRMatrix, Integers, Items, PathLike
 
-__all__ = [
-    "FactorModel",
-    "ImplicitModel",
-    "ModelLike",
-    "as_model",
-    "catalogue",
-    "check_shape",
-    "has_factors",
-    "recommend_lists",
-]
-
 
 class ImplicitModel(Protocol):
     """A model of `implicit` that was fitted."""

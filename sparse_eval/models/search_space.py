@@ -12,8 +12,6 @@ import numpy as np
 from ..core.arguments import check_number, check_whole
 from ..errors import InvalidDataError
 
-__all__ = ["PARAMETERS", "Range", "Searched", "Space", "draw", "grid", "parse_values"]
-
 #: The parameters in the order of the columns and of the draws.
 PARAMETERS = ("factors", "alpha", "regularization", "iterations")
 _WHOLE = frozenset({"factors", "iterations"})

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from .ranking import Via
     from .recommend import ImplicitModel, ModelLike
 
-__all__ = ["FileReference", "ModelSource", "PopularitySource", "open_model"]
-
 #: How many samples of a file are hashed to recognize it, and the bytes in each.
 _SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
 
@@ -158,6 +156,7 @@ class RankingLoader:
     num_threads: int | None
 
     def __call__(self, task: UserRows) -> Block:
+        """Return the block of a task."""
         with _in_block(task.first):
             return self._block(task)
 
@@ -201,6 +200,7 @@ class PopularityLoader:
     side_data: SideData
 
     def __call__(self, task: UserRows) -> Block:
+        """Return the block of a task."""
         with _in_block(task.first):
             train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
         users = np.flatnonzero(relevance.n_relevant)

@@ -46,17 +46,6 @@ if TYPE_CHECKING:
     Task = TypeVar("Task")
     Result = TypeVar("Result")
 
-__all__ = [
-    "Job",
-    "Table",
-    "list_checkpoints",
-    "prepare",
-    "score_file",
-    "score_task",
-    "sweep",
-    "text_of",
-]  # fmt: skip
-
 #: The columns before and after the metrics; the hyperparameters come last.
 _BEFORE = ("file", "best", "status", "error", "seconds")
 _AFTER = ("sha256", "train", "validation", "convention", "sparse_eval")

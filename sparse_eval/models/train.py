@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..core.types import SparseInput
     from .callback import EvaluationCallback
 
-__all__ = ["train_als"]
-
 
 def train_als(
     train: SparseInput,

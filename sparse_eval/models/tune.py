@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from ..metrics import Metric
     from .search_space import Searched
 
-__all__ = ["Search", "Tuning", "tune"]
-
 #: The files of a search. The summary is written last: where it is, the test is over.
 _SETTINGS, _TRIALS = "search.json", "trials.csv"
 _MODEL, _PER_USER, _SUMMARY = "model.npz", "per_user.csv", "summary.json"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Evaluations = Mapping[str, Evaluation]
 
-__all__ = ["Chart", "draw_charts"]
-
 #: A chart with a row for each metric shows the first so many.
 _MAX_ROWS = 14
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["format_number", "format_p", "format_share"]
-
 
 def format_number(value: float | None) -> str:
     """Return a number with four decimals, or three significant digits where that shows more."""

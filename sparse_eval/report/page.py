@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     Evaluations = Mapping[str, Evaluation]
 
-__all__ = ["write_report"]
-
 #: A row of a table, as JSON has it.
 _Row: TypeAlias = dict[str, Any]
 

@@ -12,8 +12,6 @@ from ..results.segments import by_activity
 if TYPE_CHECKING:
     from ..results import Evaluation
 
-__all__ = ["MIN_USERS", "SubgroupDifference", "subgroup_differences"]
-
 _BANDS = 4
 
 #: An interval over fewer users would be too wide to be of use.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["HEIGHT", "draw_svg"]
-
 #: Placeholders, replaced by colours of the page, which has others in dark mode.
 _INK, _GRID = "#010203", "#040506"
 

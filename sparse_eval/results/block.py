@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ..metrics.request import Plan, Request
     from .totals import Retrieval
 
-__all__ = ["BlockResult"]
-
 
 @dataclass(frozen=True, eq=False)
 class BlockResult:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..inputs.training import Training
     from .block import BlockResult
 
-__all__ = ["break_down"]
-
 
 def break_down(block: BlockResult, groups: Any, bands: int = 4) -> pd.DataFrame:
     """Return the table that `Evaluation.by` describes."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     Test = Literal["t", "wilcoxon", "permutation"]
     Correction = Literal["holm", "bh", "none"]
 
-__all__ = ["Comparison", "common_metrics", "compare"]
-
 #: Power of the test for which the detectable difference is given.
 POWER = 0.8
 

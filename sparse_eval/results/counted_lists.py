@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..metrics.request import Plan
     from .totals import ListCounts
 
-__all__ = ["CountedLists"]
-
 
 class CountedLists:
     """The attributes of `Lists` for which counts of users and items are enough."""

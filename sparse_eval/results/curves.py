@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..metrics import Hits
     from .block import BlockResult
 
-__all__ = ["MAX_RANKS", "PrecisionRecall", "precision_recall"]
-
 #: The last rank of a curve, at most.
 MAX_RANKS = 10_000_000
 

@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-__all__ = [
-    "describe_concentration",
-    "describe_curve",
-    "describe_example",
-    "pick_examples",
-]
-
 #: Users that are picked by their number of relevant items, at these shares of all.
 _PICKED_AT = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.98)
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from .numbers import SavedNumber
     from .totals import Part
 
-__all__ = ["Evaluation"]
-
 
 class Evaluation(Scores):
     """Every metric of some users, each user's values and the lists, as far as these were kept.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..core.types import Labels
     from ..metrics.aligned import Aligned
 
-__all__ = ["explain", "row_of_user"]
-
 
 def explain(aligned: Aligned, row: int) -> pd.DataFrame:
     """Return the table of `Evaluation.explain` for the user in a row."""

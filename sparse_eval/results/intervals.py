@@ -15,17 +15,6 @@ from ..errors import InvalidDataError
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers
 
-__all__ = [
-    "FEWEST_FOR_T",
-    "N_GROUPS",
-    "Interval",
-    "check_level",
-    "interval_of_mean",
-    "interval_of_moments",
-    "interval_of_replicates",
-    "jackknife",
-]
-
 #: From this number of users on, Student's interval holds a mean as often as it says, as simulations
 #: with skewed metrics show, and the bootstrap costs time.
 FEWEST_FOR_T = 200

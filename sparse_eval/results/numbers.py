@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from .block import BlockResult
     from .totals import ListCounts, Ratios, Totals
 
-__all__ = ["BlockNumbers", "Numbers", "SavedNumber", "TotalsNumbers"]
-
 
 class Numbers(ABC):
     """The numbers of each metric, given by its position, over the users that count for it."""

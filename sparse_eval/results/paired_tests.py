@@ -11,8 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from ..core.types import Floats
 
-__all__ = ["PERMUTATIONS", "correct", "p_value", "significance"]
-
 #: A permutation test draws so many sign flips, unless it can go through all of them.
 PERMUTATIONS = 9999
 

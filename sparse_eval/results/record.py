@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .block import BlockResult
     from .scores import Scores
 
-__all__ = ["SCHEMA", "USER_COLUMNS", "Record", "check_about", "make_record", "to_dict"]
-
 #: Version of what `Evaluation.to_json` and `Evaluation.save` write. A newer one may mean something
 #: else by the same keys.
 SCHEMA = 2

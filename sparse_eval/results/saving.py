@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from ..core.types import Labels
     from ..metrics import Convention
 
-__all__ = ["SUMMARY", "Saved", "load", "save"]
-
 #: The files of a saved evaluation, the second with a suffix.
 SUMMARY, PER_USER = "summary.json", "per_user"
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from .block import BlockResult
     from .totals import Retrieval, Totals, UserValues
 
-__all__ = ["Scores"]
-
 
 class Scores:
     """Every metric of some users: what is printed, compared and saved.

@@ -12,8 +12,6 @@ from ..errors import InvalidDataError
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Labels
 
-__all__ = ["Segments", "by_activity", "by_label", "by_popularity"]
-
 
 class Segments(NamedTuple):
     """Groups, by name; `codes` has the index of each user's or item's group, -1 for none."""

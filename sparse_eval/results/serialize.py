@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Integers
     from ..metrics.random_baseline import RandomTotals
 
-__all__ = ["pack", "unpack"]
-
 #: Version of the layout.
 FORMAT = 2
 

@@ -22,20 +22,6 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
 
-__all__ = [
-    "ListCounts",
-    "MergeKey",
-    "Part",
-    "Ratios",
-    "Retrieval",
-    "RunningTotals",
-    "Span",
-    "Totals",
-    "UserValues",
-    "distinct_parts",
-    "merge_in_order",
-]
-
 
 class Retrieval(NamedTuple):
     """How the rankings of a model were made.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Scalar = TypeVar("Scalar", bound=np.generic)
 
-__all__ = ["MeasuredFactors", "check_factors", "read_only"]
-
 #: Rows per block of `measure_rows`.
 _BLOCK = 10_000
 

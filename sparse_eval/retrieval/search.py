@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     Directions = NDArray[np.int32]
     Kernel = Callable[..., None]
 
-__all__ = ["Hits", "Report", "Search"]
-
 #: Users per block; bounds the memory needed beside the factors.
 USERS_PER_BLOCK = 1 << 16
 

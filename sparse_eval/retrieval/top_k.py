@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from ..inputs.relevance import Relevance
     from .search import Report
 
-__all__ = [
-    "TopK",
-    "count_seen",
-    "find_lists",
-    "find_ranks",
-    "full_ranks",
-    "held_out_ranks",
-    "top_k",
-]
-
 
 class TopK(NamedTuple):
     """Each user's best items.

@@ -24,7 +24,6 @@ from sparse_eval.kernels.catalogue import (
     popular_unseen,
     set_bits,
     sum_cosines,
-    uniforms,
 )
 
 Rows = list[list[int]]
@@ -223,13 +222,9 @@ def test_popular_unseen(case: tuple[Rows, int], k: int, random: Any) -> None:
         assert row == (unseen + [-1] * k)[:k]
 
 
-def test_uniforms_are_one_row() -> None:
-    row = uniforms(3, 0, 50)
-    assert ((row >= 0) & (row < 1)).all()
-    np.testing.assert_array_equal(row, np.random.Generator(np.random.PCG64(3)).random(50))
-    np.testing.assert_array_equal(uniforms(3, 20, 31), row[20:31])
-    np.testing.assert_array_equal(uniforms(3, np.int64(20), np.int64(31)), row[20:31])
-    assert not np.isin(row, uniforms(4, 0, 50)).any()
+def uniforms(seed: int, first: int, last: int) -> np.ndarray:
+    """Return elements of one sequence of uniform numbers, of which a block has its part."""
+    return np.random.default_rng(seed).random(last)[first:]
 
 
 def test_the_largest_number_draws_the_last_place() -> None:
