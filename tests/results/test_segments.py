@@ -9,9 +9,9 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from cases import Case, cases
 from hypothesis import given
 from scipy.sparse import csr_matrix
-from test_oracle import Case, cases
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
