@@ -124,7 +124,8 @@ def evaluate(
 ) -> None:
     """Score lists against relevance: a run against qrels, or two matrices."""
     from ..evaluation.evaluate import evaluate as evaluate_lists
-    from ..inputs.paths import Kind, kind_of, open_rankings
+    from ..inputs.kinds import Kind, kind_of
+    from ..inputs.paths import open_rankings
     from ..metrics import convention_named, parse_metrics
 
     rules = convention_named(convention)

@@ -1,15 +1,13 @@
-"""What a path means: one rule for every argument, by what the file or folder holds."""
+"""Open the rankings or the relevance at a path."""
 
 from __future__ import annotations
 
-import gzip
-import zipfile
-import zlib
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidDataError, InvalidFileError
+from .kinds import Kind, kind_of
+from .npy import open_csr, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
 
@@ -17,125 +15,6 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
     from .scan import RankingsScan, RelevanceScan
     from .scores import Ties
-
-#: Bytes read to tell text files apart.
-_HEAD = 1 << 16
-
-_EXPECTED = (
-    "Parquet, CSV, .npz, a folder of .npy files, a TREC run (six fields in a line) or qrels (four "
-    "fields)"
-)
-
-
-class Kind(Enum):
-    """What a file or folder holds."""
-
-    PARQUET = "Parquet"
-    CSV = "CSV"
-    CSR_FOLDER = "a CSR matrix in .npy files"
-    MATRIX = "a sparse matrix"
-    FACTORS_FOLDER = "factors in .npy files"
-    CHECKPOINT = "a model"
-    RUN = "a TREC run"
-    QRELS = "TREC qrels"
-
-    @property
-    def is_table(self) -> bool:
-        """Whether it has named columns."""
-        return self in (Kind.PARQUET, Kind.CSV)
-
-
-def kind_of(path: PathLike) -> Kind:
-    """Return what a file or folder holds.
-
-    ===========================================  =========================================
-    Holds                                        Kind
-    ===========================================  =========================================
-    a folder with ``indptr.npy``                 a CSR matrix that stays on disk
-    a folder with ``user_factors.npy``           the factors of a model, staying on disk
-    a folder with ``.parquet`` files; Parquet    a table
-    ``.npz`` of `scipy.sparse.save_npz`          a matrix
-    ``.npz`` with factors or similarities        a model that implicit saved
-    lines of six fields, ``user Q0 item …``      a TREC run
-    lines of four fields, the last a number      TREC qrels
-    any other text with a comma, ``;`` or tab    a table in CSV
-    ===========================================  =========================================
-
-    Raises
-    ------
-    InvalidFileError
-        If the path does not exist, cannot be read or holds something else.
-    """
-    path = Path(path)
-    if path.is_dir():
-        return _kind_of_folder(path)
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
-        if head.startswith(b"PK"):
-            with zipfile.ZipFile(path) as archive:
-                names = {Path(name).stem for name in archive.namelist() if name.endswith(".npy")}
-            if not names:
-                raise InvalidFileError(f"is a .zip without arrays; expected {_EXPECTED}", path)
-            # Similarities of neighbour models are saved by SciPy's parts, without its format.
-            return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
-        if head.startswith(b"\x1f\x8b"):
-            with gzip.open(path) as file:
-                head = file.read(_HEAD)
-    except FileNotFoundError:
-        raise InvalidFileError(f"does not exist; expected {_EXPECTED}", path) from None
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidFileError(f"cannot be read: {reason}; expected {_EXPECTED}", path) from None
-    if head.startswith(b"PAR1"):
-        return Kind.PARQUET
-    if head.startswith(b"\x93NUMPY"):
-        raise InvalidFileError(
-            "is a single array; give the folder of the .npy files that belong together", path
-        )
-    return _kind_of_text(head, path)
-
-
-def _kind_of_folder(folder: Path) -> Kind:
-    if (folder / "indptr.npy").exists():
-        return Kind.CSR_FOLDER
-    if (folder / "user_factors.npy").exists() or (folder / "item_factors.npy").exists():
-        return Kind.FACTORS_FOLDER
-    if any(file.is_file() for file in folder.rglob("*.parquet")):
-        return Kind.PARQUET
-    raise InvalidFileError(
-        "has no .parquet file in it, and neither the .npy files of a CSR matrix (indptr.npy, …) "
-        "nor of factors (user_factors.npy, item_factors.npy)",
-        folder,
-    )
-
-
-def _kind_of_text(head: bytes, path: Path) -> Kind:
-    text = head.decode("utf-8", "replace").lstrip("\ufeff")
-    line = next((line for line in text.splitlines() if line.strip()), "")
-    fields = line.split()
-    if len(fields) == 6 and _is_number(fields[4]) and "," not in line:
-        return Kind.RUN
-    if len(fields) == 4 and _is_number(fields[3]) and "," not in line:
-        return Kind.QRELS
-    if "\0" not in text and separator_of(line) is not None:
-        return Kind.CSV
-    found = "holds something else" if line else "is empty"
-    raise InvalidFileError(f"{found}; expected {_EXPECTED}", path)
-
-
-def separator_of(header: str) -> str | None:
-    """Return what separates the columns in the first line of a table, None if nothing does."""
-    separator = max(",;\t|", key=header.count)
-    return separator if separator in header else None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def open_rankings(path: PathLike, ties: Ties = "item") -> Rankings | RankingsScan | CSRMatrix:
@@ -177,8 +56,7 @@ def open_relevance(path: PathLike) -> Relevance | RelevanceScan | CSRMatrix:
 
 
 def _open_matrix(path: PathLike, kind: Kind, expected: str, *, sum_duplicates: bool) -> CSRMatrix:
-    from ..datasets.npz import read_sparse
-    from .npy import open_csr, sliceable_csr
+    from ..datasets.npz import read_sparse  # it loads pandas
 
     if kind is Kind.CSR_FOLDER:
         return open_csr(path)

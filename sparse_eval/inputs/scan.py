@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..errors import InvalidDataError, InvalidFileError
+from .kinds import Kind, kind_of, separator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,8 +194,6 @@ def _read(table: Any, ids: tuple[str, str]) -> pd.DataFrame:
 def _read_file(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
     import pandas as pd
 
-    from .paths import Kind, kind_of
-
     kind = kind_of(path)
     if kind is Kind.CSV:
         return _read_csv(path, ids)
@@ -214,7 +213,6 @@ def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
     import pandas as pd
 
     from ..datasets.lines import read_text
-    from .paths import separator_of
 
     text = read_text(path)
     header = text.lstrip().partition(b"\n")[0].decode()

@@ -16,8 +16,8 @@ from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import users_per_task
 from ..evaluation.sources import USERS_PER_BLOCK, Block, is_blocks, largest_gain
+from ..inputs.kinds import Kind, kind_of
 from ..inputs.npy import open_array, release, slice_rows, sliceable_csr
-from ..inputs.paths import Kind, kind_of
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
