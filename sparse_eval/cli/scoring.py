@@ -191,8 +191,8 @@ def score_model(
     the popularity ranking; both in this process only.
     """
     from ..inputs.relevance import Relevance
+    from ..models.accepted import as_model
     from ..models.evaluate import evaluate_model
-    from ..models.recommend import as_model
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     options: dict[str, Any] = {"convention": convention, "progress": progress, "client": scheduler}

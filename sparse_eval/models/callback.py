@@ -15,9 +15,9 @@ from ..core.files import make_folder, replacing
 from ..core.progress import is_shown
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 from ..metrics import Metric, parse_metrics
+from .accepted import catalogue
 from .evaluate import evaluate_model, parse_cut_request
 from .inputs import held_out, training_matrix
-from .recommend import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -18,10 +18,10 @@ from ..inputs.rankings import Rankings
 from ..inputs.side_data import SideData
 from ..metrics.request import Request
 from ..results import Evaluation
+from .accepted import as_model, check_shape
 from .checkpoints import Factors
 from .inputs import held_out, open_matrix, training_matrix
 from .ranking import choose_way, rank
-from .recommend import as_model, check_shape
 from .source import ModelSource, PopularitySource, longest_list, open_model
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results.block import BlockResult
     from ..results.totals import Retrieval
+    from .accepted import ImplicitModel, ModelLike
     from .ranking import Via
-    from .recommend import ImplicitModel, ModelLike
 
     #: Rankings, and how they were made, if by a model.
     Ranked: TypeAlias = tuple[Rankings, Retrieval | None]

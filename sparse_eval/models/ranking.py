@@ -11,15 +11,16 @@ from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
 from ..results.totals import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
+from .accepted import has_factors
 from .checkpoints import Factors
-from .recommend import has_factors, recommend_lists
+from .recommend import recommend_lists
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
     from ..inputs.relevance import Relevance
     from ..metrics.request import Request
     from ..retrieval.top_k import TopK
-    from .recommend import ImplicitModel
+    from .accepted import ImplicitModel
 
 #: A way to rankings, see `evaluate_model`.
 Via: TypeAlias = Literal["held_out_ranks", "top_k", "recommend"]

@@ -22,16 +22,16 @@ from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from ..kernels.catalogue import popular_unseen
+from .accepted import as_model, check_shape, has_factors
 from .checkpoints import Factors
 from .inputs import open_matrix, training_matrix
 from .ranking import choose_way, rank
-from .recommend import as_model, check_shape, has_factors
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Items, PathLike
     from ..metrics.request import Request
+    from .accepted import ImplicitModel, ModelLike
     from .ranking import Via
-    from .recommend import ImplicitModel, ModelLike
 
 #: How many samples of a file are hashed to recognize it, and the bytes in each.
 _SAMPLES, _SAMPLE_SIZE = 64, 1 << 16

@@ -26,11 +26,11 @@ from ..core.progress import is_shown
 from ..core.versions import installed_version
 from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
 from ..evaluation.clients import open_runner
+from .accepted import as_model
 from .callback import parse_monitored, signed_score
 from .checkpoints import read_checkpoint
 from .evaluate import evaluate_model
 from .inputs import digest_of, held_out, open_matrix, training_matrix
-from .recommend import as_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ from ..core.formatting import MOST_ROWS, as_html, records
 from ..core.progress import is_shown
 from ..errors import InvalidDataError
 from .intervals import check_level, interval_of_mean, interval_of_replicates
-from .paired_tests import correct, p_value, significance
+from .paired_tests import CORRECTIONS, TESTS, correct, p_value, significance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,16 +29,6 @@ if TYPE_CHECKING:
 #: Power of the test for which the detectable difference is given.
 POWER = 0.8
 
-_TITLES = {
-    "t": "paired t-test",
-    "wilcoxon": "Wilcoxon's signed-rank test",
-    "permutation": "sign-flip permutation test",
-    "holm": "Holm's",
-    "bh": "Benjamini and Hochberg's",
-}
-
-_TESTS = ("t", "wilcoxon", "permutation")
-_CORRECTIONS = ("holm", "bh", "none")
 _HOWS = ("same", "intersection")
 
 #: Users that an error message names.
@@ -81,9 +71,10 @@ class Comparison:
 
     def how_found(self) -> str:
         """Return in a line how many users were compared, and how."""
-        corrected = "" if self.correction == "none" else f", {_TITLES[self.correction]} correction"
+        title = CORRECTIONS[self.correction]
+        corrected = f", {title} correction" if title else ""
         return (
-            f"{self.n_users:,} users, {_TITLES[self.test]}{corrected} over {len(self.table):,} "
+            f"{self.n_users:,} users, {TESTS[self.test].title}{corrected} over {len(self.table):,} "
             f"difference{'' if len(self.table) == 1 else 's'}, {self.level * 100:g} % intervals "
             "(not corrected)"
         )
@@ -270,8 +261,8 @@ def compare(
 
 def _check_options(test: str, correction: str, how: str) -> None:
     for name, value, allowed in (
-        ("test", test, _TESTS),
-        ("correction", correction, _CORRECTIONS),
+        ("test", test, TESTS),
+        ("correction", correction, CORRECTIONS),
         ("how", how, _HOWS),
     ):
         if value not in allowed:

@@ -1,14 +1,16 @@
-"""Paired tests of two evaluations, and corrections for multiple comparisons."""
+"""Paired tests by name and their p-values, and corrections for multiple comparisons."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..core.types import Floats
 
 #: A permutation test draws so many sign flips, unless it can go through all of them.
@@ -25,8 +27,6 @@ def significance(level: float) -> float:
 
 def p_value(a: Floats, b: Floats, test: str, level: float) -> tuple[float, int]:
     """Return the p-value, and whether the test favours a (1), b (-1) or neither (0)."""
-    from scipy import stats
-
     if len(a) < 2:
         return math.nan, 0
     if (a == b).all():
@@ -34,18 +34,32 @@ def p_value(a: Floats, b: Floats, test: str, level: float) -> tuple[float, int]:
     with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
         # scipy warns of nearly equal differences, and of approximations for few users.
         warnings.simplefilter("ignore")
+        p = TESTS[test].p_value(a - b)
         favours = int(np.sign((a - b).mean()))
-        if test == "t":
-            # The same bits as ttest_rel, in half the time.
-            return float(stats.ttest_1samp(a - b, 0.0).pvalue), favours
-        if test == "wilcoxon":
-            p = float(stats.wilcoxon(a, b).pvalue)
-            if p < significance(level):  # else not needed, and as slow as the test
-                differences = (a - b)[a != b]
-                ranks = stats.rankdata(np.abs(differences))
-                favours = int(np.sign((np.sign(differences) * ranks).sum()))
-            return p, favours
-        return _permutation_p(a - b), favours
+        if test == "wilcoxon" and p < significance(level):  # else not needed, and as slow
+            favours = _favoured_ranks(a - b)
+        return p, favours
+
+
+def _t(differences: Floats) -> float:
+    from scipy import stats
+
+    # The same bits as ttest_rel, in half the time.
+    return float(stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def _wilcoxon(differences: Floats) -> float:
+    from scipy import stats
+
+    return float(stats.wilcoxon(differences).pvalue)
+
+
+def _favoured_ranks(differences: Floats) -> int:
+    """Return the sign of the sum of signed ranks, which may be other than that of the mean."""
+    from scipy import stats
+
+    differences = differences[differences != 0]
+    return int(np.sign((np.sign(differences) * stats.rankdata(np.abs(differences))).sum()))
 
 
 def _permutation_p(differences: Floats) -> float:
@@ -104,3 +118,28 @@ def correct(p: Floats, correction: str) -> Floats:
         steps = np.maximum.accumulate(values[order] * np.arange(len(order), 0, -1))
         corrected[defined[order]] = np.minimum(steps, 1.0)
     return corrected
+
+
+class PairedTest(NamedTuple):
+    """A test of whether differences are around 0.
+
+    Attributes
+    ----------
+    title : str
+    p_value : callable
+        From the differences of at least 2 users, not all 0.
+    """
+
+    title: str
+    p_value: Callable[[Floats], float]
+
+
+#: By the name that callers give; the first is the default.
+TESTS = {
+    "t": PairedTest("paired t-test", _t),
+    "wilcoxon": PairedTest("Wilcoxon's signed-rank test", _wilcoxon),
+    "permutation": PairedTest("sign-flip permutation test", _permutation_p),
+}
+
+#: Titles of the corrections, likewise.
+CORRECTIONS = {"holm": "Holm's", "bh": "Benjamini and Hochberg's", "none": ""}

@@ -13,6 +13,8 @@ import reporting
 from commands import Command
 
 import sparse_eval as se
+from sparse_eval.cli import options
+from sparse_eval.results import paired_tests
 
 
 @pytest.fixture(scope="module")
@@ -218,3 +220,8 @@ def test_saved_results_say_where_they_come_from(command: Command, tmp_path: Path
     status, printed, _ = command("compare", out, again, "-m", "ndcg@10")
     assert status == 0
     assert "not significant" in printed
+
+
+def test_choices_are_those_of_compare() -> None:
+    assert [*options.Test] == [*paired_tests.TESTS]
+    assert [*options.Correction] == [*paired_tests.CORRECTIONS]

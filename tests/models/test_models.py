@@ -30,8 +30,9 @@ from sparse_eval.errors import (
     UnsupportedModelError,
 )
 from sparse_eval.models import recommend
+from sparse_eval.models.accepted import as_model
 from sparse_eval.models.checkpoints import read_checkpoint
-from sparse_eval.models.recommend import as_model, recommend_lists
+from sparse_eval.models.recommend import recommend_lists
 
 FAMILIES = {
     "als": lambda: AlternatingLeastSquares(factors=8, random_state=0),
