@@ -19,7 +19,7 @@ from .curves import precision_recall
 from .explain import explain, row_of_user
 from .intervals import check_level
 from .record import Record, make_record, to_dict
-from .saving import load, save
+from .saving import kind_of_labels, load, save
 from .scores import Scores
 from .totals import distinct_parts
 
@@ -466,11 +466,13 @@ class Evaluation(Scores):
         OutputError
             If a file cannot be written.
         """
+        record = self.record
+        labels = None
+        if record.table is not None and self.users is not None:
+            labels = kind_of_labels(record.table.index)  # before what is costly
         evaluations = {"": self, **self.baselines}
         totals = {name: replace(ev._totals, random=ev._random) for name, ev in evaluations.items()}
-        record = self.record
-        labelled = record.table is not None and self.users is not None
-        return save(Path(folder), record, totals, labelled, users, about)
+        return save(Path(folder), record, totals, labels, users, about)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:

@@ -86,7 +86,7 @@ def save(
     folder: Path,
     record: Record,
     totals: Mapping[str, Totals],
-    labelled: bool,
+    labels: str | None,
     users: Literal["csv", "parquet"],
     about: Mapping[str, Any] | None,
 ) -> Path:
@@ -96,7 +96,6 @@ def save(
     content, table = record
     if about is not None or not content["about"]:
         content = content | {"about": check_about(about)}
-    labels = _kind_of_labels(table.index) if table is not None and labelled else None
     json.dumps(content, allow_nan=False)  # before anything that is there is replaced
     folder = make_folder(folder)
     files = {
@@ -340,7 +339,8 @@ def _signed(content: dict[str, Any]) -> dict[str, Any]:
     return rest | {"digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def _kind_of_labels(labels: Labels) -> str:
+def kind_of_labels(labels: Labels) -> str:
+    """Return "text" or "integer", or raise `InvalidDataError`: labels of other kinds cannot be saved."""
     listed = labels.tolist()
     if all(isinstance(label, str) for label in listed):
         return "text"
