@@ -1,4 +1,4 @@
-"""Read and split the inputs of commands."""
+"""Load interactions for commands, and split them by `--method`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
-from ..kernels.lists import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows
+from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows
 from .threads import for_blocks
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Loading interactions of users with items from files, splitting them, and synthetic data."""
+"""Interactions of users with items: loaded from files, split, or synthetic."""
 
 from .adjacency import load_adjacency
 from .delimited import load_csv, load_frame, load_parquet

@@ -1,4 +1,4 @@
-"""Loading a file of any supported format, and several files with one encoding of the ids."""
+"""Load interactions from files of any supported format, with one encoding of the ids."""
 
 from __future__ import annotations
 

@@ -14,6 +14,21 @@ if TYPE_CHECKING:
     from .runners import ClientLike, Runner
 
 
+def is_spark(client: object) -> bool:
+    """Return whether a client is a session of Spark."""
+    return _is_of("pyspark", client)
+
+
+def is_dask(client: object) -> bool:
+    """Return whether a client is that of Dask, or the address of a scheduler."""
+    return isinstance(client, str) or _is_of("distributed", client)
+
+
+def _is_of(library: str, client: object) -> bool:
+    """Return whether an object is of a library, which is not imported to find out."""
+    return any(kind.__module__.partition(".")[0] == library for kind in type(client).__mro__)
+
+
 @contextmanager
 def open_runner(
     client: ClientLike | None = None, num_threads: int | None = None
@@ -33,7 +48,7 @@ def open_runner(
         yield LocalRunner(num_threads)
     elif isinstance(client, Executor):
         yield ExecutorRunner(client)
-    elif type(client).__module__.startswith("pyspark."):
+    elif is_spark(client):
         from .spark import spark_runner
 
         with spark_runner(client) as spark:  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Runners: who evaluates blocks of users, this process, an executor or a Dask cluster.
+"""The protocol of runners, which do tasks, and those of this process and of executors.
 
 A new engine is a class with the method of `Runner`, in a module of its own.
 """

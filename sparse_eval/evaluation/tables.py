@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidDataError
 from ..inputs.kinds import Kind, kind_of
 from ..inputs.scan import engine_of
+from .clients import is_dask, is_spark
 from .parquet import PER_ROW, ROWS_PER_BLOCK, ROWS_PER_TASK, ParquetSource
 from .run import evaluate_source
 
@@ -51,9 +51,10 @@ def evaluate_tables(
         parquet = ParquetSource(
             request, rankings, relevance, _rows_of_block(options), options["progress"]
         )
-        if client is None or isinstance(client, Executor) or parquet.ranges is not None:
+        # Both engines sort rows out among their workers; for all others this process does it.
+        if parquet.ranges is not None or not (is_dask(client) or is_spark(client)):
             return evaluate_source(request, parquet, **options)
-        if type(client).__module__.startswith("pyspark."):
+        if is_spark(client):
             return _in_spark(request, rankings, relevance, options)
     from .dask import DaskSource, connect
 

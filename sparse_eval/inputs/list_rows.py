@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.csr import find_fault
-from ..kernels.lists import find_repeat_in_rows, order_by_position
+from ..kernels.rows import find_repeat_in_rows, order_by_position
 
 if TYPE_CHECKING:
     from ..core.types import Integers, Items

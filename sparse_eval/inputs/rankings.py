@@ -24,7 +24,7 @@ from ..core.csr import (
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..kernels.catalogue import popular_unseen
-from ..kernels.lists import find_repeat, rank_scores
+from ..kernels.rows import find_repeat, rank_scores
 from .frames import check_ranks_once, order_values
 from .list_rows import last_positions, order_rows
 from .scan import RankingsScan

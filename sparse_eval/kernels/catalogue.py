@@ -1,4 +1,4 @@
-"""Statistics of lists and the catalogue that need training data, and draws of random lists.
+"""Counts over lists and the catalogue, similarity of items, and draws of random lists.
 
 Each kernel processes a block of users. An `indptr` holds the bounds of the rows of lists, users or
 items; that of the block's users is a slice of the whole one and points into whole arrays. What is

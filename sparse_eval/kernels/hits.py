@@ -1,4 +1,4 @@
-"""Sums over the hits of each user, for metrics that the statistics of the sweep do not determine.
+"""Sums over the ranks and gains of each user's hits, for what the sweep does not determine.
 
 In every kernel, `indptr` holds the bounds of each user's hits in `ranks` (ascending) and `gains`,
 and `out` receives one value per user.

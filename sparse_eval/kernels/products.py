@@ -1,4 +1,4 @@
-"""Batched dot products of quantized vectors, in 16-bit integers.
+"""The inner loop of retrieval: batched dot products of quantized vectors, in 16-bit integers.
 
 A *direction* is a vector of length 1 whose elements are whole multiples of 1/`UNIT`, stored as
 int16. Two neighbouring elements form a pair of 32 bits. Rows of pairs are multiplied with *strips*:

@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 
 from ..core.progress import is_shown
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..kernels.lists import keep_unseen
+from ..kernels.rows import keep_unseen
 from .accepted import catalogue, has_factors
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Compare evaluations of the same users: differences, intervals, paired tests, corrections."""
+"""Compare evaluations of the same users: the table of differences and its intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an evaluation remembers beside its numbers when it is saved without its lists."""
+"""Curves, concentration and example users of a record, taken from lists that are not saved."""
 
 from __future__ import annotations
 

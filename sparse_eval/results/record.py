@@ -1,4 +1,4 @@
-"""`Record`: everything of an evaluation but its lists, as it is saved and reported."""
+"""`Record`: what is saved and reported of an evaluation, which is all but its lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved evaluations: a folder with all but the lists, readable by people and by other programs.
+"""Write and read the folder of a saved evaluation, for people and other programs too.
 
 ``summary.json`` holds what `Evaluation.to_dict` returns, and
 
@@ -340,7 +340,7 @@ def _signed(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def kind_of_labels(labels: Labels) -> str:
-    """Return "text" or "integer", or raise `InvalidDataError`: labels of other kinds cannot be saved."""
+    """Return "text" or "integer", or raise `InvalidDataError` for labels of other kinds."""
     listed = labels.tolist()
     if all(isinstance(label, str) for label in listed):
         return "text"

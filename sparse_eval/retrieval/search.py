@@ -1,4 +1,4 @@
-"""Search a catalogue of items for each user's best ones, without scoring every pair.
+"""Prepare a catalogue and groups of users, and run the kernels of retrieval on them.
 
 `Search` validates its inputs and orders the candidate items by falling norm. It then processes
 users in blocks: `run` groups the users of a block by direction, and the kernels search near the
