@@ -100,11 +100,7 @@ def tune(
         tuning = search.run(part.train, part.validation, test=truth, out=out, progress=progress)
         note(counted(len(tuning.trials), "trial"))
     _print_tuning(tuning, format)
-    n_failed = int((tuning.trials["status"] == "failed").sum())
-    if n_failed:
-        typer.echo(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", err=True)
-    if tuning.best is None:
-        raise typer.Exit(1)
+    _report_failures(tuning)
 
 
 def _hold_out_test(
@@ -150,6 +146,15 @@ def _print_tuning(tuning: Tuning, format: Format) -> None:
             f"{counted(tuning.test['n_users'], 'user')}, {tuning.test['n_skipped']:,} left out "
             "(nothing relevant)"
         )
+
+
+def _report_failures(tuning: Tuning) -> None:
+    """Say how many trials failed, and exit with 1 if all did."""
+    n_failed = int((tuning.trials["status"] == "failed").sum())
+    if n_failed:
+        typer.echo(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", err=True)
+    if tuning.best is None:
+        raise typer.Exit(1)
 
 
 def _narrow_trials(trials: pd.DataFrame) -> pd.DataFrame:
