@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from .runners import ExecutorRunner, LocalRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyspark.sql import SparkSession
+
     from .runners import ClientLike, Runner
 
 
-def is_spark(client: object) -> bool:
+def is_spark(client: object) -> TypeGuard[SparkSession]:
     """Return whether a client is a session of Spark."""
     return _is_of("pyspark", client)
 
@@ -51,7 +53,7 @@ def open_runner(
     elif is_spark(client):
         from .spark import spark_runner
 
-        with spark_runner(client) as spark:  # type: ignore[arg-type]
+        with spark_runner(client) as spark:
             yield spark
     else:
         from .dask import connect
