@@ -124,6 +124,7 @@ def evaluate(
 ) -> None:
     """Score lists against relevance: a run against qrels, or two matrices."""
     from ..evaluation.evaluate import evaluate as evaluate_lists
+    from ..evaluation.evaluate import open_side
     from ..inputs.kinds import Kind, kind_of
     from ..inputs.paths import open_rankings
     from ..metrics import convention_named, parse_metrics
@@ -140,12 +141,14 @@ def evaluate(
                 f"{lists} holds {kind.value} and {other} {other_kind.value}, whose users and items "
                 "cannot be matched: only one of them has ids; give files of the same kind"
             )
-    averaged = rules.ties == "average" and kind is Kind.RUN
+    rankings: Any = lists
+    if kind is Kind.RUN or (kind.is_table and rules.ties != "item"):
+        rankings = open_side(open_rankings(lists, ties=rules.ties), ties=rules.ties)
+    averaged = getattr(rankings, "last_positions", None) is not None
     metric = _supported(metric, rules, averaged)
     parse_metrics(metric, rules.options)
     if out is not None:
         make_folder(out)
-    rankings = open_rankings(lists, ties=rules.ties) if kind is Kind.RUN else lists
     ev = evaluate_lists(rankings, validation, metric, convention=convention, train=train)
     if per_user:
         print_table(ev.per_user.reset_index(), format)

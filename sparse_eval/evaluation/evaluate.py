@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ..core.types import PathLike, SparseInput
+    from ..inputs.scores import Ties
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import MetricsLike, NoRelevant
     from .runners import ClientLike
@@ -248,8 +249,8 @@ def _naming(path: Any) -> Iterator[None]:
         raise InvalidFileError(str(error), path) from None
 
 
-def open_side(side: Any) -> Any:
-    """Read a table into memory; return anything else as it is."""
+def open_side(side: Any, ties: Ties = "item") -> Any:
+    """Read a table into memory, ordered as `ties` says; return anything else as it is."""
     if not isinstance(side, RankingsScan | RelevanceScan):
         return side
     with _naming(side.table):
@@ -258,7 +259,7 @@ def open_side(side: Any) -> Any:
             return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
         if "rank" in frame:
             return Rankings.from_frame(frame, rank="rank")
-        return Rankings.from_frame(frame, score="score")
+        return Rankings.from_frame(frame, score="score", ties=ties)
 
 
 def _evaluate_in_memory(

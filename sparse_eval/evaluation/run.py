@@ -27,7 +27,7 @@ Value = TypeVar("Value")
 
 
 class Shared(NamedTuple):
-    """What all tasks of an evaluation share, sent to each worker once."""
+    """What all tasks of an evaluation share; small, as it is sent to every worker."""
 
     request: Request
     load: Loader

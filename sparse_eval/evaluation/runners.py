@@ -39,12 +39,15 @@ class Runner(Protocol):
     ) -> Iterator[tuple[Any, Any]]:
         """Yield the tag of each task and ``work(shared, task)``, as they are done.
 
+        Only a few tasks wait at a time. An error that `work` raises keeps its class; `WorkerError`
+        tells that a worker died.
+
         Parameters
         ----------
         work : callable
             It can be pickled, as can all the rest.
         shared : object
-            Sent to each worker once.
+            Sent to each worker once, or with each task: it is small.
         tasks : iterable of (task, tag)
         """
 

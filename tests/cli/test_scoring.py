@@ -103,6 +103,30 @@ def test_default_metrics_fit_every_convention(
     assert ("mrr" in printed) == (convention in ("trec_eval", "lenskit"))
 
 
+@pytest.mark.parametrize("convention", ["standard", "trec_eval", "sklearn", "lenskit"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_order_equal_scores_as_runs_do(
+    command: Command, tmp_path: Path, convention: str, kind: str
+) -> None:
+    (tmp_path / "a.run").write_text(RUN)
+    (tmp_path / "a.qrels").write_text(QRELS)
+    names = ["user", "_", "item", "rank", "score", "tag"]
+    lists = pd.read_csv(tmp_path / "a.run", sep=" ", names=names)[["user", "item", "score"]]
+    truth = pd.read_csv(tmp_path / "a.qrels", sep=" ", names=["user", "_", "item", "gain"])
+    assert lists.duplicated(["user", "score"]).any()
+    for name, table in (("lists", lists), ("truth", truth.drop(columns="_"))):
+        if kind == "csv":
+            table.to_csv(tmp_path / f"{name}.csv", index=False)
+        else:
+            table.to_parquet(tmp_path / f"{name}.parquet")
+    options = ("-m", "ndcg@1,ndcg@2", "--convention", convention, "--per-user", "--format", "csv")
+    _, expected, _ = command("evaluate", tmp_path / "a.run", tmp_path / "a.qrels", *options)
+    files = (tmp_path / f"lists.{kind}", tmp_path / f"truth.{kind}")
+    status, printed, said = command("evaluate", *files, *options)
+    assert status == 0, said
+    assert printed == expected
+
+
 def test_per_user_values_have_all_digits(command: Command, tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text(RUN)
     (tmp_path / "a.qrels").write_text(QRELS)

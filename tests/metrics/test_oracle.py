@@ -13,11 +13,16 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
+from sparse_eval.metrics import accuracy
 from sparse_eval.metrics.measure import measure
 
 ALL = spelled(oracle.METRICS)
 MICRO = spelled(oracle.MICRO)
 NAMES = [spelling for spelling, *_ in ALL]
+
+
+def test_the_oracle_has_every_accuracy_metric() -> None:
+    assert {name for name, _ in oracle.METRICS} == {metric.name for metric in accuracy.METRICS}
 
 
 @given(cases())
