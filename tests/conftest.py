@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from sparse_eval.cli import main
+from sparse_eval.metrics import REGISTRY
 
 # A shell that runs the tests in the background has Ctrl-C ignored, here and in all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -21,6 +22,22 @@ settings.register_profile(
 settings.load_profile("default")
 
 _SHARED = Path(__file__).parents[2] / "shared" / "data" / "gowalla"
+
+
+_METRICS = dict(REGISTRY)
+
+
+@pytest.fixture(autouse=True)
+def _registry() -> Iterator[None]:
+    """Forget what a test registers, and what an example registered before in the same process."""
+    _restore()
+    yield
+    _restore()
+
+
+def _restore() -> None:
+    REGISTRY.clear()
+    REGISTRY.update(_METRICS)
 
 
 @pytest.fixture

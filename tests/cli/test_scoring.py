@@ -278,6 +278,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
+)
 def test_scores_on_the_workers_of_a_scheduler(command: Command, trained: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
     split = ("--split", trained / "split", "-m", "ndcg@{5,10},coverage@10", "--format", "json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,20 +11,12 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidMetricError
-from sparse_eval.metrics import REGISTRY, Lists
+from sparse_eval.metrics import Lists
 
 IDS = [[0, 1, 2], [2, 3, 0], [4, 1, 3], [0, 4, 1]]
 LISTS = se.Rankings.from_topk(IDS, shape=(4, 5))
 GAINS = csr_matrix([[1, 0, 1, 0, 0], [0, 0, 0, 2, 0], [0, 0, 0, 0, 1], [1, 1, 0, 0, 0]])
 TRAIN = csr_matrix([[0, 0, 0, 1, 0], [0, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 1, 1, 0]])
-
-
-@pytest.fixture(autouse=True)
-def _restore() -> Iterator[None]:
-    before = dict(REGISTRY)
-    yield
-    REGISTRY.clear()
-    REGISTRY.update(before)
 
 
 def register(formula: Any, name: str = "all_users", **options: Any) -> str:

@@ -23,11 +23,8 @@ GAINS = csr_matrix([[1, 0, 1, 0, 0], [0, 0, 0, 2, 0]])
 
 @pytest.fixture(autouse=True)
 def _restore() -> Iterator[None]:
-    before = dict(REGISTRY)
     registry.load_extensions.cache_clear()
     yield
-    REGISTRY.clear()
-    REGISTRY.update(before)
     registry.load_extensions.cache_clear()
 
 

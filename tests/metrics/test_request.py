@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
@@ -21,15 +20,6 @@ from sparse_eval.metrics.conventions import CONVENTIONS
 from sparse_eval.metrics.request import Plan, Request
 
 METRICS = ["ndcg(gain=exp)@{5,10}", "recall(average=micro)@5", "coverage@3", "ndcg@5"]
-
-
-@pytest.fixture
-def registry() -> Iterator[None]:
-    """Forget what a test registers."""
-    before = dict(REGISTRY)
-    yield
-    REGISTRY.clear()
-    REGISTRY.update(before)
 
 
 def test_keeps_each_metric_once_in_the_order_requested() -> None:
@@ -161,7 +151,6 @@ def register() -> None:
         return w * (np.sqrt(s.hits) if how == "root" else s.hits)
 
 
-@pytest.mark.usefixtures("registry")
 def test_pickles_metrics_that_are_registered_on_both_sides() -> None:
     register()
     request = Request.parse("weighted_hits(how=root,w=2.5)@3,ndcg@3", inputs=["train"])
@@ -171,7 +160,6 @@ def test_pickles_metrics_that_are_registered_on_both_sides() -> None:
     assert again.plans[0].arguments == {"how": "root", "w": 2.5}
 
 
-@pytest.mark.usefixtures("registry")
 def test_refuses_to_unpickle_a_metric_that_is_not_registered() -> None:
     register()
     pickled = pickle.dumps(Request.parse("weighted_hits@3", inputs=["train"]))
@@ -195,7 +183,6 @@ else:
 """
 
 
-@pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize(
     ("other", "expected"),
     [
