@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,15 +19,13 @@ from ..inputs.relevance import Relevance
 from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan, engine_of
 from ..inputs.side_data import SideData
 from ..metrics.request import Request
-from ..results import Evaluation
 from .budget import check_memory, users_within
-from .run import evaluate_source
+from .run import evaluate_source, evaluate_whole
 from .sources import (
     USERS_PER_BLOCK,
     Block,
     BlockSource,
     MatrixSource,
-    evaluate_block,
     is_blocks,
     largest_gain,
 )
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike, SparseInput
     from ..inputs.scores import Ties
-    from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import MetricsLike, NoRelevant
+    from ..results import Evaluation
     from .runners import ClientLike
 
 #: Users in a task for workers, at most, and tasks that there should be at least: the slowest of
@@ -211,7 +210,8 @@ def evaluate(
             "give blocks of both"
         )
     if memory is None and client is None:
-        return _evaluate_in_memory(request, rankings, relevance, inputs, per_user, num_threads)
+        make_block = partial(_block_of_all, rankings, relevance, inputs)
+        return evaluate_whole(request, make_block, per_user=per_user, num_threads=num_threads)
     return evaluate_source(
         request, _matrices(request, rankings, relevance, inputs, options), **options
     )
@@ -262,31 +262,19 @@ def open_side(side: Any, ties: Ties = "item") -> Any:
         return Rankings.from_frame(frame, score="score", ties=ties)
 
 
-def _evaluate_in_memory(
-    request: Request,
+def _block_of_all(
     predictions: Rankings | SparseInput,
     validation: Relevance | SparseInput,
     inputs: dict[str, Any],
-    per_user: bool,
-    num_threads: int | None,
-) -> Evaluation:
-    """Evaluate the one block of all users, and keep its lists."""
+    _: bool | None,
+) -> Block:
+    """Check and align both sides."""
     rankings = (
         predictions if isinstance(predictions, Rankings) else Rankings.from_positions(predictions)
     )
     relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
     rankings, relevance = align(rankings, relevance)
-    side_data = SideData.beside(rankings, relevance, **inputs)
-    block = evaluate_block(request, Block(0, rankings, relevance, side_data), num_threads)
-    if per_user:
-        block.overall  # noqa: B018 - what they refuse is told now, not when they are read
-        return Evaluation(request, block)
-
-    def random_totals() -> RandomTotals:
-        again = _evaluate_in_memory(request, predictions, validation, inputs, True, num_threads)
-        return again._random or ()
-
-    return Evaluation(request, parts=[block.part(per_user=False)], random_totals=random_totals)
+    return Block(0, rankings, relevance, SideData.beside(rankings, relevance, **inputs))
 
 
 def _matrices(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .runners import ClientLike, Runner
-    from .sources import Loader, Source
+    from .sources import Block, Loader, Source
 
 Value = TypeVar("Value")
 
@@ -44,6 +44,41 @@ def evaluate_task(shared: Shared, task: Any) -> Part:
         return part
     random = result.random_totals(all_users=False)
     return Part(replace(part.totals, random=random))
+
+
+def evaluate_whole(
+    request: Request,
+    make_block: Callable[[bool | None], Block],
+    *,
+    per_user: bool,
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> Evaluation:
+    """Evaluate the one block of all users.
+
+    Parameters
+    ----------
+    request : Request
+    make_block : callable
+        Given `progress`; called again, without any, for the random baseline of what was not kept.
+    per_user, num_threads, progress
+        As in `evaluate`.
+
+    Returns
+    -------
+    Evaluation
+        With the lists if `per_user`.
+    """
+    result = evaluate_block(request, make_block(progress), num_threads)
+    if per_user:
+        result.overall  # noqa: B018 - what they refuse is told now, not when they are read
+        return Evaluation(request, result)
+
+    def random_totals() -> RandomTotals | None:
+        again = evaluate_block(request, make_block(False), num_threads)
+        return again.random_totals(all_users=True)
+
+    return Evaluation(request, parts=[result.part(per_user=False)], random_totals=random_totals)
 
 
 def evaluate_source(

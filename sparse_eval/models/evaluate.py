@@ -10,14 +10,13 @@ import numpy as np
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
 from ..evaluation.evaluate import open_side
-from ..evaluation.run import evaluate_source
-from ..evaluation.sources import Block, evaluate_block, is_blocks
+from ..evaluation.run import evaluate_source, evaluate_whole
+from ..evaluation.sources import Block, is_blocks
 from ..inputs.alignment import align
 from ..inputs.npy import slice_rows
 from ..inputs.rankings import Rankings
 from ..inputs.side_data import SideData
 from ..metrics.request import Request
-from ..results import Evaluation
 from .accepted import as_model, check_shape
 from .checkpoints import Factors
 from .inputs import held_out, open_matrix, training_matrix
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from ..evaluation.runners import ClientLike
     from ..inputs.relevance import Relevance
     from ..metrics.request import MetricsLike, NoRelevant
-    from ..results.block import BlockResult
+    from ..results import Evaluation
     from ..results.totals import Retrieval
     from .accepted import ImplicitModel, ModelLike
     from .ranking import Via
@@ -238,21 +237,15 @@ def _evaluate_in_memory(
         popular = Rankings.from_popularity(matrix, k, users=users)
         return slice_rows(popular, 0, relevance.shape[0]), None
 
-    def block_of(ranked: Ranked) -> BlockResult:
-        rankings, retrieval = ranked
-        aligned = align(rankings, relevance)
-        side_data = SideData.beside(*aligned, train=matrix, **inputs)
-        return evaluate_block(request, Block(0, *aligned, side_data, retrieval), num_threads)
-
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:
-        block = block_of(ranking(progress))
-        if per_user:
-            block.overall  # noqa: B018 - what they refuse is told now, not when they are read
-            return Evaluation(request, block)
-        return Evaluation(
-            request,
-            parts=[block.part(per_user=False)],
-            random_totals=lambda: block_of(ranking(False)).random_totals(all_users=True),
+        def make_block(progress: bool | None) -> Block:
+            rankings, retrieval = ranking(progress)
+            aligned = align(rankings, relevance)
+            side_data = SideData.beside(*aligned, train=matrix, **inputs)
+            return Block(0, *aligned, side_data, retrieval)
+
+        return evaluate_whole(
+            request, make_block, per_user=per_user, num_threads=num_threads, progress=progress
         )
 
     evaluation = evaluated(rank_by_model)
