@@ -24,7 +24,7 @@ def load(path: Path, loading: Loading, timestamp: str | None = None) -> Interact
 
     options = _loader_options(loading, timestamp)
     with step(f"read {path}") as note, warnings_in_a_line():
-        interactions = datasets.load(path, loading.input_format, **options)
+        interactions = datasets.load(path, format=loading.input_format, **options)
         note(repr(interactions))
     return interactions
 

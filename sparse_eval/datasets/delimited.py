@@ -30,6 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def load_frame(
     df: pd.DataFrame,
+    *,
     user: Hashable = "user",
     item: Hashable = "item",
     value: Hashable | None = None,
@@ -52,11 +53,14 @@ def load_frame(
     >>> load_frame(pd.DataFrame({"user": [1, 1], "item": ["x", "y"]}))
     Interactions(1 users × 2 items, 2 events)
     """
-    return Interactions.from_frame(df, user, item, value, timestamp, users, items)
+    return Interactions.from_frame(
+        df, user=user, item=item, value=value, timestamp=timestamp, users=users, items=items
+    )
 
 
 def load_csv(
     path: PathLike,
+    *,
     user: str | int = "user",
     item: str | int = "item",
     value: str | int | None = None,
@@ -137,6 +141,7 @@ def load_csv(
 
 def load_parquet(
     path: PathLike,
+    *,
     user: str = "user",
     item: str = "item",
     value: str | None = None,
@@ -184,7 +189,9 @@ def load_parquet(
                 raise InvalidFileError(missing_column(name, names), path)
         # Read as a single file: a path like year=2024/x.parquet must not add a column.
         table = parquet.ParquetFile(path).read(columns=list(dict.fromkeys(columns)))
-        return Interactions.from_frame(table.to_pandas(), user, item, value, timestamp)
+        return Interactions.from_frame(
+            table.to_pandas(), user=user, item=item, value=value, timestamp=timestamp
+        )
     except InvalidDataError as error:
         raise InvalidFileError(str(error), path) from error
     except InvalidFileError:

@@ -182,6 +182,7 @@ class Interactions:
     def from_frame(
         cls,
         df: pd.DataFrame,
+        *,
         user: Hashable = "user",
         item: Hashable = "item",
         value: Hashable | None = None,

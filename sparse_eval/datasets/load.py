@@ -46,7 +46,7 @@ _BY_SUFFIX = {".csv": "csv", ".npz": "npz", ".parquet": "parquet", ".tsv": "csv"
 _N_LINES = 1000
 
 
-def load(path: PathLike, format: str | None = None, **options: _Option) -> Interactions:  # noqa: A002
+def load(path: PathLike, *, format: str | None = None, **options: _Option) -> Interactions:  # noqa: A002
     """Read interactions from a file or folder in any of the `FORMATS`.
 
     Parameters
@@ -128,7 +128,7 @@ def load_parts(
     ...     load_parts(train, test)
     (Interactions(2 users × 3 items, 2 events), Interactions(2 users × 3 items, 1 events))
     """
-    parts = [load(path, format, **options) for path in paths]
+    parts = [load(path, format=format, **options) for path in paths]
     users = _union([part.users for part in parts])
     items = _union([part.items for part in parts])
     return tuple(

@@ -26,7 +26,7 @@ _FIELDS = ("impression id", "user", "time", "history", "impressions")
 _TIME = re.compile(r"(\d\d?)/(\d\d?)/(\d{4}) (\d\d?):(\d\d):(\d\d) ([AP]M)", re.ASCII)
 
 
-def load_mind(path: PathLike, history: bool = True, on_bad_lines: str = "error") -> Interactions:
+def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "error") -> Interactions:
     r"""Read MIND's ``behaviors.tsv``.
 
     A line is an impression: its id, the user, the time, the news that the user read before

@@ -18,7 +18,7 @@ HEADER = "userId,movieId,rating,timestamp"
 _COLUMNS: dict[str, str | int] = {"user": 0, "item": 1, "value": 2, "timestamp": 3}
 
 
-def load_movielens(path: PathLike, on_bad_lines: str = "error") -> Interactions:
+def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactions:
     r"""Read MovieLens ratings.
 
     The first line decides the layout: user, item, rating and time separated by tabs

@@ -25,6 +25,7 @@ _ROUNDS = 12
 def synthetic(
     n_users: int = 50_000,
     n_items: int = 51_277,
+    *,
     n_interactions: int | None = None,
     n_topics: int = 64,
     seed: int = 0,

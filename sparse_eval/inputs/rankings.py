@@ -79,7 +79,8 @@ class Rankings:
     def from_topk(
         cls,
         ids: ArrayLike,
-        users: ArrayLike | None = None,
+        *,
+        user_rows: ArrayLike | None = None,
         shape: tuple[int, int] | None = None,
     ) -> Rankings:
         """Make lists from an array of item ids, best first.
@@ -88,7 +89,7 @@ class Rankings:
         ----------
         ids : array_like of int, shape (n_lists, k)
             Row by row the ids of a list; -1 is padding, and an id after it keeps its position.
-        users : array_like of int, shape (n_lists,), optional
+        user_rows : array_like of int, shape (n_lists,), optional
             The user (row of the validation matrix) of each list. By default list i is user i's.
         shape : tuple of int, optional
             (number of users, number of items). By default as small as the ids allow.
@@ -101,8 +102,8 @@ class Rankings:
         ------
         InvalidDataError
             If `ids` is not a two-dimensional array of integers; an id lies outside ``shape[1]``
-            or stands in a list twice; `users` has another length, lies outside ``shape[0]`` or
-            names a user twice.
+            or stands in a list twice; `user_rows` has another length, lies outside ``shape[0]``
+            or names a user twice.
 
         Examples
         --------
@@ -116,12 +117,12 @@ class Rankings:
         table = integer_array(ids, "ids", dimensions=2)
         rows = (
             np.arange(len(table), dtype=np.int64)
-            if users is None
-            else integer_array(users, "users", dimensions=1).astype(np.int64)
+            if user_rows is None
+            else integer_array(user_rows, "user_rows", dimensions=1).astype(np.int64)
         )
         if len(rows) != len(table):
             raise InvalidDataError(
-                f"users has {len(rows)} entries, but ids has {len(table)} lists; give one user "
+                f"user_rows has {len(rows)} entries, but ids has {len(table)} lists; give one user "
                 "for each list"
             )
         if shape is None:
@@ -130,7 +131,8 @@ class Rankings:
         if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
             bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
             raise InvalidDataError(
-                f"users[{bad}] is {rows[bad]}, but there are {n_users} users (0 to {n_users - 1})"
+                f"user_rows[{bad}] is {rows[bad]}, but there are {n_users} users "
+                f"(0 to {n_users - 1})"
             )
         ascending = bool((rows[1:] > rows[:-1]).all())
         if not ascending:
@@ -227,6 +229,7 @@ class Rankings:
     def from_scores(
         cls,
         scores: Any,
+        *,
         k: int | None = None,
         seen: Any = None,
         ties: Ties = "item",
@@ -309,6 +312,7 @@ class Rankings:
     def from_frame(
         cls,
         df: pd.DataFrame,
+        *,
         user: str = "user",
         item: str = "item",
         rank: str | None = None,
@@ -432,7 +436,7 @@ class Rankings:
         return RankingsScan(table, user, item, rank, score)
 
     @classmethod
-    def from_popularity(cls, train: Any, k: int, users: ArrayLike | None = None) -> Rankings:
+    def from_popularity(cls, train: Any, k: int, *, user_rows: ArrayLike | None = None) -> Rankings:
         """Recommend everybody the most popular items that they have not seen.
 
         Parameters
@@ -442,7 +446,7 @@ class Rankings:
             popular items come by id. Every stored entry, an explicit zero too, is seen.
         k : int
             List length, at least 1.
-        users : array_like of int, optional
+        user_rows : array_like of int, optional
             Rows of `train` that get a list; all of them by default.
 
         Returns
@@ -466,11 +470,15 @@ class Rankings:
         """
         matrix = training_csr(train)
         k = min(check_whole("k", k, 1), max(matrix.shape[1], 1))
-        rows = np.arange(matrix.shape[0]) if users is None else integer_array(users, "users", 1)
+        rows = (
+            np.arange(matrix.shape[0])
+            if user_rows is None
+            else integer_array(user_rows, "user_rows", 1)
+        )
         if len(rows) and not (rows.min() >= 0 and rows.max() < matrix.shape[0]):
+            outside = rows.max() if rows.min() >= 0 else rows.min()
             raise InvalidDataError(
-                f"users name row {rows.max() if rows.min() >= 0 else rows.min()}, but train has "
-                f"{matrix.shape[0]} users"
+                f"user_rows names row {outside}, but train has {matrix.shape[0]} users"
             )
         counts = np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
         order = np.argsort(-counts, kind="stable").astype(np.int32)
@@ -481,7 +489,7 @@ class Rankings:
             popular_unseen(order, indptr[first : last + 1], items, ids[first:last])
 
         for_blocks(fill, matrix.shape[0])
-        return cls.from_topk(ids[rows], rows, matrix.shape)
+        return cls.from_topk(ids[rows], user_rows=rows, shape=matrix.shape)
 
     @property
     def positions(self) -> Items:

@@ -60,6 +60,7 @@ class Relevance:
     def from_csr(
         cls,
         matrix: Any,
+        *,
         threshold: float | None = None,
         users: Any = None,
         items: Any = None,
@@ -129,6 +130,7 @@ class Relevance:
     def from_frame(
         cls,
         df: pd.DataFrame,
+        *,
         user: str = "user",
         item: str = "item",
         gain: str | None = None,
@@ -195,12 +197,14 @@ class Relevance:
             raise InvalidDataError(
                 "give gain= (a column of gains) or event= with gains=, not both of them"
             )
-        pairs = Interactions.from_frame(df, user, item, gain)
+        pairs = Interactions.from_frame(df, user=user, item=item, value=gain)
         if gains is not None:
             pairs = replace(pairs, values=event_gains(df, user, event, gains))
         if combine == "max" or (combine is None and event is not None):
             pairs = largest_of_pairs(pairs)
-        return cls.from_csr(pairs.matrix(), threshold, pairs.users, pairs.items)
+        return cls.from_csr(
+            pairs.matrix(), threshold=threshold, users=pairs.users, items=pairs.items
+        )
 
     @classmethod
     def scan(

@@ -39,7 +39,7 @@ _QRELS = ("user", "iteration", "item", "gain")
 _UNFIT = re.compile("[\\s\0\ufeff\ud800-\udfff]")
 
 
-def read_run(path: PathLike, ties: Ties = "item") -> Rankings:
+def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     r"""Read ranked lists from a run: lines ``user Q0 item rank score tag``.
 
     As in trec_eval, lists are ordered by score and the ranks are ignored. Scores are compared in
@@ -93,7 +93,7 @@ def read_run(path: PathLike, ties: Ties = "item") -> Rankings:
     return replace(rankings, users=table.users, items_index=table.items)
 
 
-def read_qrels(path: PathLike, threshold: float | None = None) -> Relevance:
+def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     r"""Read relevance judgements: lines ``user iteration item gain``.
 
     A gain of 0 means that the item was judged and is not relevant. A negative gain, which marks
@@ -141,12 +141,12 @@ def read_qrels(path: PathLike, threshold: float | None = None) -> Relevance:
     gains = table.matrix
     gains.data = np.maximum(gains.data, 0.0)
     try:
-        return Relevance.from_csr(gains, threshold, table.users, table.items)
+        return Relevance.from_csr(gains, threshold=threshold, users=table.users, items=table.items)
     except InvalidDataError as error:
         raise InvalidDataError(f"{path}: {error}") from None
 
 
-def write_run(rankings: Rankings, path: PathLike, tag: str = "sparse_eval") -> None:
+def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -> None:
     """Write ranked lists as a run: lines ``user Q0 item rank score tag``.
 
     The score of an item is its rank from the end of the list, so that trec_eval, which sorts by

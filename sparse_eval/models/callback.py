@@ -263,7 +263,7 @@ class EvaluationCallback:
         return self
 
     def fit(
-        self, model: Model, train: SparseInput | None = None, progress: bool | None = None
+        self, model: Model, train: SparseInput | None = None, *, progress: bool | None = None
     ) -> Model:
         """Train and evaluate a model until its last iteration or an early stop.
 

@@ -234,7 +234,7 @@ def _evaluate_in_memory(
 
     def rank_by_popularity(progress: bool | None) -> Ranked:
         users = np.flatnonzero(relevance.n_relevant)
-        popular = Rankings.from_popularity(matrix, k, users=users)
+        popular = Rankings.from_popularity(matrix, k, user_rows=users)
         return slice_rows(popular, 0, relevance.shape[0]), None
 
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:

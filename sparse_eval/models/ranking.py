@@ -101,14 +101,16 @@ def rank(
     if via == "recommend":
         assert not isinstance(model, Factors)  # noqa: S101 - refused by choose_way
         ids = recommend_lists(model, train, users, k, progress)
-        return Rankings.from_topk(ids, users, shape), Retrieval(via, count_seen(relevance, train))
+        return Rankings.from_topk(ids, user_rows=users, shape=shape), Retrieval(
+            via, count_seen(relevance, train)
+        )
     assert has_factors(model)  # noqa: S101 - refused by choose_way
     factors = (model.user_factors, model.item_factors)
     options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
     hits = _with_stored_zeros(relevance) if stored_zeros else relevance
     if via == "top_k":
         lists, left_out, report = find_lists(*factors, k, train, users, **options)
-        rankings = Rankings.from_topk(lists.ids, users, shape)
+        rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=shape)
         n_tied = _count_tied(lists, left_out, users, hits)
         n_seen = count_seen(relevance, train)
     else:

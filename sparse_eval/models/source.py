@@ -207,7 +207,7 @@ class PopularityLoader:
         ids = np.empty((train.shape[0], self.k), np.int32)
         popular_unseen(self.order, train.indptr.astype(np.int64), train.indices, ids)
         shape = (relevance.shape[0], train.shape[1])
-        rankings = Rankings.from_topk(ids[users], users, shape)
+        rankings = Rankings.from_topk(ids[users], user_rows=users, shape=shape)
         return Block(task.first, rankings, relevance, side_data)
 
 

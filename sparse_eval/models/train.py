@@ -115,7 +115,7 @@ def train_als(
                     # A copy: compiled code cannot read float32 that is write-protected.
                     model.fit(matrix.astype(np.float32), show_progress=is_shown(progress))
                 else:
-                    callback.fit(model, matrix, progress)
+                    callback.fit(model, matrix, progress=progress)
         except implicit.recommender_base.ModelFitError as error:
             raise SparseEvalError(
                 f"the training diverged ({error}); lower alpha or raise the regularization"

@@ -67,7 +67,7 @@ class GroupMean(NamedTuple):
     high: float
 
 
-def means(evaluations: Evaluations, metric: str, ax: Axes | None = None) -> Axes:
+def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> Axes:
     """Draw the mean of a metric and its 95 % interval for each evaluation.
 
     Parameters
@@ -113,7 +113,7 @@ def means(evaluations: Evaluations, metric: str, ax: Axes | None = None) -> Axes
     return ax
 
 
-def differences(comparison: Comparison, metric: str, ax: Axes | None = None) -> Axes:
+def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) -> Axes:
     """Draw the differences of a metric between all pairs of evaluations, with their intervals.
 
     Markers of significant differences are filled.
@@ -167,7 +167,7 @@ def differences(comparison: Comparison, metric: str, ax: Axes | None = None) -> 
     return ax
 
 
-def by_cutoff(evaluations: Evaluations, name: str, ax: Axes | None = None) -> Axes:
+def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) -> Axes:
     """Draw a metric against its cut-off, with 95 % bands.
 
     Parameters
@@ -202,7 +202,7 @@ def by_cutoff(evaluations: Evaluations, name: str, ax: Axes | None = None) -> Ax
     return _label_axes(ax, evaluations, "k", f"{name}@k")
 
 
-def distribution(evaluations: Evaluations, metric: str, ax: Axes | None = None) -> Axes:
+def distribution(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> Axes:
     """Draw the share of users who reach each value of a metric.
 
     Parameters
@@ -230,7 +230,7 @@ def distribution(evaluations: Evaluations, metric: str, ax: Axes | None = None) 
     return _label_axes(ax, evaluations, metric, "share of users with at least this value")
 
 
-def precision_recall(evaluations: Evaluations, ax: Axes | None = None) -> Axes:
+def precision_recall(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
     """Draw mean precision against mean recall at every rank down to the end of the lists.
 
     Parameters
@@ -257,6 +257,7 @@ def by_group(
     evaluations: Evaluations,
     groups: Literal["activity", "popularity"],
     metric: str,
+    *,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a metric by user activity or by item popularity.
@@ -305,7 +306,7 @@ def by_group(
     return _label_axes(ax, evaluations, units, metric)
 
 
-def concentration(evaluations: Evaluations, ax: Axes | None = None) -> Axes:
+def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
     """Draw the Lorenz curve: the share of recommendations that goes to the top share of items.
 
     The axis of items, most recommended first, is logarithmic: in large catalogues a few per cent
@@ -339,7 +340,7 @@ def concentration(evaluations: Evaluations, ax: Axes | None = None) -> Axes:
 
 
 def lift(
-    evaluations: Evaluations, metrics: list[str] | None = None, ax: Axes | None = None
+    evaluations: Evaluations, metrics: list[str] | None = None, *, ax: Axes | None = None
 ) -> Axes:
     """Draw how many times better than random lists each metric is, on a log scale.
 
@@ -372,7 +373,9 @@ def lift(
     return _label_axes(ax, evaluations, "times the value of random lists")
 
 
-def learning_curve(table: pd.DataFrame, metrics: str | list[str], ax: Axes | None = None) -> Axes:
+def learning_curve(
+    table: pd.DataFrame, metrics: str | list[str], *, ax: Axes | None = None
+) -> Axes:
     """Draw metrics over the iterations of a training, or over the checkpoints of a sweep.
 
     Parameters

@@ -294,7 +294,7 @@ class Evaluation(Scores):
         parts = [part for evaluation in (self, *others) for part in evaluation._parts]
         return Evaluation(self.request, parts=parts)
 
-    def by(self, groups: Any, bands: int = 4) -> pd.DataFrame:
+    def by(self, groups: Any, *, bands: int = 4) -> pd.DataFrame:
         """Break every metric down by groups of users, or by how popular the items are.
 
         Parameters
@@ -433,8 +433,8 @@ class Evaluation(Scores):
     def save(
         self,
         folder: PathLike,
-        users: Literal["csv", "parquet"] = "csv",
         *,
+        table: Literal["csv", "parquet"] = "csv",
         about: Mapping[str, Any] | None = None,
     ) -> Path:
         """Save everything but the lists, for `Evaluation.load`.
@@ -445,7 +445,7 @@ class Evaluation(Scores):
             Made if missing. ``summary.json``, ``totals.npz`` and, if the values of the users were
             kept, ``per_user.csv`` or ``per_user.parquet`` are written there;
             `sparse_eval.results.saving` describes them.
-        users : {"csv", "parquet"}
+        table : {"csv", "parquet"}
             The kind of the table of the users. Parquet is smaller and quicker, and needs pyarrow.
         about : mapping, optional
             What is to be remembered, such as hyperparameters, seeds and the commit: text, numbers,
@@ -459,7 +459,7 @@ class Evaluation(Scores):
         Raises
         ------
         InvalidDataError
-            If `users` is of another kind, the labels of the users are neither all text nor all
+            If `table` is of another kind, the labels of the users are neither all text nor all
             whole numbers, or `about` holds what JSON cannot.
         MissingExtraError
             If pyarrow is not installed, for "parquet".
@@ -472,7 +472,7 @@ class Evaluation(Scores):
             labels = kind_of_labels(record.table.index)  # before what is costly
         evaluations = {"": self, **self.baselines}
         totals = {name: replace(ev._totals, random=ev._random) for name, ev in evaluations.items()}
-        return save(Path(folder), record, totals, labels, users, about)
+        return save(Path(folder), record, totals, labels, table, about)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:

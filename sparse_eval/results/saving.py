@@ -87,12 +87,12 @@ def save(
     record: Record,
     totals: Mapping[str, Totals],
     labels: str | None,
-    users: Literal["csv", "parquet"],
+    table_kind: Literal["csv", "parquet"],
     about: Mapping[str, Any] | None,
 ) -> Path:
     """Write the tables, then the JSON that names them; see `Evaluation.save`."""
-    if users not in _KINDS:
-        raise InvalidDataError(f"users is {users!r}; expected 'csv' or 'parquet'")
+    if table_kind not in _KINDS:
+        raise InvalidDataError(f"table is {table_kind!r}; expected 'csv' or 'parquet'")
     content, table = record
     if about is not None or not content["about"]:
         content = content | {"about": check_about(about)}
@@ -104,7 +104,7 @@ def save(
     }
     beside = None
     if table is not None:
-        beside = _save_table(table, folder / f"{PER_USER}.{users}", labels)
+        beside = _save_table(table, folder / f"{PER_USER}.{table_kind}", labels)
     content = _signed(content | {"users": beside, "totals": files})
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     with replacing(folder / SUMMARY) as temporary:

@@ -127,7 +127,7 @@ class Search:
         user_factors: object,
         item_factors: object,
         seen: SparseInput | None = None,
-        items: ArrayLike | None = None,
+        candidates: ArrayLike | None = None,
         exclude: ArrayLike | None = None,
         num_threads: int | None = None,
         progress: bool | None = None,
@@ -139,7 +139,7 @@ class Search:
         )
         self.shape = (len(self.user_factors), len(self.item_factors))
         self.seen = self._check_seen(seen)
-        self.is_candidate = self._check_candidates(items, exclude)
+        self.is_candidate = self._check_candidates(candidates, exclude)
         self.candidates = np.flatnonzero(self.is_candidate).astype(np.int32)
         self.largest = float(norms[self.candidates].max())
         if not self.largest * float(self.user_norms.max(initial=0.0)) < 8e307:
@@ -182,26 +182,28 @@ class Search:
             read_only(matrix.indices.astype(np.int32, copy=False)),
         )
 
-    def _check_candidates(self, items: ArrayLike | None, exclude: ArrayLike | None) -> Booleans:
+    def _check_candidates(
+        self, candidates: ArrayLike | None, exclude: ArrayLike | None
+    ) -> Booleans:
         n_items = self.shape[1]
-        mask = np.full(n_items, items is None)
-        if items is not None:
-            mask[_check_ids(items, "items", n_items, "items")] = True
+        mask = np.full(n_items, candidates is None)
+        if candidates is not None:
+            mask[_check_ids(candidates, "candidates", n_items, "items")] = True
         if exclude is not None:
             mask[_check_ids(exclude, "exclude", n_items, "items")] = False
         if not mask.any():
             raise InvalidDataError(
-                "no item is left to choose from: items= is empty, or exclude= names all of them"
+                "no item is left to choose from: candidates= is empty, or exclude= names all"
                 if n_items
                 else "item_factors have no rows; there is no item to choose from"
             )
         return mask
 
-    def check_users(self, users: ArrayLike | None) -> Integers:
-        """Return the rows of `user_factors` that `users` selects; all of them if it is None."""
-        if users is None:
+    def check_rows(self, user_rows: ArrayLike | None) -> Integers:
+        """Return the selected rows of `user_factors`, all of them if `user_rows` is None."""
+        if user_rows is None:
             return np.arange(self.shape[0])
-        return _check_ids(users, "users", self.shape[0], "users")
+        return _check_ids(user_rows, "user_rows", self.shape[0], "users")
 
     def n_candidates(self, rows: Integers) -> Integers:
         """Return the number of unseen candidates of each user in `rows`."""

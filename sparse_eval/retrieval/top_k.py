@@ -48,11 +48,11 @@ def top_k(
     user_factors: AnyArray,
     item_factors: AnyArray,
     k: int,
-    seen: SparseInput | None = None,
-    users: ArrayLike | None = None,
-    items: ArrayLike | None = None,
-    exclude: ArrayLike | None = None,
     *,
+    seen: SparseInput | None = None,
+    user_rows: ArrayLike | None = None,
+    candidates: ArrayLike | None = None,
+    exclude: ArrayLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> TopK:
@@ -72,10 +72,10 @@ def top_k(
         List length, at least 1. No list is longer than the number of candidates.
     seen : scipy sparse matrix or array, shape (n_users, n_items), optional
         Items to leave out of each user's list: every stored entry, explicit zeros included.
-    users : array_like of int, shape (n_lists,), optional
+    user_rows : array_like of int, shape (n_lists,), optional
         Rows of `user_factors`, in any order; all by default.
-    items : array_like of int, optional
-        The candidates: rows of `item_factors`; all by default.
+    candidates : array_like of int, optional
+        Rows of `item_factors` to choose from; all by default.
     exclude : array_like of int, optional
         Items to leave out of every list.
     num_threads : int, optional
@@ -123,8 +123,8 @@ def top_k(
     array([[0, 1],
            [1, 0]], dtype=int32)
     """
-    search = Search(user_factors, item_factors, seen, items, exclude, num_threads, progress)
-    return _lists(search, k, users)[0]
+    search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
+    return _lists(search, k, user_rows)[0]
 
 
 def held_out_ranks(
@@ -132,10 +132,10 @@ def held_out_ranks(
     item_factors: AnyArray,
     held_out: Relevance | SparseInput,
     k: int,
-    seen: SparseInput | None = None,
-    items: ArrayLike | None = None,
-    exclude: ArrayLike | None = None,
     *,
+    seen: SparseInput | None = None,
+    candidates: ArrayLike | None = None,
+    exclude: ArrayLike | None = None,
     overlap: Literal["error", "report"] = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -147,7 +147,7 @@ def held_out_ranks(
 
     Parameters
     ----------
-    user_factors, item_factors, seen, items, exclude, num_threads, progress
+    user_factors, item_factors, seen, candidates, exclude, num_threads, progress
         As in `top_k`, and so is the order of the items.
     held_out : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
         Every stored entry above 0 is a held-out item. A smaller matrix is padded.
@@ -194,7 +194,7 @@ def held_out_ranks(
     >>> se.evaluate(ranks, held_out, "recall@2")["recall@2"]
     0.5
     """
-    search = Search(user_factors, item_factors, seen, items, exclude, num_threads, progress)
+    search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
     ranks, n_overlap, *_ = _ranks(search, held_out, check_whole("k", k, 1), overlap)
     _warn_of_overlap(n_overlap)
     return ranks
@@ -204,10 +204,10 @@ def full_ranks(
     user_factors: AnyArray,
     item_factors: AnyArray,
     held_out: Relevance | SparseInput,
-    seen: SparseInput | None = None,
-    items: ArrayLike | None = None,
-    exclude: ArrayLike | None = None,
     *,
+    seen: SparseInput | None = None,
+    candidates: ArrayLike | None = None,
+    exclude: ArrayLike | None = None,
     overlap: Literal["error", "report"] = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -219,7 +219,7 @@ def full_ranks(
 
     Parameters
     ----------
-    user_factors, item_factors, held_out, seen, items, exclude, overlap, num_threads, progress
+    user_factors, item_factors, held_out, seen, candidates, exclude, overlap, num_threads, progress
         As in `held_out_ranks`.
 
     Returns
@@ -254,7 +254,7 @@ def full_ranks(
     >>> se.evaluate(ranks, held_out, ["mean_rank", "auc"]).mean()
     {'mean_rank': 2.5, 'auc': 0.25}
     """
-    search = Search(user_factors, item_factors, seen, items, exclude, num_threads, progress)
+    search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
     ranks, n_overlap, *_ = _ranks(search, held_out, None, overlap)
     _warn_of_overlap(n_overlap)
     return ranks
@@ -265,14 +265,14 @@ def find_lists(
     item_factors: AnyArray,
     k: int,
     seen: SparseInput | None = None,
-    users: ArrayLike | None = None,
+    user_rows: ArrayLike | None = None,
     *,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> tuple[TopK, Floats, Report]:
     """Return the lists of `top_k`, the best score left out of each list, and a report."""
     search = Search(user_factors, item_factors, seen, num_threads=num_threads, progress=progress)
-    lists, left_out = _lists(search, k, users)
+    lists, left_out = _lists(search, k, user_rows)
     return lists, left_out, search.report(len(lists.ids))
 
 
@@ -308,10 +308,10 @@ def count_seen(relevance: Relevance, seen: CSRMatrix) -> int:
     return int(was_seen.sum())
 
 
-def _lists(search: Search, k: int, users: ArrayLike | None) -> tuple[TopK, Floats]:
+def _lists(search: Search, k: int, user_rows: ArrayLike | None) -> tuple[TopK, Floats]:
     """Return each user's list, and the best score that it left out."""
     k = min(check_whole("k", k, 1), len(search.candidates))
-    rows = search.check_users(users)
+    rows = search.check_rows(user_rows)
     n = len(rows)
     out = Lists(
         np.full((n, k), -1, np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64), np.zeros(n)

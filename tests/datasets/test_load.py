@@ -44,7 +44,7 @@ def test_refuses_to_guess_without_evidence(write, tmp_path, content):
 
 def test_loads_a_named_format_and_refuses_unknown_options(write, tmp_path):
     path = write("data", CSV)
-    interactions = load(path, "csv", value="value", sep=",")
+    interactions = load(path, format="csv", value="value", sep=",")
     assert interactions.values.tolist() == [3.0, 0.0, 1.5]
     with pytest.raises(InvalidDataError, match="format: expected one of adjacency, .*found 'tsv'"):
         load(path, format="tsv")

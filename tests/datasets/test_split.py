@@ -172,7 +172,7 @@ def test_temporal_fraction_includes_ties_at_the_cut():
 
 
 def test_same_seed_gives_the_same_split():
-    data = synthetic(200, 300, 4000)
+    data = synthetic(200, 300, n_interactions=4000)
     for function in (split.random, split.leave_k_out):
         first, second, other = (function(data, seed=seed) for seed in (5, 5, 6))
         assert_same(first.validation, second.validation)
@@ -184,7 +184,7 @@ def test_same_seed_gives_the_same_split():
 
 
 def test_split_of_a_user_does_not_depend_on_other_users():
-    matrix = synthetic(200, 300, 4000).matrix()
+    matrix = synthetic(200, 300, n_interactions=4000).matrix()
     others = matrix.copy()
     others.data[others.indptr[100] :: 2] = 0
     others.eliminate_zeros()

@@ -176,4 +176,4 @@ def same_numbers_of_baseline(one: se.Evaluation, other: se.Evaluation) -> None:
 
 def saved(ev: se.Evaluation, folder: Path, users: Any = "csv") -> se.Evaluation:
     """Save and load an evaluation."""
-    return se.Evaluation.load(ev.save(folder, users))
+    return se.Evaluation.load(ev.save(folder, table=users))

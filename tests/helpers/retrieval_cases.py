@@ -212,7 +212,7 @@ class Case:
     k: int
     seen: Any
     held_out: Any
-    among: list[int] | None = None  # items=
+    among: list[int] | None = None  # candidates=
     exclude: list[int] | None = None
 
     @property
@@ -221,7 +221,7 @@ class Case:
 
     @property
     def only(self) -> dict[str, Any]:
-        return {"items": self.among, "exclude": self.exclude}
+        return {"candidates": self.among, "exclude": self.exclude}
 
     @property
     def allowed(self) -> list[list[int]]:
@@ -243,15 +243,17 @@ class Case:
 
     def top_k(self, k: int | None = None, **options: Any) -> retrieve.TopK:
         k = self.k if k is None else k
-        return top_k(self.users, self.items, k, self.seen, **self.only, **options)
+        return top_k(self.users, self.items, k, seen=self.seen, **self.only, **options)
 
     def held_out_ranks(self, k: int | None = None, **options: Any) -> Rankings:
         sides = (self.users, self.items, self.held_out)
-        return held_out_ranks(*sides, self.k if k is None else k, self.seen, **self.only, **options)
+        return held_out_ranks(
+            *sides, self.k if k is None else k, seen=self.seen, **self.only, **options
+        )
 
     def full_ranks(self, **options: Any) -> Rankings:
         sides = (self.users, self.items, self.held_out)
-        return full_ranks(*sides, self.seen, **self.only, **options)
+        return full_ranks(*sides, seen=self.seen, **self.only, **options)
 
 
 def row_of(matrix: Any, user: int) -> list[int]:

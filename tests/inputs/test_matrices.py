@@ -234,7 +234,7 @@ def test_lists_longer_than_a_machine_word_may_not_repeat_either() -> None:
 
 
 def test_padding_keeps_the_positions_behind_it() -> None:
-    rankings = Rankings.from_topk([[-1, 3, -1]], users=[2], shape=(4, 5))
+    rankings = Rankings.from_topk([[-1, 3, -1]], user_rows=[2], shape=(4, 5))
     assert rankings.to_positions().toarray()[2].tolist() == [0, 0, 0, 2, 0]
     assert rankings.lengths.tolist() == [0, 0, 2, 0]
 
@@ -248,10 +248,10 @@ def test_padding_keeps_the_positions_behind_it() -> None:
         ([[0.0, 1.0]], None, None, "expected a two-dimensional"),
         ([0, 1], None, None, "expected a two-dimensional"),
         ([[0, 1], [2]], None, None, "expected a two-dimensional"),
-        ([[0]], [0, 1], None, "users has 2 entries, but ids has 1 lists"),
+        ([[0]], [0, 1], None, "user_rows has 2 entries, but ids has 1 lists"),
         ([[0], [1]], [3, 3], None, "user 3 has two lists"),
-        ([[0]], [4], (4, 4), r"users\[0\] is 4, but there are 4 users"),
-        ([[0]], [-1], (4, 4), r"users\[0\] is -1"),
+        ([[0]], [4], (4, 4), r"user_rows\[0\] is 4, but there are 4 users"),
+        ([[0]], [-1], (4, 4), r"user_rows\[0\] is -1"),
         ([[0]], None, (1,), "shape is"),
         ([[0]], None, (1, 2.5), r"shape\[1\]: expected"),
         ([[0]], None, (1, 2**40), "from 0 to"),
@@ -260,14 +260,14 @@ def test_padding_keeps_the_positions_behind_it() -> None:
 )
 def test_refuses_lists(ids: object, users: object, shape: object, says: str) -> None:
     with pytest.raises(InvalidDataError, match=says):
-        Rankings.from_topk(ids, users, shape)
+        Rankings.from_topk(ids, user_rows=users, shape=shape)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint32])
 def test_lists_of_users_in_any_order(dtype: type) -> None:
     ids = np.array([[2, 1], [0, 3]], dtype)
     ids.flags.writeable = False
-    rankings = Rankings.from_topk(ids, users=[5, 1])
+    rankings = Rankings.from_topk(ids, user_rows=[5, 1])
     assert rankings.items.tolist() == [0, 3, 2, 1]
     assert rankings.to_positions().toarray()[[5, 1]].tolist() == [[0, 2, 1, 0], [1, 0, 0, 2]]
 

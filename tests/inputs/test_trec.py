@@ -226,7 +226,7 @@ def test_refuses_unreadable_files(
 
 
 def test_writes_scores_that_descend_by_one(tmp_path: Path) -> None:
-    rankings = Rankings.from_topk([[4, 2, 7], [9, 8, 1]], users=[3, 1])
+    rankings = Rankings.from_topk([[4, 2, 7], [9, 8, 1]], user_rows=[3, 1])
     trec.write_run(rankings, tmp_path / "a.run", tag="als")
     assert (tmp_path / "a.run").read_text().splitlines() == [
         "1 Q0 9 1 3 als",
@@ -314,7 +314,7 @@ def test_reads_back_other_labels_as_text(tmp_path: Path) -> None:
     relevance = Relevance.from_csr(sparse.csr_matrix([[1, 0, 2]]), users=[1.5], items=[10, 20, 30])
     trec.write_qrels(relevance, tmp_path / "qrels")
     assert judgements(trec.read_qrels(tmp_path / "qrels")) == {("1.5", "10"): 1, ("1.5", "30"): 2}
-    no_labels = Rankings.from_topk([[11, 3]], users=[4])
+    no_labels = Rankings.from_topk([[11, 3]], user_rows=[4])
     trec.write_run(no_labels, tmp_path / "run")
     assert lists(trec.read_run(tmp_path / "run")) == {"4": ["11", "3"]}
 

@@ -190,7 +190,7 @@ def test_the_popularity_ranking() -> None:
     assert lists.to_positions().toarray().tolist() == [
         [0, 2, 0, 1], [0, 2, 1, 0], [0, 2, 1, 0], [1, 0, 0, 2],
     ]  # fmt: skip
-    some = se.Rankings.from_popularity(train, k=9, users=[3, 1])
+    some = se.Rankings.from_popularity(train, k=9, user_rows=[3, 1])
     assert some.lengths.tolist() == [0, 2, 0, 4]
     for bad in ({"k": 0}, {"k": 1, "users": [4]}, {"k": 1, "users": [-1]}):
         with pytest.raises(se.SparseEvalError):

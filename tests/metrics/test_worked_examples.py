@@ -185,7 +185,9 @@ def test_real_lists_equal_other_libraries(gowalla: Path, library: str) -> None:
     assert expected.keys() == names.keys()
     train, validation = se.datasets.load_adjacency(gowalla / "train.txt", gowalla / "test.txt")
     with np.load(gowalla / "als64_top20.npz", allow_pickle=False) as lists:
-        rankings = se.Rankings.from_topk(lists["ids"], lists["users"], validation.shape)
+        rankings = se.Rankings.from_topk(
+            lists["ids"], user_rows=lists["users"], shape=validation.shape
+        )
     data = (rankings, validation.matrix())
     ev = se.evaluate(*data, list(names.values()), convention=convention, train=train.matrix())
     for theirs, ours in names.items():

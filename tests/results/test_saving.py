@@ -112,7 +112,7 @@ def test_blocks_are_merged_after_they_were_saved(
 def test_labels_and_what_was_remembered_come_back(users: Any, labels: Any, tmp_path: Path) -> None:
     ev = make(labels)
     about = {"factors": 64, "note": "<b>"}
-    folder = ev.save(tmp_path / "results" / "als", users, about=about)
+    folder = ev.save(tmp_path / "results" / "als", table=users, about=about)
     assert folder == tmp_path / "results" / "als"
     assert sorted(file.name for file in folder.iterdir()) == [
         f"per_user.{users}",
@@ -217,8 +217,8 @@ def test_refuses_what_is_not_what_was_saved(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("users", ["csv", "parquet"])
 def test_refuses_each_file_that_was_changed_exchanged_or_lost(users: Any, tmp_path: Path) -> None:
-    folder = of_model().save(tmp_path / "a", users)
-    other = make(None).save(tmp_path / "b", users)
+    folder = of_model().save(tmp_path / "a", table=users)
+    other = make(None).save(tmp_path / "b", table=users)
     files = [f"per_user.{users}", "totals.npz", "totals-popularity.npz"]
     assert sorted(file.name for file in folder.iterdir()) == sorted([*files, "summary.json"])
     for name in files:
@@ -243,7 +243,7 @@ def test_refuses_each_file_that_was_changed_exchanged_or_lost(users: Any, tmp_pa
 
 @pytest.mark.parametrize("users", ["csv", "parquet"])
 def test_refuses_files_that_hold_something_else_though_signed(users: Any, tmp_path: Path) -> None:
-    path = make(None).save(tmp_path, users) / "summary.json"
+    path = make(None).save(tmp_path, table=users) / "summary.json"
     whole = json.loads(path.read_text())
 
     def sign(kind: str, data: bytes) -> None:

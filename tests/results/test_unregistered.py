@@ -84,7 +84,7 @@ def evaluate(rows: slice = slice(None), names: list[str] = NAMES, **options: Any
 @pytest.mark.parametrize("users", ["csv", "parquet"])
 def test_keeps_every_number(users: Any, tmp_path: Path) -> None:
     ev = evaluate()
-    folder = ev.save(tmp_path / "a", users)
+    folder = ev.save(tmp_path / "a", table=users)
     registered = se.Evaluation.load(folder)
     same_everything(ev, registered)
     summaries = {level: ev.summary(level) for level in (0.5, 0.95)}

@@ -76,7 +76,7 @@ def test_by_hand() -> None:
     users = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], np.float32)
     items = np.array([[1, 9], [3, -4], [1, 0], [2, 1], [0, 0]], np.float32)
     seen = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 1, 0, 0], [1, 1, 0, 1, 1]])
-    result = top_k(users, items, 3, seen)
+    result = top_k(users, items, 3, seen=seen)
     assert result.ids.tolist() == [[3, 0, 2], [0, 1, 3], [2, -1, -1]]
     inf = math.inf
     assert result.scores.tolist() == [[2.0, 1.0, 1.0], [0.0, 0.0, 0.0], [1.0, -inf, -inf]]
@@ -85,10 +85,10 @@ def test_by_hand() -> None:
     assert ids is result.ids
     assert scores is result.scores
     held_out = sparse.csr_matrix([[0, 0, 1, 0, 1], [0, 0, 0, 2, 0], [0, 0, 0, 0, 0]])
-    ranks = held_out_ranks(users, items, held_out, 3, seen)
+    ranks = held_out_ranks(users, items, held_out, 3, seen=seen)
     assert ranks.to_positions().toarray().tolist() == [[0, 0, 3, 0, 0], [0, 0, 0, 3, 0], [0] * 5]
     assert ranks.lengths.tolist() == [3, 3, 0]
-    ranks = full_ranks(users, items, held_out, seen)
+    ranks = full_ranks(users, items, held_out, seen=seen)
     assert ranks.to_positions().toarray().tolist() == [[0, 0, 3, 0, 4], [0, 0, 0, 3, 0], [0] * 5]
     assert ranks.lengths.tolist() == [4, 4, 0]
 
@@ -98,9 +98,12 @@ def test_takes_arguments_by_position() -> None:
     users, items = make_factors(rng, "normal", (3, 6, 2))
     seen = sparse.csr_matrix(np.eye(3, 6))
     held_out = sparse.csr_matrix(np.eye(3, 6, k=2))
-    lists = top_k(users, items, 2, seen, [2, 0], [0, 1, 2, 3], [3])
+    lists = top_k(
+        users, items, 2, seen=seen, user_rows=[2, 0], candidates=[0, 1, 2, 3], exclude=[3]
+    )
     assert (
-        lists.ids.tolist() == top_k(users, items, 2, seen, exclude=[3, 4, 5]).ids[[2, 0]].tolist()
+        lists.ids.tolist()
+        == top_k(users, items, 2, seen=seen, exclude=[3, 4, 5]).ids[[2, 0]].tolist()
     )
     for of, k in ((held_out_ranks, [2]), (full_ranks, [])):
         ranks = of(users, items, held_out, *k, seen, [0, 1, 2, 3], [3])
@@ -256,7 +259,9 @@ def test_many_ranks_give_the_metrics_of_the_lists() -> None:
         # If users without relevant items count, so would their lists.
         judged = [user for user in range(len(users)) if case.held_out_of(user)]
         assert len(judged) < len(users)
-        lists = Rankings.from_topk(case.top_k(users=judged).ids, judged, case.shape)
+        lists = Rankings.from_topk(
+            case.top_k(user_rows=judged).ids, user_rows=judged, shape=case.shape
+        )
         for no_relevant in ("zero", "judged"):
             check_same_metrics(ranks, lists, case, metrics, no_relevant=no_relevant)
 
@@ -272,7 +277,7 @@ def real_case(folder: Path) -> Case:
 def test_real_factors(gowalla: Path) -> None:
     case = real_case(gowalla)
     sample = np.random.default_rng(8).permutation(len(case.users))[:300]
-    result = top_k(case.users, case.items, 20, case.seen, users=sample)
+    result = top_k(case.users, case.items, 20, seen=case.seen, user_rows=sample)
     sampled = replace(
         case,
         users=case.users[sample],

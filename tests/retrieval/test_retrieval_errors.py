@@ -115,23 +115,23 @@ def test_refuses_factors_whose_scores_could_overflow(
         ({"seen": sparse.csr_matrix((9, 41))}, "seen.*41"),
         ({"seen": np.zeros((9, 40))}, "seen.*ndarray"),
         ({"seen": [[1]]}, "seen.*list"),
-        ({"items": [3, 40]}, "items.*40"),
-        ({"items": [-1]}, "items.*-1"),
-        ({"items": [0.5]}, "items"),
-        ({"items": [1.0]}, "items"),
-        ({"items": np.ones(40, bool)}, "items"),
-        ({"items": [[0, 1]]}, "items"),
-        ({"items": 3}, "items"),
-        ({"items": "3"}, "items"),
-        ({"items": np.array([2**64 - 1], np.uint64)}, "items"),
+        ({"candidates": [3, 40]}, "candidates.*40"),
+        ({"candidates": [-1]}, "candidates.*-1"),
+        ({"candidates": [0.5]}, "candidates"),
+        ({"candidates": [1.0]}, "candidates"),
+        ({"candidates": np.ones(40, bool)}, "candidates"),
+        ({"candidates": [[0, 1]]}, "candidates"),
+        ({"candidates": 3}, "candidates"),
+        ({"candidates": "3"}, "candidates"),
+        ({"candidates": np.array([2**64 - 1], np.uint64)}, "candidates"),
         ({"exclude": [40]}, "exclude.*40"),
         ({"exclude": [0, -2]}, "exclude.*-2"),
         ({"exclude": [0.0]}, "exclude"),
         ({"exclude": np.zeros(40, bool)}, "exclude"),
         ({"exclude": [["a"]]}, "exclude"),
-        ({"items": []}, "no (candidate|item)"),
+        ({"candidates": []}, "no (candidate|item)"),
         ({"exclude": range(40)}, "no (candidate|item)"),
-        ({"items": [1, 2], "exclude": [2, 1]}, "no (candidate|item)"),
+        ({"candidates": [1, 2], "exclude": [2, 1]}, "no (candidate|item)"),
         ({"item_factors": np.empty((0, 6)), "seen": None, "held_out": sparse.csr_matrix((9, 0))},
          "no (candidate|item)"),
         ({"num_threads": 0}, "num_threads"),
@@ -165,22 +165,22 @@ def test_refuses_cutoffs(plain: Case, of: str, k: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("users", "message"),
+    ("rows", "message"),
     [
-        ([0, 9], "users.*9"),
-        ([-1], "users.*-1"),
-        ([0.5], "users"),
-        ([1.0], "users"),
-        (np.ones(9, bool), "users"),
-        ([[0, 1]], "users"),
-        (3, "users"),
-        (["a"], "users"),
-        ([None], "users"),
+        ([0, 9], "user_rows.*9"),
+        ([-1], "user_rows.*-1"),
+        ([0.5], "user_rows"),
+        ([1.0], "user_rows"),
+        (np.ones(9, bool), "user_rows"),
+        ([[0, 1]], "user_rows"),
+        (3, "user_rows"),
+        (["a"], "user_rows"),
+        ([None], "user_rows"),
     ],
 )
-def test_refuses_users(plain: Case, users: object, message: str) -> None:
+def test_refuses_users(plain: Case, rows: object, message: str) -> None:
     with pytest.raises(InvalidDataError, match=message):
-        plain.top_k(users=users)
+        plain.top_k(user_rows=rows)
 
 
 @pytest.mark.parametrize("of", ["held_out_ranks", "full_ranks"])
@@ -213,7 +213,7 @@ def test_leaves_the_settings_of_the_process_unchanged(plain: Case) -> None:
         before = settings_of_the_process()
         results_of(plain, num_threads=2)
         assert settings_of_the_process() == before
-        for wrong in ({"users": [99]}, {"k": 0}, {"num_threads": 0}, {"progress": "yes"}):
+        for wrong in ({"user_rows": [99]}, {"k": 0}, {"num_threads": 0}, {"progress": "yes"}):
             with pytest.raises(InvalidDataError):
                 plain.top_k(**wrong)
             assert settings_of_the_process() == before

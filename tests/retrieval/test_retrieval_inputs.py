@@ -180,11 +180,11 @@ def test_users_in_any_order_and_more_than_once(plain: Case) -> None:
         np.array(picked, np.int32),
         np.array([8, -1, 0, -1, 3, -1, 3, -1, 8, -1, 1, -1])[::2],
     ):
-        result = plain.top_k(users=users)
+        result = plain.top_k(user_rows=users)
         assert result.ids.tolist() == everyone.ids[picked].tolist()
         assert result.scores.tobytes() == everyone.scores[picked].tobytes()
     for nobody in ([], np.array([], np.int64)):
-        assert plain.top_k(users=nobody).ids.shape == (0, 7)
+        assert plain.top_k(user_rows=nobody).ids.shape == (0, 7)
 
 
 def test_items_and_exclude(plain: Case) -> None:
@@ -210,7 +210,7 @@ def test_held_out_items_that_are_not_candidates_are_not_ranked() -> None:
     held_out = sparse.csr_matrix([[1, 0, 1]])
     ranks = held_out_ranks(users, items, held_out, 5, exclude=[0])
     assert ranks.to_positions().toarray().tolist() == [[0, 0, 2]]
-    ranks = full_ranks(users, items, held_out, items=[1])
+    ranks = full_ranks(users, items, held_out, candidates=[1])
     assert (ranks.items.tolist(), ranks.lengths.tolist()) == ([], [1])
 
 
@@ -247,8 +247,8 @@ def test_a_user_who_has_seen_everything_has_an_empty_list(plain: Case) -> None:
 def test_takes_no_held_out_items_and_no_users(plain: Case) -> None:
     for nothing in (sparse.csr_matrix(plain.shape), plain.held_out * 0, sparse.csr_matrix((0, 0))):
         for ranks in (
-            held_out_ranks(plain.users, plain.items, nothing, 5, plain.seen),
-            full_ranks(plain.users, plain.items, nothing, plain.seen),
+            held_out_ranks(plain.users, plain.items, nothing, 5, seen=plain.seen),
+            full_ranks(plain.users, plain.items, nothing, seen=plain.seen),
         ):
             assert ranks.shape == plain.shape
             assert ranks.indptr.tolist() == [0] * 10
@@ -262,7 +262,7 @@ def test_takes_no_held_out_items_and_no_users(plain: Case) -> None:
 def test_factors_of_width_zero_are_ties() -> None:
     users, items = np.empty((2, 0), np.float32), np.empty((5, 0), np.float32)
     seen = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 0, 0, 0]])
-    result = top_k(users, items, 2, seen)
+    result = top_k(users, items, 2, seen=seen)
     assert result.ids.tolist() == [[0, 2], [0, 1]]
     assert result.scores.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 

@@ -42,7 +42,7 @@ def make(folder: Path, n_users: str, n_items: str) -> dict[str, int]:
     for number in range(N_MODELS):
         model = se.train_als(holdout.train, factors=8 * (number + 1), iterations=3, seed=0)
         found = se.top_k(
-            model.user_factors, model.item_factors, k=K, seen=holdout.train, users=users
+            model.user_factors, model.item_factors, k=K, seen=holdout.train, user_rows=users
         )
         lists[f"model{number}"] = found.ids
     np.savez(folder / "lists.npz", **lists)
@@ -70,7 +70,9 @@ class Models:
         with np.load(folder / "lists.npz", allow_pickle=False) as lists:
             users = lists["users"]
             self.rankings = {
-                name: se.Rankings.from_topk(lists[name], users=users, shape=self.validation.shape)
+                name: se.Rankings.from_topk(
+                    lists[name], user_rows=users, shape=self.validation.shape
+                )
                 for name in lists.files
                 if name != "users"
             }

@@ -36,7 +36,7 @@ def top_k(case: Checkpoint, raw: None) -> np.ndarray:
         case.item_factors,
         k=case.k,
         seen=case.train,
-        users=case.users,
+        user_rows=case.users,
         num_threads=case.threads,
     ).ids
 

@@ -39,7 +39,7 @@ def prepare(lists: Lists) -> Raw:
 
 
 def _rankings(lists: Lists) -> se.Rankings:
-    return se.Rankings.from_topk(lists.ids, users=lists.users, shape=lists.validation.shape)
+    return se.Rankings.from_topk(lists.ids, user_rows=lists.users, shape=lists.validation.shape)
 
 
 def ndcg(lists: Lists, raw: Raw) -> np.ndarray:
