@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.csr import summed_csr
+from ..core.labelled import LabelledMatrix
 from ..errors import InvalidDataError
 from .labels import at, check_labels, encode
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from numpy.typing import NDArray
-    from scipy import sparse
 
     from ..core.types import Booleans, CSRMatrix, Floats, Integers, Labels
     from .labels import Column
@@ -116,21 +116,23 @@ class Interactions:
             parts.append(f"{self.n_skipped:,} lines skipped")
         return f"Interactions({', '.join(parts)})"
 
-    def matrix(self) -> sparse.csr_matrix[np.float64]:
+    def matrix(self) -> LabelledMatrix:
         """Return the values as a matrix of users × items.
 
         Returns
         -------
-        csr_matrix of float64, shape (n_users, n_items)
-            Canonical: indices are sorted and the events of a pair are summed (the sum does not
-            depend on the order of the rows). Explicit zeros are kept.
+        LabelledMatrix of float64, shape (n_users, n_items)
+            A csr_matrix that knows `users` and `items`. Canonical: indices are sorted and the
+            events of a pair are summed (the sum does not depend on the order of the rows).
+            Explicit zeros are kept.
 
         Raises
         ------
         InvalidDataError
             If a sum overflows float64.
         """
-        return summed_csr(self.user_codes, self.item_codes, self.values, self.shape)
+        matrix = summed_csr(self.user_codes, self.item_codes, self.values, self.shape)
+        return LabelledMatrix.of(matrix, self.users, self.items)
 
     def without(self, held: CSRMatrix) -> Interactions:
         """Return the interactions whose pair is not stored in a matrix.

@@ -29,6 +29,7 @@ from ..core.arguments import check_whole
 from ..core.csr import coordinates, sort_pairs, summed_csr
 from ..core.files import make_folder, replacing
 from ..core.hashing import splitmix64
+from ..core.labelled import LabelledMatrix, labels_of
 from ..errors import InvalidDataError, InvalidFileError
 from .interactions import Interactions
 from .npz import read_sparse, reading_npz
@@ -36,7 +37,16 @@ from .npz import read_sparse, reading_npz
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..core.types import AnyArray, Booleans, Hashes, Integers, Labels, PathLike, SparseInput
+    from ..core.types import (
+        AnyArray,
+        Booleans,
+        CSRMatrix,
+        Hashes,
+        Integers,
+        Labels,
+        PathLike,
+        SparseInput,
+    )
 
 _MAX_COUNT = 2**31 - 1
 
@@ -55,9 +65,10 @@ class Holdout:
     Parameters
     ----------
     train, validation : csr_matrix of float64, shape (n_users, n_items)
-        The two parts.
+        The two parts. As attributes they are labelled (`LabelledMatrix`), so that what is trained
+        on one of them, or evaluated against it, knows its users and items.
     users, items : pandas.Index or None
-        Labels of the rows and columns, if there are any.
+        Labels of the rows and columns, if there are any; by default those of `train`.
 
     Raises
     ------
@@ -75,8 +86,8 @@ class Holdout:
     Holdout(100 users × 200 items, 1,199 train + 301 validation pairs)
     """
 
-    train: sparse.csr_matrix[np.float64]
-    validation: sparse.csr_matrix[np.float64]
+    train: CSRMatrix
+    validation: CSRMatrix
     users: Labels | None = None
     items: Labels | None = None
 
@@ -86,10 +97,16 @@ class Holdout:
                 f"train has shape {self.train.shape}, validation {self.validation.shape}; "
                 "expected the same"
             )
+        for axis, index in zip(("users", "items"), labels_of(self.train), strict=True):
+            if getattr(self, axis) is None:
+                object.__setattr__(self, axis, index)
         labels = (("users", self.users), ("items", self.items))
         for (name, index), size in zip(labels, self.train.shape, strict=True):
             if index is not None and len(index) != size:
                 raise InvalidDataError(f"{name}: expected {size} labels, found {len(index)}")
+        for part in ("train", "validation"):
+            matrix = LabelledMatrix.of(getattr(self, part), self.users, self.items, part)
+            object.__setattr__(self, part, matrix)
 
     def __repr__(self) -> str:
         n_users, n_items = self.train.shape
@@ -190,7 +207,7 @@ class Holdout:
     def _checksums(self) -> list[int]:
         """Return a number for each matrix, to detect files of different splits in one folder."""
         return [
-            zlib.crc32(part.indptr.astype("<i8"), zlib.crc32(part.indices.astype("<i4")))
+            zlib.crc32(part.indptr.astype("<i8").data, zlib.crc32(part.indices.astype("<i4").data))
             for part in (self.train, self.validation)
         ]
 
@@ -448,7 +465,7 @@ def k_fold(
 class _Pairs:
     """The distinct pairs of interactions, in the order of a canonical CSR matrix."""
 
-    matrix: sparse.csr_matrix[np.float64]
+    matrix: CSRMatrix
     rows: Integers
     users: Labels | None
     items: Labels | None
@@ -456,6 +473,7 @@ class _Pairs:
     @classmethod
     def of(cls, interactions: _HasMatrix | SparseInput) -> _Pairs:
         users = items = None
+        matrix: CSRMatrix
         if isinstance(interactions, Interactions):
             matrix, users, items = interactions.matrix(), interactions.users, interactions.items
         else:
@@ -464,6 +482,7 @@ class _Pairs:
                 raise InvalidDataError(
                     f"expected Interactions or a scipy sparse matrix, found {type(given).__name__}"
                 )
+            users, items = labels_of(given)
             matrix = summed_csr(*coordinates(given))
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         return cls(matrix, rows, users, items)
@@ -509,12 +528,12 @@ class _Pairs:
         """Hold out the pairs that a mask selects."""
         return Holdout(self._select(~mask), self._select(mask), self.users, self.items)
 
-    def _select(self, mask: Booleans) -> sparse.csr_matrix[np.float64]:
+    def _select(self, mask: Booleans) -> CSRMatrix:
         matrix = self.matrix
         n_before = np.concatenate([[0], np.cumsum(mask)])
-        return sparse.csr_matrix(
-            (matrix.data[mask], matrix.indices[mask], n_before[matrix.indptr]), shape=matrix.shape
-        )
+        parts = (matrix.data[mask], matrix.indices[mask], n_before[matrix.indptr])
+        selected: CSRMatrix = sparse.csr_matrix(parts, shape=matrix.shape)
+        return selected
 
 
 def _hashes(seed: int, *columns: AnyArray) -> Hashes:

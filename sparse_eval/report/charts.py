@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from ..results import Evaluation
     from ..results.comparison import Comparison
@@ -47,7 +46,7 @@ class _Panel(NamedTuple):
 
     title: str
     caption: str
-    plot: Callable[[Axes], object]
+    plot: Callable[..., object]
     n_rows: int | None = None
     numbers: Sequence[list[str]] = ()
     has_legend: bool = True

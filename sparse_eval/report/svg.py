@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from matplotlib.axes import Axes
 
 #: Placeholders, replaced by colours of the page, which has others in dark mode.
 _INK, _GRID = "#010203", "#040506"
@@ -45,13 +44,13 @@ _RC_LOCK = Lock()
 _WIDTH, HEIGHT = 4.4, 2.9
 
 
-def draw_svg(plot: Callable[[Axes], object], name: str, title: str, height: float = HEIGHT) -> str:
+def draw_svg(plot: Callable[..., object], name: str, title: str, height: float = HEIGHT) -> str:
     """Draw a chart as SVG.
 
     Parameters
     ----------
     plot : callable
-        Draws into the Axes that it is given.
+        Draws into the Axes that it is given as `ax`.
     name : str
         Prefix of all ids, unique on the page, of letters and digits.
     title : str
@@ -72,7 +71,7 @@ def draw_svg(plot: Callable[[Axes], object], name: str, title: str, height: floa
         # The browser's fonts show characters that matplotlib's lack.
         warnings.filterwarnings("ignore", "Glyph", UserWarning)
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-        plot(figure.subplots())
+        plot(ax=figure.subplots())
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     return _adapt(file.getvalue(), name, title)
