@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy.sparse import issparse
 
+from ..core.labelled import labels_of
 from ..errors import InvalidDataError, InvalidFileError
-from ..inputs.alignment import align
+from ..inputs.alignment import align, check_numbering
+from ..inputs.labels import check_part
 from ..inputs.npy import sliceable_csr
-from ..inputs.paths import open_rankings, open_relevance
+from ..inputs.paths import open_lists, open_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan, engine_of
+from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
 from ..inputs.side_data import SideData
 from ..metrics.request import Request
 from .budget import check_memory, users_within
@@ -184,8 +186,9 @@ def evaluate(
     inputs = {name: value for name, value in inputs.items() if value is not None}
     request = Request.parse(metrics, convention, no_relevant, inputs)
     memory = check_memory(memory)
-    if isinstance(train, str | Path):
-        inputs["train"] = open_side(open_relevance(train))
+    if train is not None:
+        inputs["train"] = open_side(open_truth(train))
+        check_part(inputs["train"])
     options: dict[str, Any] = {
         "per_user": per_user,
         "memory": memory,
@@ -200,7 +203,8 @@ def evaluate(
         evaluation = evaluate_tables(request, rankings, relevance, options)
         if evaluation is not None:
             return evaluation
-    rankings, relevance = open_side(rankings), open_side(relevance)
+    rankings = _labelled(open_side(rankings), Rankings.from_positions)
+    relevance = _labelled(open_side(relevance), Relevance.from_csr)
     if is_blocks(rankings):
         source = BlockSource(request, rankings, relevance, inputs)
         return evaluate_source(request, source, **options)
@@ -219,21 +223,21 @@ def evaluate(
 
 def _scanned(predictions: Any, validation: Any) -> tuple[Any, Any]:
     """Open paths, and take frames for tables with the usual columns."""
-    if isinstance(predictions, str | Path):
-        predictions = _checked(predictions, open_rankings(predictions), Rankings.from_positions)
-    elif engine_of(predictions) is not None:
-        predictions = Rankings.scan(predictions)
-    if isinstance(validation, str | Path):
-        validation = _checked(validation, open_relevance(validation), Relevance.from_csr)
-    elif engine_of(validation) is not None:
-        validation = Relevance.scan(validation)
-    return predictions, validation
+    return (
+        _checked(predictions, open_lists(predictions), Rankings.from_positions),
+        _checked(validation, open_truth(validation), Relevance.from_csr),
+    )
 
 
-def _checked(path: PathLike, opened: Any, check: Callable[[Any], Any]) -> Any:
-    """Check a matrix that was read whole, so that errors name its file."""
-    if not issparse(opened) or Path(path).is_dir():  # a folder of arrays stays on disk
-        return opened
+def _labelled(side: Any, make: Callable[[Any], Any]) -> Any:
+    """Return a matrix that knows its users and items in the form that keeps them in slices."""
+    return side if all(labels is None for labels in labels_of(side)) else make(side)
+
+
+def _checked(path: Any, opened: Any, check: Callable[[Any], Any]) -> Any:
+    """Check a matrix that was read whole from a path, so that errors name its file."""
+    if not isinstance(path, str | Path) or not issparse(opened) or Path(path).is_dir():
+        return opened  # a folder of arrays stays on disk
     with _naming(path):
         return check(opened)
 
@@ -287,6 +291,8 @@ def _matrices(
     """Cut matrices into blocks that fit into the budget, or that workers can share."""
     if isinstance(predictions, Rankings) and isinstance(validation, Relevance):
         predictions, validation = align(predictions, validation)
+    else:
+        check_numbering(predictions, validation)
     sides: list[Any] = [
         side
         if isinstance(side, Rankings | Relevance)
@@ -304,7 +310,8 @@ def _matrices(
         for name in ("users", "items_index")
     )
     shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))
-    side_data = SideData.of(shape, users, items, **inputs)
+    encoded = any(getattr(side, "encoded", False) for side in sides)
+    side_data = SideData.of(shape, users, items, **inputs, encoded=encoded)
     n_rows = USERS_PER_BLOCK
     if options["memory"] is not None:
         n_entries = sum(int(side.indptr[-1]) for side in sides)

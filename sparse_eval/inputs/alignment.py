@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -11,16 +11,33 @@ from ..errors import InvalidDataError
 from .rankings import Rankings
 
 if TYPE_CHECKING:
-    from ..core.types import Integers, Labels
+    from ..core.types import CSRMatrix, Integers, Labels
     from .relevance import Relevance
 
 
+Side = TypeVar("Side", "Rankings", "Relevance")
+
+
 def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
-    """Return both sides with the same rows and columns; nothing is cut off."""
+    """Return both sides with the same rows and columns; nothing is cut off.
+
+    Raises
+    ------
+    InvalidDataError
+        If one side has ids, and the other is numbered by row and column, so that nothing says which
+        row is whose; if the sides look transposed; or if ids are numbers on one side and text on
+        the other.
+    """
+    check_numbering(rankings, relevance)
     if rankings.users is not None and relevance.users is not None:
         rankings, relevance = _match_users(rankings, relevance)
     if rankings.items_index is not None and relevance.items_index is not None:
         rankings = _match_items(rankings, relevance.items_index)
+    else:  # columns of one number are the same item
+        rankings, relevance = (
+            _share_items(rankings, relevance.items_index),
+            _share_items(relevance, rankings.items_index),
+        )
     missing = len(relevance.indptr) - len(rankings.indptr)
     if missing > 0:
         rankings = replace(
@@ -43,14 +60,52 @@ def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance
     )
 
 
-def _check_common(labels: Labels, others: Labels, role: str) -> None:
-    """Raise if no label is on both sides, as if one has numbers and the other text."""
-    if len(labels) and len(others) and not labels.isin(others).any():
+def check_numbering(rankings: Rankings | CSRMatrix, relevance: Relevance | CSRMatrix) -> None:
+    """Raise if rows or columns of the sides cannot be those of the same users or items."""
+    sides = tuple(zip(_SIDES, (rankings, relevance), strict=True))
+    unlabelled = True
+    for axis in ("users", "items_index"):
+        labels = [getattr(side, axis, None) for _, side in sides]
+        unlabelled = unlabelled and all(one is None for one in labels)
+        if (labels[0] is None) == (labels[1] is None):
+            continue
+        (numbered, _), (labelled, side) = sides if labels[0] is None else sides[::-1]
+        if getattr(side, "encoded", False):
+            name = axis.removesuffix("_index")
+            example = next(iter(getattr(side, axis).tolist()), None)
+            raise InvalidDataError(
+                f"{labelled} name {name} by id ({example!r}, …), and {numbered} number them, so "
+                f"nothing says which is which; give {numbered} the ids too, such as "
+                f"Rankings.from_topk(ids, users=…, items=…) or Relevance.from_csr(matrix, users=…, "
+                "items=…), or give both as frames, or both as matrices"
+            )
+    n_users, n_items = rankings.shape
+    if unlabelled and n_users != n_items and relevance.shape == (n_items, n_users):
         raise InvalidDataError(
-            f"no {role} of the rankings ({labels.tolist()[0]!r}, …, {labels.dtype}) is among those "
-            f"of the relevance ({others.tolist()[0]!r}, …, {others.dtype}); give both the same "
-            "ids, of one type"
+            f"the predictions are {n_users} × {n_items} and validation is {n_items} × {n_users}: "
+            "one of them is transposed; give both as users × items"
         )
+
+
+def check_types(labels: Labels, others: Labels, role: str, sides: tuple[str, str]) -> None:
+    """Raise if ids are text on one side and something else on the other, so that none can match."""
+    kinds = [{isinstance(label, str) for label in side.tolist()} for side in (labels, others)]
+    if all(kinds) and not kinds[0] & kinds[1]:
+        raise InvalidDataError(
+            f"no {role} of {sides[0]} ({labels.tolist()[0]!r}, …) can be among those of {sides[1]} "
+            f"({others.tolist()[0]!r}, …): one has text and the other has not; give both ids of "
+            "one type"
+        )
+
+
+_SIDES = ("the predictions", "validation")
+
+
+def _share_items(side: Side, labels: Labels | None) -> Side:
+    """Label the items of a side that only numbers them, as far as the labels go."""
+    if labels is None or side.shape[1] > len(labels):
+        return side
+    return replace(side, items_index=labels)
 
 
 def _pad_rows(indptr: Integers, missing: int) -> Integers:
@@ -60,10 +115,13 @@ def _pad_rows(indptr: Integers, missing: int) -> Integers:
 def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
     """Order the lists as the users of the relevance; users that it lacks come after them."""
     assert rankings.users is not None and relevance.users is not None  # noqa: S101, PT018
+    if rankings.users is relevance.users and len(rankings.indptr) == len(relevance.indptr):
+        return rankings, relevance
     labels: Labels = relevance.users.append(rankings.users[~rankings.users.isin(relevance.users)])
-    _check_common(rankings.users, relevance.users, "user")
     source = rankings.users.get_indexer(labels)
     has_list = source >= 0
+    if not has_list[: len(relevance.users)].any():
+        check_types(rankings.users, relevance.users, "user", _SIDES)
     counts = np.zeros(len(labels), np.int64)
     counts[has_list] = np.diff(rankings.indptr)[source[has_list]]
     lengths = np.zeros(len(labels), np.int64)
@@ -93,9 +151,12 @@ def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Re
 def _match_items(rankings: Rankings, labels: Labels) -> Rankings:
     """Renumber items as the relevance numbers them; items that it lacks come after them."""
     assert rankings.items_index is not None  # noqa: S101 - for the type checker
-    _check_common(rankings.items_index, labels, "item")
+    if rankings.items_index is labels:
+        return rankings
     columns = labels.get_indexer(rankings.items_index)
     unknown = columns < 0
+    if unknown.all():
+        check_types(rankings.items_index, labels, "item", _SIDES)
     columns[unknown] = len(labels) + np.arange(unknown.sum())
     union = labels.append(rankings.items_index[unknown])
     return replace(

@@ -1,20 +1,42 @@
-"""Open the rankings or the relevance at a path."""
+"""Open whatever holds recommendations, relevant items or training data."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, InvalidFileError
 from .kinds import Kind, kind_of
 from .npy import open_csr, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
+from .scan import engine_of
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
     from .scan import RankingsScan, RelevanceScan
     from .scores import Ties
+
+
+def open_lists(side: Any) -> Any:
+    """Return recommendations: a path is opened, a frame becomes a table; anything else is kept."""
+    if isinstance(side, str | Path):
+        return open_rankings(side)
+    return side if engine_of(side) is None else Rankings.scan(side)
+
+
+def open_truth(side: Any) -> Any:
+    """Return relevant items or training data.
+
+    A path is opened, a frame becomes a table, `Interactions` become their matrix; anything else is
+    kept as it is.
+    """
+    if isinstance(side, str | Path):
+        return open_relevance(side)
+    if engine_of(side) is not None:
+        return Relevance.scan(side)
+    # Interactions, without importing pandas where there are none.
+    return side.matrix() if callable(getattr(side, "matrix", None)) else side
 
 
 def open_rankings(path: PathLike, ties: Ties = "item") -> Rankings | RankingsScan | CSRMatrix:

@@ -26,6 +26,7 @@ from ..errors import InvalidDataError
 from ..kernels.catalogue import popular_unseen
 from ..kernels.rows import find_repeat, rank_scores
 from .frames import check_ranks_once, order_values
+from .labels import matrix_labels
 from .list_rows import last_positions, order_rows
 from .scan import RankingsScan
 from .scores import ScoreRows, check_ties
@@ -64,6 +65,9 @@ class Rankings:
         first. None where every position is certain.
     users, items_index : pandas.Index or None
         Labels of rows and columns, where they are known.
+    encoded : bool
+        Whether rows and columns were numbered from the ids of a table or file, so that their
+        numbers mean nothing elsewhere.
     """
 
     shape: tuple[int, int]
@@ -74,12 +78,15 @@ class Rankings:
     last_positions: Items | None = None
     users: Labels | None = None
     items_index: Labels | None = None
+    encoded: bool = False
 
     @classmethod
     def from_topk(
         cls,
         ids: ArrayLike,
         *,
+        users: Any = None,
+        items: Any = None,
         user_rows: ArrayLike | None = None,
         shape: tuple[int, int] | None = None,
     ) -> Rankings:
@@ -89,10 +96,15 @@ class Rankings:
         ----------
         ids : array_like of int, shape (n_lists, k)
             Row by row the ids of a list; -1 is padding, and an id after it keeps its position.
+        users : sequence of hashable, shape (n_lists,), optional
+            The label of each list's user.
+        items : sequence of hashable, optional
+            The labels of the items, of which `ids` are the numbers.
         user_rows : array_like of int, shape (n_lists,), optional
-            The user (row of the validation matrix) of each list. By default list i is user i's.
+            Instead of `users` the row of the validation matrix that each list is for. By default
+            list i is for row i.
         shape : tuple of int, optional
-            (number of users, number of items). By default as small as the ids allow.
+            (number of users, number of items). By default as small as the ids and labels allow.
 
         Returns
         -------
@@ -103,7 +115,7 @@ class Rankings:
         InvalidDataError
             If `ids` is not a two-dimensional array of integers; an id lies outside ``shape[1]``
             or stands in a list twice; `user_rows` has another length, lies outside ``shape[0]``
-            or names a user twice.
+            or names a user twice; `users` is given with it; or labels are repeated or too few.
 
         Examples
         --------
@@ -113,7 +125,18 @@ class Rankings:
         <Rankings: 2 lists of up to 3 items, 2 users × 10 items>
         >>> rankings.to_positions().toarray()[0]
         array([0, 0, 2, 0, 0, 3, 0, 1, 0, 0], dtype=int32)
+
+        With labels, lists are matched with relevant items by user and item:
+
+        >>> from sparse_eval import Relevance, evaluate
+        >>> import pandas as pd
+        >>> lists = Rankings.from_topk([[1, 0]], users=["ann"], items=["milk", "eggs"])
+        >>> truth = Relevance.from_frame(pd.DataFrame({"user": ["ann"], "item": ["eggs"]}))
+        >>> evaluate(lists, truth, "mrr")["mrr"]
+        1.0
         """
+        if users is not None and user_rows is not None:
+            raise InvalidDataError("give the labels of the lists' users, or user_rows, not both")
         table = integer_array(ids, "ids", dimensions=2)
         rows = (
             np.arange(len(table), dtype=np.int64)
@@ -126,8 +149,14 @@ class Rankings:
                 "for each list"
             )
         if shape is None:
-            shape = (int(rows.max(initial=-1)) + 1, int(table.max(initial=-1)) + 1)
+            items = items if items is None or hasattr(items, "__len__") else list(items)
+            labelled = 0 if items is None else len(items)
+            shape = (
+                int(rows.max(initial=-1)) + 1,
+                max(int(table.max(initial=-1)) + 1, labelled),
+            )
         n_users, n_items = _shape(shape)
+        labels = matrix_labels(None, (n_users, n_items), users, items)
         if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
             bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
             raise InvalidDataError(
@@ -157,20 +186,22 @@ class Rankings:
         if not ascending:
             table, rows = table[order], rows[order]
         n_lists, k = table.shape
-        items = np.ascontiguousarray(table, np.int32).reshape(-1)
+        columns = np.ascontiguousarray(table, np.int32).reshape(-1)
         counts = np.zeros(n_users, np.int64)
         if least >= 0:
             counts[rows] = k
-            return cls((n_users, n_items), indptr_from_counts(counts), items, None, counts)
-        held = items >= 0
+            return cls(
+                (n_users, n_items), indptr_from_counts(counts), columns, None, counts, None, *labels
+            )
+        held = columns >= 0
         counts[rows] = held.reshape(table.shape).sum(axis=1)
         indptr = indptr_from_counts(counts)
         positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
         lengths = last_positions(indptr, positions)
-        return cls((n_users, n_items), indptr, items[held], positions, lengths)
+        return cls((n_users, n_items), indptr, columns[held], positions, lengths, None, *labels)
 
     @classmethod
-    def from_positions(cls, positions: Any) -> Rankings:
+    def from_positions(cls, positions: Any, *, users: Any = None, items: Any = None) -> Rankings:
         """Make lists from a prediction-position matrix.
 
         Parameters
@@ -178,6 +209,8 @@ class Rankings:
         positions : scipy sparse matrix or array, shape (n_users, n_items)
             The stored value is the item's 1-based position in the user's list. Any numeric dtype
             whose values are whole numbers; a list may have gaps.
+        users, items : sequence of hashable, optional
+            Labels of the rows and columns; by default those that the matrix knows.
 
         Returns
         -------
@@ -187,7 +220,8 @@ class Rankings:
         ------
         InvalidDataError
             If a position is below 1 (an explicit zero too), fractional, not finite or repeated in
-            its row, or a (user, item) pair is stored twice. Row and column are named.
+            its row, or a (user, item) pair is stored twice (row and column are named), or the
+            labels do not fit the shape.
 
         Examples
         --------
@@ -216,14 +250,17 @@ class Rankings:
             )
         indptr = matrix.indptr.astype(np.int64)
         columns = as_int32(matrix.indices)
-        items, ordered, fault = order_rows(indptr, columns, data.astype(np.int32))
+        labels = matrix_labels(positions, matrix.shape, users, items)
+        ordered_items, ordered, fault = order_rows(indptr, columns, data.astype(np.int32))
         if fault is not None:
             row, entry = fault
             raise InvalidDataError(
-                f"row {row} has position {ordered[entry]} twice (columns {items[entry - 1]} and "
-                f"{items[entry]}); each position of a list can be taken once"
+                f"row {row} has position {ordered[entry]} twice (columns "
+                f"{ordered_items[entry - 1]} and {ordered_items[entry]}); each position of a list "
+                "can be taken once"
             )
-        return cls(matrix.shape, indptr, items, ordered, last_positions(indptr, ordered))
+        lengths = last_positions(indptr, ordered)
+        return cls(matrix.shape, indptr, ordered_items, ordered, lengths, None, *labels)
 
     @classmethod
     def from_scores(
@@ -233,6 +270,8 @@ class Rankings:
         k: int | None = None,
         seen: Any = None,
         ties: Ties = "item",
+        users: Any = None,
+        items: Any = None,
     ) -> Rankings:
         """Make lists from scores: every user's `k` best items.
 
@@ -248,6 +287,8 @@ class Rankings:
         ties : {"item", "item_descending", "average"}
             Equal scores: the lower item id first; the higher item id first; or the expectation
             over random orders of the tied items, which the gain family (cg, dcg, idcg, ndcg) has.
+        users, items : sequence of hashable, optional
+            Labels of the rows and columns; by default those that a sparse matrix knows.
 
         Returns
         -------
@@ -257,7 +298,7 @@ class Rankings:
         ------
         InvalidDataError
             If a score is not finite (row and column are named), a pair is stored twice, shapes
-            differ, `k` is below 1 or `ties` is something else.
+            differ, `k` is below 1, `ties` is something else, or the labels do not fit the shape.
 
         Examples
         --------
@@ -277,7 +318,8 @@ class Rankings:
                     f"seen has shape {hidden.shape}, scores have {(n_users, n_items)}; they must "
                     "agree"
                 )
-        items: list[Items] = []
+        labels = matrix_labels(scores, (n_users, n_items), users, items)
+        chosen: list[Items] = []
         first: list[Items] = []
         last: list[Items] = []
         counts = np.zeros(n_users, np.int64)
@@ -296,16 +338,17 @@ class Rankings:
             size = rank_scores(candidates, values, n, k_user, ties == "average", *buffers)
             counts[user] = size
             lengths[user] = k_user
-            for collected, buffer in zip((items, first, last), buffers, strict=True):
+            for collected, buffer in zip((chosen, first, last), buffers, strict=True):
                 collected.append(buffer[:size].copy())
         empty = [np.empty(0, np.int32)]
         return cls(
             (n_users, n_items),
             indptr_from_counts(counts),
-            np.concatenate(items or empty),
+            np.concatenate(chosen or empty),
             np.concatenate(first or empty) if ties == "average" else None,
             lengths,
             np.concatenate(last or empty) if ties == "average" else None,
+            *labels,
         )
 
     @classmethod
@@ -383,7 +426,7 @@ class Rankings:
             plain = cls.from_positions(matrix)
         else:
             plain = cls.from_scores(matrix.tocsr(), ties=order)
-        return replace(plain, users=user_labels, items_index=item_labels)
+        return replace(plain, users=user_labels, items_index=item_labels, encoded=True)
 
     @classmethod
     def scan(

@@ -15,6 +15,7 @@ from ..core.csr import (
 )
 from ..errors import InvalidDataError
 from .frames import event_gains, largest_of_pairs
+from .labels import matrix_labels
 from .scan import RelevanceScan
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ class Relevance:
         Whether every gain is 1.
     users, items_index : pandas.Index or None
         Labels of rows and columns, where they are known.
+    encoded : bool
+        Whether rows and columns were numbered from the ids of a table or file, so that their
+        numbers mean nothing elsewhere.
     """
 
     shape: tuple[int, int]
@@ -55,6 +59,7 @@ class Relevance:
     binary: bool = False
     users: Labels | None = None
     items_index: Labels | None = None
+    encoded: bool = False
 
     @classmethod
     def from_csr(
@@ -75,7 +80,8 @@ class Relevance:
         threshold : float, optional
             Values below it are not relevant. By default any value above 0 is.
         users, items : sequence of hashable, optional
-            Labels of the rows and columns.
+            Labels of the rows and columns; by default those that the matrix knows, as the parts
+            of a `Holdout` do.
 
         Returns
         -------
@@ -122,8 +128,7 @@ class Relevance:
             as_int32(csr.indices),
             np.ascontiguousarray(gains),
             binary,
-            _labels(users, csr.shape[0], "users"),
-            _labels(items, csr.shape[1], "items"),
+            *matrix_labels(matrix, csr.shape, users, items),
         )
 
     @classmethod
@@ -202,9 +207,9 @@ class Relevance:
             pairs = replace(pairs, values=event_gains(df, user, event, gains))
         if combine == "max" or (combine is None and event is not None):
             pairs = largest_of_pairs(pairs)
-        return cls.from_csr(
-            pairs.matrix(), threshold=threshold, users=pairs.users, items=pairs.items
-        )
+        matrix = pairs.matrix()
+        relevance = cls.from_csr(matrix, threshold=threshold, users=pairs.users, items=pairs.items)
+        return replace(relevance, encoded=True)
 
     @classmethod
     def scan(
@@ -263,25 +268,3 @@ def _check_summands(matrix: Any) -> None:
             f"the gain in row {coo.row[at]}, column {coo.col[at]} of the validation matrix is "
             f"{coo.data[at]}, one of several stored for this pair; expected at least 0"
         )
-
-
-def _labels(labels: Any, n: int, name: str) -> Labels | None:
-    if labels is None:
-        return None
-    import pandas as pd  # only where labels are used: importing it costs more than evaluating
-
-    from ..datasets.labels import check_labels
-
-    try:
-        index = (
-            labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
-        )
-        set(index)  # raises where a label cannot be hashed
-        index = check_labels(index, name.removesuffix("s"))
-    except InvalidDataError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InvalidDataError(f"{name} cannot be labels: {error}") from None
-    if len(index) != n:
-        raise InvalidDataError(f"{name} has {len(index)} labels; the matrix has {n} {name}")
-    return index

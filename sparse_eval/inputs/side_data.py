@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.csr import canonical_csr, entry_position, training_csr
+from ..core.labelled import labels_of
 from ..errors import InvalidDataError
 from .relevance import Relevance
 from .training import Training, TrainingOfBlock
@@ -52,6 +53,8 @@ class SideData:
         train: Any = None,
         item_groups: Any = None,
         item_vectors: Any = None,
+        *,
+        encoded: bool = False,
     ) -> SideData:
         """Check the inputs and align them with lists and relevance.
 
@@ -63,14 +66,28 @@ class SideData:
             The labels of these users and items.
         train, item_groups, item_vectors
             As in `evaluate`.
+        encoded : bool
+            Whether these users and items were numbered from ids; then only ids say which are meant.
+
+        Raises
+        ------
+        InvalidDataError
+            If an input is refused, does not cover the items, or is numbered where it should have
+            ids.
         """
         n_items = shape[1]
         if train is None and item_groups is None and item_vectors is None:
             return cls(n_items)
         matrix = None
         if train is not None:
-            matrix, labels = _train_matrix(train, users, labels, n_items)
+            matrix, labels = _train_matrix(train, users, labels, n_items, encoded)
             n_items = max(n_items, matrix.shape[1])
+        for name, given in (("item_groups", item_groups), ("item_vectors", item_vectors)):
+            if encoded and given is not None and not _is_keyed(given):
+                raise InvalidDataError(
+                    f"{name} has an entry for each item number, and the items of the lists have "
+                    "ids; key it by item: a mapping, or a Series or DataFrame indexed by item"
+                )
         groups = vectors = None
         if item_groups is not None:
             groups, labels = _groups(item_groups, n_items, labels)
@@ -94,7 +111,8 @@ class SideData:
             default=None,
         )
         shape = (relevance.shape[0], max(rankings.shape[1], relevance.shape[1]))
-        return cls.of(shape, relevance.users, labels, **inputs)
+        encoded = rankings.encoded or relevance.encoded
+        return cls.of(shape, relevance.users, labels, **inputs, encoded=encoded)
 
     @property
     def digest(self) -> str:
@@ -130,24 +148,37 @@ def _training(matrix: Any, n_users: int, n_items: int) -> Training:
 
 
 def _train_matrix(
-    train: Any, users: Labels | None, items: Labels | None, n_items: int
+    train: Any, users: Labels | None, items: Labels | None, n_items: int, encoded: bool
 ) -> tuple[Any, Labels | None]:
     """Return the training data as a CSR aligned with the evaluation, and the items' labels."""
-    if not isinstance(train, Relevance):
-        if not sparse.issparse(train):
-            raise InvalidDataError(
-                f"train is a {type(train).__name__}; expected a scipy sparse matrix, or a "
-                "Relevance such as Relevance.from_frame(df)"
-            )
+    if isinstance(train, Relevance):
+        parts = (train.gains, train.items, train.indptr)
+        matrix = sparse.csr_matrix(parts, shape=train.shape)
+        own = (train.users, train.items_index)
+    elif sparse.issparse(train):
         matrix = training_csr(train)
-        return matrix, items
-    parts = (train.gains, train.items, train.indptr)
-    matrix = sparse.csr_matrix(parts, shape=train.shape)
-    rows, _ = _positions(train.users, users, 0)
-    columns, items = _positions(train.items_index, items, n_items)
-    entries = matrix.tocoo()
+        own = labels_of(train)
+    else:
+        raise InvalidDataError(
+            f"train is a {type(train).__name__}; expected a scipy sparse matrix, Interactions, or "
+            "a Relevance such as Relevance.from_frame(df)"
+        )
+    others = (users, items)
+    for axis, labels, aligned in zip(("users", "items"), own, others, strict=True):
+        has_ids = encoded if labels is None else getattr(train, "encoded", False)
+        if (labels is None) != (aligned is None) and has_ids:
+            numbered, labelled = (
+                ("train", "the lists") if labels is None else ("the lists", "train")
+            )
+            raise InvalidDataError(
+                f"{labelled} name {axis} by id, and {numbered} number them, so nothing says which "
+                "is which; give both as frames or Interactions, or both as matrices"
+            )
+    rows, _ = _positions(own[0], users, 0)
+    columns, items = _positions(own[1], items, n_items)
     if rows is None and columns is None:
         return matrix, items
+    entries = matrix.tocoo()
     row = entries.row if rows is None else rows[entries.row]
     col = entries.col if columns is None else columns[entries.col]
     return canonical_csr(
@@ -162,13 +193,13 @@ def _positions(
 
     Labels that the evaluation lacks come behind its own, and behind its `n` columns.
     """
-    if labels is None or aligned is None:
+    if labels is None or aligned is None or labels is aligned:
         return None, aligned
     positions = aligned.get_indexer(labels)
     missing = positions < 0
     if len(labels) and len(aligned) and missing.all():
         raise InvalidDataError(
-            f"no label of train ({labels.tolist()[0]!r}, …, {labels.dtype}) is among those of the "
+            f"no id of train ({labels.tolist()[0]!r}, …, {labels.dtype}) is among those of the "
             f"validation data ({aligned.tolist()[0]!r}, …, {aligned.dtype}); give both the same "
             "ids, of one type"
         )
@@ -289,6 +320,11 @@ def _by_item(
     column = np.empty(len(rows), object)  # np.asarray would make 1 and "1" the same text
     column[:] = rows
     return column, labels
+
+
+def _is_keyed(values: Any) -> bool:
+    """Return whether entries are keyed by item, rather than in the order of the items."""
+    return isinstance(values, Mapping) or hasattr(values, "reindex")
 
 
 def _in_order(

@@ -90,7 +90,7 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     ties = check_ties(ties)
     table = _read(Path(path), _RUN, "score")
     rankings = Rankings.from_scores(table.matrix, ties=ties)
-    return replace(rankings, users=table.users, items_index=table.items)
+    return replace(rankings, users=table.users, items_index=table.items, encoded=True)
 
 
 def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
@@ -141,7 +141,9 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     gains = table.matrix
     gains.data = np.maximum(gains.data, 0.0)
     try:
-        return Relevance.from_csr(gains, threshold=threshold, users=table.users, items=table.items)
+        labels = {"users": table.users, "items": table.items}
+        relevance = Relevance.from_csr(gains, threshold=threshold, **labels)
+        return replace(relevance, encoded=True)
     except InvalidDataError as error:
         raise InvalidDataError(f"{path}: {error}") from None
 

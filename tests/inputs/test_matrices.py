@@ -399,10 +399,10 @@ def test_small_gains_keep_their_digits() -> None:
 def test_labels_of_another_type_are_not_taken_for_other_ids() -> None:
     lists = pd.DataFrame({"user": [1, 2], "item": ["x", "y"], "rank": [1, 1]})
     truth = pd.DataFrame({"user": ["1", "2"], "item": ["x", "y"]})
-    with pytest.raises(InvalidDataError, match="no user of the rankings .* of one type"):
+    with pytest.raises(InvalidDataError, match="no user of the predictions .* of one type"):
         se.evaluate(Rankings.from_frame(lists, rank="rank"), Relevance.from_frame(truth), "mrr@1")
     truth = truth.assign(user=[1, 2], item=[5, 6])
-    with pytest.raises(InvalidDataError, match="no item of the rankings"):
+    with pytest.raises(InvalidDataError, match="no item of the predictions"):
         se.evaluate(Rankings.from_frame(lists, rank="rank"), Relevance.from_frame(truth), "mrr@1")
 
 

@@ -28,7 +28,8 @@ METRICS = ["ndcg@3", "recall@2", "coverage@2"]
 
 CLICKS = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
 HOLDOUT = se.split.random(CLICKS, fraction=0.3, seed=0)
-TRAIN, HELD = HOLDOUT.train, HOLDOUT.validation
+# Without labels: the tables below name users and items by number.
+TRAIN, HELD = (sparse.csr_matrix(part) for part in (HOLDOUT.train, HOLDOUT.validation))
 
 
 @pytest.fixture(scope="module")

@@ -260,7 +260,7 @@ def test_refuses_metrics_without_the_input_they_need(metric: str, option: str) -
         ({"item_vectors": pd.DataFrame(VECTORS[:3])}, "no entry for item 3 (6 of 9"),
         (
             {"train": np.eye(3)},
-            "train is a ndarray; expected a scipy sparse matrix, or a Relevance",
+            "train is a ndarray; expected a scipy sparse matrix, Interactions, or a Relevance",
         ),
         ({"train": csr_matrix([[np.nan]])}, "holds nan in row 0, column 0"),
     ],
@@ -299,7 +299,7 @@ def test_refuses_labels_of_another_type() -> None:
     lists = pd.DataFrame({"user": ["u"], "item": ["x"], "rank": [1]})
     truth = pd.DataFrame({"user": ["u"], "item": ["x"]})
     seen = pd.DataFrame({"user": ["u"], "item": [7]})
-    with pytest.raises(InvalidDataError, match="no label of train"):
+    with pytest.raises(InvalidDataError, match="no id of train"):
         se.evaluate(
             se.Rankings.from_frame(lists, rank="rank"),
             se.Relevance.from_frame(truth),

@@ -141,7 +141,7 @@ def test_labels_and_what_was_remembered_come_back(users: Any, labels: Any, tmp_p
 def test_refuses_what_cannot_be_saved(tmp_path: Path) -> None:
     ev = make(None)
     for options, message in (
-        ({"users": "xlsx"}, "expected 'csv' or 'parquet'"),
+        ({"table": "xlsx"}, "expected 'csv' or 'parquet'"),
         ({"about": {"model": object()}}, "what JSON cannot"),
         ({"about": {"loss": math.nan}}, "what JSON cannot"),
         ({"about": 3}, "what JSON cannot"),

@@ -1,0 +1,59 @@
+"""Labels of the rows and columns of a matrix: those given, or those that it knows itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core.labelled import labels_of
+from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from ..core.types import Labels
+
+
+def matrix_labels(
+    matrix: object, shape: tuple[int, int], users: Any, items: Any
+) -> tuple[Labels | None, Labels | None]:
+    """Return the labels of rows and columns: those given, or else those of a `LabelledMatrix`.
+
+    Raises
+    ------
+    InvalidDataError
+        If labels are missing, repeated or cannot be hashed, or their number is another.
+    """
+    own = labels_of(matrix)
+    given = (users, items)
+    return (
+        own[0] if given[0] is None else axis_labels(given[0], shape[0], "users"),
+        own[1] if given[1] is None else axis_labels(given[1], shape[1], "items"),
+    )
+
+
+def check_part(train: object) -> None:
+    """Raise `InvalidDataError` if the validation part of a holdout is given as training data."""
+    if getattr(train, "part", None) == "validation":
+        raise InvalidDataError(
+            "train is the validation part of a holdout, so that everything relevant would count as "
+            "seen; give train=holdout.train, and holdout.validation as validation"
+        )
+
+
+def axis_labels(labels: Any, n: int, name: str) -> Labels:
+    """Return the labels of one axis as an index."""
+    import pandas as pd  # only where labels are used: importing it costs more than evaluating
+
+    from ..datasets.labels import check_labels
+
+    try:
+        index = (
+            labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
+        )
+        set(index)  # raises where a label cannot be hashed
+        index = check_labels(index, name.removesuffix("s"))
+    except InvalidDataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InvalidDataError(f"{name} cannot be labels: {error}") from None
+    if len(index) != n:
+        raise InvalidDataError(f"{name} has {len(index)} labels; the matrix has {n} {name}")
+    return index
