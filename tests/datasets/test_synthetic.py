@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 70), st.data())
 def test_draws_any_possible_size(n_users, n_items, n_topics, data):
     size = data.draw(st.integers(n_users, n_users * n_items))
-    interactions = synthetic(n_users, n_items, size, n_topics=n_topics)
+    interactions = synthetic(n_users, n_items, n_interactions=size, n_topics=n_topics)
     assert interactions.shape == (n_users, n_items)
     assert len(interactions) == size
     matrix = interactions.matrix()

@@ -186,9 +186,7 @@ def test_refuses_a_column_that_is_there_twice() -> None:
 
 def test_ids_of_different_types_are_told() -> None:
     recs, truth = tables()
-    with pytest.raises(
-        InvalidDataError, match="no user of .* give both ids of one type"
-    ):
+    with pytest.raises(InvalidDataError, match="no user of .* give both ids of one type"):
         se.evaluate(recs.drop(columns="score"), truth.assign(user=truth["user"].map(str)), METRICS)
 
 
