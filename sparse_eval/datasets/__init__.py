@@ -9,9 +9,11 @@ from .mind import load_mind
 from .movielens import load_movielens
 from .npz import load_npz
 from .synthetic import synthetic
+from .times import UNDATED
 
 __all__ = [
     "FORMATS",
+    "UNDATED",
     "Interactions",
     "SkippedLinesWarning",
     "guess_format",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from ..core.types import AnyArray, Labels, PathLike
+    from .interactions import MissingTimes
 
 _SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,6 +36,7 @@ def load_frame(
     item: Hashable = "item",
     value: Hashable | None = None,
     timestamp: Hashable | None = None,
+    missing_times: MissingTimes = "error",
     users: Labels | Sequence[Hashable] | None = None,
     items: Labels | Sequence[Hashable] | None = None,
 ) -> Interactions:
@@ -54,7 +56,14 @@ def load_frame(
     Interactions(1 users × 2 items, 2 events)
     """
     return Interactions.from_frame(
-        df, user=user, item=item, value=value, timestamp=timestamp, users=users, items=items
+        df,
+        user=user,
+        item=item,
+        value=value,
+        timestamp=timestamp,
+        missing_times=missing_times,
+        users=users,
+        items=items,
     )
 
 
@@ -395,6 +404,8 @@ def _read_lines(data: bytes, layout: _Layout, bad: BadLines) -> pd.DataFrame:
     )
     for role, column in cells.items():
         frame[role] = np.array(column, dtype=np.float64 if role == "value" else np.int64)
+    if parse_time is _nanoseconds:
+        frame["timestamp"] = frame["timestamp"].astype("datetime64[ns]")
     return frame
 
 

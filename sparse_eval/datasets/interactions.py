@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from ..core.csr import summed_csr
 from ..core.labelled import LabelledMatrix
 from ..errors import InvalidDataError
 from .labels import at, check_labels, encode
+from .times import UNDATED, UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
     from ..core.types import Booleans, CSRMatrix, Floats, Integers, Labels
     from .labels import Column
+    from .times import TimeUnit
+
+#: What to do with events whose time is missing.
+MissingTimes = Literal["error", "undated"]
+
+_EXPECTED_TIME = "a whole number or a date"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -40,16 +47,20 @@ class Interactions:
         the item was shown and not chosen.
     timestamps : ndarray of int64, shape (n,), or None
         Time of each event, in the unit of the source (seconds in MovieLens and MIND); dates are
-        nanoseconds since 1970 (UTC).
+        nanoseconds since 1970 (UTC). `datasets.UNDATED`, the smallest int64, says that an event
+        has no date and was before all that have one, as MIND's history.
     users, items : pandas.Index
         The labels; a `pandas.RangeIndex` if the source has none.
     n_skipped : int
         Number of malformed lines that the loader skipped.
+    time_unit : {"s", "ms", "us", "ns"} or None
+        The unit in which `timestamps` count from 1970 (UTC), so that splits understand dates;
+        None if the source does not say it.
 
     Raises
     ------
     InvalidDataError
-        If the arrays differ in length, or a code has no label.
+        If the arrays differ in length, a code has no label, or there is no such unit.
 
     See Also
     --------
@@ -76,8 +87,13 @@ class Interactions:
     users: Labels
     items: Labels
     n_skipped: int = 0
+    time_unit: TimeUnit | None = None
 
     def __post_init__(self) -> None:
+        if self.time_unit is not None and self.time_unit not in UNITS:
+            raise InvalidDataError(
+                f"time_unit: expected one of {', '.join(UNITS)} or None, found {self.time_unit!r}"
+            )
         arrays = {"user_codes": self.user_codes, "item_codes": self.item_codes}
         for name, array in [*arrays.items(), ("timestamps", self.timestamps)]:
             if array is not None and array.shape != (len(self.values),):
@@ -105,6 +121,11 @@ class Interactions:
         """Number of users and of items."""
         return self.n_users, self.n_items
 
+    @property
+    def n_undated(self) -> int:
+        """Number of events without a date among those with timestamps."""
+        return 0 if self.timestamps is None else int(np.sum(self.timestamps == UNDATED))
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -112,6 +133,8 @@ class Interactions:
         parts = [f"{self.n_users:,} users × {self.n_items:,} items", f"{len(self):,} events"]
         if self.timestamps is not None:
             parts.append("timestamps")
+        if self.n_undated:
+            parts.append(f"{self.n_undated:,} undated")
         if self.n_skipped:
             parts.append(f"{self.n_skipped:,} lines skipped")
         return f"Interactions({', '.join(parts)})"
@@ -168,7 +191,10 @@ class Interactions:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a frame with the columns user, item, value and, if there are any, timestamp."""
+        """Return a frame with the columns user, item, value and, if there are any, timestamp.
+
+        Timestamps are whole numbers, and `UNDATED` stays what it is.
+        """
         frame = pd.DataFrame(
             {
                 "user": self.users.take(self.user_codes),
@@ -189,6 +215,7 @@ class Interactions:
         item: Hashable = "item",
         value: Hashable | None = None,
         timestamp: Hashable | None = None,
+        missing_times: MissingTimes = "error",
         users: Labels | Sequence[Hashable] | None = None,
         items: Labels | Sequence[Hashable] | None = None,
     ) -> Interactions:
@@ -205,6 +232,8 @@ class Interactions:
         timestamp : hashable, optional
             Name of the column with the times: integers in any unit, or dates, which become
             nanoseconds since 1970 (UTC is assumed for dates without a time zone).
+        missing_times : {"error", "undated"}
+            Whether a row without a time raises an error, or was before all dates (`UNDATED`).
         users, items : pandas.Index or sequence, optional
             The labels to encode with, in this order; default: the sorted distinct ids.
 
@@ -232,19 +261,25 @@ class Interactions:
         user_column, item_column = column_of(df, user), column_of(df, item)
         value_column = None if value is None else column_of(df, value)
         time_column = None if timestamp is None else column_of(df, timestamp)
+        if missing_times not in get_args(MissingTimes):
+            raise InvalidDataError(
+                f"missing_times: expected 'error' or 'undated', found {missing_times!r}"
+            )
         if not len(df):
             raise InvalidDataError("there are no interactions: the frame has no rows")
         user_index = None if users is None else check_labels(users, "user")
         item_index = None if items is None else check_labels(items, "item")
         user_codes, user_index = encode(user_column, "user", user_index)
         item_codes, item_index = encode(item_column, "item", item_index)
+        times, unit = (None, None) if time_column is None else _times(time_column, missing_times)
         return cls(
             user_codes=user_codes,
             item_codes=item_codes,
             values=np.ones(len(df)) if value_column is None else _values(value_column),
-            timestamps=None if time_column is None else _timestamps(time_column),
+            timestamps=times,
             users=user_index,
             items=item_index,
+            time_unit=unit,
         )
 
 
@@ -296,12 +331,30 @@ def _values(column: Column) -> Floats:
     return values
 
 
-def _timestamps(column: Column) -> Integers:
-    expected = "a whole number or a date"
+def _times(column: Column, missing_times: MissingTimes) -> tuple[Integers, TimeUnit | None]:
+    """Return the timestamps and, if they were dates, their unit."""
     missing = column.isna().to_numpy()
-    if missing.any():
-        raise _fault(column, ~missing, expected)
-    if pd.api.types.infer_dtype(column) in ("datetime64", "datetime", "date"):
+    if not missing.any():
+        return _timestamps(column), "ns" if _are_dates(column) else None
+    if missing_times == "error":
+        hint = "(missing_times='undated' takes rows without a time as before all dates)"
+        raise _fault(column, ~missing, f"{_EXPECTED_TIME} {hint}")
+    if missing.all():
+        return np.full(len(column), UNDATED, np.int64), None
+    # Another row's time in their place, so that errors count the rows of the frame.
+    filled = column.where(~missing, column.iloc[int(np.argmin(missing))])
+    times = _timestamps(filled)
+    times[missing] = UNDATED
+    return times, "ns" if _are_dates(filled) else None
+
+
+def _are_dates(column: Column) -> bool:
+    return pd.api.types.infer_dtype(column) in ("datetime64", "datetime", "date")
+
+
+def _timestamps(column: Column) -> Integers:
+    expected = _EXPECTED_TIME
+    if _are_dates(column):
         try:
             dates = pd.to_datetime(column, utc=True).dt.tz_localize(None).dt.as_unit("ns")
             return dates.to_numpy().astype(np.int64)

@@ -16,6 +16,7 @@ from ..errors import InvalidFileError
 from .interactions import Interactions
 from .labels import vocabulary
 from .lines import BadLines, MalformedLineError, find_file, numbered_lines, read_text, shorten
+from .times import UNDATED
 
 if TYPE_CHECKING:
     from ..core.types import PathLike
@@ -39,8 +40,9 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
         The file, or the folder that holds it.
     history : bool
         Whether to include the histories. A history is repeated on each line of its user; each
-        news item in it counts once per user, with value 1, dated one second before the user's
-        earliest impression (the file does not say when it was read).
+        news item in it counts once per user, with value 1, and is undated (`datasets.UNDATED`):
+        the file does not say when it was read, only that it was before the first impression.
+        Every split by time trains on it.
     on_bad_lines : {"error", "skip"}
         As in `load_csv`.
 
@@ -49,7 +51,7 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
     Interactions
         Value 1 for a click, an explicit 0 for shown and not clicked, 1 for a history item; first
         the impressions in the order of the file, then the histories. Timestamps are unix
-        seconds; the file's times are assumed to be UTC.
+        seconds (``time_unit="s"``); the file's times are assumed to be UTC.
 
     Raises
     ------
@@ -71,11 +73,14 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
     >>> line = "1\tU1\t11/11/2019 9:05:58 AM\tN30\tN20-1 N10-0\n"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "behaviors.tsv").write_text(line)
-    ...     load_mind(folder).to_frame()
-      user item  value   timestamp
-    0   U1  N20    1.0  1573463158
-    1   U1  N10    0.0  1573463158
-    2   U1  N30    1.0  1573463157
+    ...     interactions = load_mind(folder)
+    >>> interactions
+    Interactions(1 users × 3 items, 3 events, timestamps, 1 undated)
+    >>> interactions.to_frame()
+      user item  value            timestamp
+    0   U1  N20    1.0           1573463158
+    1   U1  N10    0.0           1573463158
+    2   U1  N30    1.0 -9223372036854775808
     """
     path = find_file(Path(path), (FILE_NAME,))
     bad = BadLines(path, on_bad_lines)
@@ -90,7 +95,7 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
             f"there are no interactions: all {bad.count} lines are malformed", path
         )
     interactions = Interactions.from_frame(log.frame(), value="value", timestamp="timestamp")
-    return replace(interactions, n_skipped=bad.report())
+    return replace(interactions, n_skipped=bad.report(), time_unit="s")
 
 
 class _Log:
@@ -132,8 +137,6 @@ class _Log:
         pairs = np.sort(read_lines.astype(np.int64) * n_news + np.array(self.read))
         pairs = pairs[np.diff(pairs, prepend=-1) > 0]
         read_users, read_news = np.divmod(pairs, max(n_news, 1))
-        earliest = np.full(len(self.users), np.iinfo(np.int64).max)
-        np.minimum.at(earliest, line_users, line_times)
         return pd.DataFrame(
             {
                 "user": pd.Categorical.from_codes(
@@ -145,7 +148,7 @@ class _Log:
                 ),
                 "value": np.concatenate([shown % 2, np.ones(len(pairs))]),
                 "timestamp": np.concatenate(
-                    [np.repeat(line_times, shown_sizes), earliest[read_users] - 1]
+                    [np.repeat(line_times, shown_sizes), np.full(len(pairs), UNDATED)]
                 ),
             }
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     Returns
     -------
     Interactions
-        Values are the ratings, timestamps are unix seconds, labels are int64.
+        Values are the ratings, timestamps are unix seconds (``time_unit="s"``), labels are int64.
 
     Raises
     ------
@@ -63,10 +64,10 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     number, first = next(numbered_lines(read_text(path)))
     if first == HEADER:
         columns: dict[str, str | int] = dict(zip(_COLUMNS, HEADER.split(","), strict=True))
-        return load_table(path, columns, ",", True, on_bad_lines)
+        return replace(load_table(path, columns, ",", True, on_bad_lines), time_unit="s")
     for sep in ("\t", "::"):
         if first.count(sep) == len(_COLUMNS) - 1:
-            return load_table(path, _COLUMNS, sep, False, on_bad_lines)
+            return replace(load_table(path, _COLUMNS, sep, False, on_bad_lines), time_unit="s")
     raise InvalidFileError(
         "expected MovieLens ratings: user, item, rating and timestamp separated by tabs or '::', "
         f"or the header {HEADER}; found {shorten(first)}",

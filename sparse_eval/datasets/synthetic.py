@@ -53,8 +53,8 @@ def synthetic(
     -------
     Interactions
         Distinct pairs with value 1, in the order of their timestamps (unix seconds, over four
-        weeks). Labels are ``U1``, ``U2``, … and ``N1``, ``N2``, …, including items without
-        clicks.
+        weeks from 2019-11-09). Labels are ``U1``, ``U2``, … and ``N1``, ``N2``, …, including
+        items without clicks.
 
     Raises
     ------
@@ -93,6 +93,7 @@ def synthetic(
         timestamps=timestamps.astype(np.int64),
         users=_labels("U", n_users),
         items=_labels("N", n_items),
+        time_unit="s",
     )
 
 

@@ -75,6 +75,7 @@ def test_reads_dates_as_nanoseconds_and_refuses_others(write):
     content = "user,item,at\n1,1,1970-01-01T00:00:01Z\n1,2,1970-01-02\n1,3,1970-01-01 01:00+01:00\n"
     interactions = load_csv(write("a.csv", content), timestamp="at")
     assert interactions.timestamps.tolist() == [10**9, 86400 * 10**9, 0]
+    assert interactions.time_unit == "ns"
     with pytest.raises(InvalidFileError, match="line 3: .*ISO 8601 date, found '5'"):
         load_csv(write("b.csv", "user,item,at\n1,1,1970-01-01\n1,2,5\n"), timestamp="at")
     with pytest.raises(InvalidFileError, match="line 2: .*ISO 8601 date"):
@@ -85,6 +86,7 @@ def test_keeps_all_digits_of_timestamps(write):
     content = f"user,item,at\n1,1,{2**63 - 1}\n1,2,1e3\n"
     interactions = load_csv(write("a.csv", content), timestamp="at")
     assert interactions.timestamps.tolist() == [2**63 - 1, 1000]
+    assert interactions.time_unit is None
 
 
 @pytest.mark.parametrize(

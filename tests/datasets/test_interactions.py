@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparse_eval.datasets import Interactions, load_frame
+from sparse_eval.datasets import UNDATED, Interactions, load_frame
 from sparse_eval.errors import InvalidDataError
 
 IDS = st.one_of(
@@ -199,6 +199,44 @@ def test_reads_timestamps(times, expected):
     interactions = load_frame(frame, timestamp="at")
     assert interactions.timestamps.dtype == np.int64
     assert interactions.timestamps.tolist() == expected
+    dates = not isinstance(times, list) and "date" in pd.api.types.infer_dtype(times)
+    assert interactions.time_unit == ("ns" if dates else None)
+    assert interactions.n_undated == 0
+
+
+@pytest.mark.parametrize(
+    ("times", "expected", "unit"),
+    [
+        (pd.to_datetime([None, "1970-01-02", None]), [UNDATED, 86400 * 10**9, UNDATED], "ns"),
+        ([None, pd.Timestamp(5), pd.NaT], [UNDATED, 5, UNDATED], "ns"),
+        ([7.0, np.nan, 5.0], [7, UNDATED, 5], None),
+        (pd.array([None, 7, 2**62 + 1], dtype="Int64"), [UNDATED, 7, 2**62 + 1], None),
+        (np.array([UNDATED, 7, 5]), [UNDATED, 7, 5], None),
+        ([None] * 3, [UNDATED] * 3, None),
+    ],
+)
+def test_reads_missing_times_as_undated_on_request(times, expected, unit):
+    frame = pd.DataFrame({"user": [1, 2, 3], "item": 1, "at": times})
+    before = frame.copy()
+    interactions = load_frame(frame, timestamp="at", missing_times="undated")
+    assert interactions.timestamps.dtype == np.int64
+    assert interactions.timestamps.tolist() == expected
+    assert interactions.time_unit == unit
+    assert interactions.n_undated == expected.count(UNDATED)
+    assert f"{interactions.n_undated} undated" in repr(interactions)
+    again = load_frame(interactions.to_frame(), timestamp="timestamp")
+    assert again.timestamps.tolist() == expected
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_missing_times_hide_no_other_fault():
+    frame = pd.DataFrame({"user": [1, 2, 3], "item": 1, "at": [np.nan, 1.0, 1.5]})
+    with pytest.raises(InvalidDataError, match="row 2, column 'at'.*found 1.5"):
+        load_frame(frame, timestamp="at", missing_times="undated")
+    with pytest.raises(InvalidDataError, match="row 0, column 'at'.*missing_times='undated'"):
+        load_frame(frame, timestamp="at")
+    with pytest.raises(InvalidDataError, match="missing_times: expected 'error' or 'undated'"):
+        load_frame(frame, timestamp="at", missing_times="skip")
 
 
 @pytest.mark.parametrize(
@@ -259,6 +297,8 @@ def test_refuses_inconsistent_arrays():
         Interactions(codes, codes, values, one.astype(np.int64), index, index)
     with pytest.raises(InvalidDataError, match=r"user_codes: expected codes in 0\.\.0"):
         Interactions(codes + 1, codes, values, None, index, index)
+    with pytest.raises(InvalidDataError, match="time_unit: expected one of s, ms, us, ns or None"):
+        Interactions(codes, codes, values, None, index, index, time_unit="D")
     assert len(Interactions(codes[:0], codes[:0], values[:0], None, index, index)) == 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from events import rows
 
-from sparse_eval.datasets import SkippedLinesWarning, load, load_mind
+from sparse_eval.datasets import UNDATED, SkippedLinesWarning, load, load_mind
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 MIND = (
@@ -25,10 +25,12 @@ def test_reads_impressions_and_histories(write, tmp_path):
         ("U2", "N4", 1.0, at[2]),
         ("U2", "N3", 1.0, at[2]),
     ]
-    read = [("U2", news, 1.0, at[2] - 1) for news in ("N1", "N2", "N5")]
+    read = [("U2", news, 1.0, UNDATED) for news in ("N1", "N2", "N5")]
     for source in (path, tmp_path):
         assert rows(load_mind(source)) == shown + read
         assert rows(load(source)) == shown + read
+    assert load_mind(path).time_unit == "s"
+    assert load_mind(path).n_undated == 3
     assert rows(load_mind(path, history=False)) == shown
     assert load_mind(path, history=False).items.tolist() == ["N3", "N4"]
     matrix = load_mind(path, history=False).matrix()

@@ -23,6 +23,7 @@ def test_reads_every_layout(write, tmp_path, name, content):
         interactions = load_movielens(source)
         assert rows(interactions) == [(2, 10, 4.0, 881250949), (1, 9, 3.5, 891717742)]
         assert interactions.users.tolist() == [1, 2]
+        assert interactions.time_unit == "s"
         assert guess_format(source) == "movielens"
         assert rows(load(source)) == rows(interactions)
 

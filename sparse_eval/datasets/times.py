@@ -1,0 +1,194 @@
+"""Timestamps as dates: their unit, and dates and durations as whole numbers in that unit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+
+from ..core.arguments import check_whole
+from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..core.types import Integers
+
+#: The timestamp of an event that has no date. It is before all dates, and pandas' NaT.
+UNDATED = int(np.iinfo(np.int64).min)
+
+#: Units in which timestamps count from 1970 (UTC).
+TimeUnit = Literal["s", "ms", "us", "ns"]
+UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
+
+#: A point in time: ISO 8601 text, a date, or a whole number in the unit of the timestamps.
+Time: TypeAlias = str | date | np.datetime64 | int
+#: A length of time: text such as "1D", a duration, or a whole number in the unit of the timestamps.
+Duration: TypeAlias = str | timedelta | np.timedelta64 | int
+
+_NANOSECONDS = {
+    "W": 7 * 86_400 * 10**9, "D": 86_400 * 10**9, "h": 3_600 * 10**9, "m": 60 * 10**9,
+    "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1,
+}  # fmt: skip
+_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?( ?(Z|[+-]\d\d(:?\d\d)?))?)?", re.ASCII
+)
+# From 1995 to 2032 the numbers of the four units are far apart, and none of them is a date written
+# in digits (2019111409), or counted from another year than 1970 in steps of 100 ns.
+_FIRST_YEAR, _LAST_YEAR = 1995, 2032
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The unit of timestamps, in which times and durations are given as whole numbers.
+
+    Parameters
+    ----------
+    unit : {"s", "ms", "us", "ns"} or None
+        None if it is not known: then there are no dates, only whole numbers.
+    """
+
+    unit: TimeUnit | None
+
+    @classmethod
+    def of(
+        cls, times: Integers, unit: TimeUnit | None, given: Iterable[tuple[str, object]]
+    ) -> Clock:
+        """Return the clock of timestamps, whose unit must be known if dates are among `given`.
+
+        Parameters
+        ----------
+        times : ndarray of int64
+            The timestamps.
+        unit : {"s", "ms", "us", "ns"} or None
+            Their unit, if the source says it. If not, it is told by their values, provided that
+            all of them are dates from 1995 to 2032 in it.
+        given : iterable of (str, object)
+            Names and values of the options with times and durations, None if not given.
+
+        Raises
+        ------
+        InvalidDataError
+            If a date or duration is given, and the unit is not known.
+        """
+        dated = (str, date, timedelta, np.datetime64, np.timedelta64)
+        dates = [name for name, value in given if isinstance(value, dated)]
+        if unit is None and dates:
+            unit = _told_by_values(times, dates[0])
+        return cls(unit)
+
+    def time(self, name: str, value: object) -> int:
+        """Return the first timestamp that is not before a point in time."""
+        if _is_whole(value):
+            return check_whole(name, value, UNDATED + 1, int(np.iinfo(np.int64).max))
+        expected = (
+            "a date such as '2019-11-14', '2019-11-14T09:30' or '2019-11-14T09:30+01:00', or a "
+            "whole number in the unit of the timestamps"
+        )
+        text = isinstance(value, str)
+        if not isinstance(value, str | date | np.datetime64) or (
+            text and not _DATE.fullmatch(str(value))
+        ):
+            raise _not_valid(name, expected, value)
+        try:
+            stamp = pd.Timestamp(value)
+        except (ValueError, TypeError) as error:
+            raise _not_valid(name, expected, value) from error
+        if pd.isna(stamp):
+            raise _not_valid(name, expected, value)
+        if stamp.tz is not None:
+            stamp = stamp.tz_convert("UTC").tz_localize(None)
+        unit = self._known_unit()
+        ticks = -(-_nanoseconds(stamp.to_datetime64()) // _NANOSECONDS[unit])
+        if not UNDATED < ticks <= np.iinfo(np.int64).max:
+            raise _not_valid(name, f"a date that 64 bits can hold in {unit}", value)
+        return ticks
+
+    def duration(self, name: str, value: object, least: int) -> int:
+        """Return a length of time in the unit, at least `least`."""
+        if _is_whole(value):
+            return check_whole(name, value, least)
+        expected = (
+            "a duration such as '1D', '12h' or datetime.timedelta(days=1), or a whole number in "
+            "the unit of the timestamps"
+        )
+        # pandas reads a number without a unit as nanoseconds.
+        bare = isinstance(value, str) and not re.search("[A-Za-z:]", value)
+        if not isinstance(value, str | timedelta | np.timedelta64) or bare:
+            raise _not_valid(name, expected, value)
+        try:
+            length = pd.Timedelta(value)
+        except (ValueError, TypeError) as error:
+            raise _not_valid(name, expected, value) from error
+        if pd.isna(length) or length < pd.Timedelta(0):
+            raise _not_valid(name, expected, value)
+        unit = self._known_unit()
+        units, rest = divmod(_nanoseconds(length.to_timedelta64()), _NANOSECONDS[unit])
+        if rest:
+            raise InvalidDataError(
+                f"{name}: expected a whole number of {unit}, the unit of the timestamps, found "
+                f"{value!r}"
+            )
+        return check_whole(name, units, least)
+
+    def date(self, time: int) -> np.datetime64 | int:
+        """Return a timestamp as a date (UTC), or as it is if the unit is not known."""
+        return time if self.unit is None else np.datetime64(time, self.unit)
+
+    def text(self, time: int) -> str:
+        """Return a timestamp as messages show it."""
+        return time_text(self.date(time))
+
+    def _known_unit(self) -> TimeUnit:
+        if self.unit is None:
+            raise InvalidDataError("the unit of the timestamps is not known; give whole numbers")
+        return self.unit
+
+
+def time_text(time: np.datetime64 | int) -> str:
+    """Return a date without what is zero at its end, or a whole number: "2019-11-14 09:30:00"."""
+    if not isinstance(time, np.datetime64):
+        return str(time)
+    day, _, clock = str(time).partition("T")
+    clock = clock.rstrip("0").removesuffix(".") if "." in clock else clock
+    return day if clock in ("", "00:00:00", "00:00:") else f"{day} {clock}"
+
+
+def _is_whole(value: object) -> bool:
+    # NumPy's durations are integers to isinstance.
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+
+
+def _nanoseconds(value: np.datetime64 | np.timedelta64) -> int:
+    unit, n = np.datetime_data(value.dtype)
+    return int(value.astype(np.int64)) * n * _NANOSECONDS[unit]
+
+
+def _told_by_values(times: Integers, option: str) -> TimeUnit:
+    """Return the only unit in which all dated timestamps are recent dates."""
+    dated = times[times != UNDATED]
+    if len(dated):
+        first, last = int(dated.min()), int(dated.max())
+        for unit in UNITS:
+            begin, end = (
+                int(np.datetime64(f"{year}-01-01", unit).astype(np.int64))
+                for year in (_FIRST_YEAR, _LAST_YEAR + 1)
+            )
+            if begin <= first and last < end:
+                return unit
+        found = f"they go from {first} to {last}, which are"
+    else:
+        found = "none has a date, so there are"
+    raise InvalidDataError(
+        f"{option}: the unit of the timestamps is not known ({found} no dates from {_FIRST_YEAR} "
+        f"to {_LAST_YEAR} in any of {', '.join(UNITS)}); give {option}= as a whole number in their "
+        "unit, or convert the column to dates with pandas.to_datetime(..., unit=)"
+    )
+
+
+def _not_valid(name: str, expected: str, value: object) -> InvalidDataError:
+    return InvalidDataError(f"{name}: expected {expected}, found {value!r}")
