@@ -1,0 +1,35 @@
+"""Splitting interactions into training and validation data, and maybe test data.
+
+`random`, `leave_k_out` and `k_fold` draw pairs; `last_n`, `temporal` and `rolling` go by time.
+
+A split divides the distinct (user, item) pairs, so that a repeated interaction is never on both
+sides. Without times the parts add up to the whole, explicit zeros included. With times, no event
+of training is later than the cut, and none that is held out is earlier: of a pair with events on
+both sides, those before the cut are trained on, and the later ones are left out, because what was
+seen is not recommended again; `Holdout.left_out` counts them. Events without a date
+(`datasets.UNDATED`) are before all others. The order of the rows has no influence.
+
+At least one pair of each user stays in training: users with too few pairs keep all of them there,
+and remain rows of all matrices. The exceptions are `temporal` and `rolling`, where the cut alone
+decides.
+
+A random split orders the pairs of each user by a hash of seed, user code and item code. So what is
+held out for one user does not depend on the other users.
+"""
+
+from .chance import k_fold, leave_k_out, random
+from .holdout import Holdout, LeftOut, Unknown
+from .latest import last_n
+from .periods import rolling, temporal
+
+__all__ = [
+    "Holdout",
+    "LeftOut",
+    "Unknown",
+    "k_fold",
+    "last_n",
+    "leave_k_out",
+    "random",
+    "rolling",
+    "temporal",
+]

@@ -1,0 +1,399 @@
+"""`Holdout`: the parts of a split, as labelled matrices."""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from ...core.csr import coordinates, summed_csr
+from ...core.files import make_folder, replacing
+from ...core.labelled import LabelledMatrix, SplitPart, labels_of
+from ...errors import InvalidDataError, InvalidFileError
+from ..npz import read_sparse, reading_npz
+from ..times import time_text
+
+if TYPE_CHECKING:
+    from ...core.types import AnyArray, Booleans, CSRMatrix, Labels, PathLike
+
+#: The parts of a split, in the order of time.
+PARTS: tuple[SplitPart, ...] = get_args(SplitPart)
+
+
+class LeftOut(NamedTuple):
+    """What is in no part of a split.
+
+    Attributes
+    ----------
+    repeated : int
+        Events after a cut whose pair is known from before it: what was seen is not recommended
+        again, so they are not held out, and being later than the cut they are not trained on.
+    outside : int
+        Events outside of the periods of a split by time: in its gap, before its training window,
+        or after its validation window.
+    unknown : int
+        Held-out pairs that `Holdout.known` has left out.
+    """
+
+    repeated: int = 0
+    outside: int = 0
+    unknown: int = 0
+
+
+class Unknown(NamedTuple):
+    """What is held out and not in the training data.
+
+    Attributes
+    ----------
+    users, items : int
+        Held-out users and items without a value above 0 in training.
+    pairs : int
+        Held-out pairs of such a user, such an item, or both.
+    """
+
+    users: int
+    items: int
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Holdout:
+    """Training and validation matrices of the same users and items, and maybe a test matrix.
+
+    Parameters
+    ----------
+    train, validation : csr_matrix of float64, shape (n_users, n_items)
+        The two parts. As attributes they are labelled (`LabelledMatrix`), so that what is trained
+        on one of them, or evaluated against it, knows its users and items.
+    users, items : pandas.Index or None
+        Labels of the rows and columns, if there are any; by default those of `train`.
+    test : csr_matrix of float64, shape (n_users, n_items), or None
+        The third part of a three-way split, which `for_test` holds out.
+    cut : numpy.datetime64, int or None
+        Where the validation period of a split by time begins: a date (UTC), or a whole number in
+        the unit of the timestamps if that is not known.
+    left_out : LeftOut
+        How much of the data is in no part.
+
+    Raises
+    ------
+    InvalidDataError
+        If the shapes differ, or the number of labels is not that of rows or columns.
+
+    See Also
+    --------
+    sparse_eval.split : The functions that return a holdout.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=100, n_items=200, n_interactions=1500)
+    >>> holdout = se.split.temporal(clicks, at="2019-11-30")
+    >>> holdout
+    Holdout(100 users × 200 items, 1,137 train + 363 validation pairs; cut at 2019-11-30;
+    validation not in train: 0 users, 1 items, 1 pairs)
+    >>> holdout.unknown
+    Unknown(users=0, items=1, pairs=1)
+    >>> holdout.known()
+    Holdout(100 users × 200 items, 1,137 train + 362 validation pairs; cut at 2019-11-30;
+    left out: 1 unknown pairs)
+    """
+
+    train: CSRMatrix
+    validation: CSRMatrix
+    users: Labels | None = None
+    items: Labels | None = None
+    test: CSRMatrix | None = field(default=None, kw_only=True)
+    cut: np.datetime64 | int | None = field(default=None, kw_only=True)
+    left_out: LeftOut = field(default=LeftOut(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        for part, matrix in self._parts():
+            if self.train.shape != matrix.shape:
+                raise InvalidDataError(
+                    f"train has shape {self.train.shape}, {part} {matrix.shape}; expected the same"
+                )
+        for axis, index in zip(("users", "items"), labels_of(self.train), strict=True):
+            if getattr(self, axis) is None:
+                object.__setattr__(self, axis, index)
+        labels = (("users", self.users), ("items", self.items))
+        for (name, index), size in zip(labels, self.train.shape, strict=True):
+            if index is not None and len(index) != size:
+                raise InvalidDataError(f"{name}: expected {size} labels, found {len(index)}")
+        for part, matrix in self._parts():
+            labelled = LabelledMatrix.of(matrix, self.users, self.items, part)
+            object.__setattr__(self, part, labelled)
+
+    def __repr__(self) -> str:
+        n_users, n_items = self.train.shape
+        sizes = " + ".join(f"{matrix.nnz:,} {name}" for name, matrix in self._parts())
+        described = [f"{n_users:,} users × {n_items:,} items, {sizes} pairs", *self.remarks()]
+        return f"Holdout({'; '.join(described)})"
+
+    def remarks(self) -> list[str]:
+        """Return in words where the cut is, what training does not know, and what is left out.
+
+        Returns
+        -------
+        list of str
+            Empty if there is nothing to say. `repr` has it too.
+        """
+        remarks = [] if self.cut is None else [f"cut at {time_text(self.cut)}"]
+        unknown = {"validation not in train": self.unknown}
+        if self.test is not None:
+            unknown["test not in train and validation"] = self.for_test().unknown
+        for what, (users, items, pairs) in unknown.items():
+            if pairs:
+                remarks.append(f"{what}: {users:,} users, {items:,} items, {pairs:,} pairs")
+        kinds = ("repeated events", "events outside", "unknown pairs")
+        counts = zip(self.left_out, kinds, strict=True)
+        left_out = [f"{count:,} {kind}" for count, kind in counts if count]
+        return remarks + ([f"left out: {', '.join(left_out)}"] if left_out else [])
+
+    @property
+    def unknown(self) -> Unknown:
+        """How many users, items and pairs of the validation part training does not know.
+
+        Examples
+        --------
+        >>> train = sparse.csr_matrix([[1, 0], [0, 0]])
+        >>> Holdout(train, sparse.csr_matrix([[0, 1], [1, 0]])).unknown
+        Unknown(users=1, items=1, pairs=2)
+        """
+        known_users, known_items = _known(self.train)
+        pairs = self.validation.tocoo()
+        new_users, new_items = ~known_users[pairs.row], ~known_items[pairs.col]
+        return Unknown(
+            users=len(np.unique(pairs.row[new_users])),
+            items=len(np.unique(pairs.col[new_items])),
+            pairs=int(np.count_nonzero(new_users | new_items)),
+        )
+
+    def known(self) -> Holdout:
+        """Return the same split, holding out only users and items that training knows.
+
+        What has no value above 0 in training cannot be learned by a model of users and items. A
+        test pair is kept if train and validation know its user and its item.
+
+        Returns
+        -------
+        Holdout
+            Of the same shape; ``left_out.unknown`` is the number of pairs that it leaves out.
+
+        Examples
+        --------
+        >>> train = sparse.csr_matrix([[1, 0], [0, 0]])
+        >>> Holdout(train, sparse.csr_matrix([[0, 1], [1, 0]])).known()
+        Holdout(2 users × 2 items, 1 train + 0 validation pairs; left out: 2 unknown pairs)
+        """
+        known = replace(self, validation=_select_known(self.validation, self.train))
+        if self.test is not None:
+            known = replace(known, test=_select_known(self.test, known.for_test().train))
+        n_unknown = sum(matrix.nnz for _, matrix in self._parts()) - sum(
+            matrix.nnz for _, matrix in known._parts()
+        )
+        left_out = self.left_out._replace(unknown=self.left_out.unknown + n_unknown)
+        return replace(known, left_out=left_out)
+
+    def for_test(self) -> Holdout:
+        """Return the split for the last step: train and validation together, and the test part.
+
+        Returns
+        -------
+        Holdout
+            Whose `train` has what the chosen model is trained on once more, and whose
+            `validation` is the test part.
+
+        Raises
+        ------
+        InvalidDataError
+            If there is no test part.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> clicks = se.datasets.synthetic(n_users=100, n_items=200, n_interactions=1500)
+        >>> holdout = se.split.temporal(clicks, fraction=0.1, test=0.1)
+        >>> holdout
+        Holdout(100 users × 200 items, 1,200 train + 150 validation + 150 test pairs;
+        cut at 2019-11-30 23:20:23; validation not in train: 0 users, 1 items, 1 pairs)
+        >>> holdout.for_test()
+        Holdout(100 users × 200 items, 1,350 train + 150 validation pairs)
+        """
+        if self.test is None:
+            raise InvalidDataError(
+                "there is no test part; split in three, for example with split.temporal(..., test=)"
+            )
+        parts = [coordinates(self.train), coordinates(self.validation)]
+        rows, columns, values = (
+            np.concatenate(arrays) for arrays in zip(*(p[:3] for p in parts), strict=True)
+        )
+        train = summed_csr(rows, columns, values, self.train.shape)
+        return Holdout(train, self.test, self.users, self.items)
+
+    def save(self, folder: PathLike) -> None:
+        """Write ``train.npz``, ``validation.npz``, ``labels.npz`` and, if any, ``test.npz``.
+
+        Each file is written under a temporary name and then renamed, so that no reader ever sees
+        an incomplete one.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Created if it does not exist; files of these names are replaced.
+
+        Raises
+        ------
+        InvalidDataError
+            If labels are neither integers nor text, which can be read without pickle.
+        OutputError
+            If the folder or a file cannot be written.
+
+        See Also
+        --------
+        Holdout.load : Read the files.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import sparse_eval as se
+        >>> holdout = se.split.leave_k_out(sparse.csr_matrix([[1, 1, 0], [0, 1, 2]]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     holdout.save(folder)
+        ...     again = Holdout.load(folder)
+        >>> (again.train != holdout.train).nnz
+        0
+        """
+        arrays = {
+            name: _label_array(name, index)
+            for name, index in (("users", self.users), ("items", self.items))
+            if index is not None
+        }
+        if self.cut is not None:
+            arrays["cut"] = np.asarray(self.cut)
+        folder = make_folder(folder)
+        for name, matrix in self._parts():
+            with replacing(folder / f"{name}.npz") as temporary:
+                sparse.save_npz(temporary, matrix)
+        if self.test is None:
+            with suppress(OSError):  # one that another split left here; `load` knows better
+                (folder / "test.npz").unlink()
+        with replacing(folder / "labels.npz") as temporary:
+            np.savez_compressed(
+                temporary,
+                allow_pickle=False,
+                checksums=self._checksums(),
+                left_out=np.array(self.left_out, np.int64),
+                **arrays,
+            )
+
+    @classmethod
+    def load(cls, folder: PathLike) -> Holdout:
+        """Read what `save` wrote. Nothing is unpickled.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder.
+
+        Returns
+        -------
+        Holdout
+
+        Raises
+        ------
+        InvalidFileError
+            If a file is missing or damaged, or the files are of different splits.
+        """
+        folder = Path(folder)
+        train, validation = (_read_part(folder / f"{name}.npz") for name in PARTS[:2])
+        path = folder / "labels.npz"
+        with (
+            reading_npz(path, "labels saved by Holdout.save"),
+            path.open("rb") as file,
+            np.load(file, allow_pickle=False) as arrays,
+        ):
+            checksums = arrays["checksums"].tolist() if "checksums" in arrays else []
+            labels = {
+                name: pd.Index(arrays[name].tolist())
+                for name in ("users", "items")
+                if name in arrays
+            }
+            cut = arrays["cut"][()] if "cut" in arrays else None
+            left_out = LeftOut(*arrays["left_out"].tolist()) if "left_out" in arrays else LeftOut()
+        test = _read_part(folder / "test.npz") if len(checksums) == len(PARTS) else None
+        try:
+            holdout = cls(
+                train,
+                validation,
+                labels.get("users"),
+                labels.get("items"),
+                test=test,
+                cut=cut if isinstance(cut, np.datetime64 | None) else int(cut),
+                left_out=left_out,
+            )
+        except InvalidDataError as error:
+            raise InvalidFileError(str(error), folder) from error
+        if checksums != holdout._checksums():
+            names = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
+            raise InvalidFileError(
+                f"{names} and labels.npz are of different splits; split again", folder
+            )
+        return holdout
+
+    def _parts(self) -> list[tuple[SplitPart, CSRMatrix]]:
+        """Return the names and matrices of the parts."""
+        parts = ((name, getattr(self, name)) for name in PARTS)
+        return [(name, matrix) for name, matrix in parts if matrix is not None]
+
+    def _checksums(self) -> list[int]:
+        """Return a number for each matrix, to detect files of different splits in one folder."""
+        return [
+            zlib.crc32(part.indptr.astype("<i8").data, zlib.crc32(part.indices.astype("<i4").data))
+            for _, part in self._parts()
+        ]
+
+
+def _known(train: CSRMatrix) -> tuple[Booleans, Booleans]:
+    """Return which users and which items have a value above 0."""
+    pairs = train.tocoo()
+    users, items = np.zeros(train.shape[0], bool), np.zeros(train.shape[1], bool)
+    users[pairs.row[pairs.data > 0]] = True
+    items[pairs.col[pairs.data > 0]] = True
+    return users, items
+
+
+def _select_known(held_out: CSRMatrix, train: CSRMatrix) -> CSRMatrix:
+    """Return the pairs whose user and item training knows."""
+    users, items = _known(train)
+    rows, columns, values, shape = coordinates(held_out)
+    kept = users[rows] & items[columns]
+    return summed_csr(rows[kept], columns[kept], values[kept], shape)
+
+
+def _read_part(path: Path) -> CSRMatrix:
+    try:
+        return summed_csr(*coordinates(read_sparse(path)))
+    except InvalidDataError as error:
+        raise InvalidFileError(str(error), path) from error
+
+
+def _label_array(name: str, labels: Labels) -> AnyArray:
+    """Return labels as an array that NumPy stores without pickle."""
+    if pd.api.types.is_integer_dtype(labels.dtype) and labels.dtype != np.uint64:
+        return labels.to_numpy(dtype=np.int64)
+    texts = labels.tolist()
+    if all(isinstance(text, str) for text in texts):
+        array = np.array(texts, dtype=np.str_)
+        if array.tolist() == texts:  # NumPy drops trailing NUL characters
+            return array
+    raise InvalidDataError(
+        f"{name}: only labels that are all text or all int64 can be saved; rename them first, "
+        f"for example dataclasses.replace(holdout, {name}=holdout.{name}.map(str))"
+    )

@@ -1,0 +1,290 @@
+"""Splits at points in time: one cut, two cuts, and windows that follow each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from ...errors import InvalidDataError
+from ..times import UNDATED
+from .events import Events
+from .holdout import PARTS, LeftOut
+from .pairs import check_fraction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...core.types import Booleans, Integers
+    from ..interactions import Interactions
+    from ..times import Clock, Duration, Time
+    from .holdout import Holdout
+
+#: What to do with held-out events whose pair is known from before.
+Repeats = Literal["drop", "keep"]
+
+
+def temporal(
+    interactions: Interactions,
+    *,
+    at: Time | None = None,
+    fraction: float | None = None,
+    test: Time | float | None = None,
+    gap: Duration | None = None,
+    repeats: Repeats = "drop",
+) -> Holdout:
+    """Hold out what happened at or after one point in time, or two.
+
+    All events before the cut are trained on, and no others. A user who first appears after the cut
+    has an empty row in training: see `Holdout.unknown` and `Holdout.known`.
+
+    Parameters
+    ----------
+    interactions : Interactions
+        With timestamps. Undated events are before every cut.
+    at : str, datetime.date, datetime.datetime, numpy.datetime64, pandas.Timestamp or int, optional
+        The cut: a date such as ``"2019-11-14"`` (its first moment) or ``"2019-11-14T09:30+01:00"``,
+        UTC if it has no time zone; or a whole number in the unit of the timestamps. Where the
+        source does not say that unit (`Interactions.time_unit`), a date needs timestamps that are
+        all from 1995 to 2032 in one of seconds, milli-, micro- and nanoseconds, which their size
+        tells apart.
+    fraction : float, optional
+        Between 0 and 1, both excluded: the cut is where this fraction of the dated pairs is first
+        met at or after it (more, if several have the time of the cut). If neither option is given,
+        0.2.
+    test : as `at`, or float, optional
+        Where the test part begins, which the validation part then ends before: with `at`, a later
+        point in time; otherwise a fraction of the dated pairs, as `fraction`, which is then what
+        comes before it.
+    gap : str, datetime.timedelta, pandas.Timedelta, numpy.timedelta64 or int, optional
+        Events so long before a cut are in no part: a duration such as ``"1D"`` or ``"12h"``, or a
+        whole number in the unit of the timestamps. It stands for the time between training a model
+        and using it.
+    repeats : {"drop", "keep"}
+        Whether held-out events of a pair that training (for the test, training or validation) has
+        too, be it as an explicit zero, are left out and counted in ``left_out.repeated``, or held
+        out as well. `evaluate_model` recommends nothing that was seen, and so would count them as
+        missed.
+
+    Returns
+    -------
+    Holdout
+        With at least one pair in each part, of whichever users. Its `cut` is the first one.
+
+    Raises
+    ------
+    InvalidDataError
+        If there are no timestamps, `at` and `fraction` are both given, an option is out of its
+        range, a date or duration is given and the unit of the timestamps is not known, or a part
+        would be empty.
+
+    See Also
+    --------
+    rolling : Hold out one period after the other.
+    last_n : Hold out the latest pairs of every user.
+
+    References
+    ----------
+    .. [1] Z. Meng et al., "Exploring data splitting strategies for the evaluation of
+       recommendation models", RecSys 2020. doi:10.1145/3383313.3418479
+    .. [2] Y. Ji et al., "A critical study on data leakage in recommender system offline
+       evaluation", ACM Transactions on Information Systems 41(3), 2023. doi:10.1145/3569930
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=100, n_items=200, n_interactions=1500)
+    >>> temporal(clicks, at="2019-11-30", gap="1D")
+    Holdout(100 users × 200 items, 1,087 train + 363 validation pairs; cut at 2019-11-30;
+    validation not in train: 0 users, 2 items, 2 pairs; left out: 50 events outside)
+
+    Three parts, as `tune` takes them:
+
+    >>> holdout = temporal(clicks, at="2019-11-27", test="2019-12-01").known()
+    >>> holdout
+    Holdout(100 users × 200 items, 989 train + 208 validation + 296 test pairs; cut at 2019-11-27;
+    left out: 7 unknown pairs)
+    >>> result = se.tune(
+    ...     holdout.train, holdout.validation, "ndcg@10", test=holdout.test,
+    ...     factors=[4, 8], iterations=3,
+    ... )
+    >>> model = se.train_als(holdout.for_test().train, **result.best)
+    """
+    _check_repeats(repeats)
+    events = Events.of(interactions, "temporal")
+    given_test = test if at is not None else None  # otherwise it is a fraction
+    clock = events.clock(at=at, gap=gap, test=given_test)
+    length = 0 if gap is None else clock.duration("gap", gap, 0)
+    if at is None:
+        cuts = _cuts_by_share(events.first, fraction, test)
+    else:
+        cuts = [_time_of_cut(clock, at, fraction)]
+        if test is not None:
+            cuts.append(clock.time("test", test))
+            if cuts[1] <= cuts[0]:
+                raise InvalidDataError(
+                    f"test: expected a time after at ({clock.text(cuts[0])}), found "
+                    f"{clock.text(cuts[1])}"
+                )
+    ends = [*(cut - length for cut in cuts[1:]), None]
+    held_out = [events.from_on(cut, end) for cut, end in zip(cuts, ends, strict=True)]
+    parts, left_out = _without_repeats(events, events.before(cuts[0] - length), held_out, repeats)
+    _check_not_empty(events, clock, cuts, parts, left_out)
+    return events.divide(parts, left_out, clock.date(cuts[0]))
+
+
+def rolling(
+    interactions: Interactions,
+    *,
+    window: Duration,
+    step: Duration | None = None,
+    at: Time | None = None,
+    fraction: float | None = None,
+    train_window: Duration | None = None,
+    gap: Duration | None = None,
+    repeats: Repeats = "drop",
+) -> Iterator[Holdout]:
+    """Hold out one period of time after the other, and train on what was before each.
+
+    Parameters
+    ----------
+    interactions : Interactions
+        With timestamps. Undated events are before every cut.
+    window : str, datetime.timedelta, pandas.Timedelta, numpy.timedelta64 or int
+        How long each validation period is, above 0, as `gap` of `temporal`.
+    step : as `window`, optional
+        How long after one period the next one begins; default: `window`, so that they follow each
+        other without a gap and do not overlap.
+    at, fraction
+        Where the first validation period begins, as in `temporal`. The last one is that of the
+        last event, and may reach beyond it.
+    train_window : as `window`, optional
+        How far back training goes, so that it slides along; default: to the first event, so that
+        it grows. Undated events are always trained on.
+    gap, repeats
+        As in `temporal`. A pair is known if it is in the training data of its period.
+
+    Returns
+    -------
+    iterator of Holdout
+        One for each period, created one at a time. Where nothing new happened in a period, or
+        nothing at all in a training window, that part is empty.
+
+    Raises
+    ------
+    InvalidDataError
+        As in `temporal`; at the call, not in the iteration.
+
+    See Also
+    --------
+    temporal : Hold out everything after one point in time.
+
+    References
+    ----------
+    .. [1] P. G. Campos, F. Díez and I. Cantador, "Time-aware recommender systems: a comprehensive
+       survey and analysis of existing evaluation protocols", User Modeling and User-Adapted
+       Interaction 24, 2014. doi:10.1007/s11257-012-9136-x
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=100, n_items=200, n_interactions=1500)
+    >>> for holdout in rolling(clicks, at="2019-11-25", window="4D", train_window="14D"):
+    ...     print(holdout.cut, holdout.train.nnz, holdout.validation.nnz)
+    2019-11-25T00:00:00 770 201
+    2019-11-29T00:00:00 738 225
+    2019-12-03T00:00:00 762 188
+    """
+    _check_repeats(repeats)
+    events = Events.of(interactions, "rolling")
+    clock = events.clock(at=at, window=window, step=step, train_window=train_window, gap=gap)
+    width = clock.duration("window", window, 1)
+    stride = width if step is None else clock.duration("step", step, 1)
+    reach = None if train_window is None else clock.duration("train_window", train_window, 1)
+    length = 0 if gap is None else clock.duration("gap", gap, 0)
+    if at is None:
+        first = _cuts_by_share(events.first, fraction, None)[0]
+    else:
+        first = _time_of_cut(clock, at, fraction)
+    whole = [events.before(first - length), events.from_on(first)]
+    _check_not_empty(events, clock, [first], whole, LeftOut())
+
+    def hold_out(start: int) -> Holdout:
+        end = start - length
+        train = events.before(end, None if reach is None else end - reach)
+        held_out = [events.from_on(start, start + width)]
+        parts, left_out = _without_repeats(events, train, held_out, repeats)
+        return events.divide(parts, left_out, clock.date(start))
+
+    return (hold_out(start) for start in range(first, int(events.times.max()) + 1, stride))
+
+
+def _time_of_cut(clock: Clock, at: Time, fraction: float | None) -> int:
+    if fraction is not None:
+        raise InvalidDataError("fraction: does not go together with at=; give one of them")
+    return clock.time("at", at)
+
+
+def _cuts_by_share(first: Integers, fraction: float | None, test: object) -> list[int]:
+    """Return the cuts at or after which the given shares of the dated pairs are first met."""
+    shares = {"fraction": 0.2 if fraction is None else fraction}
+    if test is not None:
+        shares["test"] = test  # type: ignore[assignment]  # checked here
+    for name, share in shares.items():
+        check_fraction(name, share)
+    if sum(shares.values()) >= 1:
+        raise InvalidDataError(
+            f"fraction: {fraction} for validation and {test} for the test leave nothing to train on"
+        )
+    dated = first[first != UNDATED]
+    cuts: list[int] = []
+    count = 0
+    for share in reversed(shares.values()):
+        count = min(count + max(1, round(share * len(dated))), len(dated))
+        cuts.insert(0, int(np.partition(dated, len(dated) - count)[len(dated) - count]))
+    return cuts
+
+
+def _without_repeats(
+    events: Events, train: Booleans, held_out: Sequence[Booleans], repeats: Repeats
+) -> tuple[list[Booleans], LeftOut]:
+    """Return the parts, the held-out ones without pairs of the parts before them."""
+    parts = [train]
+    known = np.zeros(len(events.first), bool)
+    n_repeated = 0
+    for chosen in held_out:
+        known[events.pairs[parts[-1]]] = True
+        repeated = chosen & known[events.pairs]
+        if repeats == "keep":
+            repeated[:] = False
+        n_repeated += int(np.count_nonzero(repeated))
+        parts.append(chosen & ~repeated)
+    n_inside = n_repeated + sum(int(np.count_nonzero(part)) for part in parts)
+    return parts, LeftOut(repeated=n_repeated, outside=len(events) - n_inside)
+
+
+def _check_not_empty(
+    events: Events,
+    clock: Clock,
+    cuts: Sequence[int],
+    parts: Sequence[Booleans],
+    left_out: LeftOut,
+) -> None:
+    for name, part in zip(PARTS, parts, strict=False):  # there may be no test part
+        if not part.any():
+            dated = events.times[events.times != UNDATED]
+            span = f"{clock.text(int(dated.min()))} to {clock.text(int(dated.max()))}"
+            reasons = [f"events with a date are from {span}"]
+            if left_out.repeated:
+                reasons.append(f"{left_out.repeated:,} later events repeat known pairs")
+            if left_out.outside:
+                reasons.append(f"{left_out.outside:,} lie in the gap")
+            where = " and ".join(map(clock.text, cuts))
+            raise InvalidDataError(
+                f"the cut {where} leaves {name} empty; {', '.join(reasons)}; choose another"
+            )
+
+
+def _check_repeats(repeats: object) -> None:
+    if repeats not in get_args(Repeats):
+        raise InvalidDataError(f"repeats: expected 'drop' or 'keep', found {repeats!r}")
