@@ -1,17 +1,16 @@
-"""Load interactions for commands, and split them by `--method`."""
+"""Load interactions for commands."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidDataError
-from .options import Loading, Method, Splitting
+from .options import Loading
 from .printing import step, warnings_in_a_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..core.types import CSRMatrix, SparseInput
     from ..datasets import Interactions
     from ..datasets.split import Holdout
 
@@ -79,47 +78,3 @@ def holdout_of(train: Interactions, held_out: Interactions) -> Holdout:
     from ..datasets.split import Holdout
 
     return Holdout(train.matrix(), held_out.matrix(), train.users, train.items)
-
-
-def split_by(
-    interactions: Interactions | SparseInput,
-    splitting: Splitting,
-    seed: int,
-    purpose: str = "split",
-) -> Holdout:
-    """Split interactions; raise if an option does not apply to the method."""
-    from ..datasets import split
-
-    method = splitting.method or Method.random
-    by_share = method in (Method.random, Method.temporal)
-    if (splitting.n if by_share else splitting.fraction) is not None:
-        given, expected = ("--n", "--fraction") if by_share else ("--fraction", "--n")
-        raise InvalidDataError(f"{given} does not apply to --method {method.value}; use {expected}")
-    share = 0.2 if splitting.fraction is None else splitting.fraction
-    n = 1 if splitting.n is None else splitting.n
-    with step(f"{purpose} ({method.value})") as note:
-        if method is Method.random:
-            holdout = split.random(interactions, fraction=share, seed=seed)
-        elif method is Method.leave_k_out:
-            holdout = split.leave_k_out(interactions, k=n, seed=seed)
-        elif method is Method.last_n:
-            holdout = split.last_n(cast("Interactions", interactions), n=n)
-        else:
-            holdout = split.temporal(cast("Interactions", interactions), fraction=share)
-        if holdout.validation.nnz == 0:
-            raise InvalidDataError(
-                f"nothing is held out: users have too few distinct items for --method "
-                f"{method.value} with these options"
-            )
-        note(describe(holdout))
-    return holdout
-
-
-def describe(holdout: Holdout) -> str:
-    """Return the number of distinct pairs in either part, and how many were only shown."""
-
-    def count(matrix: CSRMatrix) -> str:
-        shown = matrix.nnz - int((matrix.data != 0).sum())
-        return f"{matrix.nnz:,} pairs" + (f" ({shown:,} shown, not clicked)" if shown else "")
-
-    return f"{count(holdout.train)} to train on, {count(holdout.validation)} held out"

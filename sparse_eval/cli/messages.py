@@ -10,9 +10,9 @@ from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
 _OPTIONS = {
     name: f"--{name}"
     for name in (
-        "alpha", "convention", "draws", "factors", "fraction", "item", "iterations", "level",
-        "monitor", "n", "out", "patience", "regularization", "seed", "timestamp", "user", "value",
-        "watch",
+        "alpha", "at", "convention", "draws", "factors", "fraction", "gap", "item", "iterations",
+        "level", "monitor", "n", "out", "patience", "regularization", "seed", "timestamp", "user",
+        "value", "watch",
     )
 } | {
     "client": "--scheduler",
@@ -24,6 +24,7 @@ _OPTIONS = {
     "n_items": "--items",
     "n_users": "--users",
     "on_bad_lines": "--skip-bad-lines",
+    "test": "--test-at",
 }  # fmt: skip
 
 _NAME = "|".join(_OPTIONS)

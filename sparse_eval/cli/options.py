@@ -68,6 +68,9 @@ Printed = Annotated[Format, typer.Option("--format", help="How to print the resu
 Out = Annotated[
     Path | None, typer.Option(help="Folder for summary.json and per_user.csv; created if missing.")
 ]
+TestAt = Annotated[
+    str | None, typer.Option(help="temporal: where the test part begins, after --at; likewise.")
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 FactorCount = Annotated[int, typer.Option("--factors", help="ALS: number of latent factors.")]
 Iterations = Annotated[int, typer.Option(help="ALS: number of iterations.")]
@@ -121,6 +124,27 @@ class Splitting(NamedTuple):
             "--n", help="leave-k-out, last-n: how many to hold out per user.", show_default="1"
         ),
     ] = None
+    at: Annotated[
+        str | None,
+        typer.Option(
+            help="temporal: where validation begins, instead of --fraction: a date (2019-11-14, "
+            "2019-11-14T09:30+01:00; UTC without a time zone), or a whole number in the unit of "
+            "the timestamps."
+        ),
+    ] = None
+    gap: Annotated[
+        str | None,
+        typer.Option(
+            help="temporal: leave out what is so long before a cut: 1D, 12h, or a whole number "
+            "in the unit of the timestamps.",
+        ),
+    ] = None
+    only_known: Annotated[
+        bool,
+        typer.Option(
+            "--only-known", help="Hold out only users and items that the training part has."
+        ),
+    ] = False
 
 
 class ALS(NamedTuple):

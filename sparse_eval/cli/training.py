@@ -9,7 +9,7 @@ import typer
 
 from ..core.files import make_folder, replacing
 from ..errors import InvalidDataError
-from .loading import describe, holdout_of, is_split, load, load_parts, split_by
+from .loading import holdout_of, is_split, load, load_parts
 from .options import (
     ALS,
     METRICS,
@@ -24,9 +24,11 @@ from .options import (
     Rules,
     Seed,
     Splitting,
+    TestAt,
 )
 from .printing import print_evaluation, step
 from .scoring import check_metrics, score_model
+from .splitting import describe, only_known, split_by
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, JSONValue
@@ -90,12 +92,14 @@ def run(
     if validation is None:
         interactions = load(input, loading, splitting.timestamp)
         holdout = split_by(interactions, splitting, seed)
-    elif any(option is not None for option in (splitting.method, splitting.fraction, splitting.n)):
+    elif splitting._replace(timestamp=None, only_known=False) != Splitting():
         raise InvalidDataError(
-            "--method, --fraction and --n split one file, but two files are a split already"
+            "--method, --fraction, --n, --at and --gap split one file, but two files are a split "
+            "already"
         )
     else:
         holdout = holdout_of(*load_parts(input, validation, loading, splitting.timestamp))
+        holdout = only_known(holdout) if splitting.only_known else holdout
     if out is not None:
         holdout.save(out / "split")
     checkpoint = None if out is None else out / "model.npz"
@@ -106,16 +110,24 @@ def run(
 
 def split(
     input: Annotated[Path, typer.Argument(help="Interactions.")],
-    out: Annotated[Path, typer.Option(help="Folder for train.npz, validation.npz, labels.npz.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for train.npz, validation.npz, test.npz if any, labels.npz."),
+    ],
     *,
     loading: Loading,
     splitting: Splitting,
+    test_at: TestAt = None,
     seed: Seed = 0,
 ) -> None:
-    """Hold out a part of each user's interactions."""
+    """Hold out a part of each user's interactions, or what came after a point in time."""
     interactions = load(input, loading, splitting.timestamp)
-    split_by(interactions, splitting, seed).save(out)
-    typer.echo(f"left in {out}: train.npz, validation.npz, labels.npz", err=True)
+    holdout = split_by(
+        interactions, splitting, seed, three_way=test_at is not None, test_at=test_at
+    )
+    holdout.save(out)
+    test = "" if holdout.test is None else "test.npz, "
+    typer.echo(f"left in {out}: train.npz, validation.npz, {test}labels.npz", err=True)
 
 
 def train(

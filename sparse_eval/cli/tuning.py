@@ -9,15 +9,15 @@ import typer
 
 from ..core.files import make_folder
 from ..core.formatting import records
-from .loading import holdout_of, is_split, load, load_parts, split_by
-from .options import Format, Loading, Metrics, Printed, Progress, Seed, Splitting
+from ..errors import InvalidDataError
+from .loading import holdout_of, is_split, load, load_parts
+from .options import Format, Loading, Metrics, Printed, Progress, Seed, Splitting, TestAt
 from .printing import counted, print_json, print_table, step, warnings_in_a_line
+from .splitting import only_known, split_by, with_test
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import SparseInput
-    from ..datasets import Interactions
     from ..datasets.split import Holdout
     from ..models.tune import Tuning
 
@@ -26,8 +26,8 @@ def tune(
     input: Annotated[
         Path,
         typer.Argument(
-            help="Interactions; or a folder that `split` wrote, whose validation part becomes the "
-            "test part; or the training part of a ready-made split."
+            help="Interactions; or a folder that `split` wrote, with its test part or, without "
+            "one, its validation part as the test part; or the training part of a ready-made split."
         ),
     ],
     out: Annotated[
@@ -43,6 +43,7 @@ def tune(
     *,
     loading: Loading,
     splitting: Splitting,
+    test_at: TestAt = None,
     factors: Annotated[
         str,
         typer.Option(
@@ -93,31 +94,48 @@ def tune(
         seed=seed,
     )
     make_folder(out)
-    rest, whole = _hold_out_test(input, test, loading, splitting, seed)
-    part = split_by(rest, splitting, seed, "hold out the validation part")
-    truth = Relevance.from_csr(whole.validation, users=whole.users, items=whole.items)
+    parts = _three_parts(input, test, loading, splitting, test_at, seed)
+    truth = Relevance.from_csr(parts.test, users=parts.users, items=parts.items)
     with step("tune") as note, warnings_in_a_line():
-        tuning = search.run(part.train, part.validation, test=truth, out=out, progress=progress)
+        tuning = search.run(parts.train, parts.validation, test=truth, out=out, progress=progress)
         note(counted(len(tuning.trials), "trial"))
     _print_tuning(tuning, format)
     _report_failures(tuning)
 
 
-def _hold_out_test(
-    input: Path, test: Path | None, loading: Loading, splitting: Splitting, seed: int
-) -> tuple[Interactions | SparseInput, Holdout]:
-    """Return what is left to tune on, and the split whose validation part is the test part."""
+def _three_parts(
+    input: Path,
+    test: Path | None,
+    loading: Loading,
+    splitting: Splitting,
+    test_at: str | None,
+    seed: int,
+) -> Holdout:
+    """Return the split in three, of which the test part may be given."""
+    if test is None and not is_split(input):
+        interactions = load(input, loading, splitting.timestamp)
+        purpose = "hold out the validation and test parts"
+        return split_by(interactions, splitting, seed, purpose, three_way=True, test_at=test_at)
+    if test_at is not None:
+        raise InvalidDataError("--test-at cuts one file, but the test part is given already")
+    purpose = "hold out the validation part"
     if test is not None:
         rest, held_out = load_parts(input, test, loading, splitting.timestamp)
-        return rest, holdout_of(rest, held_out)
-    if is_split(input):
+        parts = with_test(split_by(rest, splitting, seed, purpose), holdout_of(rest, held_out))
+    else:
         from ..datasets.split import Holdout
 
         whole = Holdout.load(input)
-        return whole.train, whole
-    interactions = load(input, loading, splitting.timestamp)
-    whole = split_by(interactions, splitting, seed, "hold out the test part")
-    return interactions.without(whole.validation), whole
+        if whole.test is None:
+            parts = with_test(split_by(whole.train, splitting, seed, purpose), whole)
+        elif splitting._replace(timestamp=None, only_known=False) != Splitting():
+            raise InvalidDataError(
+                f"{input} is split in three already; leave --method, --fraction, --n, --at and "
+                "--gap out"
+            )
+        else:
+            parts = whole
+    return only_known(parts) if splitting.only_known else parts
 
 
 def _print_tuning(tuning: Tuning, format: Format) -> None:

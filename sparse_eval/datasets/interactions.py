@@ -337,8 +337,8 @@ def _times(column: Column, missing_times: MissingTimes) -> tuple[Integers, TimeU
     if not missing.any():
         return _timestamps(column), "ns" if _are_dates(column) else None
     if missing_times == "error":
-        hint = "(missing_times='undated' takes rows without a time as before all dates)"
-        raise _fault(column, ~missing, f"{_EXPECTED_TIME} {hint}")
+        hint = "Interactions.from_frame(..., missing_times='undated') takes it as before all dates"
+        raise _fault(column, ~missing, f"{_EXPECTED_TIME} ({hint})")
     if missing.all():
         return np.full(len(column), UNDATED, np.int64), None
     # Another row's time in their place, so that errors count the rows of the frame.

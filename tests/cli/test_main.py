@@ -39,6 +39,20 @@ from sparse_eval.errors import (
             "--fraction does not apply to --method last-n; use --n",
         ),
         (("run", "one.csv", "one.csv", "--method", "random"), "two files are a split already"),
+        (("run", "one.csv", "one.csv", "--at", "2019-11-14"), "two files are a split already"),
+        (("run", "one.csv", "one.csv", "--gap", "1D"), "two files are a split already"),
+        (
+            ("run", "one.csv", "--at", "2019-11-14"),
+            "--at does not apply to --method random; use --method temporal",
+        ),
+        (
+            ("run", "one.csv", "--method", "last-n", "--gap", "1D"),
+            "--gap does not apply to --method last-n; use --method temporal",
+        ),
+        (
+            ("split", "one.csv", "--test-at", "2019-11-14", "--out", "s"),
+            "--test-at does not apply to --method random; use --method temporal",
+        ),
         (
             ("run", "one.csv", "--method", "last-n"),
             "load them with --timestamp, or use --method random",

@@ -102,6 +102,89 @@ def test_split_supports_every_method(
     assert holdout.validation.nnz >= held_out
 
 
+TEMPORAL = ("--method", "temporal", "--timestamp", "timestamp")
+
+
+def test_split_at_dates(command: Command, log: Path, tmp_path: Path) -> None:
+    clicks = se.datasets.load_csv(log, timestamp="timestamp")
+    cuts = ("--at", "2019-11-20", "--test-at", "1575158400", "--gap", "12h", "--only-known")
+    status, _, said = command("split", log, *TEMPORAL, *cuts, "--out", tmp_path / "s")
+    assert status == 0, said
+    holdout = se.split.Holdout.load(tmp_path / "s")
+    expected = se.split.temporal(clicks, at="2019-11-20", test="2019-12-01", gap="12h").known()
+    assert repr(holdout) == repr(expected)
+    assert holdout.left_out.outside > 0
+    for part in ("train", "validation", "test"):
+        assert (getattr(holdout, part) != getattr(expected, part)).nnz == 0
+    assert f"{expected.test.nnz} pairs for the test, cut at 2019-11-20, left out: " in said
+    assert f"left in {tmp_path / 's'}: train.npz, validation.npz, test.npz, labels.npz" in said
+
+    status, _, said = command(
+        "split", log, *TEMPORAL, "--at", 1574208000, "--gap", 43200, "--out", tmp_path / "s"
+    )
+    assert status == 0, said
+    holdout = se.split.Holdout.load(tmp_path / "s")
+    assert repr(holdout) == repr(se.split.temporal(clicks, at=1574208000, gap=43200))
+    assert "validation not in train: " in said
+    assert not (tmp_path / "s" / "test.npz").exists()
+
+
+def test_run_at_a_date_and_with_known_items_only(
+    command: Command, log: Path, tmp_path: Path
+) -> None:
+    words = ("run", log, *SMALL, *TEMPORAL, "--at", "2019-11-12", "-m", "ndcg@5")
+    status, _, said = command(*words, "--only-known", "--out", tmp_path / "r")
+    assert status == 0, said
+    holdout = se.split.Holdout.load(tmp_path / "r" / "split")
+    assert holdout.left_out.unknown > 0
+    assert holdout.unknown == (0, 0, 0)
+    (tmp_path / "train.txt").write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
+    (tmp_path / "test.txt").write_text("0 3 4\n1 0\n2 1\n3\n")
+    (tmp_path / "new.txt").write_text("0 4\n1 5\n2 4 5\n")
+    parts = (tmp_path / "train.txt", tmp_path / "test.txt")
+    for option, n_held_out in (((), 4), (("--only-known",), 3)):
+        status, _, said = command(
+            "run", *parts, *SMALL, "-m", "recall@2", *option, "--out", tmp_path / "q"
+        )
+        assert status == 0, said
+        assert se.split.Holdout.load(tmp_path / "q" / "split").validation.nnz == n_held_out
+    parts = (tmp_path / "train.txt", tmp_path / "new.txt")
+    status, _, said = command("run", *parts, *SMALL, "--only-known")
+    assert status == 2
+    assert "nothing is held out for validation: all of it has users or items that training" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--at", "14.11.2019"), "error: --at: expected a date such as '2019-11-14'"),
+        (("--at", "2021-01-01"), "error: the cut 2021-01-01 leaves validation empty; events with"),
+        (("--at", "2019-11-14", "--gap", "soon"), "error: --gap: expected a duration such as '1D'"),
+        (("--at", "2019-11-14", "--gap", "1ms"), "error: --gap: expected a whole number of s"),
+        (("--at", "2019-11-14", "--fraction", 0.1), "--fraction: does not go together with --at; "),
+        (("--at", "2019-11-14", "--test-at", "2019-11-13"), "--test-at: expected a time after the"),
+        (("--test-at", "2019-11-13"), "--test-at needs --at, where the validation part begins"),
+    ],
+)
+def test_refuses_dates(
+    command: Command, log: Path, tmp_path: Path, words: tuple[object, ...], says: str
+) -> None:
+    status, printed, said = command("split", log, *TEMPORAL, *words, "--out", tmp_path / "s")
+    assert (status, printed) == (2, "")
+    assert says in said.splitlines()[-1]
+    assert not (tmp_path / "s").exists()
+
+
+def test_refuses_a_date_where_the_unit_is_not_known(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "days.csv").write_text("user,item,day\n1,1,1\n1,2,2\n2,1,3\n")
+    words = ("split", tmp_path / "days.csv", "--method", "temporal", "--timestamp", "day")
+    status, _, said = command(*words, "--at", "2019-11-14", "--out", tmp_path / "s")
+    assert status == 2
+    assert "--at: the unit of the timestamps is not known (they go from 1 to 3" in said
+    assert "give --at as a whole number in their unit" in said
+    assert command(*words, "--at", 2, "--out", tmp_path / "s")[0] == 0
+
+
 def test_columns_by_name_and_by_number(command: Command, tmp_path: Path) -> None:
     text = "anna,1,7,3\nanna,1,8,2\nbob,1,7,1\nbob,1,9,1\n"
     (tmp_path / "plain.csv").write_text(text)

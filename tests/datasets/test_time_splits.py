@@ -389,7 +389,7 @@ def test_mind_trains_on_the_history(tmp_path):
     ("options", "fault"),
     [
         ({"at": 5, "fraction": 0.2}, "fraction: does not go together with at="),
-        ({"at": 5, "test": 5}, r"test: expected a time after at \(5\), found 5"),
+        ({"at": 5, "test": 5}, "test: expected a time after the first cut, 5, found 5"),
         ({"at": 5, "test": 0.5}, "test: expected a date"),
         ({"test": 1.5}, "test: expected a number between 0 and 1"),
         ({"test": "2019-11-14"}, "test: expected a number between 0 and 1"),
@@ -436,9 +436,7 @@ def test_messages_show_dates():
         InvalidDataError, match="the cut 2020-01-01 leaves validation empty; .*2019"
     ):
         split.temporal(clicks, at="2020-01-01")
-    with pytest.raises(
-        InvalidDataError, match=r"test: .* after at \(2019-11-14\), found 2019-11-12"
-    ):
+    with pytest.raises(InvalidDataError, match="test: .* after .* 2019-11-14, found 2019-11-12"):
         split.temporal(clicks, at="2019-11-14", test="2019-11-12")
 
 

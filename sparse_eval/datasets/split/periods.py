@@ -123,7 +123,7 @@ def temporal(
             cuts.append(clock.time("test", test))
             if cuts[1] <= cuts[0]:
                 raise InvalidDataError(
-                    f"test: expected a time after at ({clock.text(cuts[0])}), found "
+                    f"test: expected a time after the first cut, {clock.text(cuts[0])}, found "
                     f"{clock.text(cuts[1])}"
                 )
     ends = [*(cut - length for cut in cuts[1:]), None]

@@ -122,30 +122,60 @@ def test_the_command_searches_and_tests(
 
 def test_the_command_holds_the_last_out_twice(command: Command, log: Path, tmp_path: Path) -> None:
     clicks = se.datasets.load_csv(log, timestamp="timestamp")
-    whole = se.split.last_n(clicks, n=2)
-    frame = clicks.to_frame()
-    held_out = {(clicks.users[row], clicks.items[column])
-            for row, column in zip(*whole.validation.nonzero(), strict=True)}  # fmt: skip
-    earlier = [pair not in held_out for pair in zip(frame["user"], frame["item"], strict=True)]
-    rest = se.datasets.Interactions.from_frame(
-        frame[earlier], timestamp="timestamp", users=clicks.users, items=clicks.items
-    )
-    part = se.split.last_n(rest, n=2)
-    assert ((part.train + part.validation) != whole.train).nnz == 0
-    assert (np.diff(part.validation.indptr) == 2).sum() > 40
+    parts = se.split.last_n(clicks, n=2, test=2)
+    assert (parts.test != se.split.last_n(clicks, n=2).validation).nnz == 0
+    assert (np.diff(parts.validation.indptr) == 2).sum() > 40
     words = ("--method", "last-n", "--n", 2, "--timestamp", "timestamp", "--out", tmp_path / "o")
     status, printed, said = command(
         "tune", log, *SMALL, "--alpha", 1, *words, "--format", "json", "--progress"
     )
     assert status == 0, said
-    outcome = search((whole, part), alpha=1.0)
+    outcome = search((parts.for_test(), parts), alpha=1.0)
     assert json.loads(printed)["test"] == outcome.test
     assert json.loads(printed)["best"] == outcome.best
-    assert "hold out the test part (last-n): " in said
-    assert "hold out the validation part (last-n): " in said
+    assert "hold out the validation and test parts (last-n): " in said
     assert "tune: 100%" in said
     assert "best trial=" in said
     assert "tune: 2 trials, " in said
+
+
+def test_the_command_cuts_in_three(command: Command, log: Path, tmp_path: Path) -> None:
+    clicks = se.datasets.load_csv(log, timestamp="timestamp")
+    cuts = ("--at", "2019-11-24", "--test-at", "2019-12-01", "--gap", "1D")
+    temporal = ("--method", "temporal", "--timestamp", "timestamp")
+    by_date = se.split.temporal(clicks, at="2019-11-24", test="2019-12-01", gap="1D")
+    by_share = se.split.temporal(clicks, fraction=0.3 * 0.7, test=0.3)
+    options = ("--factors", 2, "--format", "json")
+    for number, (words, holdout) in enumerate(
+        (
+            ((log, *temporal, *cuts), by_date),
+            ((log, *temporal, *cuts, "--only-known"), by_date.known()),
+            ((log, *temporal, "--fraction", 0.3), by_share),
+        )
+    ):
+        status, printed, said = command(
+            "tune", *words, *SMALL, *options, "--out", tmp_path / str(number)
+        )
+        assert status == 0, said
+        outcome = search((holdout.for_test(), holdout), factors=2)
+        assert json.loads(printed)["test"] == outcome.test
+        assert f"{holdout.test.nnz} pairs for the test" in said
+    # A folder with three parts is taken as it is.
+    folder = tmp_path / "three"
+    assert command("split", log, *temporal, *cuts, "--out", folder)[0] == 0
+    status, printed, said = command("tune", folder, *SMALL, *options, "--out", tmp_path / "0")
+    assert status == 0, said
+    assert json.loads(printed)["test"] == search((by_date.for_test(), by_date), factors=2).test
+    for words, message in (
+        ((folder, "--method", "random"), "is split in three already; leave --method"),
+        ((folder, *cuts[2:4]), "--test-at cuts one file, but the test part is given already"),
+        ((log, *temporal, *cuts[:2]), "--at needs --test-at here, where the test part begins"),
+        ((log, *temporal, *cuts[2:]), "--test-at needs --at, where the validation part begins"),
+        ((log, *cuts[:4]), "--at does not apply to --method random; use --method temporal"),
+    ):
+        status, _, said = command("tune", *words, *SMALL, "--out", tmp_path / "o")
+        assert status == 2
+        assert message in said.splitlines()[-1]
 
 
 def test_the_command_takes_a_given_split(command: Command, log: Path, tmp_path: Path) -> None:

@@ -1,0 +1,148 @@
+"""Split interactions by `--method` and its options."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, cast
+
+from ..errors import InvalidDataError
+from .options import Method, Splitting
+from .printing import step
+
+if TYPE_CHECKING:
+    from ..core.types import CSRMatrix, SparseInput
+    from ..datasets import Interactions
+    from ..datasets.split import Holdout
+
+_SHARES = (Method.random, Method.temporal)
+
+
+def split_by(
+    interactions: Interactions | SparseInput,
+    splitting: Splitting,
+    seed: int,
+    purpose: str = "split",
+    *,
+    three_way: bool = False,
+    test_at: str | None = None,
+) -> Holdout:
+    """Split interactions; raise if an option does not apply to the method.
+
+    With `three_way` there is a test part, which begins at `test_at` if that is given. Otherwise it
+    is as large a share, or as many pairs, as the validation part is then of what is left.
+    """
+    method = splitting.method or Method.random
+    _check_options(splitting, method, test_at, three_way)
+    with step(f"{purpose} ({method.value})") as note:
+        if method in (Method.last_n, Method.temporal):
+            by_time = cast("Interactions", interactions)
+            holdout = _split_by_time(by_time, splitting, method, three_way, test_at)
+        else:
+            holdout = _split_by_chance(interactions, splitting, method, seed)
+            if three_way:
+                part = _split_by_chance(holdout.train, splitting, method, seed)
+                holdout = with_test(part, holdout)
+        _check_held_out(
+            holdout,
+            f"users have too few distinct items for --method {method.value} with these options",
+        )
+        if splitting.only_known:
+            holdout = only_known(holdout)
+        for text in (describe(holdout), *holdout.remarks()):
+            note(text)
+    return holdout
+
+
+def with_test(part: Holdout, whole: Holdout) -> Holdout:
+    """Return a split of training data with what was held out before it as the test part."""
+    from ..datasets.split import Holdout
+
+    return Holdout(part.train, part.validation, whole.users, whole.items, test=whole.validation)
+
+
+def only_known(holdout: Holdout) -> Holdout:
+    """Hold out only what training knows, or raise if that is nothing."""
+    known = holdout.known()
+    _check_held_out(known, "all of it has users or items that training does not know")
+    return known
+
+
+def describe(holdout: Holdout) -> str:
+    """Return the number of distinct pairs in each part, and how many were only shown."""
+
+    def count(matrix: CSRMatrix) -> str:
+        shown = matrix.nnz - int((matrix.data != 0).sum())
+        return f"{matrix.nnz:,} pairs" + (f" ({shown:,} shown, not clicked)" if shown else "")
+
+    parts = f"{count(holdout.train)} to train on, {count(holdout.validation)} held out"
+    return parts if holdout.test is None else f"{parts}, {count(holdout.test)} for the test"
+
+
+def _check_options(
+    splitting: Splitting, method: Method, test_at: str | None, three_way: bool
+) -> None:
+    """Raise if an option does not apply to the method, or needs another one."""
+    by_share = method in _SHARES
+    if (splitting.n if by_share else splitting.fraction) is not None:
+        given, expected = ("--n", "--fraction") if by_share else ("--fraction", "--n")
+        raise InvalidDataError(f"{given} does not apply to --method {method.value}; use {expected}")
+    for name, value in (("at", splitting.at), ("gap", splitting.gap), ("test-at", test_at)):
+        if value is not None and method is not Method.temporal:
+            raise InvalidDataError(
+                f"--{name} does not apply to --method {method.value}; use --method temporal"
+            )
+    if test_at is not None and splitting.at is None:
+        raise InvalidDataError("--test-at needs --at, where the validation part begins")
+    if three_way and splitting.at is not None and test_at is None:
+        raise InvalidDataError("--at needs --test-at here, where the test part begins")
+
+
+def _check_held_out(holdout: Holdout, reason: str) -> None:
+    for name, matrix in (("validation", holdout.validation), ("the test", holdout.test)):
+        if matrix is not None and matrix.nnz == 0:
+            raise InvalidDataError(f"nothing is held out for {name}: {reason}")
+
+
+def _split_by_chance(
+    interactions: Interactions | SparseInput, splitting: Splitting, method: Method, seed: int
+) -> Holdout:
+    from ..datasets import split
+
+    if method is Method.random:
+        return split.random(interactions, fraction=_share(splitting), seed=seed)
+    return split.leave_k_out(interactions, k=_count(splitting), seed=seed)
+
+
+def _split_by_time(
+    interactions: Interactions,
+    splitting: Splitting,
+    method: Method,
+    three_way: bool,
+    test_at: str | None,
+) -> Holdout:
+    from ..datasets import split
+
+    if method is Method.last_n:
+        n = _count(splitting)
+        return split.last_n(interactions, n=n, test=n if three_way else None)
+    gap = _number_or_text(splitting.gap)
+    if splitting.at is not None:
+        at, test = _number_or_text(splitting.at), _number_or_text(test_at)
+        return split.temporal(interactions, at=at, fraction=splitting.fraction, test=test, gap=gap)
+    share = _share(splitting)
+    if three_way:  # the test part is a share of all, and validation of what is left
+        return split.temporal(interactions, fraction=share * (1 - share), test=share, gap=gap)
+    return split.temporal(interactions, fraction=share, gap=gap)
+
+
+def _share(splitting: Splitting) -> float:
+    return 0.2 if splitting.fraction is None else splitting.fraction
+
+
+def _count(splitting: Splitting) -> int:
+    return 1 if splitting.n is None else splitting.n
+
+
+def _number_or_text(text: str | None) -> int | str | None:
+    """Return a whole number, which is in the unit of the timestamps, or a date or duration."""
+    return int(text) if text is not None and re.fullmatch(r"-?[0-9]+", text) else text
