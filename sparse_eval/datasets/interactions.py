@@ -163,7 +163,8 @@ class Interactions:
         Parameters
         ----------
         held : csr_matrix, shape (n_users, n_items)
-            For example the validation matrix of a `Holdout`; its values do not matter.
+            For example the validation matrix of a `Holdout`; its values do not matter. After a
+            split by time, what is left may be later than its cut: split in three with ``test=``.
 
         Returns
         -------
