@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
@@ -178,8 +178,8 @@ class Holdout:
     def known(self) -> Holdout:
         """Return the same split, holding out only users and items that training knows.
 
-        What has no value above 0 in training cannot be learned by a model of users and items. A
-        test pair is kept if train and validation know its user and its item.
+        What has no value above 0 in training cannot be learned by a model of users and items. That
+        goes for the test part as well: what is left of validation adds no users and no items.
 
         Returns
         -------
@@ -192,14 +192,19 @@ class Holdout:
         >>> Holdout(train, sparse.csr_matrix([[0, 1], [1, 0]])).known()
         Holdout(2 users × 2 items, 1 train + 0 validation pairs; left out: 2 unknown pairs)
         """
-        known = replace(self, validation=_select_known(self.validation, self.train))
-        if self.test is not None:
-            known = replace(known, test=_select_known(self.test, known.for_test().train))
-        n_unknown = sum(matrix.nnz for _, matrix in self._parts()) - sum(
-            matrix.nnz for _, matrix in known._parts()
-        )
+        held_out = {part: matrix for part, matrix in self._parts() if part != "train"}
+        known = {part: _select_known(matrix, self.train) for part, matrix in held_out.items()}
+        n_unknown = sum(held_out[part].nnz - known[part].nnz for part in held_out)
         left_out = self.left_out._replace(unknown=self.left_out.unknown + n_unknown)
-        return replace(known, left_out=left_out)
+        return Holdout(
+            self.train,
+            known["validation"],
+            self.users,
+            self.items,
+            test=known.get("test"),
+            cut=self.cut,
+            left_out=left_out,
+        )
 
     def for_test(self) -> Holdout:
         """Return the split for the last step: train and validation together, and the test part.
