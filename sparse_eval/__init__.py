@@ -23,6 +23,7 @@ if _TYPE_CHECKING:
     from .datasets.split import Holdout
     from .inputs import trec
     from .models.callback import EvaluationCallback, TrainingStopped
+    from .models.checkpoints import save_model
     from .models.evaluate import evaluate_model
     from .models.sweep import sweep
     from .models.train import train_als
@@ -52,6 +53,7 @@ __all__ = [
     "held_out_ranks",
     "plots",
     "register_metric",
+    "save_model",
     "split",
     "sweep",
     "top_k",
@@ -77,6 +79,7 @@ _ATTRIBUTES = {
     "evaluate_model": "models.evaluate",
     "full_ranks": "retrieval.top_k",
     "held_out_ranks": "retrieval.top_k",
+    "save_model": "models.checkpoints",
     "sweep": "models.sweep",
     "top_k": "retrieval.top_k",
     "train_als": "models.train",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.files import make_folder, replacing
+from ..core.files import make_folder
 from ..errors import InvalidDataError
 from .loading import holdout_of, is_split, load, load_parts
 from .options import (
@@ -154,14 +154,14 @@ def train(
 
 def _train(matrix: CSRMatrix, als: ALS, seed: int, progress: bool | None, out: Path | None) -> Any:
     """Return a trained model of implicit, which has no common type, and save it to `out`."""
+    from ..models.checkpoints import save_model
     from ..models.train import train_als
 
     with step("train") as note:
         model = train_als(matrix, **als._asdict(), seed=seed, progress=progress)
         note(f"ALS, {als.factors} factors, {als.iterations} iterations")
     if out is not None:
-        with replacing(out) as temporary:
-            model.save(str(temporary))
+        save_model(model, out)
     return model
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..core.types import Labels
+    from ..core.types import AnyArray, Labels
 
 #: A column of a frame; pandas has no narrower type for a series of any values.
 Column: TypeAlias = "pd.Series[Any]"
@@ -154,3 +154,24 @@ def _factorize_objects(column: Column, role: str) -> tuple[NDArray[np.intp], Lab
     labels = np.empty(len(distinct), dtype=object)
     labels[:] = list(distinct)
     return codes, pd.Index(labels, dtype=object)
+
+
+def label_array(name: str, labels: Labels) -> AnyArray:
+    """Return labels as an array that NumPy stores without pickle.
+
+    Raises
+    ------
+    InvalidDataError
+        If they are neither all text nor all int64.
+    """
+    if pd.api.types.is_integer_dtype(labels.dtype) and labels.dtype != np.uint64:
+        return labels.to_numpy(dtype=np.int64)
+    texts = labels.tolist()
+    if all(isinstance(text, str) for text in texts):
+        array = np.array(texts, dtype=np.str_)
+        if array.tolist() == texts:  # NumPy drops trailing NUL characters
+            return array
+    raise InvalidDataError(
+        f"{name}: only labels that are all text or all int64 can be saved; rename them first, "
+        f"for example with {name}.map(str)"
+    )

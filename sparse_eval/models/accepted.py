@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..retrieval.factors import check_factors
 from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
+from .identifiers import ids_of, keep_ids
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike
@@ -70,7 +71,9 @@ def as_model(model: Any) -> ImplicitModel | Factors:
         check_factors(model.user_factors, model.item_factors)
         return model
     if hasattr(model, "to_cpu"):
+        ids = ids_of(model)
         model = model.to_cpu()
+        keep_ids(model, *ids)
     if not callable(getattr(model, "recommend", None)):
         raise UnsupportedModelError(
             f"a {type(model).__name__} cannot recommend; expected a model of implicit or the path "
@@ -101,11 +104,16 @@ def catalogue(model: ImplicitModel | Factors) -> tuple[int | None, int]:
     return None, similarity.shape[0]
 
 
-def check_shape(model: ImplicitModel | Factors, shape: tuple[int, int]) -> None:
-    """Raise `InvalidDataError` unless a model was trained on a matrix of that shape."""
+def check_shape(
+    model: ImplicitModel | Factors, shape: tuple[int, int], only: str | None = None
+) -> None:
+    """Raise `InvalidDataError` unless a model was trained on a matrix of that shape.
+
+    `only` one axis is checked, "users" or "items", if it is given.
+    """
     n_users, n_items = catalogue(model)
     for axis, size, expected in (("users", shape[0], n_users), ("items", shape[1], n_items)):
-        if expected is not None and size != expected:
+        if expected is not None and size != expected and only in (None, axis):
             raise InvalidDataError(
                 f"train has {size} {axis}, the model {expected}; give the matrix that the model "
                 "was trained on"
@@ -129,5 +137,6 @@ def _from_checkpoint(checkpoint: Checkpoint) -> ImplicitModel:
             model = AlternatingLeastSquares()
         model.user_factors = checkpoint.user_factors
         model.item_factors = checkpoint.item_factors
+    keep_ids(model, checkpoint.user_ids, checkpoint.item_ids)
     fitted: ImplicitModel = model
     return fitted

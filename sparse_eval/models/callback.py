@@ -11,22 +11,27 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from ..core.arguments import check_whole
-from ..core.files import make_folder, replacing
+from ..core.files import make_folder
+from ..core.labelled import labels_of
 from ..core.progress import is_shown
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 from ..metrics import Metric, parse_metrics
 from .accepted import catalogue
+from .checkpoints import save_model
 from .evaluate import evaluate_model, parse_cut_request
-from .inputs import held_out, training_matrix
+from .identifiers import id_arrays, ids_of, keep_ids
+from .inputs import open_held_out, split_arguments, training_matrix
+from .matching import match_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     import pandas as pd
 
     from ..core.types import AnyArray, PathLike, SparseInput
-    from ..inputs.relevance import Relevance
+    from ..datasets.split.holdout import Holdout
     from ..metrics.request import MetricsLike, Request
+    from .inputs import TrainLike
 
 #: A model of `implicit`, which has no type annotations.
 Model = TypeVar("Model", bound=Any)
@@ -90,11 +95,13 @@ class EvaluationCallback:
 
     Parameters
     ----------
-    train : scipy sparse matrix or array, shape (n_users, n_items)
+    train : sparse matrix of shape (n_users, n_items), Interactions, frame, path or Holdout
         The training data: every stored entry is seen and not recommended. It must not change
-        while the callback is used.
-    validation : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
-        The held-out gains. A smaller matrix is padded.
+        while the callback is used. ``EvaluationCallback(holdout, metrics)`` stands for both parts
+        of a `Holdout`.
+    validation : as `train`, or Relevance
+        The held-out gains. With ids on both sides they are matched by id; otherwise a smaller
+        matrix is padded.
     metrics : str, Metric or iterable of them
         As for `evaluate_model`, each with a cut-off.
     every : int
@@ -171,9 +178,9 @@ class EvaluationCallback:
 
     def __init__(
         self,
-        train: SparseInput,
-        validation: Relevance | SparseInput,
-        metrics: str | Metric | Iterable[str | Metric],
+        train: Holdout | TrainLike,
+        validation: TrainLike | MetricsLike | None = None,
+        metrics: MetricsLike | None = None,
         *,
         every: int = 1,
         patience: int | None = None,
@@ -181,6 +188,7 @@ class EvaluationCallback:
         checkpoint_dir: PathLike | None = None,
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
+        train, validation, metrics = split_arguments(train, validation, metrics)
         request, self._monitor = parse_monitored(metrics, monitor)
         self._metrics = request.metrics
         self._every = check_whole("every", every, 1)
@@ -191,7 +199,10 @@ class EvaluationCallback:
             )
         self._log = log
         self._train = training_matrix(train)
-        self._relevance = held_out(validation, self._train.shape)
+        self._relevance = open_held_out(validation)
+        match_sides(None, self._train, self._relevance)  # refused now, not after an iteration
+        if checkpoint_dir is not None:
+            id_arrays(*labels_of(self._train))  # refuses ids that no checkpoint can hold
         self._folder = None if checkpoint_dir is None else make_folder(checkpoint_dir)
         self._training = _Training()
 
@@ -259,6 +270,7 @@ class EvaluationCallback:
                 f"the model is fitted to {n_users} users and {n_items} items, train has shape "
                 f"{self._train.shape}; give the matrix it was trained on, or a new model"
             )
+        keep_ids(model, *labels_of(self._train))
         self._training = _Training(model)
         return self
 
@@ -353,8 +365,7 @@ class EvaluationCallback:
         training.rows.append({"iteration": done, **times, **values})
         self._compare(values[str(self._monitor)], done, on_cpu)
         if self._folder is not None:
-            with replacing(self._folder / f"iteration_{done:04d}.npz") as temporary:
-                on_cpu.save(str(temporary))
+            save_model(on_cpu, self._folder / f"iteration_{done:04d}.npz")
         if self._log is not None:
             self._log(values, done)
         if last:
@@ -423,4 +434,8 @@ class _Training:
 
 
 def _on_cpu(model: Any) -> Any:
-    return model.to_cpu() if hasattr(model, "to_cpu") else model
+    if not hasattr(model, "to_cpu"):
+        return model
+    on_cpu = model.to_cpu()
+    keep_ids(on_cpu, *ids_of(model))
+    return on_cpu

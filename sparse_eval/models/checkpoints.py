@@ -6,17 +6,20 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ..core.csr import canonical_csr
-from ..errors import InvalidCheckpointError, InvalidDataError
+from ..core.files import make_folder, replacing
+from ..errors import InvalidCheckpointError, InvalidDataError, UnsupportedModelError
+from ..inputs.labels import axis_labels
 from ..retrieval.factors import check_factors
+from .identifiers import ITEM_IDS, USER_IDS, id_arrays, ids_of
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix, PathLike
+    from ..core.types import AnyArray, CSRMatrix, Labels, PathLike
 
 
 class Factors(NamedTuple):
@@ -26,10 +29,14 @@ class Factors(NamedTuple):
     ----------
     user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f)
         They may be memory-mapped.
+    user_ids, item_ids : array_like, optional
+        What the rows stand for.
     """
 
     user_factors: AnyArray
     item_factors: AnyArray
+    user_ids: Any = None
+    item_ids: Any = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +53,8 @@ class Checkpoint:
         Of an item-item neighbour model.
     parameters : dict
         The other single values in the file, such as ``regularization``.
+    user_ids, item_ids : pandas.Index or None
+        The ids of users and items, where `save_model` wrote them.
     """
 
     path: Path
@@ -53,6 +62,8 @@ class Checkpoint:
     item_factors: AnyArray | None = None
     similarity: CSRMatrix | None = None
     parameters: dict[str, object] = field(default_factory=dict)
+    user_ids: Labels | None = None
+    item_ids: Labels | None = None
 
 
 def read_checkpoint(path: PathLike) -> Checkpoint:
@@ -79,6 +90,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     path = Path(path)
     arrays = _read_arrays(path)
     parameters = {name: a.item() for name, a in arrays.items() if a.ndim == 0}
+    user_ids, item_ids = (_read_ids(arrays, name, path) for name in (USER_IDS, ITEM_IDS))
     if "user_factors" in arrays or "item_factors" in arrays:
         for name in ("user_factors", "item_factors"):
             if name not in arrays:
@@ -94,7 +106,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
         single = max(users.dtype.itemsize, items.dtype.itemsize) <= 4
         dtype = np.dtype(np.float32 if single else np.float64)
         users, items = (factors.astype(dtype, copy=False) for factors in (users, items))
-        return Checkpoint(path, users, items, parameters=parameters)
+        return Checkpoint(path, users, items, None, parameters, user_ids, item_ids)
     parts = [arrays.get(name) for name in ("data", "indices", "indptr")]
     if "shape" in arrays and all(part is not None for part in parts):
         try:
@@ -106,12 +118,79 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
             raise InvalidCheckpointError(
                 f"holds a SciPy matrix, but no similarity matrix: {error}", path
             ) from None
-        return Checkpoint(path, similarity=similarity, parameters=parameters)
+        return Checkpoint(path, None, None, similarity, parameters, user_ids, item_ids)
     raise InvalidCheckpointError(
         f"has neither factors nor similarities, only {', '.join(arrays) or 'nothing'}; expected "
         "a file that a fitted model of implicit saved",
         path,
     )
+
+
+def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = None) -> Path:
+    """Save a fitted model of `implicit` together with the ids of its users and items.
+
+    With its ids a model can be evaluated against other data than it was trained on: users and
+    items are matched by id. The file is one that ``model.save`` writes, with two more arrays,
+    ``user_ids`` and ``item_ids``, which implicit's own ``load`` makes attributes of the model.
+
+    Parameters
+    ----------
+    model : fitted model of implicit
+        ALS, BPR, LMF or an item-item neighbour model.
+    path : str or Path
+        Ends in ``.npz``. An existing file is replaced once the new one is complete.
+    users, items : sequence of hashable, optional
+        The ids of the rows and columns of the matrix that it was trained on: all text or all whole
+        numbers. By default those that the model knows, as from `train_als` with labelled data.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the model cannot be saved, as before it is fitted.
+    InvalidDataError
+        If the ids are of other types, repeated, or more or fewer than users or items.
+    OutputError
+        If the file cannot be written.
+
+    See Also
+    --------
+    train_als : Train a model that knows its ids.
+    evaluate_model : Evaluate the model, or the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = se.save_model(se.train_als(holdout.train, factors=8), Path(folder) / "als.npz")
+    ...     ev = se.evaluate_model(path, holdout, "ndcg@10")
+    >>> ev.users[:3].tolist()
+    ['U0', 'U1', 'U2']
+    """
+    path = Path(path)
+    if path.suffix != ".npz" or path.is_dir():
+        raise InvalidDataError(f"path is {str(path)!r}; expected a file name that ends in .npz")
+    if not callable(getattr(model, "save", None)):
+        raise UnsupportedModelError(
+            f"a {type(model).__name__} cannot be saved; expected a fitted model of implicit"
+        )
+    ids = id_arrays(*ids_of(model, users, items))
+    make_folder(path.parent)
+    with replacing(path) as temporary:
+        model.save(str(temporary))
+        with zipfile.ZipFile(temporary, "a") as archive:
+            for name, array in ids.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, array, allow_pickle=False)
+    return path
 
 
 def check_similarity(similarity: object) -> CSRMatrix:
@@ -125,6 +204,23 @@ def check_similarity(similarity: object) -> CSRMatrix:
     if not np.isfinite(csr.data).all():
         raise InvalidDataError("the similarity matrix holds numbers that are not finite")
     return csr
+
+
+def _read_ids(arrays: dict[str, AnyArray], name: str, path: Path) -> Labels | None:
+    """Return the ids of users or items in a checkpoint, None if it has none."""
+    array = arrays.get(name)
+    if array is None or array.ndim == 0:
+        return None
+    if array.ndim != 1 or array.dtype.kind not in "iuU":
+        raise InvalidCheckpointError(
+            f"its {name} are {array.dtype} of shape {array.shape}; expected a list of text or "
+            "whole numbers, as se.save_model writes it",
+            path,
+        )
+    try:
+        return axis_labels(array.tolist(), len(array), name.replace("_ids", "s"))
+    except InvalidDataError as error:
+        raise InvalidCheckpointError(f"its {name} are no ids: {error}", path) from None
 
 
 def _read_arrays(path: Path) -> dict[str, AnyArray]:

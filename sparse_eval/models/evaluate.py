@@ -9,7 +9,6 @@ import numpy as np
 
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
-from ..evaluation.evaluate import open_side
 from ..evaluation.run import evaluate_source, evaluate_whole
 from ..evaluation.sources import Block, is_blocks
 from ..inputs.alignment import align
@@ -17,9 +16,10 @@ from ..inputs.npy import slice_rows
 from ..inputs.rankings import Rankings
 from ..inputs.side_data import SideData
 from ..metrics.request import Request
-from .accepted import as_model, check_shape
+from .accepted import as_model, catalogue
 from .checkpoints import Factors
-from .inputs import held_out, open_matrix, training_matrix
+from .inputs import open_held_out, open_train, split_arguments
+from .matching import match_sides, take_users
 from .ranking import choose_way, rank
 from .source import ModelSource, PopularitySource, longest_list, open_model
 
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..core.types import PathLike, SparseInput
+    from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
     from ..inputs.relevance import Relevance
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from ..results.totals import Retrieval
     from .accepted import ImplicitModel, ModelLike
+    from .inputs import TrainLike
     from .ranking import Via
 
     #: Rankings, and how they were made, if by a model.
@@ -42,9 +44,9 @@ if TYPE_CHECKING:
 
 def evaluate_model(
     model: ModelLike,
-    train: SparseInput | PathLike | Iterable[SparseInput],
-    validation: Relevance | SparseInput | PathLike | Iterable[Relevance | SparseInput],
-    metrics: MetricsLike,
+    train: Holdout | TrainLike | Iterable[SparseInput],
+    validation: TrainLike | Iterable[Relevance | SparseInput] | MetricsLike | None = None,
+    metrics: MetricsLike | None = None,
     *,
     convention: str | None = None,
     item_groups: Any = None,
@@ -67,13 +69,15 @@ def evaluate_model(
         of a checkpoint that one of them saved. Or only factors: a pair (users, items) of arrays or
         of ``.npy`` files, or a folder with ``user_factors.npy`` and ``item_factors.npy``; files
         stay on disk. The factors of users may be an iterable of blocks.
-    train : scipy sparse matrix or array, shape (n_users, n_items), path, or iterable of blocks
-        What the model was trained on: every stored entry, also an explicit zero, is seen and not
-        recommended again. A path leads to a matrix, see `evaluate`; an iterable yields blocks of
-        its rows.
-    validation : Relevance, or as `train`
-        The held-out gains, of all items of `train` or the first ones, and of all its users or the
-        first ones.
+    train : sparse matrix, Interactions, frame, Relevance, path, iterable of blocks, or Holdout
+        What users have seen: every stored entry, also an explicit zero, is not recommended again.
+        A matrix without ids has the rows and columns of the matrix that the model was trained on;
+        data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`;
+        an iterable yields blocks of rows. ``evaluate_model(model, holdout, metrics)`` stands for
+        both parts of a `Holdout`.
+    validation : as `train`
+        The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
+        users or the first ones.
     metrics : str, Metric or iterable of them
         Each with a cut-off.
     convention, item_groups, item_vectors, no_relevant
@@ -130,6 +134,17 @@ def evaluate_model(
     --------
     evaluate : Evaluate given rankings.
     sweep : Evaluate many checkpoints.
+    save_model : Save a model with the ids of its users and items.
+
+    Notes
+    -----
+    A model knows the ids of its users and items if it was trained on labelled data by `train_als`
+    or `EvaluationCallback.fit`, or saved by `save_model` or the command line; any other model is
+    numbered as `train` is. So a model of yesterday can be evaluated on the data of today: users and
+    items are matched by id. Users whom it does not know get no list and count 0, items that it
+    does not know are missed, and a warning counts both (``ev.retrieval.n_unknown_users``,
+    ``n_unknown_items``). A model without ids and data whose ids were numbered on the way (a frame,
+    a table) do not fit together, and are refused.
 
     Examples
     --------
@@ -153,6 +168,7 @@ def evaluate_model(
     >>> shared["ndcg@10"] == ev["ndcg@10"]
     True
     """
+    train, validation, metrics = split_arguments(train, validation, metrics)
     inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     # Refuse the request before ranking, not after.
@@ -215,26 +231,31 @@ def _evaluate_in_memory(
     """Rank all users at once, and evaluate their rankings."""
     model = as_model(model)
     way = choose_way(model, request, via)
-    matrix = training_matrix(open_matrix(train))
-    check_shape(model, matrix.shape)
-    relevance = held_out(open_side(open_matrix(validation)), matrix.shape)
-    k = longest_list(request, matrix.shape[1])
+    sides = match_sides(model, open_train(train), open_held_out(validation))
+    matrix, relevance = sides.train, sides.relevance
+    k = longest_list(request, catalogue(model)[1])
+    known = take_users(model, sides.user_rows)
 
     def rank_by_model(progress: bool | None) -> Ranked:
-        return rank(
-            model,
+        rankings, retrieval = rank(
+            known,
             matrix,
             relevance,
             k,
             way,
+            n_known=sides.n_known,
             stored_zeros=request.convention.stored_zeros,
             num_threads=num_threads,
             progress=progress,
         )
+        return rankings, retrieval._replace(
+            n_unknown_users=sides.n_unknown_users, n_unknown_items=sides.n_unknown_items
+        )
 
     def rank_by_popularity(progress: bool | None) -> Ranked:
         users = np.flatnonzero(relevance.n_relevant)
-        popular = Rankings.from_popularity(matrix, k, user_rows=users)
+        n_users = max(matrix.shape[0], relevance.shape[0])
+        popular = Rankings.from_popularity(slice_rows(matrix, 0, n_users), k, user_rows=users)
         return slice_rows(popular, 0, relevance.shape[0]), None
 
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:

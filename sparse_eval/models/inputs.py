@@ -1,71 +1,96 @@
-"""Training matrices and held-out items of models: checked, opened, and identified by content."""
+"""Training data and held-out items of models: opened, checked, and identified by content."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy import sparse
 
 from ..core.csr import training_csr
 from ..core.hashing import digest_csr
-from ..errors import InvalidDataError, InvalidFileError
-from ..inputs.paths import open_relevance
+from ..core.labelled import LabelledMatrix, labels_of
+from ..datasets.split.holdout import Holdout
+from ..errors import InvalidDataError, InvalidMetricError
+from ..evaluation.evaluate import open_side
+from ..inputs.labels import check_part
+from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
-from ..inputs.scan import RelevanceScan
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike, SparseInput
+    from ..datasets import Interactions
+    from ..inputs.scan import FrameLike
 
-#: What a model was trained on, or what is held out: a matrix with a row for each of its users.
-TrainLike: TypeAlias = "SparseInput | PathLike"
-
-
-def open_matrix(side: Any) -> Any:
-    """Return the matrix at a path; return anything else as it is.
-
-    Raises
-    ------
-    InvalidFileError
-        If the path holds a table or qrels, whose users are not numbered as the model's.
-    """
-    if not isinstance(side, str | Path):
-        return side
-    opened = open_relevance(side)
-    if isinstance(opened, RelevanceScan | Relevance):
-        raise InvalidFileError(
-            "has users and items with ids, and a model numbers them; give a matrix with its rows "
-            "and columns: .npz of scipy.sparse.save_npz, or a folder of .npy files",
-            side,
-        )
-    return opened
+#: What a model was trained on, or what is held out.
+TrainLike: TypeAlias = "SparseInput | Interactions | Relevance | FrameLike | PathLike"
 
 
-def training_matrix(train: SparseInput) -> CSRMatrix:
-    """Return `train` as a canonical csr_matrix, for compiled code that takes no csr_array."""
-    matrix = training_csr(train)
-    if isinstance(matrix, sparse.csr_array):
-        converted: CSRMatrix = sparse.csr_matrix(matrix)
-        return converted
-    return matrix
+def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any, Any]:
+    """Return train, validation and metrics, where a `Holdout` may stand for the first two."""
+    if not isinstance(train, Holdout):
+        if metrics is None:
+            raise InvalidMetricError(
+                "no metrics are given; expected train, validation and metrics, or a Holdout and "
+                "metrics"
+            )
+        return train, validation, metrics
+    if metrics is not None:
+        if validation is not None:
+            raise InvalidDataError(
+                "a Holdout has a validation part of its own; give the Holdout and the metrics, or "
+                "its parts: holdout.train, validation, metrics"
+            )
+        validation = metrics
+    if validation is None:
+        raise InvalidMetricError("no metrics are given; expected a Holdout and metrics")
+    return train.train, train.validation, validation
 
 
-def held_out(
-    held: Relevance | SparseInput, shape: tuple[int, int], name: str = "validation"
-) -> Relevance:
-    """Return the held-out items of a split whose train part has the given shape.
+def open_train(train: Any) -> CSRMatrix | Relevance:
+    """Return training data: with ids as a `LabelledMatrix`, or as `Relevance` if from a table.
 
     Raises
     ------
     InvalidDataError
-        If it has more users or items, or no user has a relevant item.
+        If it is refused by `training_csr`, or is the validation part of a holdout.
     """
-    relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
-    if any(of > than for of, than in zip(relevance.shape, shape, strict=True)):
-        raise InvalidDataError(
-            f"{name} has shape {relevance.shape}, train {shape}; give both the users and items of "
-            "the same split"
-        )
+    check_part(train)
+    opened = open_side(open_truth(train))
+    if isinstance(opened, Relevance):
+        return opened
+    matrix = training_csr(opened)
+    labels = labels_of(opened)
+    if any(axis is not None for axis in labels):
+        return LabelledMatrix.of(matrix, *labels, opened.part)
+    return matrix
+
+
+def training_matrix(train: Any) -> CSRMatrix:
+    """Return training data as a canonical csr_matrix, which knows the ids that they have.
+
+    Compiled code takes no csr_array.
+    """
+    opened = open_train(train)
+    if isinstance(opened, Relevance):
+        parts = (opened.gains, opened.items, opened.indptr)
+        matrix: CSRMatrix = sparse.csr_matrix(parts, shape=opened.shape)
+        return LabelledMatrix.of(matrix, opened.users, opened.items_index)
+    if isinstance(opened, sparse.csr_array):
+        converted: CSRMatrix = sparse.csr_matrix(opened)
+        return converted
+    return opened
+
+
+def open_held_out(validation: Any, name: str = "validation") -> Relevance:
+    """Return held-out items.
+
+    Raises
+    ------
+    InvalidDataError
+        If no user has a relevant item.
+    """
+    opened = open_side(open_truth(validation))
+    relevance = opened if isinstance(opened, Relevance) else Relevance.from_csr(opened)
     if not relevance.n_relevant.any():
         raise InvalidDataError(
             f"{name} has no relevant item: none of the {relevance.shape[0]} users has a stored "

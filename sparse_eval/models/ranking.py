@@ -11,8 +11,9 @@ from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
 from ..results.totals import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
-from .accepted import has_factors
+from .accepted import catalogue, has_factors
 from .checkpoints import Factors
+from .matching import within
 from .recommend import recommend_lists
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def rank(
     k: int,
     via: Via,
     *,
+    n_known: int | None = None,
     stored_zeros: bool = False,
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -77,11 +79,13 @@ def rank(
     train : csr_matrix, shape (n_users, n_items)
         What users have seen.
     relevance : Relevance
-        No larger than `train`.
+        What it and `train` have beyond the model's users and items is ranked nowhere.
     k : int
         List length.
     via : {"held_out_ranks", "top_k", "recommend"}
         From `choose_way`.
+    n_known : int, optional
+        So many of the first users are known to a model that has no users of its own.
     stored_zeros : bool
         Whether items stored with a gain of 0 are hits too; see `Convention`.
     num_threads : int, optional
@@ -92,12 +96,16 @@ def rank(
     Returns
     -------
     rankings : Rankings
-        Of the users of `relevance` and the items of `train`.
+        Of the users of `relevance` and the items of the model, as far as it has them.
     retrieval : Retrieval
         How they were made.
     """
+    n_users, n_items = catalogue(model)
+    if n_users is None:
+        n_users = train.shape[0] if n_known is None else n_known
+    train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
     users = np.flatnonzero(relevance.n_relevant)
-    shape = (relevance.shape[0], train.shape[1])
+    shape = (relevance.shape[0], n_items)
     if via == "recommend":
         assert not isinstance(model, Factors)  # noqa: S101 - refused by choose_way
         ids = recommend_lists(model, train, users, k, progress)

@@ -12,19 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.labelled import labels_of
 from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
 from ..evaluation.budget import users_within
-from ..evaluation.evaluate import users_per_task
+from ..evaluation.evaluate import open_side, users_per_task
 from ..evaluation.sources import USERS_PER_BLOCK, Block, is_blocks, largest_gain
 from ..inputs.kinds import Kind, kind_of
+from ..inputs.labels import check_part
 from ..inputs.npy import open_array, release, slice_rows, sliceable_csr
+from ..inputs.paths import open_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from ..kernels.catalogue import popular_unseen
 from .accepted import as_model, check_shape, has_factors
 from .checkpoints import Factors
-from .inputs import open_matrix, training_matrix
+from .identifiers import ITEM_IDS, USER_IDS
+from .inputs import open_held_out, open_train, training_matrix
+from .matching import match_sides, take_users
 from .ranking import choose_way, rank
 
 if TYPE_CHECKING:
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from .accepted import ImplicitModel, ModelLike
     from .ranking import Via
+
+_FACTORS = ("user_factors", "item_factors")
 
 #: How many samples of a file are hashed to recognize it, and the bytes in each.
 _SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
@@ -50,11 +57,14 @@ def open_model(model: ModelLike) -> ImplicitModel | Factors | PathLike:
     """Return a model, or the factors of one that stay on disk.
 
     A pair of arrays or of ``.npy`` files, or a folder with ``user_factors.npy`` and
-    ``item_factors.npy``, stands for a model with these factors.
+    ``item_factors.npy`` (and, optionally, ``user_ids.npy`` and ``item_ids.npy``), stands for a
+    model with these factors.
     """
     if isinstance(model, str | Path) and Path(model).is_dir():
         folder = Path(model)
-        model = folder / "user_factors.npy", folder / "item_factors.npy"
+        files = [folder / f"{name}.npy" for name in (USER_IDS, ITEM_IDS)]
+        ids = [open_array(file) if file.exists() else None for file in files]
+        return Factors(*(open_array(folder / f"{name}.npy") for name in _FACTORS), *ids)
     if isinstance(model, tuple) and len(model) == 2:
         users, items = (
             open_array(Path(side)) if isinstance(side, str | Path) else side for side in model
@@ -99,7 +109,7 @@ def _open_reference(reference: FileReference) -> Any:
             "is something else where this worker runs; give all workers the same", path
         )
     if kind_of(path) in (Kind.CSR_FOLDER, Kind.MATRIX):
-        return open_matrix(path)
+        return open_truth(path)
     opened = open_model(path)
     return opened if isinstance(opened, Factors) else as_model(opened)
 
@@ -146,6 +156,8 @@ class RankingLoader:
     stored_zeros : bool
         As in `rank`.
     num_threads : int or None
+    n_unknown : tuple of int
+        Users and items that the model does not know, of all blocks; reported with the first.
     """
 
     item_factors: AnyArray | FileReference
@@ -154,6 +166,7 @@ class RankingLoader:
     side_data: SideData
     stored_zeros: bool
     num_threads: int | None
+    n_unknown: tuple[int, int]
 
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""
@@ -179,6 +192,9 @@ class RankingLoader:
             num_threads=self.num_threads,
             progress=False,
         )
+        if task.first == 0:
+            n_users, n_items = self.n_unknown
+            retrieval = retrieval._replace(n_unknown_users=n_users, n_unknown_items=n_items)
         return Block(task.first, rankings, relevance, side_data, retrieval)
 
 
@@ -232,8 +248,10 @@ def _load_rows(
     )
     train = training_matrix(train)
     relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
+    matched = relevance.items_index is not None  # they may have items behind the model's
     for name, side in (("train", train), ("validation", relevance)):
-        if side.shape[1] > n_items or (name == "train" and side.shape[1] != n_items):
+        too_few = name == "train" and side.shape[1] < n_items
+        if too_few or (side.shape[1] > n_items and not matched):
             raise InvalidDataError(
                 f"{name} has {side.shape[1]} items, the model {n_items}; give the matrices that "
                 "the model was trained on"
@@ -258,22 +276,29 @@ class _UserSource:
     Parameters
     ----------
     factors, train, validation
-        Of the users: matrices, iterables of blocks of them, or paths.
+        Of the users: matrices, or iterables of blocks of them.
     n_items : int
+    matched : bool
+        Whether train and validation may have users and items behind those of the model.
     """
 
     unit = " users"
     distinct = True
 
-    def __init__(self, factors: Any, train: Any, validation: Any, n_items: int) -> None:
+    def __init__(
+        self, factors: Any, train: Any, validation: Any, n_items: int, *, matched: bool = False
+    ) -> None:
         train, validation = (
             side if is_blocks(side) or isinstance(side, Relevance) else sliceable_csr(side, name)
             for side, name in ((train, "the train matrix"), (validation, "the validation matrix"))
         )
+        self.matched = matched
         self.sides = {"factors": factors, "train": train, "validation": validation}
         wholes = [side.shape[0] for side in (factors, train) if not is_blocks(side)]
         self.total: int | None = wholes[0] if wholes else None
-        if not is_blocks(validation) and self.total is not None:
+        if matched:
+            self.total = validation.shape[0]
+        elif not is_blocks(validation) and self.total is not None:
             shape = (self.total, n_items)
             if any(of > than for of, than in zip(validation.shape, shape, strict=True)):
                 raise InvalidDataError(
@@ -304,7 +329,7 @@ class _UserSource:
                 )
             whole_train = training_matrix(train)
         labels = getattr(validation, "users", None), getattr(validation, "items_index", None)
-        shape = (self.total or 0, n_items)
+        shape = (self.total or 0, max(n_items, getattr(validation, "shape", (0, 0))[1]))
         side_data = SideData.of(shape, *labels, train=whole_train, **inputs)
         if not request.needs_largest_gain:
             return side_data
@@ -337,7 +362,7 @@ class _UserSource:
             first = last
 
     def _rows(self, name: str, first: int, last: int) -> Any:
-        if name in self.references:
+        if name in self.references and not (self.matched and name == "factors"):
             return self.references[name]
         side = self.sides[name]
         return side[first:last] if isinstance(side, np.ndarray) else slice_rows(side, first, last)
@@ -397,10 +422,18 @@ class ModelSource(_UserSource):
             opened = as_model(opened)
         if not has_factors(opened):
             raise UnsupportedModelError(_NEED_FACTORS)
-        train, validation = open_matrix(train), open_matrix(validation)
         n_items = len(opened.item_factors)
-        super().__init__(opened.user_factors, train, validation, n_items)
-        if not is_blocks(train) and not is_blocks(opened.user_factors):
+        check_part(train)
+        train, validation = (open_side(open_truth(side)) for side in (train, validation))
+        matched = _has_ids(opened, train, validation)
+        n_unknown = (0, 0)
+        if matched:
+            sides = match_sides(opened, open_train(train), open_held_out(validation))
+            train, validation = sides.train, sides.relevance
+            n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
+            opened = take_users(opened, sides.user_rows)
+        super().__init__(opened.user_factors, train, validation, n_items, matched=matched)
+        if not matched and not is_blocks(train) and not is_blocks(opened.user_factors):
             check_shape(opened, self.sides["train"].shape)
         way = choose_way(opened, request, via)
         if way == "recommend":
@@ -409,7 +442,7 @@ class ModelSource(_UserSource):
             self.references = {
                 name: FileReference.of(side)
                 for name, side in given.items()
-                if isinstance(side, str | Path)
+                if isinstance(side, str | Path) and (name == "factors" or not matched)
             }
             self.n_rows = users_per_task(self.total)
         self.width = opened.item_factors.shape[1]
@@ -420,6 +453,7 @@ class ModelSource(_UserSource):
             self.side_data(request, inputs, n_items),
             request.convention.stored_zeros,
             num_threads,
+            n_unknown,
         )
 
     def fit_into(self, memory: int, request: Request, *, per_user: bool) -> None:
@@ -462,7 +496,9 @@ class PopularitySource(_UserSource):
                 "blocks; give matrices, which may be memory-mapped, or leave out baselines="
             )
         n_items = train.shape[1]
-        super().__init__(train, train, validation, n_items)
+        super().__init__(
+            train, train, validation, n_items, matched=isinstance(validation, Relevance)
+        )
         del self.sides["factors"]
         self.total = model.total
         self.references = {name: one for name, one in model.references.items() if name != "factors"}
@@ -479,6 +515,15 @@ class PopularitySource(_UserSource):
         self.load = self.random_load = PopularityLoader(
             order, longest_list(request, n_items), self.side_data(request, inputs, n_items)
         )
+
+
+def _has_ids(model: ImplicitModel | Factors, *sides: Any) -> bool:
+    """Return whether data in memory have ids, so that they are to be matched with the model."""
+    if any(is_blocks(side) for side in (getattr(model, "user_factors", None), *sides)):
+        return False
+    labels = [labels_of(side) for side in sides if not isinstance(side, Relevance)]
+    labels += [(side.users, side.items_index) for side in sides if isinstance(side, Relevance)]
+    return any(axis is not None for pair in labels for axis in pair)
 
 
 def longest_list(request: Request, n_items: int) -> int:

@@ -30,17 +30,21 @@ from .accepted import as_model
 from .callback import parse_monitored, signed_score
 from .checkpoints import read_checkpoint
 from .evaluate import evaluate_model
-from .inputs import digest_of, held_out, open_matrix, training_matrix
+from .inputs import digest_of, open_held_out, open_train, split_arguments
+from .matching import match_sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TypeVar
 
     from ..core.csv_log import Row
-    from ..core.types import CSRMatrix, PathLike, SparseInput
+    from ..core.types import CSRMatrix, PathLike
+    from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
+    from ..metrics.request import MetricsLike
+    from .inputs import TrainLike
 
     Shared = TypeVar("Shared")
     Task = TypeVar("Task")
@@ -59,9 +63,9 @@ _State = tuple[int, int, int, int]
 
 def sweep(
     paths: PathLike | Iterable[PathLike],
-    train: SparseInput,
-    validation: Relevance | SparseInput,
-    metrics: str | Metric | Iterable[str | Metric],
+    train: Holdout | TrainLike,
+    validation: TrainLike | MetricsLike | None = None,
+    metrics: MetricsLike | None = None,
     *,
     out: PathLike | None = None,
     convention: str | None = None,
@@ -81,10 +85,9 @@ def sweep(
     paths : str, Path or iterable of them
         Checkpoints. A folder stands for the ``.npz`` files in it, ``als-2`` before ``als-10``,
         except for hidden ones (whose names begin with a dot).
-    train : scipy sparse matrix or array, shape (n_users, n_items)
-        The training data of the models, as in `evaluate_model`.
-    validation : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
-        The held-out gains. A smaller matrix is padded.
+    train, validation : as in `evaluate_model`, but for iterables of blocks
+        What users have seen, and the held-out gains; or a `Holdout` for both. Where checkpoints and
+        data have ids, each is matched by them.
     metrics : str, Metric or iterable of them
         Each with a cut-off.
     out : str or Path, optional
@@ -159,6 +162,7 @@ def sweep(
     >>> int(table["best"].sum())
     1
     """
+    seen, held_out, requested = split_arguments(train, validation, metrics)
     if watch is None:
         files = list_checkpoints(paths)
     elif client is not None:
@@ -172,7 +176,7 @@ def sweep(
                 "checkpoints are not scored by Spark; give an executor or a Dask client as client="
             )
         num_threads = 1
-    job, table = prepare(files, train, validation, metrics, out, convention, monitor, num_threads)
+    job, table = prepare(files, seen, held_out, requested, out, convention, monitor, num_threads)
     with tqdm(
         total=len(files) if watch is None else None,
         desc="score",
@@ -196,9 +200,9 @@ def sweep(
 
 def prepare(
     files: Sequence[Path],
-    train: SparseInput,
-    validation: Relevance | SparseInput,
-    metrics: str | Metric | Iterable[str | Metric],
+    train: TrainLike,
+    validation: TrainLike,
+    metrics: MetricsLike,
     out: PathLike | None,
     convention: str | None,
     monitor: str | Metric | None,
@@ -206,8 +210,9 @@ def prepare(
 ) -> tuple[Job, Table]:
     """Validate the options of a sweep, and load the results of an earlier one."""
     request, monitored = parse_monitored(metrics, monitor, convention)
-    matrix = training_matrix(open_matrix(train))
-    relevance = held_out(open_matrix(validation), matrix.shape)
+    matrix = open_train(train)
+    relevance = open_held_out(validation)
+    match_sides(None, matrix, relevance)  # refuses what fits to no checkpoint
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
     options: EvaluateOptions = {
@@ -256,7 +261,7 @@ class Job(NamedTuple):
     `origin` are the cells that say what a row was computed from, apart from the checkpoint.
     """
 
-    train: CSRMatrix
+    train: CSRMatrix | Relevance
     relevance: Relevance
     metrics: tuple[str, ...]
     options: EvaluateOptions

@@ -8,20 +8,22 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_number, check_whole
+from ..core.labelled import labels_of
 from ..core.progress import is_shown
 from ..errors import InvalidDataError, SparseEvalError
 from ..retrieval.factors import check_factors
+from .identifiers import keep_ids
 from .inputs import training_matrix
 
 if TYPE_CHECKING:
     from implicit.cpu.als import AlternatingLeastSquares
 
-    from ..core.types import SparseInput
     from .callback import EvaluationCallback
+    from .inputs import TrainLike
 
 
 def train_als(
-    train: SparseInput,
+    train: TrainLike,
     *,
     factors: int = 64,
     regularization: float = 0.1,
@@ -35,9 +37,11 @@ def train_als(
 
     Parameters
     ----------
-    train : scipy sparse matrix or array, shape (n_users, n_items)
+    train : sparse matrix of shape (n_users, n_items), Interactions, frame, Relevance or path
         The stored value is the confidence before `alpha`; an explicit zero has no weight at all
-        (shown, not clicked). It is not changed.
+        (shown, not clicked). It is not changed. If it has ids of users and items (`Interactions`,
+        the parts of a `Holdout`, tables), the model knows them: as its attributes ``user_ids`` and
+        ``item_ids``, which `save_model` writes into its file.
     factors : int
         Number of latent factors, at least 1.
     regularization : float
@@ -100,6 +104,7 @@ def train_als(
     if callback is not None and not isinstance(callback, EvaluationCallback):
         raise InvalidDataError(f"callback is {callback!r}; expected an EvaluationCallback")
     matrix = training_matrix(train)
+    ids = labels_of(matrix)
     # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
     with threadpool_limits(limits=1, user_api="blas"):
         model = AlternatingLeastSquares(
@@ -121,4 +126,5 @@ def train_als(
                 f"the training diverged ({error}); lower alpha or raise the regularization"
             ) from error
         check_factors(model.user_factors, model.item_factors)
+    keep_ids(model, *ids)
     return model

@@ -18,15 +18,19 @@ from tqdm.auto import tqdm
 
 from ..core.arguments import check_whole
 from ..core.csv_log import CSVLog, check_origin
-from ..core.files import make_folder, replacing
+from ..core.files import make_folder
 from ..core.json_files import read_json, write_json
+from ..core.labelled import LabelledMatrix, labels_of
 from ..core.progress import is_shown
 from ..core.versions import installed_version
+from ..datasets.split.holdout import Holdout
 from ..errors import InvalidFileError, InvalidMetricError, SparseEvalError
 from .callback import EvaluationCallback, parse_monitored, signed_score
+from .checkpoints import save_model
 from .evaluate import evaluate_model
-from .inputs import digest_of, training_matrix
-from .inputs import held_out as held_out_items
+from .identifiers import id_arrays
+from .inputs import digest_of, open_held_out, split_arguments, training_matrix
+from .matching import match_sides
 from .search_space import PARAMETERS, Range, draw, grid, parse_values
 from .train import train_als
 
@@ -35,9 +39,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.csv_log import Row
-    from ..core.types import CSRMatrix, JSONValue, PathLike, SparseInput
+    from ..core.types import CSRMatrix, JSONValue, PathLike
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
+    from ..metrics.request import MetricsLike
+    from .inputs import TrainLike
+    from .matching import Sides
     from .search_space import Searched
 
 #: The files of a search. The summary is written last: where it is, the test is over.
@@ -72,9 +79,9 @@ class Tuning(NamedTuple):
 
 
 def tune(
-    train: SparseInput,
-    validation: Relevance | SparseInput,
-    metrics: str | Metric | Iterable[str | Metric],
+    train: Holdout | TrainLike,
+    validation: TrainLike | MetricsLike | None = None,
+    metrics: MetricsLike | None = None,
     *,
     factors: Searched = 64,
     alpha: Searched = 40.0,
@@ -84,7 +91,7 @@ def tune(
     patience: int | None = None,
     monitor: str | Metric | None = None,
     seed: int = 0,
-    test: Relevance | SparseInput | None = None,
+    test: TrainLike | None = None,
     out: PathLike | None = None,
     progress: bool | None = None,
 ) -> Tuning:
@@ -96,10 +103,11 @@ def tune(
 
     Parameters
     ----------
-    train : scipy sparse matrix or array, shape (n_users, n_items)
-        As for `train_als`.
-    validation : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
-        The held-out gains by which trials are compared. A smaller matrix is padded.
+    train : as for `train_als`, or Holdout
+        ``tune(holdout, metrics)`` stands for the parts of a `Holdout`, its test part included.
+    validation : as `train`, or Relevance
+        The held-out gains by which trials are compared. With ids on both sides they are matched by
+        id; otherwise a smaller matrix is padded.
     metrics : str, Metric or iterable of them
         As for `evaluate_model`, each with a cut-off.
     factors, alpha, regularization, iterations : number, iterable of them or str
@@ -171,8 +179,11 @@ def tune(
     >>> result.test["metrics"]["ndcg@10"]["mean"] == ev.mean()["ndcg@10"]
     True
     """
+    if isinstance(train, Holdout) and test is None:
+        test = train.test
+    seen, held_out, requested = split_arguments(train, validation, metrics)
     search = Search(
-        metrics,
+        requested,
         factors=factors,
         alpha=alpha,
         regularization=regularization,
@@ -182,7 +193,7 @@ def tune(
         monitor=monitor,
         seed=seed,
     )
-    return search.run(train, validation, test=test, out=out, progress=progress)
+    return search.run(seen, held_out, test=test, out=out, progress=progress)
 
 
 class Search:
@@ -227,22 +238,27 @@ class Search:
 
     def run(
         self,
-        train: SparseInput,
-        validation: Relevance | SparseInput,
+        train: TrainLike,
+        validation: TrainLike,
         *,
-        test: Relevance | SparseInput | None = None,
+        test: TrainLike | None = None,
         out: PathLike | None = None,
         progress: bool | None = None,
     ) -> Tuning:
         """Run the missing trials, then the test; see `tune`."""
         matrix = training_matrix(train)
-        held_out = held_out_items(validation, matrix.shape)
+        held_out = open_held_out(validation)
+        sides = match_sides(None, matrix, held_out)
         callback = EvaluationCallback(
             matrix, held_out, self.metrics, patience=self.patience, monitor=self.monitor
         )
-        truth = None if test is None else held_out_items(test, matrix.shape, "test")
+        truth = None
+        if test is not None:
+            truth = open_held_out(test, "test")
+            match_sides(None, matrix, truth, "test")
         folder = None if out is None else make_folder(out)
         if folder is not None:
+            id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
             _claim(folder, self._settings(matrix, held_out))
         table = _Table(self, folder)
         with tqdm(
@@ -271,7 +287,7 @@ class Search:
         about: _About = {"trial": best, "parameters": chosen, "test": digest_of(truth)}
         summary = None if folder is None else _finished_test(folder / _SUMMARY, about)
         if summary is None:
-            summary = self._test(about, _together(matrix, held_out), truth, folder, progress)
+            summary = self._test(about, _together(sides), truth, folder, progress)
         return Tuning(table.frame(), chosen, summary)
 
     def _trial(
@@ -308,8 +324,7 @@ class Search:
         ev = evaluate_model(model, train, truth, self.metrics, progress=progress)
         summary = {**about, **json.loads(ev.to_json())}
         if folder is not None:
-            with replacing(folder / _MODEL) as temporary:
-                model.save(str(temporary))
+            save_model(model, folder / _MODEL)
             ev.to_csv(folder / _PER_USER)
             write_json(folder / _SUMMARY, summary)
         return summary
@@ -484,15 +499,14 @@ def _finished_test(path: Path, about: _About) -> dict[str, Any] | None:
     return summary
 
 
-def _together(train: CSRMatrix, held_out: Relevance) -> CSRMatrix:
+def _together(sides: Sides) -> CSRMatrix:
     """Return the sum of both parts; adding the matrices would drop explicit zeros."""
+    train, held_out = sides.train, sides.relevance
+    shape = tuple(max(sizes) for sizes in zip(train.shape, held_out.shape, strict=True))
     rows = np.repeat(np.arange(held_out.shape[0]), np.diff(held_out.indptr))
-    parts = (
-        train.tocoo(),
-        sparse.coo_matrix((held_out.gains, (rows, held_out.items)), shape=train.shape),
-    )
+    parts = (train.tocoo(), sparse.coo_matrix((held_out.gains, (rows, held_out.items)), shape))
     data, row, column = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "row", "col")
     )
-    matrix: CSRMatrix = sparse.csr_matrix((data, (row, column)), shape=train.shape)
-    return matrix
+    matrix: CSRMatrix = sparse.csr_matrix((data, (row, column)), shape=shape)
+    return LabelledMatrix.of(matrix, sides.users, sides.items)

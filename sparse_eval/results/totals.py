@@ -37,6 +37,8 @@ class Retrieval(NamedTuple):
         ties decided their rank. None where the model ordered the list itself.
     n_cold_users, n_cold_items : int or None
         Users with relevant items, and items, whose factors are all zero.
+    n_unknown_users, n_unknown_items : int
+        Users with relevant items, and relevant items, that the model does not know at all.
     """
 
     via: str
@@ -44,6 +46,8 @@ class Retrieval(NamedTuple):
     n_tied: int | None = None
     n_cold_users: int | None = None
     n_cold_items: int | None = None
+    n_unknown_users: int = 0
+    n_unknown_items: int = 0
 
     def merge(self, other: Retrieval) -> Retrieval:
         """Return the counts over the users of both, of the same model."""
@@ -55,6 +59,8 @@ class Retrieval(NamedTuple):
             n_seen=self.n_seen + other.n_seen,
             n_tied=add(self.n_tied, other.n_tied),
             n_cold_users=add(self.n_cold_users, other.n_cold_users),
+            n_unknown_users=self.n_unknown_users + other.n_unknown_users,
+            n_unknown_items=self.n_unknown_items + other.n_unknown_items,
         )
 
 

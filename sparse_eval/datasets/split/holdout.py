@@ -16,11 +16,12 @@ from ...core.csr import coordinates, summed_csr
 from ...core.files import make_folder, replacing
 from ...core.labelled import LabelledMatrix, SplitPart, labels_of
 from ...errors import InvalidDataError, InvalidFileError
+from ..labels import label_array
 from ..npz import read_sparse, reading_npz
 from ..times import time_text
 
 if TYPE_CHECKING:
-    from ...core.types import AnyArray, Booleans, CSRMatrix, Labels, PathLike
+    from ...core.types import Booleans, CSRMatrix, Labels, PathLike
 
 #: The parts of a split, in the order of time.
 PARTS: tuple[SplitPart, ...] = get_args(SplitPart)
@@ -276,7 +277,7 @@ class Holdout:
         0
         """
         arrays = {
-            name: _label_array(name, index)
+            name: label_array(name, index)
             for name, index in (("users", self.users), ("items", self.items))
             if index is not None
         }
@@ -387,18 +388,3 @@ def _read_part(path: Path) -> CSRMatrix:
         return summed_csr(*coordinates(read_sparse(path)))
     except InvalidDataError as error:
         raise InvalidFileError(str(error), path) from error
-
-
-def _label_array(name: str, labels: Labels) -> AnyArray:
-    """Return labels as an array that NumPy stores without pickle."""
-    if pd.api.types.is_integer_dtype(labels.dtype) and labels.dtype != np.uint64:
-        return labels.to_numpy(dtype=np.int64)
-    texts = labels.tolist()
-    if all(isinstance(text, str) for text in texts):
-        array = np.array(texts, dtype=np.str_)
-        if array.tolist() == texts:  # NumPy drops trailing NUL characters
-            return array
-    raise InvalidDataError(
-        f"{name}: only labels that are all text or all int64 can be saved; rename them first, "
-        f"for example dataclasses.replace(holdout, {name}=holdout.{name}.map(str))"
-    )

@@ -1,0 +1,71 @@
+"""The ids of a model's users and items, kept on the model and in its checkpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..datasets.labels import label_array
+from ..errors import InvalidDataError
+from ..inputs.labels import axis_labels
+
+if TYPE_CHECKING:
+    from ..core.types import AnyArray, Labels
+
+#: Attributes of a model, and arrays of its checkpoint, which implicit makes attributes again when
+#: it loads one.
+USER_IDS, ITEM_IDS = "user_ids", "item_ids"
+
+
+def ids_of(
+    model: object, users: Any = None, items: Any = None
+) -> tuple[Labels | None, Labels | None]:
+    """Return the ids of a model's users and items, None where it only numbers them.
+
+    `users` and `items` that are given are taken instead of those that the model knows.
+
+    Raises
+    ------
+    InvalidDataError
+        If there are more or fewer ids than users or items, as after another training.
+    """
+    users = getattr(model, USER_IDS, None) if users is None else users
+    items = getattr(model, ITEM_IDS, None) if items is None else items
+    return _checked(model, users, USER_IDS), _checked(model, items, ITEM_IDS)
+
+
+def _checked(model: object, ids: Any, name: str) -> Labels | None:
+    if ids is None:
+        return None
+    side = "user_factors" if name == USER_IDS else "item_factors"
+    factors = getattr(model, side, None)
+    if factors is None:
+        factors = getattr(model, "similarity", None) if name == ITEM_IDS else None
+    n = len(ids) if factors is None else factors.shape[0]
+    if len(ids) != n:
+        raise InvalidDataError(
+            f"there are {len(ids)} {name} for a model with {n} {side}; give one for each (a model "
+            f"keeps them as its attribute {name}; None forgets them)"
+        )
+    return axis_labels(ids, n, name.replace("_ids", "s"))
+
+
+def keep_ids(model: Any, users: Labels | None, items: Labels | None) -> None:
+    """Let a model know the ids of its users and items, or forget what they were."""
+    for name, labels in ((USER_IDS, users), (ITEM_IDS, items)):
+        if labels is not None or getattr(model, name, None) is not None:
+            setattr(model, name, labels)
+
+
+def id_arrays(users: Labels | None, items: Labels | None) -> dict[str, AnyArray]:
+    """Return ids as arrays, by name, that are saved without pickle.
+
+    Raises
+    ------
+    InvalidDataError
+        If they are neither all text nor all whole numbers.
+    """
+    return {
+        name: label_array(name, labels)
+        for name, labels in ((USER_IDS, users), (ITEM_IDS, items))
+        if labels is not None
+    }

@@ -1,0 +1,284 @@
+"""Number training data and held-out items as a model numbers its users and items."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..core.csr import canonical_csr, indptr_from_counts
+from ..core.labelled import LabelledMatrix, labels_of
+from ..errors import InvalidDataError
+from ..inputs.alignment import check_types
+from ..inputs.npy import slice_rows
+from ..inputs.relevance import Relevance
+from .accepted import catalogue, check_shape, has_factors
+from .checkpoints import Factors
+from .identifiers import ids_of, keep_ids
+
+if TYPE_CHECKING:
+    from ..core.types import CSRMatrix, Integers, Labels
+    from .accepted import ImplicitModel
+
+
+class Sides(NamedTuple):
+    """Both parts of a split in one numbering.
+
+    Items are numbered as by the model, and those that it does not know come behind. Users are too,
+    unless the held-out items are of other users than the model: then those with held-out items
+    come first, among them those whom the model knows, and all others come behind.
+
+    Attributes
+    ----------
+    train : csr_matrix
+        Of all users.
+    relevance : Relevance
+        Of the first users.
+    users, items : pandas.Index or None
+        The ids of all of them.
+    n_known : int
+        So many of the first users are known to the model.
+    user_rows : ndarray of int64 or None
+        Their rows in the model; None if these are the first ones.
+    n_unknown_users, n_unknown_items : int
+        Users with relevant items, and relevant items, that the model does not know.
+    """
+
+    train: CSRMatrix
+    relevance: Relevance
+    users: Labels | None
+    items: Labels | None
+    n_known: int
+    user_rows: Integers | None
+    n_unknown_users: int
+    n_unknown_items: int
+
+
+class _Axis(NamedTuple):
+    """Users or items: where rows or columns go, and what all of them are called and how many."""
+
+    places: Integers | None  # None if they stay
+    labels: Labels | None
+    size: int
+
+
+def match_sides(
+    model: ImplicitModel | Factors | None,
+    train: CSRMatrix | Relevance,
+    relevance: Relevance,
+    name: str = "validation",
+) -> Sides:
+    """Match both parts of a split with the users and items of a model: by id where it has ids.
+
+    Parameters
+    ----------
+    model : fitted model of implicit or Factors, optional
+        Without ids of its own it is numbered as `train`; None stands for a model yet to be trained.
+    train : csr_matrix, or Relevance with ids
+    relevance : Relevance
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    InvalidDataError
+        If a part has ids that nothing can be matched with, or another shape than the model where
+        there are no ids.
+    """
+    shape: tuple[int, int] = train.shape
+    known: tuple[Labels | None, Labels | None] = (None, None)
+    if model is not None:
+        known = ids_of(model)
+        n_users, n_items = catalogue(model)
+        shape = (train.shape[0] if n_users is None else n_users, n_items)
+    trained = [
+        _place_train(model, train, axis, labels, size)
+        for axis, labels, size in zip(_AXES, known, shape, strict=True)
+    ]
+    matrix = _as_matrix(train, trained)
+    users, items = (
+        _place_held_out(relevance, axis, one, name)
+        for axis, one in zip(_AXES, trained, strict=True)
+    )
+    n_known, user_rows = shape[0], None
+    if users.places is not None:
+        first = np.unique(users.places)  # ascending: those whom the model knows come first
+        rest = np.setdiff1d(np.arange(users.size), first)
+        assert users.labels is not None  # noqa: S101 - places are those of labels
+        order = np.concatenate((first, rest))
+        matrix = _take_rows(matrix, order)
+        users = _Axis(np.searchsorted(first, users.places), users.labels[order], len(first))
+        user_rows = first[first < shape[0]]
+        n_known = len(user_rows)
+    moved = _move_relevance(relevance, users, items)
+    return Sides(
+        matrix,
+        moved,
+        users.labels,
+        items.labels,
+        n_known,
+        user_rows,
+        *_count_beyond(moved, (n_known, shape[1])),
+    )
+
+
+_AXES = ("users", "items")
+
+
+def take_users(model: ImplicitModel | Factors, user_rows: Integers | None) -> Any:
+    """Return a model with some of its users only, or the model itself for None."""
+    if user_rows is None or not has_factors(model):
+        return model
+    factors = model.user_factors[user_rows]
+    if isinstance(model, Factors):
+        return model._replace(user_factors=factors, user_ids=None)
+    some: Any = copy(model)
+    some.user_factors = factors
+    keep_ids(some, None, None)
+    return some
+
+
+def _labels(side: Any) -> tuple[Labels | None, Labels | None]:
+    return (side.users, side.items_index) if isinstance(side, Relevance) else labels_of(side)
+
+
+def _place_train(
+    model: Any, train: CSRMatrix | Relevance, axis: str, known: Labels | None, size: int
+) -> _Axis:
+    """Return where the rows or columns of training data are among those of the model."""
+    number = _AXES.index(axis)
+    given = _labels(train)[number]
+    if known is not None and given is not None:
+        return _place(known, given, axis, ("train", "the model"))
+    if model is not None and catalogue(model)[number] is not None:
+        if given is not None and getattr(train, "encoded", False):
+            raise InvalidDataError(
+                f"train names {axis} by id ({given.tolist()[0]!r}, …), and the model numbers them, "
+                "so nothing says which is which; give the matrix that the model was trained on, or "
+                "a model with ids: from se.train_als, or saved by se.save_model(model, path, "
+                "users=…, items=…)"
+            )
+        check_shape(model, train.shape, axis)
+    return _Axis(None, given if known is None else known, size)
+
+
+def _place_held_out(relevance: Relevance, axis: str, trained: _Axis, name: str) -> _Axis:
+    """Return where the rows or columns of held-out items are among those trained on."""
+    number = _AXES.index(axis)
+    given, known = _labels(relevance)[number], trained.labels
+    if known is not None and given is not None:
+        return _place(known, given, axis, (name, "the model"))
+    if given is not None and relevance.encoded:
+        raise InvalidDataError(
+            f"{name} names {axis} by id ({given.tolist()[0]!r}, …), and the model and train number "
+            "them, so nothing says which is which; give train with ids too (Interactions, a frame, "
+            f"or the train part of a Holdout that has them), or {name} as a matrix with the rows "
+            "and columns of train"
+        )
+    if relevance.shape[number] > trained.size:
+        raise InvalidDataError(
+            f"{name} has {relevance.shape[number]} {axis} (shape {relevance.shape}), train "
+            f"{trained.size}; give both the users and items of the same split"
+        )
+    return _Axis(None, given if known is None else known, trained.size)
+
+
+def _place(known: Labels, given: Labels, axis: str, sides: tuple[str, str]) -> _Axis:
+    """Return where given labels are among those known, behind which come the unknown ones."""
+    if given is known or given.equals(known):
+        return _Axis(None, known, len(known))
+    places = known.get_indexer(given).astype(np.int64)
+    unknown = places < 0
+    if unknown.all():
+        check_types(given, known, axis.removesuffix("s"), sides)
+    places[unknown] = len(known) + np.arange(unknown.sum())
+    union = known.append(given[unknown])
+    return _Axis(places, union, len(union))
+
+
+def _as_matrix(train: CSRMatrix | Relevance, axes: list[_Axis]) -> CSRMatrix:
+    """Return training data as a matrix without labels, its rows and columns moved."""
+    data = train.gains if isinstance(train, Relevance) else train.data
+    items = train.items if isinstance(train, Relevance) else train.indices
+    if all(axis.places is None for axis in axes):
+        if not isinstance(train, Relevance | LabelledMatrix):
+            return train
+        plain: CSRMatrix = sparse.csr_matrix((data, items, train.indptr), shape=train.shape)
+        return plain
+    coordinates = _move(train.indptr, items, *axes)
+    shape = tuple(axis.size for axis in axes)
+    coo = sparse.coo_matrix((data, coordinates), shape=shape)
+    return canonical_csr(coo, "train", sum_duplicates=True)
+
+
+def _take_rows(matrix: CSRMatrix, rows: Integers) -> CSRMatrix:
+    """Return rows of a matrix; those behind its end are empty."""
+    padded = slice_rows(matrix, 0, max(matrix.shape[0], int(rows.max(initial=-1)) + 1))
+    return padded[rows]
+
+
+def _move_relevance(relevance: Relevance, users: _Axis, items: _Axis) -> Relevance:
+    """Return relevance with its rows and columns moved, and the labels of both."""
+    n_users, n_items = relevance.shape
+    if users.places is None and items.places is None:
+        labels = users.labels
+        if labels is not None and len(labels) > n_users:
+            labels = labels[:n_users]
+        return replace(relevance, users=labels, items_index=items.labels, encoded=False)
+    if users.places is not None:
+        n_users = users.size
+    rows, columns = _move(relevance.indptr, relevance.items, users, items)
+    order = np.lexsort((columns, rows))
+    return replace(
+        relevance,
+        shape=(n_users, n_items if items.places is None else items.size),
+        indptr=indptr_from_counts(np.bincount(rows, minlength=n_users)),
+        items=columns[order].astype(np.int32),
+        gains=relevance.gains[order],
+        users=None if users.labels is None else users.labels[:n_users],
+        items_index=items.labels,
+        encoded=False,
+    )
+
+
+def _move(indptr: Any, indices: Any, users: _Axis, items: _Axis) -> tuple[Integers, Integers]:
+    """Return the new row and column of each entry."""
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    columns = np.asarray(indices, np.int64)
+    return (
+        rows if users.places is None else users.places[rows],
+        columns if items.places is None else items.places[columns],
+    )
+
+
+def _count_beyond(relevance: Relevance, shape: tuple[int, int]) -> tuple[int, int]:
+    """Return how many users and items with relevance lie outside of a shape."""
+    n_users = int(np.count_nonzero(relevance.n_relevant[shape[0] :]))
+    relevant = relevance.items[relevance.gains > 0]
+    return n_users, len(np.unique(relevant[relevant >= shape[1]]))
+
+
+def within(side: Any, shape: tuple[int, int]) -> Any:
+    """Return the first rows and columns of a matrix or of relevance: those that a model knows."""
+    if side.shape[0] > shape[0]:
+        side = slice_rows(side, 0, shape[0])
+    if side.shape[1] <= shape[1]:
+        return side
+    items = side.items if isinstance(side, Relevance) else side.indices
+    kept = items < shape[1]
+    indptr = np.concatenate(([0], np.cumsum(kept)))[side.indptr].astype(np.int64)
+    size = (side.shape[0], shape[1])
+    if not isinstance(side, Relevance):
+        return sparse.csr_matrix((side.data[kept], items[kept], indptr), shape=size)
+    labels = side.items_index
+    return replace(
+        side,
+        shape=size,
+        indptr=indptr,
+        items=items[kept],
+        gains=side.gains[kept],
+        items_index=None if labels is None else labels[: shape[1]],
+    )

@@ -1,0 +1,183 @@
+"""Models that know the ids of their users and items, and data that are matched with them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from implicit.cpu.als import AlternatingLeastSquares
+from implicit.nearest_neighbours import CosineRecommender
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+
+METRICS = ["ndcg@5", "recall@10", "mrr@10"]
+
+
+def day(seed: int, users: range, items: range, n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "user": [f"u{user}" for user in rng.choice(users, n)],
+            "item": [f"i{item}" for item in rng.choice(items, n)],
+        }
+    )
+    return frame.drop_duplicates(ignore_index=True)
+
+
+YESTERDAY = day(1, range(40), range(30), 300)
+#: Users 0 to 9 are gone, 40 to 54 are new; items 0 to 4 are gone, 30 to 39 are new.
+TODAY = day(2, range(10, 55), range(5, 40), 250)
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return se.train_als(se.Interactions.from_frame(YESTERDAY), factors=6, iterations=3)
+
+
+def by_hand(model: Any, seen: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluation:
+    """Rank every known user's unseen items with NumPy, and evaluate tables of labels."""
+    users, items = model.user_ids.tolist(), model.item_ids.tolist()
+    scores = model.user_factors.astype(float) @ model.item_factors.astype(float).T
+    seen_by = seen.groupby("user")["item"].agg(set).to_dict()
+    rows = []
+    for user in truth["user"].unique():
+        if user not in users:
+            continue
+        row = scores[users.index(user)]
+        candidates = [c for c in range(len(items)) if items[c] not in seen_by.get(user, ())]
+        best = sorted(candidates, key=lambda c: (-row[c], c))[:10]
+        rows += [(user, items[c], rank) for rank, c in enumerate(best, start=1)]
+    lists = pd.DataFrame(rows, columns=["user", "item", "rank"])
+    return se.evaluate(lists, truth, METRICS)
+
+
+def fresh(seen: pd.DataFrame) -> pd.DataFrame:
+    """Return today's clicks on what their users had not seen."""
+    pairs = set(map(tuple, seen[["user", "item"]].to_numpy()))
+    return TODAY[[(u, i) not in pairs for u, i in TODAY[["user", "item"]].to_numpy()]]
+
+
+@pytest.mark.parametrize("form", ["frame", "interactions", "relevance", "csv", "blocks", "pool"])
+def test_yesterdays_model_on_todays_clicks(model: Any, form: str, tmp_path: Path) -> None:
+    truth = fresh(YESTERDAY)
+    expected = by_hand(model, YESTERDAY, truth)
+    train: Any = YESTERDAY
+    validation: Any = truth
+    options: dict[str, Any] = {}
+    if form == "interactions":
+        train, validation = map(se.Interactions.from_frame, (train, validation))
+    elif form == "relevance":
+        train, validation = map(se.Relevance.from_frame, (train, validation))
+    elif form == "csv":
+        for name, frame in (("train", train), ("validation", validation)):
+            frame.to_csv(tmp_path / f"{name}.csv", index=False)
+        train, validation = tmp_path / "train.csv", tmp_path / "validation.csv"
+    elif form == "blocks":
+        options["memory"] = 10**9
+    elif form == "pool":
+        from concurrent.futures import ThreadPoolExecutor
+
+        options["client"] = ThreadPoolExecutor(2)
+    found = se.evaluate_model(model, train, validation, METRICS, **options)
+    assert found.mean() == expected.mean()
+    assert found.per_user.sort_index().equals(expected.per_user.sort_index())
+    assert found.retrieval is not None
+    users, items = set(YESTERDAY["user"]), set(YESTERDAY["item"])
+    assert found.retrieval.n_unknown_users == len(set(truth["user"]) - users) > 0
+    assert found.retrieval.n_unknown_items == len(set(truth["item"]) - items) > 0
+
+
+@pytest.mark.parametrize("metrics", [["ndcg@5"], ["ndcg@5", "coverage@5", "novelty@5"]])
+def test_seen_today_and_unknown_to_the_model(model: Any, metrics: list[str]) -> None:
+    """Training data of today: with users and items that the model does not know."""
+    truth = fresh(YESTERDAY)[1::2]
+    seen = pd.concat([YESTERDAY, fresh(YESTERDAY)[::2]])
+    whole = se.evaluate_model(model, seen, truth, metrics, baselines=True)
+    blocks = se.evaluate_model(model, seen, truth, metrics, baselines=True, memory=10**9)
+    assert whole.mean() == blocks.mean()
+    assert whole.baselines["popularity"].mean() == blocks.baselines["popularity"].mean()
+    assert whole["ndcg@5"] == by_hand(model, seen, truth)["ndcg@5"]
+
+
+def test_a_checkpoint_keeps_ids(model: Any, tmp_path: Path) -> None:
+    path = se.save_model(model, tmp_path / "als.npz")
+    truth = fresh(YESTERDAY)
+    expected = se.evaluate_model(model, YESTERDAY, truth, METRICS)
+    assert se.evaluate_model(path, YESTERDAY, truth, METRICS).mean() == expected.mean()
+    loaded = AlternatingLeastSquares.load(str(path))
+    assert loaded.user_ids.tolist() == model.user_ids.tolist()
+    assert se.evaluate_model(loaded, YESTERDAY, truth, METRICS).mean() == expected.mean()
+    table = se.sweep([path], YESTERDAY, truth, METRICS)
+    assert table[METRICS].iloc[0].tolist() == list(expected.mean().values())
+
+
+@pytest.mark.filterwarnings("ignore:Method expects CSR input")  # implicit's own
+def test_ids_of_models_of_others(tmp_path: Path) -> None:
+    clicks = se.Interactions.from_frame(YESTERDAY)
+    for maker in (AlternatingLeastSquares(factors=4, random_state=0), CosineRecommender()):
+        maker.fit(clicks.matrix().astype(np.float64), show_progress=False)
+        labels = {"users": clicks.users, "items": clicks.items}
+        if isinstance(maker, CosineRecommender):
+            del labels["users"]
+        path = se.save_model(maker, tmp_path / "model.npz", **labels)
+        shuffled = YESTERDAY.sample(frac=1, random_state=3)
+        found = se.evaluate_model(path, shuffled, fresh(YESTERDAY), METRICS)
+        assert found.mean() == pytest.approx(
+            se.evaluate_model(maker, clicks, fresh(YESTERDAY), METRICS).mean()
+        )
+
+
+def test_refuses_ids_that_do_not_fit(tmp_path: Path) -> None:
+    matrix = se.Interactions.from_frame(YESTERDAY).matrix()
+    plain = sparse.csr_matrix(matrix)
+    numbered = se.train_als(plain, factors=4, iterations=1)
+    with pytest.raises(InvalidDataError, match="validation names users by id .* give train with"):
+        se.evaluate_model(numbered, plain, TODAY, METRICS)
+    with pytest.raises(InvalidDataError, match="train names users by id .* se.save_model"):
+        se.evaluate_model(numbered, YESTERDAY, TODAY, METRICS)
+    with pytest.raises(InvalidDataError, match="there are 3 user_ids for a model with"):
+        se.save_model(numbered, tmp_path / "m.npz", users=["a", "b", "c"])
+    with pytest.raises(InvalidDataError, match="all text or all int64"):
+        se.save_model(numbered, tmp_path / "m.npz", users=[(n,) for n in range(matrix.shape[0])])
+    assert not list(tmp_path.iterdir())
+    known = se.train_als(matrix, factors=4, iterations=1)
+    numbers = TODAY.assign(user=range(len(TODAY)), item=range(len(TODAY)))
+    with pytest.raises(InvalidDataError, match="one has text and the other has not"):
+        se.evaluate_model(known, matrix, numbers, METRICS)
+
+
+def test_a_holdout_stands_for_its_parts(model: Any, tmp_path: Path) -> None:
+    holdout = se.split.random(se.Interactions.from_frame(YESTERDAY), seed=0)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    expected = se.evaluate_model(model, holdout.train, holdout.validation, METRICS)
+    assert se.evaluate_model(model, holdout, METRICS).mean() == expected.mean()
+    assert se.evaluate_model(model, holdout, metrics=METRICS).mean() == expected.mean()
+    assert expected.users is not None
+    callback = se.EvaluationCallback(holdout, METRICS)
+    callback.fit(AlternatingLeastSquares(factors=4, iterations=2, random_state=42))
+    assert len(callback.history) == 2
+    path = se.save_model(model, tmp_path / "als.npz")
+    assert se.sweep(path, holdout, METRICS)["ndcg@5"].iloc[0] == expected["ndcg@5"]
+    with pytest.raises(ValueError, match="no metrics"):
+        se.evaluate_model(model, holdout)
+    with pytest.raises(InvalidDataError, match="a validation part of its own"):
+        se.evaluate_model(model, holdout, holdout.validation, METRICS)
+
+
+def test_refuses_swapped_parts() -> None:
+    holdout = se.split.random(se.Interactions.from_frame(YESTERDAY), seed=0)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    for call in (
+        lambda: se.evaluate_model(model, holdout.validation, holdout.train, METRICS),
+        lambda: se.evaluate_model(model, holdout.validation, holdout.validation, METRICS),
+        lambda: se.sweep("x.npz", holdout.validation, holdout.train, METRICS),
+        lambda: se.EvaluationCallback(holdout.validation, holdout.train, METRICS),
+        lambda: se.evaluate(
+            se.Rankings.from_topk([[0]]), holdout.validation, "mrr", train=holdout.validation
+        ),
+    ):
+        with pytest.raises(InvalidDataError, match="validation part of a holdout|does not exist"):
+            call()
