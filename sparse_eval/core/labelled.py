@@ -72,7 +72,15 @@ def own_labels(labels: Labels | None) -> Labels | None:
 
 
 def labels_of(side: object) -> tuple[Labels | None, Labels | None]:
-    """Return the labels of users and items of a matrix, None where it has none."""
-    if isinstance(side, LabelledMatrix):
-        return side.users, side.items
-    return None, None
+    """Return the labels of users and items of a matrix, None where it has none.
+
+    A matrix that was resized in place has those of the axes that kept their size.
+    """
+    if not isinstance(side, LabelledMatrix):
+        return None, None
+    n_users, n_items = side.shape
+    users, items = side.users, side.items
+    return (
+        None if users is None or len(users) != n_users else users,
+        None if items is None or len(items) != n_items else items,
+    )

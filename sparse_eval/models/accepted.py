@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..retrieval.factors import check_factors
 from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
-from .identifiers import ids_of, keep_ids
+from .identifiers import copy_ids, keep_ids
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike
@@ -71,9 +71,7 @@ def as_model(model: Any) -> ImplicitModel | Factors:
         check_factors(model.user_factors, model.item_factors)
         return model
     if hasattr(model, "to_cpu"):
-        ids = ids_of(model)
-        model = model.to_cpu()
-        keep_ids(model, *ids)
+        model = copy_ids(model, model.to_cpu())
     if not callable(getattr(model, "recommend", None)):
         raise UnsupportedModelError(
             f"a {type(model).__name__} cannot recommend; expected a model of implicit or the path "

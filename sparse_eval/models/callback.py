@@ -19,7 +19,7 @@ from ..metrics import Metric, parse_metrics
 from .accepted import catalogue
 from .checkpoints import save_model
 from .evaluate import evaluate_model, parse_cut_request
-from .identifiers import id_arrays, ids_of, keep_ids
+from .identifiers import copy_ids, id_arrays, keep_ids
 from .inputs import open_held_out, split_arguments, training_matrix
 from .matching import match_sides
 
@@ -270,7 +270,7 @@ class EvaluationCallback:
                 f"the model is fitted to {n_users} users and {n_items} items, train has shape "
                 f"{self._train.shape}; give the matrix it was trained on, or a new model"
             )
-        keep_ids(model, *labels_of(self._train))
+        keep_ids(model, None, None)  # of an earlier training; it gets its own when it is evaluated
         self._training = _Training(model)
         return self
 
@@ -357,6 +357,7 @@ class EvaluationCallback:
         on_cpu = _on_cpu(model)
         start = perf_counter()
         ev = evaluate_model(on_cpu, self._train, self._relevance, self._metrics, progress=False)
+        keep_ids(model, *labels_of(self._train))
         values = ev.mean()
         times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}
         training.seconds = 0.0
@@ -365,7 +366,9 @@ class EvaluationCallback:
         training.rows.append({"iteration": done, **times, **values})
         self._compare(values[str(self._monitor)], done, on_cpu)
         if self._folder is not None:
-            save_model(on_cpu, self._folder / f"iteration_{done:04d}.npz")
+            users, items = labels_of(self._train)
+            path = self._folder / f"iteration_{done:04d}.npz"
+            save_model(on_cpu, path, users=users, items=items)
         if self._log is not None:
             self._log(values, done)
         if last:
@@ -436,6 +439,4 @@ class _Training:
 def _on_cpu(model: Any) -> Any:
     if not hasattr(model, "to_cpu"):
         return model
-    on_cpu = model.to_cpu()
-    keep_ids(on_cpu, *ids_of(model))
-    return on_cpu
+    return copy_ids(model, model.to_cpu())

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.csr import canonical_csr
-from ..core.files import make_folder, replacing
+from ..core.files import replacing
 from ..errors import InvalidCheckpointError, InvalidDataError, UnsupportedModelError
 from ..inputs.labels import axis_labels
 from ..retrieval.factors import check_factors
@@ -183,7 +183,6 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
             f"a {type(model).__name__} cannot be saved; expected a fitted model of implicit"
         )
     ids = id_arrays(*ids_of(model, users, items))
-    make_folder(path.parent)
     with replacing(path) as temporary:
         model.save(str(temporary))
         with zipfile.ZipFile(temporary, "a") as archive:

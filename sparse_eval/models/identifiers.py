@@ -56,6 +56,12 @@ def keep_ids(model: Any, users: Labels | None, items: Labels | None) -> None:
             setattr(model, name, labels)
 
 
+def copy_ids(model: Any, other: Any) -> Any:
+    """Let another form of a model know the same ids, and return it."""
+    keep_ids(other, getattr(model, USER_IDS, None), getattr(model, ITEM_IDS, None))
+    return other
+
+
 def id_arrays(users: Labels | None, items: Labels | None) -> dict[str, AnyArray]:
     """Return ids as arrays, by name, that are saved without pickle.
 

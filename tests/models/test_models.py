@@ -159,12 +159,13 @@ def test_explicit_zeros_in_train_are_seen(holdout: Any) -> None:
 
 
 def test_a_smaller_validation_matrix_is_padded(holdout: Any) -> None:
-    model = se.train_als(holdout.train, factors=4, iterations=2)
+    train = sparse.csr_matrix(holdout.train)  # without labels
+    model = se.train_als(train, factors=4, iterations=2)
     part = holdout.validation[:100, :50]
-    ev = se.evaluate_model(model, holdout.train, part, "recall@10")
+    ev = se.evaluate_model(model, train, part, "recall@10")
     assert len(ev.n_relevant) == 100
     labelled = se.Relevance.from_csr(part, users=[f"u{i}" for i in range(100)])
-    again = se.evaluate_model(model, holdout.train, labelled, "recall@10")
+    again = se.evaluate_model(model, train, labelled, "recall@10")
     assert again.columns.tobytes() == ev.columns.tobytes()
     assert again.per_user.index[1] == "u1"
 
@@ -217,7 +218,9 @@ def test_matrices_of_others(holdout: Any) -> None:
         se.evaluate_model(model, holdout.train[:, :-1], truth, "mrr@5")
     larger = sparse.csr_matrix(truth, shape=truth.shape)
     larger.resize((N_USERS + 1, N_ITEMS))
-    with pytest.raises(InvalidDataError, match="validation has shape"):
+    with pytest.raises(
+        InvalidDataError, match=r"validation has 251 users \(shape \(251, 60\)\), train 250"
+    ):
         se.evaluate_model(model, holdout.train, larger, "mrr@5")
     with pytest.raises(InvalidMetricError, match="mrr has no cut-off"):
         se.evaluate_model(model, holdout.train, truth, ["ndcg@5", "mrr"])

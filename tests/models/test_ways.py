@@ -110,12 +110,13 @@ def test_what_is_cold_or_seen_is_reported() -> None:
     written = json.loads(ev.to_json())["retrieval"]
     assert written == {
         "via": "top_k", "n_seen": 2, "n_tied": 1, "n_cold_users": 1, "n_cold_items": 2,
+        "n_unknown_users": 0, "n_unknown_items": 0,
     }  # fmt: skip
     with pytest.warns(UserWarning, match="2 of 4"):
         by_model = se.evaluate_model(
             model_of(users, items), train, held, "recall@6", via="recommend"
         )
-    assert by_model.retrieval == ("recommend", 2, None, None, None)
+    assert by_model.retrieval == ("recommend", 2, None, None, None, 0, 0)
     lists = se.Rankings.from_topk([[0]])
     assert json.loads(se.evaluate(lists, held[:1], "recall@1").to_json())["retrieval"] is None
 

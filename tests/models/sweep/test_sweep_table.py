@@ -121,8 +121,8 @@ def test_data_are_checked_and_converted_once(
     folder: Path, holdout: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    part = sweeping.training_matrix
-    monkeypatch.setattr(sweeping, "training_matrix", lambda m: calls.append("train") or part(m))
+    part = sweeping.open_train
+    monkeypatch.setattr(sweeping, "open_train", lambda m: calls.append("train") or part(m))
     convert = se.Relevance.from_csr
     monkeypatch.setattr(
         se.Relevance, "from_csr", lambda *given: calls.append("validation") or convert(*given)

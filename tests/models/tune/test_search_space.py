@@ -154,9 +154,9 @@ def test_refuses_data(parts: Any, tmp_path: Path, trained: list[Any]) -> None:
     nothing = whole.validation * 0
     out = tmp_path / "out"
     for train, held_out, test, message in (
-        (part.train, larger, None, r"validation has shape \(60, 31\)"),
+        (part.train, larger, None, r"validation has 31 items \(shape \(60, 31\)\)"),
         (part.train, nothing, None, "validation has no relevant item"),
-        (part.train, part.validation, larger, r"test has shape \(60, 31\), train \(60, 30\)"),
+        (part.train, part.validation, larger, r"test has 31 items \(shape \(60, 31\)\), train 30"),
         (part.train, part.validation, nothing, "test has no relevant item"),
         (part.train, part.validation, -whole.validation, "gain in row 0"),
         (part.train * np.nan, part.validation, None, "the train matrix holds nan"),
