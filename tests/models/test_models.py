@@ -219,7 +219,7 @@ def test_matrices_of_others(holdout: Any) -> None:
     larger = sparse.csr_matrix(truth, shape=truth.shape)
     larger.resize((N_USERS + 1, N_ITEMS))
     with pytest.raises(
-        InvalidDataError, match=r"validation has 251 users \(shape \(251, 60\)\), train 250"
+        InvalidDataError, match="validation has 251 users .* train 250"
     ):
         se.evaluate_model(model, holdout.train, larger, "mrr@5")
     with pytest.raises(InvalidMetricError, match="mrr has no cut-off"):

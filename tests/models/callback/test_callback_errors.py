@@ -159,7 +159,7 @@ def test_refuses_data(holdout: Any, tmp_path: Path) -> None:
     larger.resize((N_USERS, N_ITEMS + 1))
     for truth in (larger, se.Relevance.from_csr(larger)):
         with pytest.raises(
-            InvalidDataError, match=r"validation has 41 items \(shape \(120, 41\)\), train 40"
+            InvalidDataError, match="validation has 41 items .* train 40"
         ):
             EvaluationCallback(holdout.train, truth, "ndcg@10")
     with pytest.raises(InvalidDataError, match="validation has no relevant item"):

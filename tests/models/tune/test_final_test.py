@@ -61,7 +61,7 @@ def test_keeps_explicit_zeros_of_both_parts(parts: Any) -> None:
     for name in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(together, name), getattr(expected, name))
     small = se.Relevance.from_csr(zeros[:20, :10])
-    assert tuning._together(part.train, small).shape == whole.train.shape
+    assert tuning._together(match_sides(None, part.train, small)).shape == whole.train.shape
 
 
 def test_trials_do_not_use_the_test_part(
