@@ -6,7 +6,7 @@ from dataclasses import replace
 from inspect import signature
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,13 @@ import pandas as pd
 from ..errors import InvalidDataError, InvalidFileError
 from . import mind, movielens
 from .adjacency import load_adjacency
-from .delimited import load_csv, load_parquet
+from .delimited import load_csv
 from .labels import sort_labels
 from .lines import numbered_lines, read_text
 from .mind import load_mind
 from .movielens import load_movielens
 from .npz import load_npz
+from .tables import load_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
     from ..core.types import Labels, PathLike
     from .interactions import Interactions
-
-#: What the options of the loaders may be.
-_Option: TypeAlias = str | int | bool | None
 
 #: The loader of each format, by the format's name.
 FORMATS: dict[str, Callable[..., Interactions]] = {
@@ -46,7 +44,7 @@ _BY_SUFFIX = {".csv": "csv", ".npz": "npz", ".parquet": "parquet", ".tsv": "csv"
 _N_LINES = 1000
 
 
-def load(path: PathLike, *, format: str | None = None, **options: _Option) -> Interactions:  # noqa: A002
+def load(path: PathLike, *, format: str | None = None, **options: object) -> Interactions:  # noqa: A002
     """Read interactions from a file or folder in any of the `FORMATS`.
 
     Parameters
@@ -78,6 +76,9 @@ def load(path: PathLike, *, format: str | None = None, **options: _Option) -> In
     --------
     >>> load("ratings.dat")  # doctest: +SKIP
     Interactions(6,040 users × 3,706 items, 1,000,209 events, timestamps)
+    >>> load("events.csv", event="event", keep=["transaction"])  # doctest: +SKIP
+    Interactions(11,719 users × 12,025 items, 22,457 events, timestamps,
+    2,733,644 events dropped by keep, 'visitorid' as user, 'itemid' as item)
     """
     try:
         Path(path).exists()
@@ -93,7 +94,7 @@ def load(path: PathLike, *, format: str | None = None, **options: _Option) -> In
 def load_parts(
     *paths: PathLike,
     format: str | None = None,  # noqa: A002
-    **options: _Option,
+    **options: object,
 ) -> tuple[Interactions, ...]:
     r"""Read several files with one encoding of users and items.
 
@@ -185,7 +186,8 @@ def guess_format(path: PathLike) -> str:
     by_suffix = _BY_SUFFIX.get(Path(name).suffix)
     if by_suffix is not None and name != "ratings.csv":
         return by_suffix
-    lines = [line for _, line in islice(numbered_lines(read_text(path)), _N_LINES)]
+    # Any encoding will do here: what decides are separators and numbers.
+    lines = [line for _, line in islice(numbered_lines(read_text(path, "latin-1")), _N_LINES)]
     if by_suffix is not None:
         return "movielens" if lines[0] == movielens.HEADER else by_suffix
     separated = any(sep in line for line in lines for sep in (",", ";", "|", "::"))
@@ -200,7 +202,7 @@ def _unknown_format(path: Path, what: str) -> InvalidFileError:
     )
 
 
-def _check_options(name: str, options: dict[str, _Option]) -> None:
+def _check_options(name: str, options: dict[str, object]) -> None:
     """Name the existing options; Python's own TypeError names only the wrong one."""
     parameters = signature(FORMATS[name]).parameters
     valid = [parameter for parameter in parameters if parameter not in ("path", "paths")]

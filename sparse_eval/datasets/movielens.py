@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidFileError
-from .delimited import load_table
+from .delimited import TextTable
 from .lines import find_file, numbered_lines, read_text, shorten
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FILE_NAMES = ("u.data", "ratings.dat", "ratings.csv")
 HEADER = "userId,movieId,rating,timestamp"
-_COLUMNS: dict[str, str | int] = {"user": 0, "item": 1, "value": 2, "timestamp": 3}
+_COLUMNS = {"user": 0, "item": 1, "value": 2, "timestamp": 3}
 
 
 def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactions:
@@ -60,13 +60,14 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     0     1  1193    5.0  978300760
     """
     path = find_file(Path(path), FILE_NAMES)
-    number, first = next(numbered_lines(read_text(path)))
+    data = read_text(path)
+    number, first = next(numbered_lines(data))
     if first == HEADER:
-        columns: dict[str, str | int] = dict(zip(_COLUMNS, HEADER.split(","), strict=True))
-        return load_table(path, columns, ",", True, on_bad_lines)
+        columns = dict(zip(_COLUMNS, HEADER.split(","), strict=True))
+        return TextTable(path, data, ",", True, on_bad_lines).load(columns)
     for sep in ("\t", "::"):
         if first.count(sep) == len(_COLUMNS) - 1:
-            return load_table(path, _COLUMNS, sep, False, on_bad_lines)
+            return TextTable(path, data, sep, False, on_bad_lines).load(_COLUMNS)
     raise InvalidFileError(
         "expected MovieLens ratings: user, item, rating and timestamp separated by tabs or '::', "
         f"or the header {HEADER}; found {shorten(first)}",

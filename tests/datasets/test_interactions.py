@@ -224,7 +224,9 @@ def test_refuses_invalid_timestamps(times, fault):
 
 def test_refuses_unusable_columns_labels_and_ids():
     frame = pd.DataFrame({"user": ["a"], "item": [1], "rating": [2.0]})
-    with pytest.raises(InvalidDataError, match=r"expected a pandas.DataFrame, found list"):
+    with pytest.raises(
+        InvalidDataError, match=r"expected a frame .* or a list of dicts, found a list"
+    ):
         load_frame([1])
     with pytest.raises(InvalidDataError, match=r"no column 'ratings'.*did you mean 'rating'\?"):
         load_frame(frame, value="ratings")
