@@ -162,7 +162,7 @@ def read_lines(data: bytes, layout: Layout, bad: BadLines) -> pd.DataFrame:
     )
     for role, column in cells.items():
         frame[role] = np.array(column, dtype=np.float64 if role == "value" else np.int64)
-    return frame
+    return frame[list(columns)]
 
 
 def _check_fields(fields: list[str], layout: Layout) -> None:
