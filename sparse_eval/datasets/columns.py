@@ -105,8 +105,10 @@ def choose_columns(names: Iterable[Hashable], given: Mapping[str, Hashable]) -> 
                 f"{role}={none}"
             )
         elif role in ("user", "item"):
+            listed = ", ".join(repr(str(column)) for column in names)
             raise InvalidDataError(
-                f"{role}: {missing_column(role, names)}; name the column with {role}="
+                f"{role}: there is no column {role!r}, nor one with another usual name; the "
+                f"columns are {listed}; name one with {role}="
             )
     return columns
 
@@ -202,9 +204,7 @@ def events_kept(column: Column, keep: Sequence[object] | str) -> Booleans:
             near = get_close_matches(name, found, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             listed = ", ".join(map(repr, sorted(found)[:10])) + (", …" if len(found) > 10 else "")
-            raise InvalidDataError(
-                f"keep: there is no {name!r} in the column {column.name!r}; it holds {listed}{hint}"
-            )
+            raise InvalidDataError(f"keep: there is no event {name!r}; there are {listed}{hint}")
     return texts.isin(names).to_numpy(dtype=bool)
 
 

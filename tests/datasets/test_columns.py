@@ -96,7 +96,7 @@ def test_no_candidate_is_an_error_that_lists_the_columns(tmp_path):
     for read in sources(tmp_path, pd.DataFrame([{"who": "a", "movieId": 1}])):
         with pytest.raises(
             (InvalidDataError, InvalidFileError),
-            match="user: there is no column 'user'; the columns are 'who', 'movieId'.*with user=",
+            match="no column 'user', nor .* are 'who', 'movieId'; name one with user=",
         ):
             read()
 
@@ -163,7 +163,7 @@ def test_keeps_events_of_some_types(tmp_path):
         assert given.users.tolist() == [3, 2, 1]
         with pytest.raises(
             (InvalidDataError, InvalidFileError),
-            match="keep: there is no 'buys' in the column 'event'; it holds 'buy', 'view'; did you",
+            match="keep: there is no event 'buys'; there are 'buy', 'view'; did you mean 'buy'",
         ):
             read(event="event", keep=["buys"])
         with pytest.raises((InvalidDataError, InvalidFileError), match="no column 'events'"):
