@@ -9,11 +9,20 @@ import typer
 
 from ..core.files import make_folder, replacing
 from ..errors import InvalidDataError
-from .loading import describe, holdout_of, is_split, load, load_parts, split_by
+from .loading import (
+    describe,
+    holdout_of,
+    is_split,
+    load,
+    load_parts,
+    refuse_filters,
+    split_by,
+)
 from .options import (
     ALS,
     METRICS,
     FactorCount,
+    Filtering,
     Format,
     Iterations,
     Loading,
@@ -74,6 +83,7 @@ def run(
     ] = None,
     *,
     loading: Loading,
+    filtering: Filtering,
     splitting: Splitting,
     seed: Seed = 0,
     als: ALS,
@@ -88,13 +98,14 @@ def run(
     if out is not None:
         make_folder(out)
     if validation is None:
-        interactions = load(input, loading, splitting.timestamp)
+        interactions = load(input, loading, filtering, splitting.timestamp)
         holdout = split_by(interactions, splitting, seed)
     elif any(option is not None for option in (splitting.method, splitting.fraction, splitting.n)):
         raise InvalidDataError(
             "--method, --fraction and --n split one file, but two files are a split already"
         )
     else:
+        refuse_filters(filtering)
         holdout = holdout_of(*load_parts(input, validation, loading, splitting.timestamp))
     if out is not None:
         holdout.save(out / "split")
@@ -109,11 +120,12 @@ def split(
     out: Annotated[Path, typer.Option(help="Folder for train.npz, validation.npz, labels.npz.")],
     *,
     loading: Loading,
+    filtering: Filtering,
     splitting: Splitting,
     seed: Seed = 0,
 ) -> None:
     """Hold out a part of each user's interactions."""
-    interactions = load(input, loading, splitting.timestamp)
+    interactions = load(input, loading, filtering, splitting.timestamp)
     split_by(interactions, splitting, seed).save(out)
     typer.echo(f"left in {out}: train.npz, validation.npz, labels.npz", err=True)
 
@@ -123,6 +135,7 @@ def train(
     out: Annotated[Path, typer.Option(help="The checkpoint to write (.npz).")],
     *,
     loading: Loading,
+    filtering: Filtering,
     als: ALS,
     seed: Seed = 0,
     progress: Progress = None,
@@ -134,9 +147,10 @@ def train(
     if is_split(input):
         from ..datasets.split import Holdout
 
+        refuse_filters(filtering)
         matrix = Holdout.load(input).train
     else:
-        matrix = load(input, loading).matrix()
+        matrix = load(input, loading, filtering).matrix()
     _train(matrix, als, seed, progress, out)
 
 

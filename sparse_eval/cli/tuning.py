@@ -9,8 +9,8 @@ import typer
 
 from ..core.files import make_folder
 from ..core.formatting import records
-from .loading import holdout_of, is_split, load, load_parts, split_by
-from .options import Format, Loading, Metrics, Printed, Progress, Seed, Splitting
+from .loading import holdout_of, is_split, load, load_parts, refuse_filters, split_by
+from .options import Filtering, Format, Loading, Metrics, Printed, Progress, Seed, Splitting
 from .printing import counted, print_json, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def tune(
     ] = None,
     *,
     loading: Loading,
+    filtering: Filtering,
     splitting: Splitting,
     factors: Annotated[
         str,
@@ -93,7 +94,7 @@ def tune(
         seed=seed,
     )
     make_folder(out)
-    rest, whole = _hold_out_test(input, test, loading, splitting, seed)
+    rest, whole = _hold_out_test(input, test, loading, filtering, splitting, seed)
     part = split_by(rest, splitting, seed, "hold out the validation part")
     truth = Relevance.from_csr(whole.validation, users=whole.users, items=whole.items)
     with step("tune") as note, warnings_in_a_line():
@@ -104,9 +105,16 @@ def tune(
 
 
 def _hold_out_test(
-    input: Path, test: Path | None, loading: Loading, splitting: Splitting, seed: int
+    input: Path,
+    test: Path | None,
+    loading: Loading,
+    filtering: Filtering,
+    splitting: Splitting,
+    seed: int,
 ) -> tuple[Interactions | SparseInput, Holdout]:
     """Return what is left to tune on, and the split whose validation part is the test part."""
+    if test is not None or is_split(input):
+        refuse_filters(filtering)
     if test is not None:
         rest, held_out = load_parts(input, test, loading, splitting.timestamp)
         return rest, holdout_of(rest, held_out)
@@ -115,7 +123,7 @@ def _hold_out_test(
 
         whole = Holdout.load(input)
         return whole.train, whole
-    interactions = load(input, loading, splitting.timestamp)
+    interactions = load(input, loading, filtering, splitting.timestamp)
     whole = split_by(interactions, splitting, seed, "hold out the test part")
     return interactions.without(whole.validation), whole
 

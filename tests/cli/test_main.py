@@ -86,7 +86,7 @@ def test_bad_input_is_one_line_and_status_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty.csv").write_bytes(b"")
-    Path("bytes.csv").write_bytes(b"user,item\xff\xfe\n1,2\n")
+    Path("bytes.csv").write_bytes(b"user,item\0\n1,2\n")
     Path("one.csv").write_text("user,item\n1,2\n")
     sparse.save_npz("matrix.npz", sparse.csr_matrix([[1, 0]]))
     status, printed, said = command(*words)
