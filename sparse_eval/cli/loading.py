@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
     LoaderOptions = dict[str, object]
 
+_WITHOUT_TIMES = (None, Method.random, Method.leave_k_out)
+
 
 def load(
-    path: Path, loading: Loading, filtering: Filtering, timestamp: str | None = None
+    path: Path, loading: Loading, filtering: Filtering, timestamp: str | None = ""
 ) -> Interactions:
-    """Read interactions, and keep those that are wanted."""
+    """Read interactions, by default without times, and keep those that are wanted."""
     from .. import datasets
 
-    options = _loader_options(loading, timestamp)
+    options = _loader_options(path, loading, timestamp)
     conditions = {name: least for name, least in filtering._asdict().items() if least is not None}
     with step(f"read {path}") as note, warnings_in_a_line():
         interactions = datasets.load(path, format=loading.input_format, **options)
@@ -35,12 +37,12 @@ def load(
 
 
 def load_parts(
-    train: Path, held_out: Path, loading: Loading, timestamp: str | None = None
+    train: Path, held_out: Path, loading: Loading, timestamp: str | None = ""
 ) -> tuple[Interactions, Interactions]:
     """Read both parts of a ready-made split, with common users and items."""
     from .. import datasets
 
-    options = _loader_options(loading, timestamp)
+    options = _loader_options(train, loading, timestamp)
     with step(f"read {train} and {held_out}") as note, warnings_in_a_line():
         a, b = datasets.load_parts(train, held_out, format=loading.input_format, **options)
         note(f"{len(a):,} to train on, {len(b):,} held out")
@@ -48,6 +50,13 @@ def load_parts(
             for remark in part:
                 note(remark)
     return a, b
+
+
+def times_for(splitting: Splitting) -> str | None:
+    """Return the column of times that a split needs: "" for none, None for one told by its name."""
+    if splitting.timestamp is None and splitting.method in _WITHOUT_TIMES:
+        return ""
+    return splitting.timestamp
 
 
 def refuse_filters(filtering: Filtering) -> None:
@@ -60,8 +69,12 @@ def refuse_filters(filtering: Filtering) -> None:
             )
 
 
-def _loader_options(loading: Loading, timestamp: str | None) -> LoaderOptions:
+def _loader_options(path: Path, loading: Loading, timestamp: str | None) -> LoaderOptions:
     """Return the options that differ from the defaults; a loader refuses those it does not have."""
+    from ..datasets import guess_format
+
+    if timestamp == "" and (loading.input_format or guess_format(path)) not in ("csv", "parquet"):
+        timestamp = None  # there is no column to leave out
     columns = {
         "user": loading.user,
         "item": loading.item,

@@ -17,6 +17,7 @@ from .loading import (
     load_parts,
     refuse_filters,
     split_by,
+    times_for,
 )
 from .options import (
     ALS,
@@ -98,7 +99,7 @@ def run(
     if out is not None:
         make_folder(out)
     if validation is None:
-        interactions = load(input, loading, filtering, splitting.timestamp)
+        interactions = load(input, loading, filtering, times_for(splitting))
         holdout = split_by(interactions, splitting, seed)
     elif any(option is not None for option in (splitting.method, splitting.fraction, splitting.n)):
         raise InvalidDataError(
@@ -106,7 +107,7 @@ def run(
         )
     else:
         refuse_filters(filtering)
-        holdout = holdout_of(*load_parts(input, validation, loading, splitting.timestamp))
+        holdout = holdout_of(*load_parts(input, validation, loading, times_for(splitting)))
     if out is not None:
         holdout.save(out / "split")
     checkpoint = None if out is None else out / "model.npz"
@@ -125,7 +126,7 @@ def split(
     seed: Seed = 0,
 ) -> None:
     """Hold out a part of each user's interactions."""
-    interactions = load(input, loading, filtering, splitting.timestamp)
+    interactions = load(input, loading, filtering, times_for(splitting))
     split_by(interactions, splitting, seed).save(out)
     typer.echo(f"left in {out}: train.npz, validation.npz, labels.npz", err=True)
 

@@ -9,7 +9,7 @@ import typer
 
 from ..core.files import make_folder
 from ..core.formatting import records
-from .loading import holdout_of, is_split, load, load_parts, refuse_filters, split_by
+from .loading import holdout_of, is_split, load, load_parts, refuse_filters, split_by, times_for
 from .options import Filtering, Format, Loading, Metrics, Printed, Progress, Seed, Splitting
 from .printing import counted, print_json, print_table, step, warnings_in_a_line
 
@@ -116,14 +116,14 @@ def _hold_out_test(
     if test is not None or is_split(input):
         refuse_filters(filtering)
     if test is not None:
-        rest, held_out = load_parts(input, test, loading, splitting.timestamp)
+        rest, held_out = load_parts(input, test, loading, times_for(splitting))
         return rest, holdout_of(rest, held_out)
     if is_split(input):
         from ..datasets.split import Holdout
 
         whole = Holdout.load(input)
         return whole.train, whole
-    interactions = load(input, loading, filtering, splitting.timestamp)
+    interactions = load(input, loading, filtering, times_for(splitting))
     whole = split_by(interactions, splitting, seed, "hold out the test part")
     return interactions.without(whole.validation), whole
 

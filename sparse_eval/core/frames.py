@@ -43,12 +43,13 @@ def as_pandas(table: Any) -> pd.DataFrame:
     table : pandas.DataFrame, table or list of dict
         A table is whatever has ``__arrow_c_stream__`` (a frame of polars, a table, batch or reader
         of pyarrow, a relation of DuckDB) or is a lazy frame of polars. A dict is a row. A reader
-        is empty afterwards.
+        can be taken once.
 
     Raises
     ------
     InvalidDataError
-        If it is something else, or its columns have no counterpart in pandas.
+        If it is something else, its columns have no counterpart in pandas, or it is a reader
+        without rows.
     MissingExtraError
         If pyarrow is needed and not installed.
 
@@ -81,6 +82,11 @@ def as_pandas(table: Any) -> pd.DataFrame:
             f"a {type(table).__name__} needs pyarrow: "
             'pip install "sparse_eval[parquet]"; frames of pandas need nothing'
         ) from None
+    if frame.empty and not hasattr(type(table), "__len__"):
+        raise InvalidDataError(
+            f"the {type(table).__name__} has no rows; one that was read before has none left: make "
+            "it again, or read it into a table first"
+        )
     return frame
 
 

@@ -196,16 +196,16 @@ def events_kept(column: Column, keep: Sequence[object] | str) -> Booleans:
     InvalidDataError
         If there is no such event.
     """
-    names = list(map(str, [keep] if isinstance(keep, str) else keep))
-    texts = column.astype(object).map(str)
-    found = texts.unique().tolist()
-    for name in names:
-        if name not in found:
-            near = get_close_matches(name, found, n=1)
+    wanted = list(map(str, [keep] if isinstance(keep, str) else keep))
+    codes, events = pd.factorize(column)  # a missing event has the code -1
+    names = [str(event) for event in events.tolist()]
+    for name in wanted:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            listed = ", ".join(map(repr, sorted(found)[:10])) + (", …" if len(found) > 10 else "")
+            listed = ", ".join(map(repr, sorted(names)[:10])) + (", …" if len(names) > 10 else "")
             raise InvalidDataError(f"keep: there is no event {name!r}; there are {listed}{hint}")
-    return texts.isin(names).to_numpy(dtype=bool)
+    return np.isin(codes, [code for code, name in enumerate(names) if name in wanted])
 
 
 def values_of(column: Column) -> Floats:

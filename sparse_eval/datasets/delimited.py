@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -20,7 +21,7 @@ from .columns import (
 )
 from .interactions import Interactions, check_events
 from .labels import check_labels, text_labels
-from .lines import BadLines, MalformedLineError, numbered_lines, read_text
+from .lines import BadLines, MalformedLineError, numbered_lines, parse_number, read_text
 from .text_table import Layout, read_table, split_fields
 
 if TYPE_CHECKING:
@@ -181,7 +182,9 @@ class TextTable:
         try:
             columns = choose_columns(self.names if self.header else (), given)
         except InvalidDataError as error:
-            raise InvalidFileError(str(error), self.path) from None
+            no_names = any(math.isfinite(parse_number(name)) for name in self.names)
+            hint = ", or give header=False if the first line is not a header" if no_names else ""
+            raise InvalidFileError(f"{error}{hint}", self.path) from None
         frame = self._frame(columns, given, event)
         for role, labels in (("user", users), ("item", items)):
             if labels is None or pd.api.types.is_integer_dtype(check_labels(labels, role).dtype):

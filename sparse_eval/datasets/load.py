@@ -80,10 +80,7 @@ def load(path: PathLike, *, format: str | None = None, **options: object) -> Int
     Interactions(11,719 users × 12,025 items, 22,457 events, timestamps,
     2,733,644 events dropped by keep, 'visitorid' as user, 'itemid' as item)
     """
-    try:
-        Path(path).exists()
-    except (OSError, ValueError) as error:  # the name is too long, or has a NUL character
-        raise InvalidFileError(f"cannot be read ({error})", path) from error
+    _check_path(path)
     name = guess_format(path) if format is None else format
     if name not in FORMATS:
         raise InvalidDataError(f"format: expected one of {', '.join(FORMATS)}, found {format!r}")
@@ -175,6 +172,7 @@ def guess_format(path: PathLike) -> str:
     >>> guess_format("train.npz")
     'npz'
     """
+    _check_path(path)
     path = Path(path)
     if path.is_dir():
         if (path / mind.FILE_NAME).is_file():
@@ -199,6 +197,14 @@ def guess_format(path: PathLike) -> str:
     if not separated and len({len(line.split()) for line in lines}) > 1:
         return "adjacency"
     raise _unknown_format(path, "this file from its name or lines")
+
+
+def _check_path(path: PathLike) -> None:
+    """Raise if there can be no such file."""
+    try:
+        Path(path).exists()
+    except (OSError, ValueError) as error:  # the name is too long, or has a NUL character
+        raise InvalidFileError(f"cannot be read ({error})", path) from error
 
 
 def _unknown_format(path: Path, what: str) -> InvalidFileError:

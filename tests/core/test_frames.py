@@ -75,6 +75,14 @@ def test_every_library_gives_the_same(make: Callable[[pd.DataFrame], Any]) -> No
     assert found["value"].dtype == np.float64
 
 
+def test_a_reader_can_be_taken_once() -> None:
+    reader = _reader(FRAME)
+    assert len(as_pandas(reader)) == 3
+    with pytest.raises(InvalidDataError, match="RecordBatchReader has no rows; one that was read"):
+        as_pandas(reader)
+    assert as_pandas(_table(FRAME.iloc[:0])).empty
+
+
 def test_frames_of_pandas_are_taken_as_they_are() -> None:
     assert as_pandas(FRAME) is FRAME
 

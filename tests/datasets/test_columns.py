@@ -177,3 +177,10 @@ def test_types_of_events_are_compared_as_text():
     frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "kind": [3, 4]})
     for keep in ([3], ["3"], "3"):
         assert Interactions.from_frame(frame, event="kind", keep=keep).users.tolist() == [1]
+
+
+def test_a_file_without_header_is_told(write):
+    path = write("a.csv", "196,242,3\n186,302,3\n")
+    with pytest.raises(InvalidFileError, match=r"name one with user=, or give header=False if"):
+        load_csv(path)
+    assert load_csv(path, header=False).columns == {}

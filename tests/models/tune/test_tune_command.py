@@ -241,7 +241,7 @@ def test_the_command_refuses_data(command: Command, log: Path, tmp_path: Path) -
     few.write_text("user,item\n1,2\n1,3\n2,2\n2,4\n")
     for words, message in (
         ((tmp_path / "missing.csv",), "missing.csv: there is no such file"),
-        ((log, "--method", "last-n"), "timestamps"),
+        ((few, "--method", "last-n"), "timestamps"),
         ((log, "--n", 2), "--n does not apply to --method random; use --fraction"),
         (
             (few, "--fraction", 0.5),
