@@ -30,7 +30,7 @@ def exports_rows(table: object) -> bool:
     )
 
 
-def is_lazy_polars(table: object) -> bool:
+def _is_lazy_polars(table: object) -> bool:
     """Return whether a value is a lazy frame of polars."""
     return type(table).__module__.partition(".")[0] == "polars" and hasattr(table, "collect")
 
@@ -65,12 +65,12 @@ def as_pandas(table: Any) -> pd.DataFrame:
         return table
     if isinstance(table, list) and all(isinstance(row, Mapping) for row in table):
         return pd.DataFrame(table)
-    if is_lazy_polars(table):
+    if _is_lazy_polars(table):
         table = table.collect()
     elif not exports_rows(table):
         raise InvalidDataError(
             "expected a frame (of pandas, polars, pyarrow, DuckDB or anything else that has "
-            f"__arrow_c_stream__) or a list of dicts, found a {type(table).__name__}"
+            f"__arrow_c_stream__) or a list of dicts, found a {_name(table)}"
         )
     try:
         # An Arrow stream of polars has views of text, which older versions of pyarrow do not read.
@@ -79,7 +79,7 @@ def as_pandas(table: Any) -> pd.DataFrame:
         )
     except ImportError:
         raise MissingExtraError(
-            f"a {type(table).__name__} needs pyarrow: "
+            f"a {_name(table)} needs pyarrow: "
             'pip install "sparse_eval[parquet]"; frames of pandas need nothing'
         ) from None
     if frame.empty and not hasattr(type(table), "__len__"):
@@ -88,6 +88,13 @@ def as_pandas(table: Any) -> pd.DataFrame:
             "it again, or read it into a table first"
         )
     return frame
+
+
+def _name(table: object) -> str:
+    """Return the type of a value and the library that it is of."""
+    library = type(table).__module__.partition(".")[0]
+    name = type(table).__name__
+    return name if library == "builtins" else f"{library}.{name}"
 
 
 def _of_arrow(table: Any) -> pd.DataFrame:

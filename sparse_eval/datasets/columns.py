@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Hashable
 from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from .labels import at
 from .lines import GuessWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..core.types import Booleans, Floats, Integers
     from .labels import Column
@@ -86,6 +87,9 @@ def choose_columns(names: Iterable[Hashable], given: Mapping[str, Hashable]) -> 
         If several columns have a usual name of the same role, or there is none for user or item.
     """
     names = list(dict.fromkeys(names))
+    for role, name in given.items():
+        if not isinstance(name, Hashable) or (name is None and role in ("user", "item")):
+            raise InvalidDataError(f"{role}: expected the name of a column, found {name!r}")
     taken = {name for name in given.values() if name is not USUAL}
     columns = {}
     for role, name in given.items():
@@ -94,7 +98,7 @@ def choose_columns(names: Iterable[Hashable], given: Mapping[str, Hashable]) -> 
                 columns[role] = name
             continue
         usual = [column for column in names if role_of(column) == role and column not in taken]
-        if role in names:
+        if role in names and role not in taken:
             columns[role] = role
         elif len(usual) == 1:
             columns[role] = usual[0]
@@ -105,10 +109,10 @@ def choose_columns(names: Iterable[Hashable], given: Mapping[str, Hashable]) -> 
                 f"{role}={none}"
             )
         elif role in ("user", "item"):
-            listed = ", ".join(repr(str(column)) for column in names)
+            listed = ", ".join(repr(str(name)) for name in names if name not in taken)
             raise InvalidDataError(
                 f"{role}: there is no column {role!r}, nor one with another usual name; the "
-                f"columns are {listed}; name one with {role}="
+                f"columns to choose from are {listed}; name one with {role}="
             )
     return columns
 

@@ -16,6 +16,7 @@ from .columns import (
     choose_columns,
     missing_column,
     recognized,
+    role_of,
     warn_of_zeros,
     way_out,
 )
@@ -127,6 +128,10 @@ def load_csv(
     if not header:
         numbers = {"user": 0, "item": 1, "value": None, "timestamp": None}
         given = {role: numbers[role] if name is USUAL else name for role, name in given.items()}
+        if given["user"] == given["item"] and USUAL in (user, item):
+            raise InvalidDataError(
+                f"user, item: column {given['user']!r} would be both; give the numbers of both"
+            )
     check_events(event, keep)
     for role, name in [*given.items(), ("event", event)]:
         kinds = (Usual, str, type(None)) if header else (int, type(None))
@@ -138,6 +143,11 @@ def load_csv(
     data = read_text(Path(path), encoding, guess=True)
     table = TextTable(Path(path), data, sep, header, on_bad_lines)
     return table.load(given, event=event, keep=keep, users=users, items=items)
+
+
+def names_columns(line: str) -> bool:
+    """Return whether a line is a header with usual names of users and items."""
+    return any({"user", "item"} <= set(map(role_of, line.split(sep))) for sep in _SEPARATORS)
 
 
 class TextTable:

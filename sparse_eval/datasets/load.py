@@ -14,7 +14,7 @@ import pandas as pd
 from ..errors import InvalidDataError, InvalidFileError
 from . import mind, movielens
 from .adjacency import load_adjacency
-from .delimited import load_csv
+from .delimited import load_csv, names_columns
 from .labels import sort_labels
 from .lines import numbered_lines, read_text
 from .mind import load_mind
@@ -154,8 +154,9 @@ def guess_format(path: PathLike) -> str:
     path : str or Path
         ``behaviors.tsv`` is mind; ``u.data``, ``ratings.dat`` and a ``ratings.csv`` with
         MovieLens' header are movielens, and so are the folders that hold them; the suffixes
-        ``.parquet``, ``.npz``, ``.csv`` and ``.tsv`` decide; lines of different numbers of
-        whitespace-separated ids are adjacency.
+        ``.parquet``, ``.npz``, ``.csv`` and ``.tsv`` decide; a first line with usual names of
+        users and items is the header of csv; lines of different numbers of whitespace-separated
+        ids are adjacency.
 
     Returns
     -------
@@ -193,6 +194,8 @@ def guess_format(path: PathLike) -> str:
     lines = [line for _, line in islice(numbered_lines(read_text(path, "latin-1")), _N_LINES)]
     if by_suffix is not None:
         return "movielens" if lines[0] == movielens.HEADER else by_suffix
+    if names_columns(lines[0]):
+        return "csv"
     separated = any(sep in line for line in lines for sep in (",", ";", "|", "::"))
     if not separated and len({len(line.split()) for line in lines}) > 1:
         return "adjacency"

@@ -96,7 +96,7 @@ def test_no_candidate_is_an_error_that_lists_the_columns(tmp_path):
     for read in sources(tmp_path, pd.DataFrame([{"who": "a", "movieId": 1}])):
         with pytest.raises(
             (InvalidDataError, InvalidFileError),
-            match="no column 'user', nor .* are 'who', 'movieId'; name one with user=",
+            match="no column 'user', nor .* from are 'who', 'movieId'; name one with user=",
         ):
             read()
 
@@ -184,3 +184,26 @@ def test_a_file_without_header_is_told(write):
     with pytest.raises(InvalidFileError, match=r"name one with user=, or give header=False if"):
         load_csv(path)
     assert load_csv(path, header=False).columns == {}
+
+
+def test_a_column_that_is_named_is_not_taken_for_something_else():
+    frame = pd.DataFrame({"reader": [1], "user": [2], "item": [3.0]})
+    assert rows(Interactions.from_frame(frame, item="user", value="item")) == [(1, 2, 3.0)]
+    with pytest.raises(InvalidDataError, match="user: there is no .* to choose from are 'item'"):
+        Interactions.from_frame(frame[["user", "item"]], item="user")
+
+
+def test_both_columns_without_header_have_to_differ(write):
+    path = write("a.csv", "7,1\n8,2\n")
+    for options in ({"user": 1}, {"item": 0}):
+        with pytest.raises(InvalidDataError, match="would be both; give the numbers of both"):
+            load_csv(path, header=False, **options)
+    assert load_csv(path, header=False, user=1, item=0).users.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("options", [{"user": None}, {"item": None}, {"value": ["a"]}])
+def test_refuses_names_that_are_none(tmp_path, options):
+    (role,) = options
+    for read in sources(tmp_path, pd.DataFrame([{"user": 1, "item": 2}])):
+        with pytest.raises((InvalidDataError, InvalidFileError), match=f"{role}: expected .* name"):
+            read(**options)
