@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -14,10 +14,11 @@ import pandas as pd
 
 from ..errors import InvalidDataError
 from .labels import at
-from .lines import GuessWarning
+from .lines import GuessWarning, MalformedLineError
+from .times import parser_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from ..core.types import Booleans, Floats, Integers
     from .labels import Column
@@ -192,7 +193,7 @@ def warn_of_zeros(values: Floats, column: Hashable, *, named: bool, where: str =
         )
 
 
-def events_kept(column: Column, keep: Sequence[object] | str) -> Booleans:
+def events_kept(column: Column, keep: Iterable[object]) -> Booleans:
     """Return which rows are events of the given names, compared as text.
 
     Raises
@@ -200,7 +201,11 @@ def events_kept(column: Column, keep: Sequence[object] | str) -> Booleans:
     InvalidDataError
         If there is no such event.
     """
-    wanted = list(map(str, [keep] if isinstance(keep, str) else keep))
+    if isinstance(keep, str) or not isinstance(keep, Iterable):
+        raise InvalidDataError(f"keep: expected a list of types of events, found {keep!r}")
+    wanted = list(map(str, keep))
+    if not wanted:
+        raise InvalidDataError("keep: expected at least one type of events, found none")
     codes, events = pd.factorize(column)  # a missing event has the code -1
     names = [str(event) for event in events.tolist()]
     for name in wanted:
@@ -258,15 +263,28 @@ def timestamps_of(column: Column) -> Integers:
         if not valid.all():
             raise _fault(column, valid, expected)
         return column.to_numpy(dtype=np.int64, copy=True)
-    if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_string_dtype(column):
-        raise _fault(
-            column,
-            np.zeros(len(column), dtype=bool),
-            f"{expected} (pandas.to_datetime reads dates from text)",
-        )
+    if pd.api.types.is_bool_dtype(column.dtype):
+        raise _fault(column, np.zeros(len(column), dtype=bool), expected)
+    if pd.api.types.infer_dtype(column) == "string":
+        return _times_of_text(column)
     numbers = _numbers(column, expected)
     # 2**63 is the smallest positive float64 that int64 cannot hold.
     valid = (np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers)
     if not valid.all():
         raise _fault(column, valid, f"{expected} (use a finer unit for fractions)")
     return numbers.astype(np.int64)
+
+
+def _times_of_text(column: Column) -> Integers:
+    codes, texts = pd.factorize(column)  # the first text stays the first
+    parse = parser_of(texts[0])
+    times = np.empty(len(texts), dtype=np.int64)
+    for code, text in enumerate(texts):
+        try:
+            times[code] = parse(text)
+        except MalformedLineError as error:
+            row = int(np.argmax(codes == code))
+            raise InvalidDataError(
+                f"row {row}, column {column.name!r}: {error}; pandas.to_datetime reads other dates"
+            ) from None
+    return times[codes]

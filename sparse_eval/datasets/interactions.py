@@ -315,9 +315,9 @@ class Interactions:
             Name of the column with the values, finite and >= 0. None, or no column with a usual
             name: every event counts 1.
         timestamp : hashable or None, optional
-            Name of the column with the times: integers in any unit, or dates, which become
-            nanoseconds since 1970 (UTC is assumed for dates without a time zone). None, or no
-            column with a usual name: no times.
+            Name of the column with the times: integers in any unit, or dates, also ISO 8601 text,
+            which become nanoseconds since 1970 (UTC is assumed for dates without a time zone).
+            None, or no column with a usual name: no times.
         event : hashable, optional
             Name of a column with types of events, of which `keep` says which to keep.
         keep : sequence, optional

@@ -152,9 +152,9 @@ def guess_format(path: PathLike) -> str:
     Parameters
     ----------
     path : str or Path
-        ``behaviors.tsv`` is mind; ``u.data``, ``ratings.dat`` and a ``ratings.csv`` with
-        MovieLens' header are movielens, and so are the folders that hold them; the suffixes
-        ``.parquet``, ``.npz``, ``.csv`` and ``.tsv`` decide; a first line with usual names of
+        ``behaviors.tsv`` is mind; ``u.data`` and ``ratings.dat`` are movielens, and so are the
+        folders that hold them or a ``ratings.csv``; otherwise the suffixes ``.parquet``,
+        ``.npz``, ``.csv`` and ``.tsv`` decide; a first line with usual names of
         users and items is the header of csv; lines of different numbers of whitespace-separated
         ids are adjacency.
 
@@ -188,12 +188,10 @@ def guess_format(path: PathLike) -> str:
     if name in ("u.data", "ratings.dat"):
         return "movielens"
     by_suffix = _BY_SUFFIX.get(Path(name).suffix)
-    if by_suffix is not None and name != "ratings.csv":
+    if by_suffix is not None:
         return by_suffix
     # Any encoding will do here: what decides are separators and numbers.
     lines = [line for _, line in islice(numbered_lines(read_text(path, "latin-1")), _N_LINES)]
-    if by_suffix is not None:
-        return "movielens" if lines[0] == movielens.HEADER else by_suffix
     if names_columns(lines[0]):
         return "csv"
     separated = any(sep in line for line in lines for sep in (",", ";", "|", "::"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .interactions import Interactions
 
 FILE_NAMES = ("u.data", "ratings.dat", "ratings.csv")
-HEADER = "userId,movieId,rating,timestamp"
+_HEADER = "userId,movieId,rating,timestamp"
 _COLUMNS = {"user": 0, "item": 1, "value": 2, "timestamp": 3}
 
 
@@ -62,15 +62,15 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     path = find_file(Path(path), FILE_NAMES)
     data = read_text(path)
     number, first = next(numbered_lines(data))
-    if first == HEADER:
-        columns = dict(zip(_COLUMNS, HEADER.split(","), strict=True))
+    if first == _HEADER:
+        columns = dict(zip(_COLUMNS, _HEADER.split(","), strict=True))
         return TextTable(path, data, ",", True, on_bad_lines).load(columns)
     for sep in ("\t", "::"):
         if first.count(sep) == len(_COLUMNS) - 1:
             return TextTable(path, data, sep, False, on_bad_lines).load(_COLUMNS)
     raise InvalidFileError(
         "expected MovieLens ratings: user, item, rating and timestamp separated by tabs or '::', "
-        f"or the header {HEADER}; found {shorten(first)}",
+        f"or the header {_HEADER}; found {shorten(first)}",
         path,
         number,
     )

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,16 +12,12 @@ import pandas as pd
 
 from .labels import vocabulary
 from .lines import BadLines, MalformedLineError, numbered_lines, parse_number
+from .times import parse_times, parser_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..core.types import AnyArray
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-# Digits of a second that `datetime` cannot hold, and would leave out.
-_NANOSECONDS = re.compile(r"[.,]\d{6}(\d{1,3})(\d*)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -110,9 +103,9 @@ def read_fast(data: bytes, layout: Layout) -> pd.DataFrame | None:
             codes, distinct = pd.factorize(table[column])
             texts = distinct.tolist()
             if role == "timestamp":
-                if not _are_dates(texts):  # floats, for example, which lose digits
+                if not isinstance(texts[0], str):  # floats, for example, which lose digits
                     return None
-                columns[role] = np.array([_nanoseconds(text) for text in texts])[codes]
+                columns[role] = np.array(parse_times(texts))[codes]
             elif role == "value":
                 columns[role] = np.array([_value(text) for text in texts])[codes]
             elif role == "event" or all(map(str.strip, texts)):
@@ -141,7 +134,7 @@ def read_lines(data: bytes, layout: Layout, bad: BadLines) -> pd.DataFrame:
             row = {}
             for role in cells:
                 text = fields[columns[role]]
-                parse = parsers.get(role) or (_nanoseconds if _are_dates([text]) else _whole)
+                parse = parsers.get(role) or parser_of(text)
                 try:
                     row[role] = parse(text)
                 except MalformedLineError as error:
@@ -176,11 +169,6 @@ def _check_fields(fields: list[str], layout: Layout) -> None:
             raise MalformedLineError(f"expected {article} {role} id, found an empty field")
 
 
-def _are_dates(texts: list[str]) -> bool:
-    """Return whether times are dates rather than numbers; the first decides."""
-    return isinstance(texts[0], str) and math.isnan(parse_number(texts[0]))
-
-
 def split_fields(line: str, sep: str) -> list[str]:
     """Split one line into fields, respecting quotes if the separator has one character.
 
@@ -202,28 +190,3 @@ def _value(text: str) -> float:
     if not 0 <= value < float("inf"):
         raise MalformedLineError(f"expected a finite value that is not negative, found {text!r}")
     return value
-
-
-def _whole(text: str) -> int:
-    try:
-        result = 2**63 if "_" in text else int(text)
-    except ValueError:  # 1e9 and 1.0 are whole numbers too
-        number = parse_number(text)
-        result = int(number) if number.is_integer() else 2**63
-    if -(2**63) <= result < 2**63:
-        return result
-    raise MalformedLineError(f"expected a whole number as timestamp, found {text!r}")
-
-
-def _nanoseconds(text: str) -> int:
-    try:
-        date = datetime.fromisoformat(text.strip())
-        date = date.replace(tzinfo=date.tzinfo or UTC)
-        result = (date - _EPOCH) // timedelta(microseconds=1) * 1000
-        if digits := _NANOSECONDS.search(text):
-            result = 2**63 if digits[2].strip("0") else result + int(digits[1].ljust(3, "0"))
-    except (ValueError, OverflowError):
-        result = 2**63
-    if not -(2**63) <= result < 2**63:
-        raise MalformedLineError(f"expected a whole number or an ISO 8601 date, found {text!r}")
-    return result

@@ -175,8 +175,24 @@ def test_keeps_events_of_some_types(tmp_path):
 
 def test_types_of_events_are_compared_as_text():
     frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "kind": [3, 4]})
-    for keep in ([3], ["3"], "3"):
+    for keep in ([3], ["3"], {"3"}):
         assert Interactions.from_frame(frame, event="kind", keep=keep).users.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("keep", "fault"), [([], "at least one type"), ("buy", "a list of types"), (3, "found 3")]
+)
+def test_refuses_no_list_of_types(keep, fault):
+    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "kind": ["buy", "view"]})
+    with pytest.raises(InvalidDataError, match=f"keep: expected .*{fault}"):
+        Interactions.from_frame(frame, event="kind", keep=keep)
+
+
+def test_text_is_read_the_same_in_frames_and_files(tmp_path):
+    for dates in (["2024-01-02", "2024-01-01T00:00:00.000000001Z"], ["5", "1e3"]):
+        frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "date": dates})
+        times = {tuple(read().timestamps.tolist()) for read in sources(tmp_path, frame)}
+        assert len(times) == 1
 
 
 def test_a_file_without_header_is_told(write):

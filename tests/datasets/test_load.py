@@ -19,7 +19,7 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError
         ("a.tsv", CSV, "csv"),
         ("a.csv.gz", b"", "csv"),
         ("ratings.csv", "user,item\n1,2\n", "csv"),
-        ("ratings.csv", "userId,movieId,rating,timestamp\n1,2,3,4\n", "movielens"),
+        ("ratings.csv", "userId,movieId,rating,timestamp\n1,2,3,4\n", "csv"),
         ("BEHAVIORS.TSV", "", "mind"),
         ("test.txt", "0 1 2\n1 2\n", "adjacency"),
         ("user_artists.dat", "userID\tartistID\tweight\n2\t51\t13883\n", "csv"),
