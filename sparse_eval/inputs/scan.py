@@ -209,6 +209,7 @@ def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
     """Read a CSV; ids that are all whole numbers, without leading zeros, become int64."""
     import pandas as pd
 
+    from ..datasets.labels import text_labels
     from ..datasets.lines import read_text
 
     text = read_text(path)
@@ -223,6 +224,6 @@ def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
     except ValueError as error:  # ragged lines
         raise InvalidFileError(f"is not a readable CSV ({error})", path) from None
     for name in dict.fromkeys(ids):
-        if name in frame and frame[name].str.fullmatch("0|-?[1-9][0-9]{0,17}").all():
+        if name in frame and text_labels(frame[name].unique().tolist()).dtype == "int64":
             frame[name] = frame[name].astype("int64")
     return frame

@@ -202,9 +202,9 @@ def test_ids_of_different_types_are_told() -> None:
 
 def test_ids_of_a_csv_are_whole_numbers_only_if_all_are(tmp_path: Path) -> None:
     recs, truth = tables()
-    truth["user"] += 5
-    recs["user"] += 5
-    for name, change in (("plain", str), ("zeros", "{:04}".format)):
+    truth["user"] += 2**62  # 19 digits, which int64 holds
+    recs["user"] += 2**62
+    for name, change in (("plain", str), ("zeros", "{:020}".format)):
         sides = []
         for side, frame in (("recs", recs.drop(columns="score")), ("truth", truth)):
             path = tmp_path / f"{name}-{side}.csv"
