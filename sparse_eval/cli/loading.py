@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidDataError
-from .options import Loading
+from .options import Filtering, Loading, Splitting
 from .printing import step, warnings_in_a_line
 
 if TYPE_CHECKING:
@@ -14,45 +14,87 @@ if TYPE_CHECKING:
     from ..datasets import Interactions
     from ..datasets.split import Holdout
 
-    LoaderOptions = dict[str, str | int | bool]
+    LoaderOptions = dict[str, object]
 
 
-def load(path: Path, loading: Loading, timestamp: str | None = None) -> Interactions:
-    """Read interactions."""
+def load(
+    path: Path, loading: Loading, filtering: Filtering, timestamp: str | None = ""
+) -> Interactions:
+    """Read interactions, by default without times, and keep those that are wanted."""
     from .. import datasets
 
-    options = _loader_options(loading, timestamp)
+    options = _loader_options(path, loading, timestamp)
+    conditions = {name: least for name, least in filtering._asdict().items() if least is not None}
     with step(f"read {path}") as note, warnings_in_a_line():
         interactions = datasets.load(path, format=loading.input_format, **options)
+        if conditions:
+            interactions = interactions.filter(**conditions)
         note(repr(interactions))
     return interactions
 
 
 def load_parts(
-    train: Path, held_out: Path, loading: Loading, timestamp: str | None = None
+    train: Path, held_out: Path, loading: Loading, timestamp: str | None = ""
 ) -> tuple[Interactions, Interactions]:
     """Read both parts of a ready-made split, with common users and items."""
     from .. import datasets
 
-    options = _loader_options(loading, timestamp)
+    options = _loader_options(train, loading, timestamp)
     with step(f"read {train} and {held_out}") as note, warnings_in_a_line():
         a, b = datasets.load_parts(train, held_out, format=loading.input_format, **options)
         note(f"{len(a):,} to train on, {len(b):,} held out")
+        for part in dict.fromkeys((tuple(a.notes), tuple(b.notes))):
+            for remark in part:
+                note(remark)
     return a, b
 
 
-def _loader_options(loading: Loading, timestamp: str | None) -> LoaderOptions:
+def times_for(splitting: Splitting) -> str | None:
+    """Return the column of times that a split needs: "" for none, None for one told by its name."""
+    if splitting.timestamp is None and not splitting.by_time:
+        return ""
+    return splitting.timestamp
+
+
+def refuse_filters(filtering: Filtering) -> None:
+    """Raise if options to leave interactions out are given for what is a split already."""
+    for name, least in filtering._asdict().items():
+        if least is not None:
+            raise InvalidDataError(
+                f"--{name.replace('_', '-')} applies before interactions are split, but the input "
+                "is a split already; split again with it"
+            )
+
+
+def _loader_options(path: Path, loading: Loading, timestamp: str | None) -> LoaderOptions:
     """Return the options that differ from the defaults; a loader refuses those it does not have."""
+    from ..datasets import guess_format
+
+    if timestamp == "" and (loading.input_format or guess_format(path)) not in ("csv", "parquet"):
+        timestamp = None  # there is no column to leave out
     columns = {
         "user": loading.user,
         "item": loading.item,
         "value": loading.value,
         "timestamp": timestamp,
+        "event": loading.event,
     }
-    options: LoaderOptions = {name: column for name, column in columns.items() if column}
+    options: LoaderOptions = {
+        name: column or None for name, column in columns.items() if column is not None
+    }
     if not loading.header:
-        options = {name: _column_number(name, str(column)) for name, column in options.items()}
+        options = {
+            name: None if column is None else _column_number(name, str(column))
+            for name, column in options.items()
+        }
         options["header"] = False
+    others = {
+        "keep": loading.keep or None,
+        "sep": None if loading.sep is None else loading.sep.replace(r"\t", "\t"),
+        "encoding": loading.encoding,
+        "counts": loading.counts,
+    }
+    options |= {name: option for name, option in others.items() if option is not None}
     if loading.skip_bad_lines:
         options["on_bad_lines"] = "skip"
     if not loading.history:

@@ -10,9 +10,9 @@ from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
 _OPTIONS = {
     name: f"--{name}"
     for name in (
-        "alpha", "at", "convention", "draws", "factors", "fraction", "gap", "item", "iterations",
-        "level", "monitor", "n", "out", "patience", "regularization", "seed", "timestamp", "user",
-        "value", "watch",
+        "alpha", "at", "convention", "counts", "draws", "encoding", "event", "factors", "fraction",
+        "gap", "item", "iterations", "keep", "level", "monitor", "n", "out", "patience",
+        "regularization", "seed", "sep", "timestamp", "user", "value", "watch",
     )
 } | {
     "client": "--scheduler",
@@ -21,6 +21,9 @@ _OPTIONS = {
     "how": "--users",
     "k": "--n",
     "metrics": "--metric",
+    "min_item_interactions": "--min-item-interactions",
+    "min_user_interactions": "--min-user-interactions",
+    "min_value": "--min-value",
     "n_items": "--items",
     "n_users": "--users",
     "on_bad_lines": "--skip-bad-lines",
@@ -32,7 +35,7 @@ _NAME = "|".join(_OPTIONS)
 #: How messages spell options: "draws: expected", "monitor is", "with draws"; "train=", "how='x'",
 #: but not "users=holdout.users", nor in a path; "no option 'history'; it has".
 _SUBJECT = re.compile(rf"^({_NAME})(?=: | is | follows )|(?<=with )(draws)(?= )")
-_KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME}|train)=(?:(['\"])(\w+)\2|False)?(?![\w/.-])")
+_KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME}|train)=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])")
 _UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
 _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal)\b")
 
@@ -55,5 +58,7 @@ def message_of(error: Exception) -> str:
 
 def _as_option(match: re.Match[str]) -> str:
     option, value = _OPTIONS.get(match[1], f"--{match[1]}"), match[3]
+    if match[4]:  # "value=None": a column with no name is none
+        return f'{option} ""'
     # "on_bad_lines='skip'" is a flag here.
     return option if value is None or value == "skip" else f"{option} {value}"

@@ -82,6 +82,9 @@ Progress = Annotated[
 ]
 
 
+_BY_NAME = "told by its name"
+
+
 class Loading(NamedTuple):
     """How interactions are read."""
 
@@ -91,9 +94,40 @@ class Loading(NamedTuple):
             help="adjacency, csv, mind, movielens, npz or parquet.", show_default="guessed"
         ),
     ] = None
-    user: Annotated[str | None, typer.Option(help="CSV and Parquet: column of users.")] = None
-    item: Annotated[str | None, typer.Option(help="CSV and Parquet: column of items.")] = None
-    value: Annotated[str | None, typer.Option(help="CSV and Parquet: column of values.")] = None
+    user: Annotated[
+        str | None, typer.Option(help="CSV and Parquet: column of users.", show_default=_BY_NAME)
+    ] = None
+    item: Annotated[
+        str | None, typer.Option(help="CSV and Parquet: column of items.", show_default=_BY_NAME)
+    ] = None
+    value: Annotated[
+        str | None,
+        typer.Option(
+            help='CSV and Parquet: column of values; "" for none: every event counts 1.',
+            show_default=_BY_NAME,
+        ),
+    ] = None
+    event: Annotated[
+        str | None, typer.Option(help="CSV and Parquet: column of types of events; needs --keep.")
+    ] = None
+    keep: Annotated[
+        list[str] | None, typer.Option(help="A type of events to keep; repeatable.")
+    ] = None
+    sep: Annotated[
+        str | None,
+        typer.Option(help=r'CSV: what separates fields; "\t" is a tab.', show_default="guessed"),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="CSV and adjacency: encoding of the text.", show_default="utf-8"),
+    ] = None
+    counts: Annotated[
+        bool | None,
+        typer.Option(
+            help="Adjacency: whether lines begin with the number of their items, not with a user.",
+            show_default="guessed",
+        ),
+    ] = None
     header: Annotated[
         bool, typer.Option(help="CSV: whether the first line names the columns.", show_default=True)
     ] = True
@@ -103,14 +137,38 @@ class Loading(NamedTuple):
     history: Annotated[bool, typer.Option(help="MIND: include the click history.")] = True
 
 
+class Filtering(NamedTuple):
+    """Which interactions are kept before they are split."""
+
+    min_value: Annotated[
+        float | None, typer.Option(help="Leave out events of a smaller value.")
+    ] = None
+    min_user_interactions: Annotated[
+        int | None,
+        typer.Option(
+            help="Leave out users who chose fewer distinct items; repeated with the next option "
+            "until all that are left have enough (a k-core)."
+        ),
+    ] = None
+    min_item_interactions: Annotated[
+        int | None, typer.Option(help="Leave out items that fewer distinct users chose.")
+    ] = None
+
+
 class Splitting(NamedTuple):
     """How interactions are split."""
 
     timestamp: Annotated[
-        str | None, typer.Option(help="CSV and Parquet: column of timestamps.")
+        str | None,
+        typer.Option(
+            help='CSV and Parquet: column of timestamps; "" for none.', show_default=_BY_NAME
+        ),
     ] = None
     method: Annotated[
-        Method | None, typer.Option(help="How to hold interactions out.", show_default="random")
+        Method | None,
+        typer.Option(
+            help="How to hold interactions out.", show_default="random; with --at temporal"
+        ),
     ] = None
     fraction: Annotated[
         float | None,
@@ -145,6 +203,16 @@ class Splitting(NamedTuple):
             "--only-known", help="Hold out only users and items that the training part has."
         ),
     ] = False
+
+    @property
+    def how(self) -> Method:
+        """The method: that which was named, or else temporal if a date is given."""
+        return self.method or (Method.random if self.at is None else Method.temporal)
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the method needs times."""
+        return self.how in (Method.last_n, Method.temporal)
 
 
 class ALS(NamedTuple):

@@ -31,10 +31,10 @@ def split_by(
     With `three_way` there is a test part, which begins at `test_at` if that is given. Otherwise it
     is as large a share, or as many pairs, as the validation part is then of what is left.
     """
-    method = splitting.method or Method.random
+    method = splitting.how
     _check_options(splitting, method, test_at, three_way)
     with step(f"{purpose} ({method.value})") as note:
-        if method in (Method.last_n, Method.temporal):
+        if splitting.by_time:
             by_time = cast("Interactions", interactions)
             holdout = _split_by_time(by_time, splitting, method, three_way, test_at)
         else:

@@ -9,11 +9,12 @@ import typer
 
 from ..core.files import make_folder
 from ..errors import InvalidDataError
-from .loading import holdout_of, is_split, load, load_parts
+from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
 from .options import (
     ALS,
     METRICS,
     FactorCount,
+    Filtering,
     Format,
     Iterations,
     Loading,
@@ -76,6 +77,7 @@ def run(
     ] = None,
     *,
     loading: Loading,
+    filtering: Filtering,
     splitting: Splitting,
     seed: Seed = 0,
     als: ALS,
@@ -90,7 +92,7 @@ def run(
     if out is not None:
         make_folder(out)
     if validation is None:
-        interactions = load(input, loading, splitting.timestamp)
+        interactions = load(input, loading, filtering, times_for(splitting))
         holdout = split_by(interactions, splitting, seed)
     elif splitting._replace(timestamp=None, only_known=False) != Splitting():
         raise InvalidDataError(
@@ -98,7 +100,8 @@ def run(
             "already"
         )
     else:
-        holdout = holdout_of(*load_parts(input, validation, loading, splitting.timestamp))
+        refuse_filters(filtering)
+        holdout = holdout_of(*load_parts(input, validation, loading, times_for(splitting)))
         holdout = only_known(holdout) if splitting.only_known else holdout
     if out is not None:
         holdout.save(out / "split")
@@ -116,12 +119,13 @@ def split(
     ],
     *,
     loading: Loading,
+    filtering: Filtering,
     splitting: Splitting,
     test_at: TestAt = None,
     seed: Seed = 0,
 ) -> None:
     """Hold out a part of each user's interactions, or what came after a point in time."""
-    interactions = load(input, loading, splitting.timestamp)
+    interactions = load(input, loading, filtering, times_for(splitting))
     holdout = split_by(
         interactions, splitting, seed, three_way=test_at is not None, test_at=test_at
     )
@@ -135,6 +139,7 @@ def train(
     out: Annotated[Path, typer.Option(help="The checkpoint to write (.npz).")],
     *,
     loading: Loading,
+    filtering: Filtering,
     als: ALS,
     seed: Seed = 0,
     progress: Progress = None,
@@ -146,9 +151,10 @@ def train(
     if is_split(input):
         from ..datasets.split import Holdout
 
+        refuse_filters(filtering)
         matrix = Holdout.load(input).train
     else:
-        matrix = load(input, loading).matrix()
+        matrix = load(input, loading, filtering).matrix()
     _train(matrix, als, seed, progress, out)
 
 

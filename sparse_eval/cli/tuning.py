@@ -10,8 +10,18 @@ import typer
 from ..core.files import make_folder
 from ..core.formatting import records
 from ..errors import InvalidDataError
-from .loading import holdout_of, is_split, load, load_parts
-from .options import Format, Loading, Metrics, Printed, Progress, Seed, Splitting, TestAt
+from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
+from .options import (
+    Filtering,
+    Format,
+    Loading,
+    Metrics,
+    Printed,
+    Progress,
+    Seed,
+    Splitting,
+    TestAt,
+)
 from .printing import counted, print_json, print_table, step, warnings_in_a_line
 from .splitting import only_known, split_by, with_test
 
@@ -42,6 +52,7 @@ def tune(
     ] = None,
     *,
     loading: Loading,
+    filtering: Filtering,
     splitting: Splitting,
     test_at: TestAt = None,
     factors: Annotated[
@@ -94,7 +105,7 @@ def tune(
         seed=seed,
     )
     make_folder(out)
-    parts = _three_parts(input, test, loading, splitting, test_at, seed)
+    parts = _three_parts(input, test, loading, filtering, splitting, test_at, seed)
     truth = Relevance.from_csr(parts.test, users=parts.users, items=parts.items)
     with step("tune") as note, warnings_in_a_line():
         tuning = search.run(parts.train, parts.validation, test=truth, out=out, progress=progress)
@@ -107,20 +118,22 @@ def _three_parts(
     input: Path,
     test: Path | None,
     loading: Loading,
+    filtering: Filtering,
     splitting: Splitting,
     test_at: str | None,
     seed: int,
 ) -> Holdout:
     """Return the split in three, of which the test part may be given."""
     if test is None and not is_split(input):
-        interactions = load(input, loading, splitting.timestamp)
+        interactions = load(input, loading, filtering, times_for(splitting))
         purpose = "hold out the validation and test parts"
         return split_by(interactions, splitting, seed, purpose, three_way=True, test_at=test_at)
+    refuse_filters(filtering)
     if test_at is not None:
         raise InvalidDataError("--test-at cuts one file, but the test part is given already")
     purpose = "hold out the validation part"
     if test is not None:
-        rest, held_out = load_parts(input, test, loading, splitting.timestamp)
+        rest, held_out = load_parts(input, test, loading, times_for(splitting))
         parts = with_test(split_by(rest, splitting, seed, purpose), holdout_of(rest, held_out))
     else:
         from ..datasets.split import Holdout

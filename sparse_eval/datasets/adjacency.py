@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, overload
@@ -11,28 +12,50 @@ import numpy as np
 from ..errors import InvalidDataError, InvalidFileError
 from .interactions import Interactions
 from .labels import sort_labels, text_labels, vocabulary
-from .lines import BadLines, numbered_lines, read_text
+from .lines import BadLines, GuessWarning, numbered_lines, read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..core.types import Integers, PathLike
 
+_MANY = 10  # lines that do not begin with the number of their items, when most others do
 _OTHER_SEPARATORS = (",", ";", "|", "::")
 
 
 @overload
-def load_adjacency(path: PathLike, /, *, on_bad_lines: str = "error") -> Interactions: ...
+def load_adjacency(
+    path: PathLike,
+    /,
+    *,
+    counts: bool | None = None,
+    encoding: str | None = None,
+    on_bad_lines: str = "error",
+) -> Interactions: ...
 
 
 @overload
 def load_adjacency(
-    path: PathLike, second: PathLike, /, *paths: PathLike, on_bad_lines: str = "error"
+    path: PathLike,
+    second: PathLike,
+    /,
+    *paths: PathLike,
+    counts: bool | None = None,
+    encoding: str | None = None,
+    on_bad_lines: str = "error",
 ) -> tuple[Interactions, ...]: ...
 
 
 def load_adjacency(
-    *paths: PathLike, on_bad_lines: str = "error"
+    *paths: PathLike,
+    counts: bool | None = None,
+    encoding: str | None = None,
+    on_bad_lines: str = "error",
 ) -> Interactions | tuple[Interactions, ...]:
     r"""Read files whose lines are ``user item item …``, separated by white space.
+
+    A line may begin with the number of its items instead of a user, as in CiteULike's files; then
+    the first line is user 0, the second user 1, and so on.
 
     If all ids are integers (without leading zeros), labels are int64, otherwise text. A user
     without items stays in the encoding. An item that is repeated on a line counts twice.
@@ -41,9 +64,16 @@ def load_adjacency(
     ----------
     *paths : str or Path
         The files, for example a training and a test set.
+    counts : bool, optional
+        Whether lines begin with the number of their items. By default they do if the first number
+        of every line is the number of the others, and is there twice (users are not);
+        `Interactions.columns` then has ``{"user": "line number"}``.
+    encoding : str, optional
+        As in `load_csv`.
     on_bad_lines : {"error", "skip"}
         As in `load_csv`. A line is malformed if it is a single id that contains ``,``, ``;``,
-        ``|`` or ``::``, which means that the file has another separator.
+        ``|`` or ``::``, which means that the file has another separator, or if it does not have
+        as many items as it says.
 
     Returns
     -------
@@ -53,9 +83,17 @@ def load_adjacency(
     Raises
     ------
     InvalidFileError
-        If a file cannot be read, has no interactions or a malformed line.
+        If a file cannot be read, has no interactions or a malformed line; or if lines of one file
+        begin with counts, those of another with users, and `counts` is not given.
     InvalidDataError
-        If no path is given, or `on_bad_lines` is neither.
+        If no path is given, or an option is invalid.
+
+    Warns
+    -----
+    GuessWarning
+        If every line begins with the number of its items but none is there twice, or if nearly
+        every line does, so that it was taken for a user; or if a file is no UTF-8 and `encoding`
+        is not given.
 
     See Also
     --------
@@ -80,8 +118,15 @@ def load_adjacency(
     """
     if not paths:
         raise InvalidDataError("expected the path of at least one file")
+    if counts is not None and not isinstance(counts, bool):
+        raise InvalidDataError(f"counts: expected True, False or None, found {counts!r}")
+    texts = [read_text(Path(path), encoding, guess=True) for path in paths]
+    counted = _begin_with_counts(texts, paths) if counts is None else counts
     user_numbers, item_numbers = vocabulary(), vocabulary()
-    files = [_read(Path(path), user_numbers, item_numbers, on_bad_lines) for path in paths]
+    files = [
+        _read(text, counted, user_numbers, item_numbers, BadLines(Path(path), on_bad_lines))
+        for path, text in zip(paths, texts, strict=True)
+    ]
     users, user_codes = sort_labels(text_labels(list(user_numbers)))
     items, item_codes = sort_labels(text_labels(list(item_numbers)))
     result = tuple(
@@ -93,10 +138,57 @@ def load_adjacency(
             users=users,
             items=items,
             n_skipped=file.n_skipped,
+            columns={"user": "line number"} if counted else {},
         )
         for file in files
     )
     return result[0] if len(result) == 1 else result
+
+
+def _begin_with_counts(texts: Sequence[bytes], paths: Sequence[PathLike]) -> bool:
+    """Return whether lines begin with the number of their items; warn if that is not certain."""
+    verdicts = [_begins_with_counts(text, path) for text, path in zip(texts, paths, strict=True)]
+    if True in verdicts and False in verdicts:
+        raise InvalidFileError(
+            "lines begin with the number of their items, but not those of "
+            f"{paths[verdicts.index(False)]}; say what they begin with (counts=True or "
+            "counts=False)",
+            paths[verdicts.index(True)],
+        )
+    if verdicts.count(None) == len(verdicts):
+        _warn_of_counts(paths[0], "but none is there twice")
+    return True in verdicts
+
+
+def _begins_with_counts(text: bytes, path: PathLike) -> bool | None:
+    """Return whether the lines of a file begin with counts, None if it may be users as well."""
+    n_counts, repeated = 0, False
+    seen: set[str] = set()
+    others: list[int] = []
+    for number, line in numbered_lines(text):
+        first, *row = line.split()
+        if first == str(len(row)):
+            n_counts += 1
+            repeated = repeated or first in seen
+            seen.add(first)
+            continue
+        others.append(number)
+        if len(others) == _MANY:
+            return False
+    if others:
+        if repeated and n_counts > _MANY * len(others):
+            _warn_of_counts(path, f"except for line {others[0]} and {len(others) - 1} others")
+        return False
+    return True if repeated else None
+
+
+def _warn_of_counts(path: PathLike, doubt: str) -> None:
+    warnings.warn(
+        f"{path}: lines begin with the number of their items, {doubt}; it was taken for a user; "
+        "say which it is with counts=True or counts=False",
+        GuessWarning,
+        stacklevel=4,
+    )
 
 
 class _File(NamedTuple):
@@ -107,19 +199,23 @@ class _File(NamedTuple):
     n_skipped: int
 
 
-def _read(path: Path, users: dict[str, int], items: dict[str, int], on_bad_lines: str) -> _File:
-    bad = BadLines(path, on_bad_lines)
+def _read(
+    text: bytes, counted: bool, users: dict[str, int], items: dict[str, int], bad: BadLines
+) -> _File:
     row_users, row_sizes, item_numbers = array("q"), array("q"), array("q")
-    for number, line in numbered_lines(read_text(path)):
-        user, *row = line.split()
-        if not row and any(sep in user for sep in _OTHER_SEPARATORS):
+    for number, line in numbered_lines(text):
+        first, *row = line.split()
+        if not row and any(sep in first for sep in _OTHER_SEPARATORS):
             bad.add(number, line, "expected ids separated by spaces, found none")
             continue
-        row_users.append(users[user])
+        if counted and first != str(len(row)):
+            bad.add(number, line, f"expected the number of the {len(row)} items, found {first!r}")
+            continue
+        row_users.append(users[str(number - 1) if counted else first])
         row_sizes.append(len(row))
         item_numbers.extend(map(items.__getitem__, row))
     if not item_numbers:
-        raise InvalidFileError("there are no interactions: no user has an item", path)
+        raise InvalidFileError("there are no interactions: no user has an item", bad.path)
     return _File(
         users=np.repeat(np.array(row_users), np.array(row_sizes)),
         items=np.array(item_numbers),

@@ -1,80 +1,51 @@
-"""Loading tables: pandas frames, CSV and other delimited text files, and Parquet files."""
+"""Loading CSV and other delimited text files."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import pandas as pd
 
-from ..core.files import need_pyarrow
 from ..errors import InvalidDataError, InvalidFileError
-from .interactions import Interactions, missing_column
-from .labels import text_labels, vocabulary
+from .columns import (
+    USUAL,
+    Usual,
+    choose_columns,
+    missing_column,
+    recognized,
+    role_of,
+    warn_of_zeros,
+    way_out,
+)
+from .interactions import Interactions, check_events
+from .labels import check_labels, text_labels
 from .lines import BadLines, MalformedLineError, numbered_lines, parse_number, read_text
+from .text_table import Layout, read_table, split_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
-    from ..core.types import AnyArray, Labels, PathLike
-    from .interactions import MissingTimes
+    from ..core.types import Labels, PathLike
 
 _SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def load_frame(
-    df: pd.DataFrame,
-    *,
-    user: Hashable = "user",
-    item: Hashable = "item",
-    value: Hashable | None = None,
-    timestamp: Hashable | None = None,
-    missing_times: MissingTimes = "error",
-    users: Labels | Sequence[Hashable] | None = None,
-    items: Labels | Sequence[Hashable] | None = None,
-) -> Interactions:
-    """Encode a frame with one row per event.
-
-    The same as `Interactions.from_frame`, which describes the parameters and the errors.
-
-    Returns
-    -------
-    Interactions
-        In the order of the rows.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> load_frame(pd.DataFrame({"user": [1, 1], "item": ["x", "y"]}))
-    Interactions(1 users × 2 items, 2 events)
-    """
-    return Interactions.from_frame(
-        df,
-        user=user,
-        item=item,
-        value=value,
-        timestamp=timestamp,
-        missing_times=missing_times,
-        users=users,
-        items=items,
-    )
 
 
 def load_csv(
     path: PathLike,
     *,
-    user: str | int = "user",
-    item: str | int = "item",
-    value: str | int | None = None,
-    timestamp: str | int | None = None,
+    user: str | int | Usual = USUAL,
+    item: str | int | Usual = USUAL,
+    value: str | int | Usual | None = USUAL,
+    timestamp: str | int | Usual | None = USUAL,
+    event: str | int | None = None,
+    keep: Sequence[object] | None = None,
+    users: Labels | Sequence[Hashable] | None = None,
+    items: Labels | Sequence[Hashable] | None = None,
     sep: str | None = None,
+    encoding: str | None = None,
     header: bool = True,
     on_bad_lines: str = "error",
 ) -> Interactions:
@@ -87,18 +58,27 @@ def load_csv(
     Parameters
     ----------
     path : str or Path
-        The file: UTF-8 text; ``.gz`` is decompressed.
-    user, item : str or int
+        The file; ``.gz`` is decompressed.
+    user, item : str or int, optional
         Columns with the ids: names, or with ``header=False`` numbers counted from 0 (0 and 1 by
-        default).
-    value : str or int, optional
-        Column with the values, finite and >= 0; default: every line counts 1.
-    timestamp : str or int, optional
+        default). Columns that are not named are recognized as in `Interactions.from_frame`, and
+        said in `Interactions.columns`.
+    value : str, int or None, optional
+        Column with the values, finite and >= 0. None, or no column with a usual name: every line
+        counts 1.
+    timestamp : str, int or None, optional
         Column with the times: integers in any unit, or ISO 8601 dates, which become nanoseconds
         since 1970 (UTC is assumed for dates without a time zone). The first line decides which.
+        None, or no column with a usual name: no times.
+    event, keep, users, items : optional
+        As in `Interactions.from_frame`. With `users` or `items` that are not integers, ids are
+        text even if all of those in the file are integers.
     sep : str, optional
         The separator, taken literally; default: a tab in ``.tsv`` and ``.txt`` files, otherwise
         the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line.
+    encoding : str, optional
+        The encoding, by any name that Python knows; default: UTF-8, or Latin-1, which can read
+        everything, where that fails.
     header : bool
         Whether the first line holds the names of the columns.
     on_bad_lines : {"error", "skip"}
@@ -114,9 +94,16 @@ def load_csv(
     Raises
     ------
     InvalidFileError
-        If the file cannot be read, a column does not exist, or a line is malformed.
+        If the file cannot be read, a column does not exist or cannot be told, or a line is
+        malformed.
     InvalidDataError
         If an option is invalid.
+
+    Warns
+    -----
+    GuessWarning
+        If the file is no UTF-8 and `encoding` is not given; or if ratings are 0, as in
+        `Interactions.from_frame`.
 
     See Also
     --------
@@ -135,134 +122,128 @@ def load_csv(
     0  anna     7    3.0
     1   bob     5    1.0
     """
+    given: dict[str, Hashable] = {
+        "user": user, "item": item, "value": value, "timestamp": timestamp
+    }  # fmt: skip
     if not header:
-        user, item = 0 if user == "user" else user, 1 if item == "item" else item
-    roles = {"user": user, "item": item, "value": value, "timestamp": timestamp}
-    columns = {role: name for role, name in roles.items() if name is not None}
-    for role, name in columns.items():
-        if isinstance(name, bool) or not isinstance(name, str if header else int):
+        numbers = {"user": 0, "item": 1, "value": None, "timestamp": None}
+        given = {role: numbers[role] if name is USUAL else name for role, name in given.items()}
+        if given["user"] == given["item"] and USUAL in (user, item):
+            raise InvalidDataError(
+                f"user, item: column {given['user']!r} would be both; give the numbers of both"
+            )
+    check_events(event, keep)
+    for role, name in [*given.items(), ("event", event)]:
+        kinds = (Usual, str, type(None)) if header else (int, type(None))
+        if isinstance(name, bool) or not isinstance(name, kinds):
             expected = "a column name" if header else "a column number, because of header=False"
             raise InvalidDataError(f"{role}: expected {expected}, found {name!r}")
     if sep is not None and (not isinstance(sep, str) or not sep or set(sep) & set('"\r\n')):
         raise InvalidDataError(f"sep: expected the text between two fields, found {sep!r}")
-    return load_table(Path(path), columns, sep, header, on_bad_lines)
+    data = read_text(Path(path), encoding, guess=True)
+    table = TextTable(Path(path), data, sep, header, on_bad_lines)
+    return table.load(given, event=event, keep=keep, users=users, items=items)
 
 
-def load_parquet(
-    path: PathLike,
-    *,
-    user: str = "user",
-    item: str = "item",
-    value: str | None = None,
-    timestamp: str | None = None,
-) -> Interactions:
-    """Read the needed columns of a Parquet file; requires the extra ``parquet``.
+def names_columns(line: str) -> bool:
+    """Return whether a line is a header with usual names of users and items."""
+    return any({"user", "item"} <= set(map(role_of, line.split(sep))) for sep in _SEPARATORS)
+
+
+class TextTable:
+    """A text table, its first line read.
 
     Parameters
     ----------
-    path : str or Path
-        The file.
-    user, item, value, timestamp : str, optional
-        Names of the columns, as in `Interactions.from_frame`.
-
-    Returns
-    -------
-    Interactions
-        In the order of the rows.
-
-    Raises
-    ------
-    MissingExtraError
-        If pyarrow is not installed.
-    InvalidFileError
-        If the file cannot be read, a column does not exist, or a row is invalid.
-
-    Examples
-    --------
-    >>> load_parquet("clicks.parquet", value="clicks")  # doctest: +SKIP
-    Interactions(50,000 users × 51,277 items, 1,500,000 events)
+    path : Path
+        The file, for messages.
+    data : bytes
+        What `read_text` returned.
+    sep : str or None
+        The separator, None to guess it.
+    header : bool
+        Whether the first line holds the names of the columns.
+    on_bad_lines : str
+        As in `load_csv`.
     """
-    need_pyarrow()
-    from pyarrow import ArrowException, parquet
 
-    path = Path(path)
-    if not path.is_file():
-        raise InvalidFileError(
-            "expected a file, found a folder" if path.is_dir() else "there is no such file", path
+    def __init__(
+        self, path: Path, data: bytes, sep: str | None, header: bool, on_bad_lines: str
+    ) -> None:
+        self.path, self.data, self.header = path, data, header
+        self.bad = BadLines(path, on_bad_lines)
+        self.number, first = next(numbered_lines(data))
+        self.sep = _separator(path, first) if sep is None else sep
+        try:
+            self.names = split_fields(first, self.sep)
+        except MalformedLineError as error:
+            raise InvalidFileError(str(error), path, self.number) from None
+
+    def load(
+        self,
+        given: Mapping[str, Hashable],
+        *,
+        event: Hashable = None,
+        keep: Sequence[object] | None = None,
+        users: Labels | Sequence[Hashable] | None = None,
+        items: Labels | Sequence[Hashable] | None = None,
+    ) -> Interactions:
+        """Return the events; `given` has the name or number of each role's column, or `USUAL`."""
+        try:
+            columns = choose_columns(self.names if self.header else (), given)
+        except InvalidDataError as error:
+            no_names = any(math.isfinite(parse_number(name)) for name in self.names)
+            hint = ", or give header=False if the first line is not a header" if no_names else ""
+            raise InvalidFileError(f"{error}{hint}", self.path) from None
+        frame = self._frame(columns, given, event)
+        for role, labels in (("user", users), ("item", items)):
+            if labels is None or pd.api.types.is_integer_dtype(check_labels(labels, role).dtype):
+                ids = text_labels(frame[role].cat.categories.tolist())
+                frame[role] = frame[role].cat.rename_categories(ids.tolist())
+        roles: dict[str, Any] = {
+            role: role if role in frame else None for role in (*given, "event")
+        }
+        try:
+            interactions = Interactions.from_frame(
+                frame, **roles, keep=keep, users=users, items=items
+            )
+        except InvalidDataError as error:
+            raise InvalidFileError(str(error), self.path) from error
+        if "value" in columns and self.header:
+            warn_of_zeros(
+                frame["value"].to_numpy(),
+                columns["value"],
+                named=given["value"] is not USUAL,
+                where=f"{self.path}: ",
+            )
+        return replace(
+            interactions, n_skipped=self.bad.report(), columns=recognized(columns, given)
         )
-    columns = [name for name in (user, item, value, timestamp) if name is not None]
-    try:
-        names = parquet.read_schema(path).names
-        for name in columns:
-            if name not in names:
-                raise InvalidFileError(missing_column(name, names), path)
-        # Read as a single file: a path like year=2024/x.parquet must not add a column.
-        table = parquet.ParquetFile(path).read(columns=list(dict.fromkeys(columns)))
-        return Interactions.from_frame(
-            table.to_pandas(), user=user, item=item, value=value, timestamp=timestamp
+
+    def _frame(
+        self, columns: Mapping[str, Hashable], given: Mapping[str, Hashable], event: Hashable
+    ) -> pd.DataFrame:
+        """Return the columns that are needed, called by their roles."""
+        needed = dict(columns) if event is None else {**columns, "event": event}
+        layout = Layout(
+            sep=self.sep,
+            n_fields=len(self.names),
+            columns=_column_numbers(self.path, self.names, needed),
+            n_header=self.number * self.header,
+            way_out={
+                role: way_out(role, column)
+                for role, column in columns.items()
+                if given[role] is USUAL
+            },
         )
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from error
-    except InvalidFileError:
-        raise
-    except (OSError, ArrowException, KeyError, TypeError, ValueError) as error:
-        # What pyarrow and pandas raise on damaged files.
-        raise InvalidFileError(f"not a readable Parquet file ({error})", path) from error
-
-
-def load_table(
-    path: Path,
-    columns: dict[str, str | int],
-    sep: str | None,
-    header: bool,
-    on_bad_lines: str,
-) -> Interactions:
-    """Read a text table with valid options; `columns` maps roles to column names or numbers."""
-    bad = BadLines(path, on_bad_lines)
-    data = read_text(path)
-    number, first = next(numbered_lines(data))
-    sep = _separator(path, first) if sep is None else sep
-    try:
-        names = split_fields(first, sep)
-    except MalformedLineError as error:
-        raise InvalidFileError(str(error), path, number) from None
-    numbers = _column_numbers(path, names, columns)
-    layout = _Layout(sep=sep, n_fields=len(names), columns=numbers, n_header=number * header)
-    frame = _read_fast(data, layout)
-    if frame is None:
-        frame = _read_lines(data, layout, bad)
-    if not len(frame):
-        fault = f"all {bad.count} lines are malformed" if bad.count else "no line after the header"
-        raise InvalidFileError(f"there are no interactions: {fault}", path)
-    interactions = Interactions.from_frame(
-        frame,
-        value="value" if "value" in columns else None,
-        timestamp="timestamp" if "timestamp" in columns else None,
-    )
-    return replace(interactions, n_skipped=bad.report())
-
-
-def split_fields(line: str, sep: str) -> list[str]:
-    """Split one line into fields, respecting quotes if the separator has one character.
-
-    Each line is parsed by itself, so that a stray quote does not affect the lines after it.
-    """
-    if len(sep) > 1 or '"' not in line:
-        return line.split(sep)
-    try:
-        return next(csv.reader([line], delimiter=sep, strict=True))
-    except csv.Error as error:
-        raise MalformedLineError(f"expected quotes in pairs, found a stray one ({error})") from None
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """The layout of a text table."""
-
-    sep: str
-    n_fields: int
-    columns: dict[str, int]  # the number of the column of each role
-    n_header: int  # lines up to and including the header
+        frame = read_table(self.data, layout, self.bad)
+        if not len(frame):
+            bad = self.bad
+            fault = (
+                f"all {bad.count} lines are malformed" if bad.count else "no line after the header"
+            )
+            raise InvalidFileError(f"there are no interactions: {fault}", self.path)
+        return frame
 
 
 def _separator(path: Path, line: str) -> str:
@@ -277,8 +258,10 @@ def _separator(path: Path, line: str) -> str:
     return best
 
 
-def _column_numbers(path: Path, names: list[str], columns: dict[str, str | int]) -> dict[str, int]:
-    """Return the number of each column among the fields of the first line."""
+def _column_numbers(
+    path: Path, names: list[str], columns: Mapping[str, Hashable]
+) -> dict[str, int]:
+    """Return the number of each column, given by name or number, in the first line."""
     numbers = {}
     for role, name in columns.items():
         if isinstance(name, str):
@@ -287,153 +270,12 @@ def _column_numbers(path: Path, names: list[str], columns: dict[str, str | int])
             if name not in names:
                 raise InvalidFileError(f"{role}: {missing_column(name, names)}", path)
             numbers[role] = names.index(name)
-        elif not 0 <= name < len(names):
+        elif not 0 <= (number := cast("int", name)) < len(names):
             raise InvalidFileError(
-                f"{role}: there is no column {name}; the first line has {len(names)} fields, "
+                f"{role}: there is no column {number}; the first line has {len(names)} fields, "
                 "counted from 0",
                 path,
             )
         else:
-            numbers[role] = name
+            numbers[role] = number
     return numbers
-
-
-def _read_fast(data: bytes, layout: _Layout) -> pd.DataFrame | None:
-    """Read a table with `pandas.read_csv`, or return None if anything about it is unusual.
-
-    `pandas.read_csv` does not say where a fault is, and ignores some (it truncates a line with
-    too many fields). So the fields are counted first, and whatever is not plain is left to
-    `_read_lines`, which gives the same result on plain files.
-    """
-    sep = layout.sep
-    if sep == "::" and b"\t" not in data:
-        data, sep = data.replace(b"::", b"\t"), "\t"
-    if len(sep) > 1 or not sep.isascii() or b'"' in data:
-        return None
-    if not data.endswith(b"\n"):
-        data += b"\n"
-    buffer = np.frombuffer(data, dtype=np.uint8)
-    ends = np.flatnonzero(buffer == ord("\n"))
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    separators = np.add.reduceat(buffer == ord(sep), starts, dtype=np.int64)
-    separators = separators[layout.n_header :][(ends > starts)[layout.n_header :]]
-    if not len(separators) or (separators != layout.n_fields - 1).any():
-        return None
-    # Ids and values are read as text: no id becomes a number or a missing value, and each
-    # distinct value is parsed once, by the same function as in `_read_lines`.
-    dtypes = {column: "str" for role, column in layout.columns.items() if role != "timestamp"}
-    usecols = sorted(set(layout.columns.values()))
-    if len(usecols) < len(layout.columns):
-        return None
-    try:
-        table = pd.read_csv(
-            io.BytesIO(data),
-            sep=sep,
-            header=None,
-            index_col=False,
-            skiprows=layout.n_header,
-            usecols=usecols,
-            dtype=dtypes,
-            na_filter=False,
-            quoting=csv.QUOTE_NONE,
-            engine="c",
-            low_memory=False,
-        )
-        columns: dict[str, AnyArray | pd.Categorical] = {}
-        for role, column in layout.columns.items():
-            if role == "timestamp":
-                if table[column].dtype != np.int64:  # dates, or floats, which lose digits
-                    return None
-                columns[role] = table[column].to_numpy()
-                continue
-            codes, distinct = pd.factorize(table[column])
-            texts = distinct.tolist()
-            if role == "value":
-                columns[role] = np.array([_value(text) for text in texts])[codes]
-            elif all(map(str.strip, texts)):
-                columns[role] = pd.Categorical.from_codes(codes, text_labels(texts))
-            else:
-                return None
-    except (ValueError, OverflowError):
-        return None
-    return pd.DataFrame(columns)
-
-
-def _read_lines(data: bytes, layout: _Layout, bad: BadLines) -> pd.DataFrame:
-    """Read a table line by line, and raise or skip malformed lines."""
-    columns = layout.columns
-    ids = {"user": vocabulary(), "item": vocabulary()}
-    codes: dict[str, list[int]] = {"user": [], "item": []}
-    cells: dict[str, list[float]] = {role: [] for role in ("value", "timestamp") if role in columns}
-    parse_time: Callable[[str], int] | None = None
-    for number, line in numbered_lines(data):
-        if number <= layout.n_header:
-            continue
-        try:
-            fields = split_fields(line, layout.sep)
-            if len(fields) != layout.n_fields:
-                raise MalformedLineError(
-                    f"expected {layout.n_fields} fields separated by {layout.sep!r}, "
-                    f"found {len(fields)}"
-                )
-            for role in codes:
-                if not fields[columns[role]].strip():
-                    article = "an" if role == "item" else "a"
-                    raise MalformedLineError(f"expected {article} {role} id, found an empty field")
-            row: dict[str, float] = {}
-            if "value" in cells:
-                row["value"] = _value(fields[columns["value"]])
-            if "timestamp" in cells:
-                text = fields[columns["timestamp"]]
-                is_date = math.isnan(parse_number(text))
-                parse = parse_time or (_nanoseconds if is_date else _whole)
-                row["timestamp"] = parse(text)
-                parse_time = parse
-        except MalformedLineError as error:
-            bad.add(number, line, str(error))
-            continue
-        for role, role_codes in codes.items():
-            role_codes.append(ids[role][fields[columns[role]]])
-        for role, cell in row.items():
-            cells[role].append(cell)
-    frame = pd.DataFrame(
-        {
-            role: pd.Categorical.from_codes(codes[role], text_labels(list(ids[role])))
-            for role in codes
-        }
-    )
-    for role, column in cells.items():
-        frame[role] = np.array(column, dtype=np.float64 if role == "value" else np.int64)
-    if parse_time is _nanoseconds:
-        frame["timestamp"] = frame["timestamp"].astype("datetime64[ns]")
-    return frame
-
-
-def _value(text: str) -> float:
-    value = parse_number(text)
-    if not 0 <= value < float("inf"):
-        raise MalformedLineError(f"expected a finite value that is not negative, found {text!r}")
-    return value
-
-
-def _whole(text: str) -> int:
-    try:
-        result = 2**63 if "_" in text else int(text)
-    except ValueError:  # 1e9 and 1.0 are whole numbers too
-        number = parse_number(text)
-        result = int(number) if number.is_integer() else 2**63
-    if -(2**63) <= result < 2**63:
-        return result
-    raise MalformedLineError(f"expected a whole number as timestamp, found {text!r}")
-
-
-def _nanoseconds(text: str) -> int:
-    try:
-        date = datetime.fromisoformat(text.strip())
-        date = date.replace(tzinfo=date.tzinfo or UTC)
-        result = (date - _EPOCH) // timedelta(microseconds=1) * 1000
-    except (ValueError, OverflowError):
-        result = 2**63
-    if not -(2**63) <= result < 2**63:
-        raise MalformedLineError(f"expected a whole number or an ISO 8601 date, found {text!r}")
-    return result

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal, get_args
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
 
 from ..core.csr import summed_csr
+from ..core.frames import as_pandas
 from ..core.labelled import LabelledMatrix
 from ..errors import InvalidDataError
-from .labels import at, check_labels, encode
+from .columns import (
+    USUAL,
+    choose_columns,
+    column_of,
+    events_kept,
+    recognized,
+    times_of,
+    values_of,
+    warn_of_zeros,
+    way_out,
+)
+from .filters import Selection
+from .labels import check_labels, encode
 from .times import UNDATED, UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from ..core.frames import Frame
     from ..core.types import Booleans, CSRMatrix, Floats, Integers, Labels
     from .labels import Column
     from .times import TimeUnit
 
+Checked = TypeVar("Checked")
+
 #: What to do with events whose time is missing.
 MissingTimes = Literal["error", "undated"]
-
-_EXPECTED_TIME = "a whole number or a date"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -56,6 +69,12 @@ class Interactions:
     time_unit : {"s", "ms", "us", "ns"} or None
         The unit in which `timestamps` count from 1970 (UTC), so that splits understand dates;
         None if the source does not say it.
+    columns : mapping of str to hashable
+        What was taken for a role though nobody named it: columns with a usual name, such as
+        ``{"user": "userId", "value": "rating"}``, or the ``"line number"`` as user. Columns that
+        were named in the call, or are called like their role, are not there.
+    dropped : mapping of str to int
+        How many events `filter`, or ``keep=`` of a loader, left out, by the option.
 
     Raises
     ------
@@ -88,6 +107,8 @@ class Interactions:
     items: Labels
     n_skipped: int = 0
     time_unit: TimeUnit | None = None
+    columns: Mapping[str, Hashable] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.time_unit is not None and self.time_unit not in UNITS:
@@ -135,9 +156,14 @@ class Interactions:
             parts.append("timestamps")
         if self.n_undated:
             parts.append(f"{self.n_undated:,} undated")
-        if self.n_skipped:
-            parts.append(f"{self.n_skipped:,} lines skipped")
-        return f"Interactions({', '.join(parts)})"
+        return f"Interactions({', '.join(parts + self.notes)})"
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out, and taken for a role without being named, as `repr` says it."""
+        notes = [f"{self.n_skipped:,} lines skipped"] if self.n_skipped else []
+        notes += [f"{n:,} events dropped by {option}" for option, n in self.dropped.items()]
+        return notes + [f"{column!r} as {role}" for role, column in self.columns.items()]
 
     def matrix(self) -> LabelledMatrix:
         """Return the values as a matrix of users × items.
@@ -181,15 +207,93 @@ class Interactions:
         """
         pairs = self.user_codes.astype(np.int64) * self.n_items + self.item_codes
         rows = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr))
-        kept = ~np.isin(pairs, rows * self.n_items + held.indices)
+        return self._take(~np.isin(pairs, rows * self.n_items + held.indices))
+
+    def filter(
+        self,
+        *,
+        users: Labels | Sequence[Hashable] | None = None,
+        items: Labels | Sequence[Hashable] | None = None,
+        min_value: float | None = None,
+        min_user_interactions: int | None = None,
+        min_item_interactions: int | None = None,
+    ) -> Interactions:
+        """Return the events that meet all conditions, without the users and items of no event.
+
+        The conditions apply in the order of the parameters, the last two together: they are
+        repeated until every user and item that is left meets them (a k-core), because a user who
+        leaves takes interactions of items along.
+
+        Parameters
+        ----------
+        users, items : pandas.Index or sequence, optional
+            Labels to keep, such as the ``users`` of other interactions. Labels without events make
+            no difference.
+        min_value : float, optional
+            At least 0: events of a smaller value are dropped, before values are summed.
+        min_user_interactions, min_item_interactions : int, optional
+            At least 1: users who chose fewer distinct items, and items that fewer distinct users
+            chose, are dropped. Events with value 0 (shown, not chosen) do not count.
+
+        Returns
+        -------
+        Interactions
+            In the order of the events. `dropped` says how many of them each option left out, in
+            addition to what was dropped before.
+
+        Raises
+        ------
+        InvalidDataError
+            If an option is out of its range, labels are missing or repeated, or no event is left.
+
+        See Also
+        --------
+        from_frame : Its ``event=`` and ``keep=`` keep events of some types.
+
+        Examples
+        --------
+        >>> rows = [{"user": u, "item": i} for u, i in ("ax", "ay", "bx", "by", "cy", "cz")]
+        >>> Interactions.from_frame(rows).filter(min_user_interactions=2, min_item_interactions=2)
+        Interactions(2 users × 2 items, 4 events, 1 events dropped by min_user_interactions,
+        1 events dropped by min_item_interactions)
+        """
+        selection = Selection(self.user_codes, self.item_codes, self.values)
+        for name, labels, index, codes in (
+            ("user", users, self.users, self.user_codes),
+            ("item", items, self.items, self.item_codes),
+        ):
+            if labels is not None:
+                selection.keep(f"{name}s", index.isin(check_labels(labels, name))[codes])
+        if min_value is not None:
+            selection.keep_values(min_value)
+        selection.keep_core(min_user_interactions, min_item_interactions)
+        return self._take(selection.kept, selection.dropped)._without_unused_labels()
+
+    def _take(self, kept: Booleans, dropped: Mapping[str, int] | None = None) -> Interactions:
+        """Return the marked events, with the same users and items."""
         times = self.timestamps
+        counts = dict(self.dropped)
+        for option, count in (dropped or {}).items():
+            counts[option] = counts.get(option, 0) + count
         return replace(
             self,
             user_codes=self.user_codes[kept],
             item_codes=self.item_codes[kept],
             values=self.values[kept],
             timestamps=None if times is None else times[kept],
+            dropped=counts,
         )
+
+    def _without_unused_labels(self, *, users: bool = True, items: bool = True) -> Interactions:
+        """Return the same events, and of the users and items (if so) only those that have one."""
+        result = self
+        if users:
+            codes, labels = _used(self.user_codes, self.users)
+            result = replace(result, user_codes=codes, users=labels)
+        if items:
+            codes, labels = _used(self.item_codes, self.items)
+            result = replace(result, item_codes=codes, items=labels)
+        return result
 
     def to_frame(self) -> pd.DataFrame:
         """Return a frame with the columns user, item, value and, if there are any, timestamp.
@@ -210,31 +314,46 @@ class Interactions:
     @classmethod
     def from_frame(
         cls,
-        df: pd.DataFrame,
+        df: Frame,
         *,
-        user: Hashable = "user",
-        item: Hashable = "item",
-        value: Hashable | None = None,
-        timestamp: Hashable | None = None,
+        user: Hashable = USUAL,
+        item: Hashable = USUAL,
+        value: Hashable = USUAL,
+        timestamp: Hashable = USUAL,
         missing_times: MissingTimes = "error",
+        event: Hashable = None,
+        keep: Sequence[object] | None = None,
         users: Labels | Sequence[Hashable] | None = None,
         items: Labels | Sequence[Hashable] | None = None,
     ) -> Interactions:
         """Encode a frame with one row per event.
 
+        Columns that are not named are recognized: the column called like its role ("user",
+        "item", "value", "timestamp"), or else the only one with another usual name, such as
+        ``userId``, ``movie_id``, ``Rating`` or ``date``. `columns` of the result, and its `repr`,
+        say which have been taken. So ``from_frame(interactions.to_frame())`` loses nothing but
+        users and items without events, which `users` and `items` keep.
+
         Parameters
         ----------
-        df : pandas.DataFrame
-            The events.
-        user, item : hashable
+        df : pandas.DataFrame, frame of another library, or list of dict
+            The events. A frame is anything with ``__arrow_c_stream__``, as those of polars,
+            pyarrow and DuckDB; in a list each dict is a row.
+        user, item : hashable, optional
             Names of the columns with the ids: text, numbers, anything hashable.
-        value : hashable, optional
-            Name of the column with the values, finite and >= 0; default: every event counts 1.
-        timestamp : hashable, optional
-            Name of the column with the times: integers in any unit, or dates, which become
-            nanoseconds since 1970 (UTC is assumed for dates without a time zone).
+        value : hashable or None, optional
+            Name of the column with the values, finite and >= 0. None, or no column with a usual
+            name: every event counts 1.
+        timestamp : hashable or None, optional
+            Name of the column with the times: integers in any unit, or dates, also ISO 8601 text,
+            which become nanoseconds since 1970 (UTC is assumed for dates without a time zone).
+            None, or no column with a usual name: no times.
         missing_times : {"error", "undated"}
             Whether a row without a time raises an error, or was before all dates (`UNDATED`).
+        event : hashable, optional
+            Name of a column with types of events, of which `keep` says which to keep.
+        keep : sequence, optional
+            The types of events to keep, compared as text: ``event="type", keep=["buy"]``.
         users, items : pandas.Index or sequence, optional
             The labels to encode with, in this order; default: the sorted distinct ids.
 
@@ -246,9 +365,18 @@ class Interactions:
         Raises
         ------
         InvalidDataError
-            If the frame is empty, a column does not exist, or a row has a missing id, an id that
-            is not in `users` or `items`, or an invalid value or time. The message counts rows
-            from 0, as ``df.iloc`` does.
+            If the frame is empty, a column does not exist, several columns may be the one that was
+            not named, or a row has a missing id, an id that is not in `users` or `items`, or an
+            invalid value or time. The message counts rows from 0, as ``df.iloc`` does. If there
+            is no event of a type in `keep`, or one of `event` and `keep` is given alone.
+        MissingExtraError
+            If pyarrow is needed to read the frame and not installed.
+
+        Warns
+        -----
+        GuessWarning
+            If ratings, or values that were recognized by the name of their column, are 0: in
+            ratings that often means an event without a rating, here shown and not chosen.
 
         Examples
         --------
@@ -258,123 +386,80 @@ class Interactions:
           user  item  value
         0    b     7    4.0
         1    a     5    0.0
+        >>> frame = pd.DataFrame({"userId": [1, 1], "movieId": [7, 5], "rating": [4.5, 3]})
+        >>> Interactions.from_frame(frame)
+        Interactions(1 users × 2 items, 2 events, 'userId' as user, 'movieId' as item,
+        'rating' as value)
         """
-        user_column, item_column = column_of(df, user), column_of(df, item)
-        value_column = None if value is None else column_of(df, value)
-        time_column = None if timestamp is None else column_of(df, timestamp)
+        df = as_pandas(df)
+        check_events(event, keep)
         if missing_times not in get_args(MissingTimes):
             raise InvalidDataError(
                 f"missing_times: expected 'error' or 'undated', found {missing_times!r}"
             )
         if not len(df):
             raise InvalidDataError("there are no interactions: the frame has no rows")
+        given = {"user": user, "item": item, "value": value, "timestamp": timestamp}
+        names = choose_columns(df.columns, given)
+        columns = {role: column_of(df, name) for role, name in names.items()}
+        mask = None if keep is None else events_kept(column_of(df, event), keep)
         user_index = None if users is None else check_labels(users, "user")
         item_index = None if items is None else check_labels(items, "item")
-        user_codes, user_index = encode(user_column, "user", user_index)
-        item_codes, item_index = encode(item_column, "item", item_index)
-        times, unit = (None, None) if time_column is None else _times(time_column, missing_times)
-        return cls(
+        user_codes, user_index = encode(columns["user"], "user", user_index)
+        item_codes, item_index = encode(columns["item"], "item", item_index)
+        values = _checked(values_of, columns, "value", given)
+        if values is not None:
+            warn_of_zeros(values, names["value"], named=value is not USUAL)
+        timed = _checked(
+            lambda column: times_of(column, undated=missing_times == "undated"),
+            columns,
+            "timestamp",
+            given,
+        )
+        times, unit = timed or (None, None)
+        result = cls(
             user_codes=user_codes,
             item_codes=item_codes,
-            values=np.ones(len(df)) if value_column is None else _values(value_column),
+            values=np.ones(len(df)) if values is None else values,
             timestamps=times,
             users=user_index,
             items=item_index,
             time_unit=unit,
+            columns=recognized(names, given),
         )
+        if mask is None:
+            return result
+        kept = result._take(mask, {"keep": len(mask) - int(np.count_nonzero(mask))})
+        return kept._without_unused_labels(users=users is None, items=items is None)
 
 
-def missing_column(name: Hashable, columns: Iterable[Hashable]) -> str:
-    """Return the message for a missing column, with the existing columns and the closest one."""
-    names = [str(column) for column in columns]
-    near = get_close_matches(str(name), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"there is no column {name!r}; the columns are {', '.join(map(repr, names))}{hint}"
-
-
-def column_of(df: pd.DataFrame, name: Hashable) -> Column:
-    """Return a column of a frame, or raise if there are none or several of this name."""
-    if not isinstance(df, pd.DataFrame):
-        raise InvalidDataError(f"expected a pandas.DataFrame, found {type(df).__name__}")
-    if name not in df.columns:
-        raise InvalidDataError(missing_column(name, df.columns))
-    n_columns = np.count_nonzero(df.columns == name)
-    if n_columns > 1:
-        raise InvalidDataError(f"there are {n_columns} columns named {name!r}; rename one")
-    return df[name]
-
-
-def _fault(column: Column, valid: Booleans, expected: str) -> InvalidDataError:
-    row = int(np.argmin(valid))
-    return InvalidDataError(
-        f"row {row}, column {column.name!r}: expected {expected}, found {at(column, row)!r}"
-    )
-
-
-def _numbers(column: Column, expected: str) -> Floats:
-    """Return a column as float64, with NaN for what is not a number."""
-    kind = getattr(column.dtype, "kind", "O")
-    if kind in "cmM":
+def check_events(event: Hashable, keep: Sequence[object] | None) -> None:
+    """Raise if only one of the options about types of events is given."""
+    if (event is None) != (keep is None):
         raise InvalidDataError(
-            f"column {column.name!r}: expected {expected}, found {column.dtype} values"
+            "give event= (a column) and keep= (the types of events to keep) together, or none of "
+            "them"
         )
-    if kind not in "buif":
-        column = pd.to_numeric(column.astype(object), errors="coerce")
-    return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _values(column: Column) -> Floats:
-    expected = "a finite number that is not negative"
-    values = _numbers(column, expected)
-    valid = np.isfinite(values) & (values >= 0)
-    if not valid.all():
-        raise _fault(column, valid, expected)
-    return values
+def _checked(
+    check: Callable[[Column], Checked],
+    columns: Mapping[str, Column],
+    role: str,
+    given: Mapping[str, Hashable],
+) -> Checked | None:
+    """Return an optional column, checked; errors about one that nobody named say how to do so."""
+    if role not in columns:
+        return None
+    try:
+        return check(columns[role])
+    except InvalidDataError as error:
+        if given[role] is not USUAL:
+            raise
+        raise InvalidDataError(f"{error}{way_out(role, columns[role].name)}") from None
 
 
-def _times(column: Column, missing_times: MissingTimes) -> tuple[Integers, TimeUnit | None]:
-    """Return the timestamps and, if they were dates, their unit."""
-    missing = column.isna().to_numpy()
-    if not missing.any():
-        return _timestamps(column), "ns" if _are_dates(column) else None
-    if missing_times == "error":
-        hint = "Interactions.from_frame(..., missing_times='undated') takes it as before all dates"
-        raise _fault(column, ~missing, f"{_EXPECTED_TIME} ({hint})")
-    if missing.all():
-        return np.full(len(column), UNDATED, np.int64), None
-    # Another row's time in their place, so that errors count the rows of the frame.
-    filled = column.where(~missing, column.iloc[int(np.argmin(missing))])
-    times = _timestamps(filled)
-    times[missing] = UNDATED
-    return times, "ns" if _are_dates(filled) else None
-
-
-def _are_dates(column: Column) -> bool:
-    return pd.api.types.infer_dtype(column) in ("datetime64", "datetime", "date")
-
-
-def _timestamps(column: Column) -> Integers:
-    expected = _EXPECTED_TIME
-    if _are_dates(column):
-        try:
-            dates = pd.to_datetime(column, utc=True).dt.tz_localize(None).dt.as_unit("ns")
-            return dates.to_numpy().astype(np.int64)
-        except (ValueError, TypeError) as error:  # for example dates outside 1677..2262
-            raise InvalidDataError(f"column {column.name!r}: {error}") from error
-    if pd.api.types.is_integer_dtype(column.dtype):
-        valid = (column <= np.iinfo(np.int64).max).to_numpy(dtype=bool)
-        if not valid.all():
-            raise _fault(column, valid, expected)
-        return column.to_numpy(dtype=np.int64, copy=True)
-    if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_string_dtype(column):
-        raise _fault(
-            column,
-            np.zeros(len(column), dtype=bool),
-            f"{expected} (pandas.to_datetime reads dates from text)",
-        )
-    numbers = _numbers(column, expected)
-    # 2**63 is the smallest positive float64 that int64 cannot hold.
-    valid = (np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers)
-    if not valid.all():
-        raise _fault(column, valid, f"{expected} (use a finer unit for fractions)")
-    return numbers.astype(np.int64)
+def _used(codes: NDArray[np.int32], labels: Labels) -> tuple[NDArray[np.int32], Labels]:
+    """Return codes of the labels that occur, and these labels."""
+    used = np.bincount(codes, minlength=len(labels)) > 0
+    return (np.cumsum(used) - 1)[codes].astype(np.int32), labels[used]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Column: TypeAlias = "pd.Series[Any]"
 
 # Leading zeros and plus signs would be lost in an int64: '007' and '7' are different ids.
-_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,17})", re.ASCII)
+_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,18})", re.ASCII)
 
 
 def vocabulary() -> defaultdict[str, int]:
@@ -34,7 +34,9 @@ def vocabulary() -> defaultdict[str, int]:
 def text_labels(labels: Sequence[str]) -> Labels:
     """Return ids that were read as text: an int64 index if all are integers, otherwise text."""
     if all(map(_INTEGER.fullmatch, labels)):
-        return pd.Index(np.array(list(map(int, labels)), dtype=np.int64))
+        numbers = list(map(int, labels))
+        if not numbers or (min(numbers) >= -(2**63) and max(numbers) < 2**63):
+            return pd.Index(np.array(numbers, dtype=np.int64))
     return pd.Index(list(labels))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import math
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class GuessWarning(UserWarning):
+    """A loader went by what is likely, where only the user can know."""
 
 
 class SkippedLinesWarning(UserWarning):
@@ -76,11 +81,28 @@ class BadLines:
         return self.count
 
 
-def read_text(path: Path) -> bytes:
+def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -> bytes:
     r"""Read a whole text file, decompressing ``.gz``, as UTF-8 bytes with ``\n`` line ends.
 
     A byte order mark is dropped; ``\r\n`` and ``\r`` become ``\n``, so that lines are numbered
-    as an editor numbers them. Raise `InvalidFileError` if there is no such text.
+    as an editor numbers them.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    encoding : str, optional
+        Its encoding; UTF-8 by default.
+    guess : bool
+        Whether a file that is no UTF-8 is read as Latin-1 if `encoding` is not given, with a
+        warning. Latin-1 has a character for every byte, so that different ids stay different.
+
+    Raises
+    ------
+    InvalidFileError
+        If there is no such text.
+    InvalidDataError
+        If there is no such encoding.
     """
     try:
         data = path.read_bytes()
@@ -92,7 +114,9 @@ def read_text(path: Path) -> bytes:
         raise InvalidFileError("expected a file, found a folder", path) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidFileError(f"cannot be read ({error})", path) from error
-    data = data.removeprefix(_BYTE_ORDER_MARK)
+    if encoding is not None:
+        data = _transcoded(data, path, encoding)
+    data = data.removeprefix(codecs.BOM_UTF8)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     fault = data.find(b"\0")
@@ -102,14 +126,42 @@ def read_text(path: Path) -> bytes:
         except UnicodeDecodeError as error:
             fault = error.start
     if fault >= 0:
-        raise InvalidFileError(
-            f"expected UTF-8 text, found the byte {data[fault]:#04x}; convert or unpack the file",
-            path,
-            data.count(b"\n", 0, fault) + 1,
+        line = data.count(b"\n", 0, fault) + 1
+        if not guess or b"\0" in data or data.startswith(_UTF16_MARKS):
+            hint = " or, with encoding=, name its encoding" if guess else ""
+            raise InvalidFileError(
+                f"expected UTF-8 text, found the byte {data[fault]:#04x}; convert or unpack the "
+                f"file{hint}",
+                path,
+                line,
+            )
+        warnings.warn(
+            f"{path}: line {line} is not UTF-8, so the file was read as Latin-1; name the encoding "
+            "to be sure (encoding='latin-1', 'cp1252', …)",
+            GuessWarning,
+            stacklevel=4,
         )
+        data = data.decode("latin-1").encode()
     if not data or data.isspace():
         raise InvalidFileError("the file is empty", path)
     return data
+
+
+def _transcoded(data: bytes, path: Path, encoding: str) -> bytes:
+    """Return text of another encoding as UTF-8, or raise."""
+    try:
+        return data.decode(encoding).encode()
+    except (LookupError, TypeError):
+        raise InvalidDataError(
+            f"encoding: expected a name that Python knows, such as 'utf-8', 'latin-1', 'cp1252' or "
+            f"'utf-16', found {encoding!r}"
+        ) from None
+    except UnicodeError as error:
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = data[:start].decode(encoding, "replace").count("\n") + 1
+        raise InvalidFileError(
+            f"expected text in {encoding} ({error}); give another encoding=", path, line
+        ) from None
 
 
 def numbered_lines(data: bytes) -> Iterator[tuple[int, str]]:

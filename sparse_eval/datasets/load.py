@@ -6,7 +6,7 @@ from dataclasses import replace
 from inspect import signature
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,13 @@ import pandas as pd
 from ..errors import InvalidDataError, InvalidFileError
 from . import mind, movielens
 from .adjacency import load_adjacency
-from .delimited import load_csv, load_parquet
+from .delimited import load_csv, names_columns
 from .labels import sort_labels
 from .lines import numbered_lines, read_text
 from .mind import load_mind
 from .movielens import load_movielens
 from .npz import load_npz
+from .tables import load_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
     from ..core.types import Labels, PathLike
     from .interactions import Interactions
-
-#: What the options of the loaders may be.
-_Option: TypeAlias = str | int | bool | None
 
 #: The loader of each format, by the format's name.
 FORMATS: dict[str, Callable[..., Interactions]] = {
@@ -46,7 +44,7 @@ _BY_SUFFIX = {".csv": "csv", ".npz": "npz", ".parquet": "parquet", ".tsv": "csv"
 _N_LINES = 1000
 
 
-def load(path: PathLike, *, format: str | None = None, **options: _Option) -> Interactions:  # noqa: A002
+def load(path: PathLike, *, format: str | None = None, **options: object) -> Interactions:  # noqa: A002
     """Read interactions from a file or folder in any of the `FORMATS`.
 
     Parameters
@@ -78,11 +76,11 @@ def load(path: PathLike, *, format: str | None = None, **options: _Option) -> In
     --------
     >>> load("ratings.dat")  # doctest: +SKIP
     Interactions(6,040 users × 3,706 items, 1,000,209 events, timestamps)
+    >>> load("events.csv", event="event", keep=["transaction"])  # doctest: +SKIP
+    Interactions(11,719 users × 12,025 items, 22,457 events, timestamps,
+    2,733,644 events dropped by keep, 'visitorid' as user, 'itemid' as item)
     """
-    try:
-        Path(path).exists()
-    except (OSError, ValueError) as error:  # the name is too long, or has a NUL character
-        raise InvalidFileError(f"cannot be read ({error})", path) from error
+    _check_path(path)
     name = guess_format(path) if format is None else format
     if name not in FORMATS:
         raise InvalidDataError(f"format: expected one of {', '.join(FORMATS)}, found {format!r}")
@@ -93,7 +91,7 @@ def load(path: PathLike, *, format: str | None = None, **options: _Option) -> In
 def load_parts(
     *paths: PathLike,
     format: str | None = None,  # noqa: A002
-    **options: _Option,
+    **options: object,
 ) -> tuple[Interactions, ...]:
     r"""Read several files with one encoding of users and items.
 
@@ -129,6 +127,11 @@ def load_parts(
     (Interactions(2 users × 3 items, 2 events), Interactions(2 users × 3 items, 1 events))
     """
     parts = [load(path, format=format, **options) for path in paths]
+    if len({part.columns.get("user") == "line number" for part in parts}) > 1:
+        raise InvalidDataError(
+            "lines begin with the number of their items in one of the files, and with a user in "
+            "another; say what they begin with (counts=True or counts=False)"
+        )
     users = _union([part.users for part in parts])
     items = _union([part.items for part in parts])
     return tuple(
@@ -149,10 +152,11 @@ def guess_format(path: PathLike) -> str:
     Parameters
     ----------
     path : str or Path
-        ``behaviors.tsv`` is mind; ``u.data``, ``ratings.dat`` and a ``ratings.csv`` with
-        MovieLens' header are movielens, and so are the folders that hold them; the suffixes
-        ``.parquet``, ``.npz``, ``.csv`` and ``.tsv`` decide; lines of different numbers of
-        whitespace-separated ids are adjacency.
+        ``behaviors.tsv`` is mind; ``u.data`` and ``ratings.dat`` are movielens, and so are the
+        folders that hold them or a ``ratings.csv``; otherwise the suffixes ``.parquet``,
+        ``.npz``, ``.csv`` and ``.tsv`` decide; a first line with usual names of
+        users and items is the header of csv; lines of different numbers of whitespace-separated
+        ids are adjacency.
 
     Returns
     -------
@@ -169,6 +173,7 @@ def guess_format(path: PathLike) -> str:
     >>> guess_format("train.npz")
     'npz'
     """
+    _check_path(path)
     path = Path(path)
     if path.is_dir():
         if (path / mind.FILE_NAME).is_file():
@@ -183,15 +188,24 @@ def guess_format(path: PathLike) -> str:
     if name in ("u.data", "ratings.dat"):
         return "movielens"
     by_suffix = _BY_SUFFIX.get(Path(name).suffix)
-    if by_suffix is not None and name != "ratings.csv":
-        return by_suffix
-    lines = [line for _, line in islice(numbered_lines(read_text(path)), _N_LINES)]
     if by_suffix is not None:
-        return "movielens" if lines[0] == movielens.HEADER else by_suffix
+        return by_suffix
+    # Any encoding will do here: what decides are separators and numbers.
+    lines = [line for _, line in islice(numbered_lines(read_text(path, "latin-1")), _N_LINES)]
+    if names_columns(lines[0]):
+        return "csv"
     separated = any(sep in line for line in lines for sep in (",", ";", "|", "::"))
     if not separated and len({len(line.split()) for line in lines}) > 1:
         return "adjacency"
     raise _unknown_format(path, "this file from its name or lines")
+
+
+def _check_path(path: PathLike) -> None:
+    """Raise if there can be no such file."""
+    try:
+        Path(path).exists()
+    except (OSError, ValueError) as error:  # the name is too long, or has a NUL character
+        raise InvalidFileError(f"cannot be read ({error})", path) from error
 
 
 def _unknown_format(path: Path, what: str) -> InvalidFileError:
@@ -200,7 +214,7 @@ def _unknown_format(path: Path, what: str) -> InvalidFileError:
     )
 
 
-def _check_options(name: str, options: dict[str, _Option]) -> None:
+def _check_options(name: str, options: dict[str, object]) -> None:
     """Name the existing options; Python's own TypeError names only the wrong one."""
     parameters = signature(FORMATS[name]).parameters
     valid = [parameter for parameter in parameters if parameter not in ("path", "paths")]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidFileError
-from .delimited import load_table
+from .delimited import TextTable
 from .lines import find_file, numbered_lines, read_text, shorten
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .interactions import Interactions
 
 FILE_NAMES = ("u.data", "ratings.dat", "ratings.csv")
-HEADER = "userId,movieId,rating,timestamp"
-_COLUMNS: dict[str, str | int] = {"user": 0, "item": 1, "value": 2, "timestamp": 3}
+_HEADER = "userId,movieId,rating,timestamp"
+_COLUMNS = {"user": 0, "item": 1, "value": 2, "timestamp": 3}
 
 
 def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactions:
@@ -61,16 +61,18 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     0     1  1193    5.0  978300760
     """
     path = find_file(Path(path), FILE_NAMES)
-    number, first = next(numbered_lines(read_text(path)))
-    if first == HEADER:
-        columns: dict[str, str | int] = dict(zip(_COLUMNS, HEADER.split(","), strict=True))
-        return replace(load_table(path, columns, ",", True, on_bad_lines), time_unit="s")
+    data = read_text(path)
+    number, first = next(numbered_lines(data))
+    if first == _HEADER:
+        columns = dict(zip(_COLUMNS, _HEADER.split(","), strict=True))
+        return replace(TextTable(path, data, ",", True, on_bad_lines).load(columns), time_unit="s")
     for sep in ("\t", "::"):
         if first.count(sep) == len(_COLUMNS) - 1:
-            return replace(load_table(path, _COLUMNS, sep, False, on_bad_lines), time_unit="s")
+            table = TextTable(path, data, sep, False, on_bad_lines)
+            return replace(table.load(_COLUMNS), time_unit="s")
     raise InvalidFileError(
         "expected MovieLens ratings: user, item, rating and timestamp separated by tabs or '::', "
-        f"or the header {HEADER}; found {shorten(first)}",
+        f"or the header {_HEADER}; found {shorten(first)}",
         path,
         number,
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def order_values(df: pd.DataFrame, user: str, item: str, column: Any, *, whole: bool) -> Floats:
     """Return a column of ranks (`whole`) or scores, or raise; the first bad row is named."""
-    from ..datasets.interactions import column_of
+    from ..datasets.columns import column_of
 
     given = column_of(df, column)
     if given.dtype.kind not in "biuf":
@@ -59,7 +59,7 @@ def check_ranks_once(rows: AnyArray, ranks: Floats, users: Labels) -> None:
 
 def event_gains(df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, float]) -> Floats:
     """Return the gain of each row's event."""
-    from ..datasets.interactions import column_of
+    from ..datasets.columns import column_of
     from ..datasets.labels import at, encode
 
     if not isinstance(gains, Mapping):

@@ -21,6 +21,7 @@ from ..core.csr import (
     raise_repeated_item,
     training_csr,
 )
+from ..core.frames import as_pandas
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..kernels.catalogue import popular_unseen
@@ -32,9 +33,9 @@ from .scan import RankingsScan
 from .scores import ScoreRows, check_ties
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import ArrayLike
 
+    from ..core.frames import ArrowStream, Frame
     from ..core.types import Integers, Items, Labels, PathLike
     from .scan import FrameLike
     from .scores import Ties
@@ -354,7 +355,7 @@ class Rankings:
     @classmethod
     def from_frame(
         cls,
-        df: pd.DataFrame,
+        df: Frame,
         *,
         user: str = "user",
         item: str = "item",
@@ -369,8 +370,8 @@ class Rankings:
 
         Parameters
         ----------
-        df : pandas.DataFrame
-            One row for each (user, item).
+        df : pandas.DataFrame, frame of another library, or list of dict
+            One row for each (user, item); frames as in `Interactions.from_frame`.
         user, item : str
             The columns of the ids.
         rank : str, optional
@@ -403,7 +404,7 @@ class Rankings:
         <Rankings: 1 lists of up to 2 items, 1 users × 2 items>
         """
         # pandas is imported where frames are: it takes longer than evaluating does.
-        from ..datasets.interactions import column_of
+        from ..datasets.columns import column_of
         from ..datasets.labels import encode
 
         if (rank is None) == (score is None):
@@ -414,6 +415,7 @@ class Rankings:
             )
         column = rank if rank is not None else score
         order = check_ties("item" if ties is None else ties)
+        df = as_pandas(df)
         rows, user_labels = encode(column_of(df, user), "user")
         columns, item_labels = encode(column_of(df, item), "item")
         values = order_values(df, user, item, column, whole=rank is not None)
@@ -431,7 +433,7 @@ class Rankings:
     @classmethod
     def scan(
         cls,
-        table: PathLike | FrameLike,
+        table: PathLike | FrameLike | ArrowStream,
         *,
         user: str = "user",
         item: str = "item",

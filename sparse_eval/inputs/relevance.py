@@ -13,6 +13,7 @@ from ..core.csr import (
     canonical_csr,
     entry_position,
 )
+from ..core.frames import as_pandas
 from ..errors import InvalidDataError
 from .frames import event_gains, largest_of_pairs
 from .labels import matrix_labels
@@ -21,8 +22,7 @@ from .scan import RelevanceScan
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pandas as pd
-
+    from ..core.frames import ArrowStream, Frame
     from ..core.types import Floats, Integers, Items, Labels, PathLike
     from .scan import FrameLike
 
@@ -134,7 +134,7 @@ class Relevance:
     @classmethod
     def from_frame(
         cls,
-        df: pd.DataFrame,
+        df: Frame,
         *,
         user: str = "user",
         item: str = "item",
@@ -148,8 +148,9 @@ class Relevance:
 
         Parameters
         ----------
-        df : pandas.DataFrame
-            The rows; there may be several of one (user, item).
+        df : pandas.DataFrame, frame of another library, or list of dict
+            The rows, frames as in `Interactions.from_frame`; there may be several of one
+            (user, item).
         user, item : str
             The columns of the ids, any hashable values.
         gain : str, optional
@@ -202,7 +203,8 @@ class Relevance:
             raise InvalidDataError(
                 "give gain= (a column of gains) or event= with gains=, not both of them"
             )
-        pairs = Interactions.from_frame(df, user=user, item=item, value=gain)
+        df = as_pandas(df)
+        pairs = Interactions.from_frame(df, user=user, item=item, value=gain, timestamp=None)
         if gains is not None:
             pairs = replace(pairs, values=event_gains(df, user, event, gains))
         if combine == "max" or (combine is None and event is not None):
@@ -214,7 +216,7 @@ class Relevance:
     @classmethod
     def scan(
         cls,
-        table: PathLike | FrameLike,
+        table: PathLike | FrameLike | ArrowStream,
         *,
         user: str = "user",
         item: str = "item",

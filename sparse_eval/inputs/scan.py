@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from ..core.frames import as_pandas, exports_rows
 from ..errors import InvalidDataError, InvalidFileError
 from .kinds import Kind, kind_of, separator_of
 
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from ..core.frames import ArrowStream
     from ..core.types import PathLike
 
-Engine = Literal["pandas", "polars", "pyarrow", "dask", "pyspark"]
+Engine = Literal["pandas", "polars", "pyarrow", "dask", "pyspark", "arrow"]
 
 _ENGINES: dict[str, Engine] = {
     "pandas": "pandas",
@@ -44,7 +46,8 @@ class RankingsScan:
     Attributes
     ----------
     table : str, Path or frame
-        A Parquet or CSV file, a folder of Parquet files, or a frame.
+        A Parquet or CSV file, a folder of Parquet files, or a frame (anything with
+        ``__arrow_c_stream__`` is one).
     user, item : str
         The columns with the ids.
     rank, score : str or None
@@ -52,7 +55,7 @@ class RankingsScan:
         table has.
     """
 
-    table: PathLike | FrameLike
+    table: PathLike | FrameLike | ArrowStream
     user: str = "user"
     item: str = "item"
     rank: str | None = None
@@ -101,7 +104,8 @@ class RelevanceScan:
     Attributes
     ----------
     table : str, Path or frame
-        A Parquet or CSV file, a folder of Parquet files, or a frame.
+        A Parquet or CSV file, a folder of Parquet files, or a frame (anything with
+        ``__arrow_c_stream__`` is one).
     user, item : str
         The columns with the ids.
     gain : str or None
@@ -109,7 +113,7 @@ class RelevanceScan:
         counts 1.
     """
 
-    table: PathLike | FrameLike
+    table: PathLike | FrameLike | ArrowStream
     user: str = "user"
     item: str = "item"
     gain: str | None = None
@@ -140,17 +144,20 @@ class RelevanceScan:
 
 
 def engine_of(table: object) -> Engine | None:
-    """Return the library that a frame belongs to, None if it is not a frame."""
-    if not hasattr(type(table), "columns"):  # that of a lazy frame of polars takes a computation
-        return None
-    return _ENGINES.get(type(table).__module__.partition(".")[0])
+    """Return the library that a frame belongs to, "arrow" for any other, None if it is no frame."""
+    # Of the type: the columns of a lazy frame of polars take a computation.
+    if hasattr(type(table), "columns"):
+        engine = _ENGINES.get(type(table).__module__.partition(".")[0])
+        if engine is not None:
+            return engine
+    return "arrow" if exports_rows(table) else None
 
 
 def _check_table(table: object) -> None:
     if not isinstance(table, str | Path) and engine_of(table) is None:
         raise InvalidDataError(
             f"a {type(table).__name__} cannot be scanned; expected the path of a table in Parquet "
-            "or CSV, or a frame of pandas, polars, Arrow, Dask or Spark"
+            "or CSV, or a frame of pandas, polars, Arrow, DuckDB, Dask or Spark"
         )
 
 
@@ -178,17 +185,7 @@ def _renamed(frame: pd.DataFrame, columns: list[str], names: list[str]) -> pd.Da
 
 def _read(table: Any, ids: tuple[str, str]) -> pd.DataFrame:
     """Return a table as a frame of pandas."""
-    import pandas as pd
-
-    if isinstance(table, str | Path):
-        return _read_file(Path(table), ids)
-    engine = engine_of(table)
-    if engine == "pandas":
-        frame: pd.DataFrame = table
-        return frame
-    if engine == "polars" and hasattr(table, "collect"):
-        table = table.collect()
-    return pd.DataFrame(table.to_pandas())
+    return _read_file(Path(table), ids) if isinstance(table, str | Path) else as_pandas(table)
 
 
 def _read_file(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
@@ -212,6 +209,7 @@ def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
     """Read a CSV; ids that are all whole numbers, without leading zeros, become int64."""
     import pandas as pd
 
+    from ..datasets.labels import text_labels
     from ..datasets.lines import read_text
 
     text = read_text(path)
@@ -226,6 +224,6 @@ def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
     except ValueError as error:  # ragged lines
         raise InvalidFileError(f"is not a readable CSV ({error})", path) from None
     for name in dict.fromkeys(ids):
-        if name in frame and frame[name].str.fullmatch("0|-?[1-9][0-9]{0,17}").all():
+        if name in frame and text_labels(frame[name].unique().tolist()).dtype == "int64":
             frame[name] = frame[name].astype("int64")
     return frame

@@ -18,7 +18,7 @@ from ..inputs.side_data import SideData
 from ..metrics.request import Request
 from .accepted import as_model, catalogue
 from .checkpoints import Factors
-from .inputs import open_held_out, open_train, split_arguments
+from .inputs import name_of, open_held_out, open_train, split_arguments
 from .matching import match_sides, take_users
 from .ranking import choose_way, rank
 from .source import ModelSource, PopularitySource, longest_list, open_model
@@ -231,7 +231,8 @@ def _evaluate_in_memory(
     """Rank all users at once, and evaluate their rankings."""
     model = as_model(model)
     way = choose_way(model, request, via)
-    sides = match_sides(model, open_train(train), open_held_out(validation))
+    names = name_of("train", train), name_of("validation", validation)
+    sides = match_sides(model, open_train(train), open_held_out(validation), names)
     matrix, relevance = sides.train, sides.relevance
     k = longest_list(request, catalogue(model)[1])
     known = take_users(model, sides.user_rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy import sparse
@@ -63,6 +64,11 @@ def open_train(train: Any) -> CSRMatrix | Relevance:
     if any(axis is not None for axis in labels):
         return LabelledMatrix.of(matrix, *labels, opened.part)
     return matrix
+
+
+def name_of(role: str, side: Any) -> str:
+    """Return what messages call an input: its role and, if it is a file, its path."""
+    return f"{role} ({side})" if isinstance(side, str | Path) else role
 
 
 def training_matrix(train: Any) -> CSRMatrix:

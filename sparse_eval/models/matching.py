@@ -69,7 +69,7 @@ def match_sides(
     model: ImplicitModel | Factors | None,
     train: CSRMatrix | Relevance,
     relevance: Relevance,
-    name: str = "validation",
+    names: tuple[str, str] = ("train", "validation"),
 ) -> Sides:
     """Match both parts of a split with the users and items of a model: by id where it has ids.
 
@@ -79,8 +79,8 @@ def match_sides(
         Without ids of its own it is numbered as `train`; None stands for a model yet to be trained.
     train : csr_matrix, or Relevance with ids
     relevance : Relevance
-    name : str
-        What messages call it.
+    names : tuple of str
+        What messages call the two.
 
     Raises
     ------
@@ -95,12 +95,12 @@ def match_sides(
         n_users, n_items = catalogue(model)
         shape = (train.shape[0] if n_users is None else n_users, n_items)
     trained = [
-        _place_train(model, train, axis, labels, size)
+        _place_train(model, train, axis, labels, size, names[0])
         for axis, labels, size in zip(_AXES, known, shape, strict=True)
     ]
     matrix = _as_matrix(train, trained)
     users, items = (
-        _place_held_out(relevance, axis, one, name)
+        _place_held_out(relevance, axis, one, names[1])
         for axis, one in zip(_AXES, trained, strict=True)
     )
     n_known, user_rows = shape[0], None
@@ -146,18 +146,23 @@ def _labels(side: Any) -> tuple[Labels | None, Labels | None]:
 
 
 def _place_train(
-    model: Any, train: CSRMatrix | Relevance, axis: str, known: Labels | None, size: int
+    model: Any,
+    train: CSRMatrix | Relevance,
+    axis: str,
+    known: Labels | None,
+    size: int,
+    name: str,
 ) -> _Axis:
     """Return where the rows or columns of training data are among those of the model."""
     number = _AXES.index(axis)
     given = _labels(train)[number]
     if known is not None and given is not None:
-        return _place(known, given, axis, ("train", "the model"))
+        return _place(known, given, axis, (name, "the model"))
     if model is not None and catalogue(model)[number] is not None:
         if given is not None and getattr(train, "encoded", False):
             raise InvalidDataError(
-                f"train names {axis} by id ({given.tolist()[0]!r}, …), and the model numbers them, "
-                "so nothing says which is which; give the matrix that the model was trained on, or "
+                f"{name} names {axis} by id ({given.tolist()[0]!r}, …), and the model numbers "
+                "them, so nothing says which is which; give the matrix that the model was trained on, or "
                 "a model with ids: from se.train_als, or saved by se.save_model(model, path, "
                 "users=…, items=…)"
             )

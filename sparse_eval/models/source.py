@@ -28,7 +28,7 @@ from ..kernels.catalogue import popular_unseen
 from .accepted import as_model, check_shape, has_factors
 from .checkpoints import Factors
 from .identifiers import ITEM_IDS, USER_IDS
-from .inputs import open_held_out, open_train, training_matrix
+from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides, take_users
 from .ranking import choose_way, rank
 
@@ -428,7 +428,8 @@ class ModelSource(_UserSource):
         matched = _has_ids(opened, train, validation)
         n_unknown = (0, 0)
         if matched:
-            sides = match_sides(opened, open_train(train), open_held_out(validation))
+            names = name_of("train", given["train"]), name_of("validation", given["validation"])
+            sides = match_sides(opened, open_train(train), open_held_out(validation), names)
             train, validation = sides.train, sides.relevance
             n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
             opened = take_users(opened, sides.user_rows)

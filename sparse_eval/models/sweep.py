@@ -30,7 +30,7 @@ from .accepted import as_model
 from .callback import parse_monitored, signed_score
 from .checkpoints import read_checkpoint
 from .evaluate import evaluate_model
-from .inputs import digest_of, open_held_out, open_train, split_arguments
+from .inputs import digest_of, name_of, open_held_out, open_train, split_arguments
 from .matching import match_sides
 
 if TYPE_CHECKING:
@@ -212,7 +212,8 @@ def prepare(
     request, monitored = parse_monitored(metrics, monitor, convention)
     matrix = open_train(train)
     relevance = open_held_out(validation)
-    match_sides(None, matrix, relevance)  # refuses what fits to no checkpoint
+    names = name_of("train", train), name_of("validation", validation)
+    match_sides(None, matrix, relevance, names)  # refuses what fits to no checkpoint
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
     options: EvaluateOptions = {

@@ -255,7 +255,7 @@ class Search:
         truth = None
         if test is not None:
             truth = open_held_out(test, "test")
-            match_sides(None, matrix, truth, "test")
+            match_sides(None, matrix, truth, ("train", "test"))
         folder = None if out is None else make_folder(out)
         if folder is not None:
             id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later

@@ -42,7 +42,7 @@ from sparse_eval.errors import (
         (("run", "one.csv", "one.csv", "--at", "2019-11-14"), "two files are a split already"),
         (("run", "one.csv", "one.csv", "--gap", "1D"), "two files are a split already"),
         (
-            ("run", "one.csv", "--at", "2019-11-14"),
+            ("run", "one.csv", "--method", "random", "--at", "2019-11-14"),
             "--at does not apply to --method random; use --method temporal",
         ),
         (
@@ -100,7 +100,7 @@ def test_bad_input_is_one_line_and_status_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty.csv").write_bytes(b"")
-    Path("bytes.csv").write_bytes(b"user,item\xff\xfe\n1,2\n")
+    Path("bytes.csv").write_bytes(b"user,item\0\n1,2\n")
     Path("one.csv").write_text("user,item\n1,2\n")
     sparse.save_npz("matrix.npz", sparse.csr_matrix([[1, 0]]))
     status, printed, said = command(*words)

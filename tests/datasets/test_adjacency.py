@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from events import rows
 
-from sparse_eval.datasets import SkippedLinesWarning, guess_format, load, load_adjacency
+from sparse_eval.datasets import (
+    GuessWarning,
+    SkippedLinesWarning,
+    guess_format,
+    load,
+    load_adjacency,
+    load_parts,
+)
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 
@@ -39,6 +46,60 @@ def test_refuses_or_skips_malformed_lines_and_empty_files(write):
         load_adjacency()
     with pytest.raises(InvalidDataError, match="on_bad_lines"):
         load_adjacency(path, on_bad_lines="")
+
+
+COUNTED = "2 10 11\n1 5\n0\n2 5 10\n"
+
+
+def test_counts_at_the_beginning_of_lines_are_no_users(write):
+    path = write("users.dat", COUNTED)
+    for clicks in (load(path), load_adjacency(path, counts=True)):
+        assert rows(clicks) == [(0, 10, 1.0), (0, 11, 1.0), (1, 5, 1.0), (3, 5, 1.0), (3, 10, 1.0)]
+        assert clicks.users.tolist() == [0, 1, 2, 3]
+        assert clicks.columns == {"user": "line number"}
+        assert repr(clicks).endswith("5 events, 'line number' as user)")
+    as_users = load(path, counts=False)
+    assert as_users.users.tolist() == [0, 1, 2]
+    assert as_users.columns == {}
+    first, second = load_parts(path, write("test.dat", "1 7\n1 5\n2 5 7\n"))
+    assert first.users.tolist() == second.users.tolist() == [0, 1, 2, 3]
+    assert rows(second) == [(0, 7, 1.0), (1, 5, 1.0), (2, 5, 1.0), (2, 7, 1.0)]
+
+
+def test_lines_keep_their_numbers_behind_blank_ones(write):
+    assert load_adjacency(write("a.txt", "1 7\n\n1 5\n")).users.tolist() == [0, 2]
+
+
+def test_says_where_counts_are_in_doubt(write):
+    tiny = write("tiny.txt", "2 10 11\n1 5\n")
+    with pytest.warns(
+        GuessWarning, match="tiny.txt: .* but none is there twice; .* counts=True or counts="
+    ):
+        assert load_adjacency(tiny).users.tolist() == [1, 2]
+    assert load_adjacency(tiny, counts=True).users.tolist() == [0, 1]
+    assert load_adjacency(tiny, counts=False).users.tolist() == [1, 2]
+    damaged = write("damaged.txt", COUNTED * 10 + "2 5\n")
+    with pytest.warns(GuessWarning, match="except for line 41 and 0 others"):
+        assert load_adjacency(damaged).columns == {}
+    with pytest.raises(InvalidFileError, match="line 41: expected the number of the 1 items, fo"):
+        load_adjacency(damaged, counts=True)
+    with pytest.warns(SkippedLinesWarning):
+        assert load_adjacency(damaged, counts=True, on_bad_lines="skip").n_users == 40
+    with pytest.raises(InvalidDataError, match="counts: expected True, False or None, found '1'"):
+        load_adjacency(tiny, counts="1")
+
+
+def test_files_that_disagree_are_an_error(write):
+    train, test = write("train.txt", COUNTED), write("test.txt", "7 1\n")
+    for read in (load_adjacency, load_parts):
+        options = {} if read is load_adjacency else {"format": "adjacency"}
+        with pytest.raises((InvalidFileError, InvalidDataError), match="counts=True or counts="):
+            read(train, test, **options)
+        first, _ = read(train, test, counts=False, **options)
+        assert first.users.tolist() == [0, 1, 2, 7]
+    # A line that fits by chance beside lines that do not.
+    users, _ = load_adjacency(test, write("tiny.txt", "1 5\n"))
+    assert users.users.tolist() == [1, 7]
 
 
 def test_reads_gowalla(gowalla):

@@ -11,7 +11,8 @@ from events import CSV, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparse_eval.datasets import SkippedLinesWarning, delimited, load_csv, load_movielens
+from sparse_eval.datasets import SkippedLinesWarning, load_csv, load_movielens, text_table
+from sparse_eval.datasets.lines import BadLines
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 
@@ -178,19 +179,36 @@ def test_refuses_unusable_headers(write):
 
 FIELD = st.one_of(
     st.sampled_from(["", " ", "1", "007", "-1", "NA", "1.5", "nan", "1e400", "_", '"a"', '"', "é"]),
+    st.sampled_from(["2024-01-01", "2024-01-01T10:00:00.123456789Z", "True", "5"]),
     st.text(alphabet="ab01 .-+e\u2028", max_size=4),
 )
 
 
-@given(st.lists(st.lists(FIELD, min_size=3, max_size=4), min_size=1, max_size=8))
+# Plain lines, which the fast reader takes, among lines of anything.
+PLAIN = st.tuples(
+    st.sampled_from(["a", "7", "007"]),
+    st.sampled_from(["x", "NA"]),
+    st.sampled_from(["1", "0.1", "1e3"]),
+    st.sampled_from(["5", "-7", "2024-01-01", "2024-01-01 01:00:00.000000001"]),
+    st.sampled_from(["view", "", "1"]),
+)
+LINES = st.lists(
+    st.one_of(PLAIN, PLAIN, st.lists(FIELD, min_size=4, max_size=5)), min_size=1, max_size=8
+)
+
+
+@given(LINES)
 def test_fast_and_slow_reader_agree(lines):
     data = "".join(",".join(fields) + "\n" for fields in lines).encode()
-    layout = delimited._Layout(
-        sep=",", n_fields=4, columns={"user": 0, "item": 1, "value": 2, "timestamp": 3}, n_header=0
+    layout = text_table.Layout(
+        sep=",",
+        n_fields=5,
+        columns={"user": 0, "item": 1, "value": 2, "timestamp": 3, "event": 4},
+        n_header=0,
     )
-    fast = delimited._read_fast(data, layout)
+    fast = text_table.read_fast(data, layout)
     if fast is not None:
-        slow = delimited._read_lines(data, layout, delimited.BadLines(Path("x"), "error"))
+        slow = text_table.read_lines(data, layout, BadLines(Path("x"), "error"))
         assert rows_of(fast) == rows_of(slow)
 
 
@@ -210,7 +228,7 @@ def rows_of(frame):
 
 
 def test_plain_files_take_the_fast_path(write, monkeypatch):
-    monkeypatch.setattr(delimited, "_read_lines", None)
+    monkeypatch.setattr(text_table, "read_lines", None)
     content = "".join(f"{n % 7}::{n}::{n / 3}::{n}\n" for n in range(100))
     interactions = load_movielens(write("ratings.dat", content))
     assert interactions.values.tolist() == [n / 3 for n in range(100)]

@@ -188,6 +188,8 @@ def test_refuses_invalid_values(values, fault):
         (np.array([5, 7], dtype=np.uint8), [5, 7]),
         (pd.array([5, 7], dtype="Int64"), [5, 7]),
         ([5.0, 7.0], [5, 7]),
+        (["1970-01-01", "1970-01-02 00:00:00.000000001"], [0, 86400 * 10**9 + 1]),
+        (["5", "-7"], [5, -7]),
         (pd.to_datetime(["1970-01-01", "1970-01-02"]), [0, 86400 * 10**9]),
         (pd.to_datetime(["1970-01-01 01:00+01:00"] * 2), [0, 0]),
         (pd.to_datetime(["1970-01-01 00:00:01"] * 2).as_unit("s"), [10**9, 10**9]),
@@ -199,7 +201,7 @@ def test_reads_timestamps(times, expected):
     interactions = load_frame(frame, timestamp="at")
     assert interactions.timestamps.dtype == np.int64
     assert interactions.timestamps.tolist() == expected
-    dates = not isinstance(times, list) and "date" in pd.api.types.infer_dtype(times)
+    dates = "date" in pd.api.types.infer_dtype(times) or str(times[0]).startswith("1970-")
     assert interactions.time_unit == ("ns" if dates else None)
     assert interactions.n_undated == 0
 
@@ -247,7 +249,11 @@ def test_missing_times_hide_no_other_fault():
         ([1.0, np.inf], "row 1, column 'at'"),
         ([1.0, 2.0**63], "row 1, column 'at'"),
         (np.array([1, 2**63], dtype=np.uint64), "row 1, column 'at'"),
-        (["2020-01-01", "2020-01-02"], "row 0, column 'at'.*to_datetime"),
+        (
+            ["2020-01-01", "1/2/2020"],
+            "row 1, column 'at'.*ISO 8601 date, found '1/2/2020'.*to_",
+        ),
+        (["5", "2020-01-01"], "row 1, column 'at'.*whole number as timestamp, found '2020-01-01'"),
         ([True, False], "row 0, column 'at'"),
         (pd.to_datetime(["2020-01-01", None]), "row 1, column 'at'"),
         (np.array(["9999-01-01", "2020-01-01"], dtype="datetime64[s]"), "column 'at'"),
@@ -262,7 +268,9 @@ def test_refuses_invalid_timestamps(times, fault):
 
 def test_refuses_unusable_columns_labels_and_ids():
     frame = pd.DataFrame({"user": ["a"], "item": [1], "rating": [2.0]})
-    with pytest.raises(InvalidDataError, match=r"expected a pandas.DataFrame, found list"):
+    with pytest.raises(
+        InvalidDataError, match=r"expected a frame .* or a list of dicts, found a list"
+    ):
         load_frame([1])
     with pytest.raises(InvalidDataError, match=r"no column 'ratings'.*did you mean 'rating'\?"):
         load_frame(frame, value="ratings")

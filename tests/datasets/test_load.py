@@ -19,9 +19,11 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError
         ("a.tsv", CSV, "csv"),
         ("a.csv.gz", b"", "csv"),
         ("ratings.csv", "user,item\n1,2\n", "csv"),
-        ("ratings.csv", "userId,movieId,rating,timestamp\n1,2,3,4\n", "movielens"),
+        ("ratings.csv", "userId,movieId,rating,timestamp\n1,2,3,4\n", "csv"),
         ("BEHAVIORS.TSV", "", "mind"),
         ("test.txt", "0 1 2\n1 2\n", "adjacency"),
+        ("user_artists.dat", "userID\tartistID\tweight\n2\t51\t13883\n", "csv"),
+        ("data", '"User-ID";"ISBN"\n"1";"2"\n', "csv"),
         ("lists", "a x\nb\n", "adjacency"),
     ],
 )
@@ -29,7 +31,7 @@ def test_guesses_the_format(write, name, content, format_):
     assert guess_format(write(name, content)) == format_
 
 
-@pytest.mark.parametrize("content", ["0 1\n1 2\n", "0 1 2\n", CSV, "a::b\nc\n"])
+@pytest.mark.parametrize("content", ["0 1\n1 2\n", "0 1 2\n", "a,b\n1,2\n", "a::b\nc\n"])
 def test_refuses_to_guess_without_evidence(write, tmp_path, content):
     formats = ", ".join(FORMATS)
     with pytest.raises(

@@ -40,7 +40,7 @@ def test_refuses_unusable_files_and_a_missing_extra(tmp_path, write, monkeypatch
     with pytest.raises(InvalidFileError, match=r"a.parquet: row 1, column 'user': .*missing"):
         load_parquet(path)
     with pytest.raises(InvalidFileError, match=r"a.parquet: row 1, column 'n'"):
-        load_parquet(path, user="item", value="n")
+        load_parquet(path, user="item", item="item", value="n")
     with pytest.raises(InvalidFileError, match="there is no such file"):
         load_parquet(tmp_path / "b.parquet")
     for content in (b"", b"user,item\n", path.read_bytes()[:-50], path.read_bytes()[:200]):

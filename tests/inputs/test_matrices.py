@@ -304,7 +304,7 @@ def test_refuses_frames() -> None:
         Relevance.from_frame(df.assign(gain=[1, -1]), gain="gain")
     with pytest.raises(InvalidDataError, match="row 1"):
         Relevance.from_frame(df.assign(user=["a", None]))
-    with pytest.raises(InvalidDataError, match="DataFrame"):
+    with pytest.raises(InvalidDataError, match="expected a frame .* found a dict"):
         Relevance.from_frame({"user": [1]})
 
 

@@ -218,9 +218,7 @@ def test_matrices_of_others(holdout: Any) -> None:
         se.evaluate_model(model, holdout.train[:, :-1], truth, "mrr@5")
     larger = sparse.csr_matrix(truth, shape=truth.shape)
     larger.resize((N_USERS + 1, N_ITEMS))
-    with pytest.raises(
-        InvalidDataError, match="validation has 251 users .* train 250"
-    ):
+    with pytest.raises(InvalidDataError, match="validation has 251 users .* train 250"):
         se.evaluate_model(model, holdout.train, larger, "mrr@5")
     with pytest.raises(InvalidMetricError, match="mrr has no cut-off"):
         se.evaluate_model(model, holdout.train, truth, ["ndcg@5", "mrr"])

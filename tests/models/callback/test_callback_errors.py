@@ -158,9 +158,7 @@ def test_refuses_data(holdout: Any, tmp_path: Path) -> None:
     larger = holdout.validation.copy()
     larger.resize((N_USERS, N_ITEMS + 1))
     for truth in (larger, se.Relevance.from_csr(larger)):
-        with pytest.raises(
-            InvalidDataError, match="validation has 41 items .* train 40"
-        ):
+        with pytest.raises(InvalidDataError, match="validation has 41 items .* train 40"):
             EvaluationCallback(holdout.train, truth, "ndcg@10")
     with pytest.raises(InvalidDataError, match="validation has no relevant item"):
         EvaluationCallback(holdout.train, holdout.validation * 0, "ndcg@10")

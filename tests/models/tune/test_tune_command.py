@@ -171,7 +171,10 @@ def test_the_command_cuts_in_three(command: Command, log: Path, tmp_path: Path) 
         ((folder, *cuts[2:4]), "--test-at cuts one file, but the test part is given already"),
         ((log, *temporal, *cuts[:2]), "--at needs --test-at here, where the test part begins"),
         ((log, *temporal, *cuts[2:]), "--test-at needs --at, where the validation part begins"),
-        ((log, *cuts[:4]), "--at does not apply to --method random; use --method temporal"),
+        (
+            (log, "--method", "random", *cuts[:4]),
+            "--at does not apply to --method random; use --method temporal",
+        ),
     ):
         status, _, said = command("tune", *words, *SMALL, "--out", tmp_path / "o")
         assert status == 2
@@ -271,7 +274,7 @@ def test_the_command_refuses_data(command: Command, log: Path, tmp_path: Path) -
     few.write_text("user,item\n1,2\n1,3\n2,2\n2,4\n")
     for words, message in (
         ((tmp_path / "missing.csv",), "missing.csv: there is no such file"),
-        ((log, "--method", "last-n"), "timestamps"),
+        ((few, "--method", "last-n"), "timestamps"),
         ((log, "--n", 2), "--n does not apply to --method random; use --fraction"),
         (
             (few, "--fraction", 0.5),

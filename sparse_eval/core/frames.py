@@ -1,0 +1,108 @@
+"""Frames of any library as frames of pandas, in one place for all that read tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ..errors import InvalidDataError, MissingExtraError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ArrowStream(Protocol):
+    """A table that any library can read: one of polars, Arrow, DuckDB, pandas, …."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the rows by the Arrow PyCapsule interface."""
+
+
+#: What functions accept that take a frame.
+Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
+
+
+def exports_rows(table: object) -> bool:
+    """Return whether a value is a table with an Arrow stream; that of one column is not."""
+    kind = type(table)
+    return hasattr(kind, "__arrow_c_stream__") and (
+        hasattr(kind, "columns") or hasattr(kind, "schema")
+    )
+
+
+def _is_lazy_polars(table: object) -> bool:
+    """Return whether a value is a lazy frame of polars."""
+    return type(table).__module__.partition(".")[0] == "polars" and hasattr(table, "collect")
+
+
+def as_pandas(table: Any) -> pd.DataFrame:
+    """Return a frame of any library as one of pandas; frames of pandas as they are.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame, table or list of dict
+        A table is whatever has ``__arrow_c_stream__`` (a frame of polars, a table, batch or reader
+        of pyarrow, a relation of DuckDB) or is a lazy frame of polars. A dict is a row. A reader
+        can be taken once.
+
+    Raises
+    ------
+    InvalidDataError
+        If it is something else, its columns have no counterpart in pandas, or it is a reader
+        without rows.
+    MissingExtraError
+        If pyarrow is needed and not installed.
+
+    Examples
+    --------
+    >>> as_pandas([{"user": "anna", "item": 7}])
+       user  item
+    0  anna     7
+    """
+    import pandas as pd
+
+    if isinstance(table, pd.DataFrame):
+        return table
+    if isinstance(table, list) and all(isinstance(row, Mapping) for row in table):
+        return pd.DataFrame(table)
+    if _is_lazy_polars(table):
+        table = table.collect()
+    elif not exports_rows(table):
+        raise InvalidDataError(
+            "expected a frame (of pandas, polars, pyarrow, DuckDB or anything else that has "
+            f"__arrow_c_stream__) or a list of dicts, found a {_name(table)}"
+        )
+    try:
+        # An Arrow stream of polars has views of text, which older versions of pyarrow do not read.
+        frame: pd.DataFrame = (
+            table.to_pandas() if type(table).__module__.startswith("polars") else _of_arrow(table)
+        )
+    except ImportError:
+        raise MissingExtraError(
+            f"a {_name(table)} needs pyarrow: "
+            'pip install "sparse_eval[parquet]"; frames of pandas need nothing'
+        ) from None
+    if frame.empty and not hasattr(type(table), "__len__"):
+        raise InvalidDataError(
+            f"the {type(table).__name__} has no rows; one that was read before has none left: make "
+            "it again, or read it into a table first"
+        )
+    return frame
+
+
+def _name(table: object) -> str:
+    """Return the type of a value and the library that it is of."""
+    library = type(table).__module__.partition(".")[0]
+    name = type(table).__name__
+    return name if library == "builtins" else f"{library}.{name}"
+
+
+def _of_arrow(table: Any) -> pd.DataFrame:
+    import pyarrow as pa
+
+    try:
+        # Columns that were the index of a frame of pandas are columns like the others.
+        frame: pd.DataFrame = pa.table(table).to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidDataError(f"the {type(table).__name__} cannot be read: {error}") from error
+    return frame

@@ -1,0 +1,144 @@
+"""Loading tables whose columns have types: frames and Parquet files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.files import need_pyarrow
+from ..errors import InvalidDataError, InvalidFileError
+from .columns import USUAL, Usual, choose_columns, missing_column
+from .interactions import Interactions, check_events
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from ..core.frames import Frame
+    from ..core.types import Labels, PathLike
+    from .interactions import MissingTimes
+
+
+def load_frame(
+    df: Frame,
+    *,
+    user: Hashable = USUAL,
+    item: Hashable = USUAL,
+    value: Hashable = USUAL,
+    timestamp: Hashable = USUAL,
+    missing_times: MissingTimes = "error",
+    event: Hashable = None,
+    keep: Sequence[object] | None = None,
+    users: Labels | Sequence[Hashable] | None = None,
+    items: Labels | Sequence[Hashable] | None = None,
+) -> Interactions:
+    """Encode a frame with one row per event.
+
+    The same as `Interactions.from_frame`, which describes the parameters and the errors.
+
+    Returns
+    -------
+    Interactions
+        In the order of the rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> load_frame(pd.DataFrame({"user": [1, 1], "item": ["x", "y"]}))
+    Interactions(1 users × 2 items, 2 events)
+    """
+    return Interactions.from_frame(
+        df,
+        user=user,
+        item=item,
+        value=value,
+        timestamp=timestamp,
+        missing_times=missing_times,
+        event=event,
+        keep=keep,
+        users=users,
+        items=items,
+    )
+
+
+def load_parquet(
+    path: PathLike,
+    *,
+    user: str | Usual = USUAL,
+    item: str | Usual = USUAL,
+    value: str | Usual | None = USUAL,
+    timestamp: str | Usual | None = USUAL,
+    event: str | None = None,
+    keep: Sequence[object] | None = None,
+    users: Labels | Sequence[Hashable] | None = None,
+    items: Labels | Sequence[Hashable] | None = None,
+) -> Interactions:
+    """Read the needed columns of a Parquet file; requires the extra ``parquet``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    user, item, value, timestamp, event : str or None, optional
+        Names of the columns, as in `Interactions.from_frame`, which recognizes those that are not
+        named.
+    keep, users, items : optional
+        As in `Interactions.from_frame`.
+
+    Returns
+    -------
+    Interactions
+        In the order of the rows.
+
+    Raises
+    ------
+    MissingExtraError
+        If pyarrow is not installed.
+    InvalidFileError
+        If the file cannot be read, a column does not exist or cannot be told, or a row is invalid.
+    InvalidDataError
+        If an option is invalid.
+
+    Warns
+    -----
+    GuessWarning
+        If ratings are 0, as in `Interactions.from_frame`.
+
+    Examples
+    --------
+    >>> load_parquet("clicks.parquet", value="clicks")  # doctest: +SKIP
+    Interactions(50,000 users × 51,277 items, 1,500,000 events)
+    """
+    need_pyarrow()
+    from pyarrow import ArrowException, parquet
+
+    path = Path(path)
+    if not path.is_file():
+        raise InvalidFileError(
+            "expected a file, found a folder" if path.is_dir() else "there is no such file", path
+        )
+    given = {"user": user, "item": item, "value": value, "timestamp": timestamp}
+    check_events(event, keep)
+    try:
+        names = parquet.read_schema(path).names
+        columns = [*choose_columns(names, given).values(), *([] if event is None else [event])]
+        for name in columns:
+            if name not in names:
+                raise InvalidDataError(missing_column(name, names))
+        # Read as a single file: a path like year=2024/x.parquet must not add a column.
+        table = parquet.ParquetFile(path).read(columns=list(dict.fromkeys(columns)))
+        return Interactions.from_frame(
+            table,
+            user=user,
+            item=item,
+            value=value,
+            timestamp=timestamp,
+            event=event,
+            keep=keep,
+            users=users,
+            items=items,
+        )
+    except InvalidDataError as error:
+        raise InvalidFileError(str(error), path) from error
+    except (OSError, ArrowException, KeyError, TypeError, ValueError) as error:
+        # What pyarrow and pandas raise on damaged files.
+        raise InvalidFileError(f"not a readable Parquet file ({error})", path) from error

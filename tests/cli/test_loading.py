@@ -1,0 +1,175 @@
+"""Options about how interactions are read and which are kept, and what commands say of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from commands import SMALL, Command
+
+import sparse_eval as se
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    """Write a log of events with columns that are called as usual."""
+    clicks = se.datasets.synthetic(n_users=40, n_items=30, seed=1).to_frame()
+    frame = pd.DataFrame(
+        {
+            "visitorId": clicks["user"],
+            "productId": clicks["item"],
+            "Rating": clicks.index % 5 + 1,
+            "eventTime": clicks["timestamp"],
+            "type": ["buy" if row % 3 else "view" for row in clicks.index],
+        }
+    )
+    frame.to_csv(tmp_path / "events.csv", index=False)
+    return tmp_path / "events.csv"
+
+
+def held(folder: Path) -> se.Holdout:
+    return se.split.Holdout.load(folder)
+
+
+def test_says_what_columns_were_taken_for(command: Command, events: Path, tmp_path: Path) -> None:
+    status, _, said = command("split", events, "--method", "last-n", "--out", tmp_path / "s")
+    assert status == 0, said
+    assert (
+        "timestamps, 'visitorId' as user, 'productId' as item, 'Rating' as value, "
+        "'eventTime' as timestamp)" in said
+    )
+    status, _, said = command("run", events, events, *SMALL, "-m", "ndcg@5")
+    assert status == 0, said
+    assert said.count("'visitorId' as user") == 1
+    everything = held(tmp_path / "s").train + held(tmp_path / "s").validation
+    assert everything.sum() == se.datasets.load(events).values.sum()
+
+
+def test_no_column_at_all(command: Command, events: Path, tmp_path: Path) -> None:
+    words = ("--value", "", "--timestamp", "", "--out", tmp_path / "s")
+    status, _, said = command("split", events, *words)
+    assert status == 0, said
+    assert "timestamps" not in said
+    assert "as value" not in said
+    everything = held(tmp_path / "s").train + held(tmp_path / "s").validation
+    assert everything.sum() == len(se.datasets.load(events))
+
+
+def test_keeps_types_of_events(command: Command, events: Path, tmp_path: Path) -> None:
+    words = ("split", events, "--event", "type", "--out", tmp_path / "s")
+    status, _, said = command(*words, "--keep", "buy")
+    assert status == 0, said
+    assert " events dropped by keep" in said
+    holdout = held(tmp_path / "s")
+    expected = se.datasets.load(events, event="type", keep=["buy"])
+    assert ((holdout.train + holdout.validation) != expected.matrix()).nnz == 0
+    for keep, says in (
+        (
+            ("--keep", "by"),
+            "keep: there is no event 'by'; there are 'buy', 'view'; did you mean 'buy'?",
+        ),
+        ((), "give --event (a column) and --keep"),
+    ):
+        status, _, said = command(*words, *keep)
+        assert status == 2
+        assert says in said
+
+
+def test_keeps_what_has_enough(command: Command, events: Path, tmp_path: Path) -> None:
+    words = ("--min-value", 3, "--min-user-interactions", 3, "--min-item-interactions", 2)
+    expected = se.datasets.load(events).filter(
+        min_value=3, min_user_interactions=3, min_item_interactions=2
+    )
+    status, _, said = command("split", events, *words, "--out", tmp_path / "s")
+    assert status == 0, said
+    for note in se.datasets.load(events, timestamp=None).notes + expected.notes[:3]:
+        assert note in said
+    holdout = held(tmp_path / "s")
+    assert ((holdout.train + holdout.validation) != expected.matrix()).nnz == 0
+    assert holdout.users.tolist() == expected.users.tolist()
+    status, _, said = command("train", events, *words, *SMALL, "--out", tmp_path / "m.npz")
+    assert status == 0, said
+    assert f"{len(expected.users):,} users" in said
+    status, _, said = command("run", events, *words, *SMALL, "-m", "ndcg@5")
+    assert status == 0, said
+    assert f"{len(expected.users):,} users" in said
+
+
+def test_filters_are_for_what_is_not_split_yet(
+    command: Command, events: Path, tmp_path: Path
+) -> None:
+    assert command("split", events, "--out", tmp_path / "s")[0] == 0
+    for words in (
+        ("run", events, events),
+        ("train", tmp_path / "s", "--out", tmp_path / "m.npz"),
+        ("tune", tmp_path / "s", "--out", tmp_path / "t"),
+        ("tune", events, events, "--out", tmp_path / "t"),
+    ):
+        status, _, said = command(*words, "--min-item-interactions", 2)
+        assert status == 2
+        assert "--min-item-interactions applies before interactions are split" in said
+    status, _, said = command("split", events, "--min-value", -1, "--out", tmp_path / "s")
+    assert status == 2
+    assert "error: --min-value: expected a finite number" in said
+
+
+def test_separators_and_encodings(command: Command, tmp_path: Path) -> None:
+    lines = ["user^item", *(f"zoë{n % 7}^{n}" for n in range(40))]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines), encoding="latin-1")
+    words = ("split", path, "--sep", "^", "--out", tmp_path / "s")
+    status, _, said = command(*words, "--encoding", "latin-1")
+    assert status == 0, said
+    assert "warning" not in said
+    assert held(tmp_path / "s").users.tolist()[0] == "zoë0"
+    status, _, said = command(*words)
+    assert status == 0
+    assert "warning: " in said
+    assert "line 2 is not UTF-8, so the file was read as Latin-1" in said
+    status, _, said = command(*words, "--encoding", "klingon")
+    assert status == 2
+    assert "error: --encoding: expected a name that Python knows" in said
+    path.write_text("\n".join(lines).replace("^", "\t"))
+    words = ("split", path, "--sep", r"\t", "--encoding", "utf-8", "--out", tmp_path / "s")
+    assert command(*words)[0] == 0
+
+
+def test_errors_about_names_of_columns_name_options(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("user,item,rating,plays\n1,2,3,4\n")
+    status, _, said = command("split", path, "--out", tmp_path / "s")
+    assert status == 2
+    assert 'name one with --value, or none with --value ""' in said
+    path.write_text("user,movie,track\n1,2,3\n")
+    assert "name one with --item\n" in command("split", path, "--out", tmp_path / "s")[2]
+
+
+def test_lines_with_counts(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "users.dat"
+    path.write_text("2 10 11\n1 5\n2 5 10\n3 5 10 11\n")
+    status, _, said = command("split", path, "--out", tmp_path / "s")
+    assert status == 0, said
+    assert "'line number' as user" in said
+    assert held(tmp_path / "s").users.tolist() == [0, 1, 2, 3]
+    status, _, said = command("split", path, "--no-counts", "--out", tmp_path / "s")
+    assert status == 0, said
+    assert held(tmp_path / "s").users.tolist() == [1, 2, 3]
+
+
+def test_times_that_are_not_needed_are_not_read(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("user,item,date\n1,1,yesterday\n1,2,today\n2,1,today\n2,2,today\n")
+    assert command("train", path, *SMALL, "--out", tmp_path / "m.npz")[0] == 0
+    words = ("score", tmp_path / "m.npz", "--train", path, "--validation", path, "-m", "ndcg@1")
+    assert command(*words)[0] == 0
+    split = ("split", path, "--fraction", 0.5, "--out", tmp_path / "s")
+    assert command(*split)[0] == 0
+    split = ("split", path, "--method", "last-n", "--out", tmp_path / "s")
+    status, _, said = command(*split)
+    assert status == 2
+    assert "'date' was taken for the timestamp by its name" in said
+    assert 'or none with --timestamp ""' in said
+    status, _, said = command(*split, "--timestamp", "")
+    assert status == 2
+    assert "load them with --timestamp" in said

@@ -1,0 +1,143 @@
+"""Frames of any library become the same frame of pandas."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sparse_eval.core.frames import as_pandas, exports_rows
+from sparse_eval.errors import InvalidDataError, MissingExtraError
+
+FRAME = pd.DataFrame(
+    {
+        "user": ["ann", "bob", "ü"],
+        "item": np.array([2**62, -1, 7]),
+        "value": [0.1, 0.0, 1e300],
+        "at": pd.to_datetime(
+            ["2024-01-01", "2024-01-02 03:04:05.000006", "1969-12-31"], format="ISO8601"
+        ),
+    }
+)
+
+
+def _polars(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+def _lazy_polars(frame: pd.DataFrame) -> Any:
+    return _polars(frame).lazy()
+
+
+def _table(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+def _batch(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("pyarrow").RecordBatch.from_pandas(frame)
+
+
+def _reader(frame: pd.DataFrame) -> Any:
+    return _table(frame).to_reader(max_chunksize=1)
+
+
+def _duckdb(frame: pd.DataFrame) -> Any:
+    events = _table(frame)  # noqa: F841 - DuckDB finds it by its name
+    return pytest.importorskip("duckdb").sql("select * from events")
+
+
+def _stream(frame: pd.DataFrame) -> Any:
+    """A table of a library that nobody has heard of."""
+
+    class Unknown:
+        schema = None
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return _table(frame).__arrow_c_stream__(requested_schema)
+
+    return Unknown()
+
+
+LIBRARIES = [_polars, _lazy_polars, _table, _batch, _reader, _duckdb, _stream]
+
+
+@pytest.mark.parametrize("make", LIBRARIES)
+def test_every_library_gives_the_same(make: Callable[[pd.DataFrame], Any]) -> None:
+    found = as_pandas(make(FRAME))
+    assert list(found) == list(FRAME)
+    for name in FRAME:
+        assert found[name].tolist() == FRAME[name].tolist()
+    assert found["item"].dtype == np.int64
+    assert found["value"].dtype == np.float64
+
+
+def test_a_reader_can_be_taken_once() -> None:
+    reader = _reader(FRAME)
+    assert len(as_pandas(reader)) == 3
+    with pytest.raises(InvalidDataError, match="RecordBatchReader has no rows; one that was read"):
+        as_pandas(reader)
+    assert as_pandas(_table(FRAME.iloc[:0])).empty
+
+
+def test_frames_of_pandas_are_taken_as_they_are() -> None:
+    assert as_pandas(FRAME) is FRAME
+
+
+def test_rows_may_be_dicts() -> None:
+    assert as_pandas([{"user": 1, "item": "x"}, {"user": 2, "item": "y"}]).to_dict("list") == {
+        "user": [1, 2],
+        "item": ["x", "y"],
+    }
+    assert as_pandas([]).empty
+
+
+def test_what_was_the_index_of_a_frame_of_pandas_is_a_column() -> None:
+    found = as_pandas(_table(FRAME.set_index("user")))
+    assert found["user"].tolist() == FRAME["user"].tolist()
+
+
+@pytest.mark.parametrize("table", [None, 3, "a", {"user": [1]}, [1], [[1, 2]], np.eye(2)])
+def test_refuses_what_is_no_frame(table: Any) -> None:
+    with pytest.raises(
+        InvalidDataError, match=f"or a list of dicts, found a .*{type(table).__name__}"
+    ):
+        as_pandas(table)
+
+
+def test_one_column_is_no_frame() -> None:
+    pa = pytest.importorskip("pyarrow")
+    assert exports_rows(FRAME) or not hasattr(FRAME, "__arrow_c_stream__")
+    for column in (FRAME["user"], pa.chunked_array([[1]])):
+        assert not exports_rows(column)
+
+
+def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = _table(FRAME)
+    real = builtins.__import__
+
+    def without_pyarrow(name: str, *rest: Any) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_pyarrow)
+    with pytest.raises(MissingExtraError, match=r'Table needs pyarrow: pip install "sparse_eval\['):
+        as_pandas(table)
+    assert as_pandas(FRAME) is FRAME
+
+
+def test_errors_of_a_library_become_ours() -> None:
+    pytest.importorskip("pyarrow")
+
+    class Broken:
+        schema = None
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return 3
+
+    with pytest.raises(InvalidDataError, match="the Broken cannot be read"):
+        as_pandas(Broken())

@@ -1,0 +1,225 @@
+"""Columns that are told by their names: which, when in doubt, and what is said."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from events import rows
+
+from sparse_eval.datasets import GuessWarning, Interactions, load, load_csv, load_parquet
+from sparse_eval.datasets.columns import USUAL, choose_columns, role_of
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+
+#: Headers of well-known files, with the number of the column of each role.
+HEADERS = {
+    "userId,movieId,rating,timestamp": (0, 1, 2, 3),  # MovieLens 25M
+    "visitorid,itemid,event,timestamp": (0, 1, None, 3),  # RetailRocket, reordered
+    "User-ID,ISBN,Book-Rating": (0, 1, 2, None),  # Book-Crossing
+    "event_time,event_type,product_id,category_id,brand,price,user_id": (6, 2, None, 0),  # REES46
+    "t_dat,customer_id,article_id,price": (1, 2, None, 0),  # H&M
+    "user_id:token,item_id:token,rating:float,timestamp:float": (0, 1, 2, 3),  # RecBole
+    "userID,artistID,weight": (0, 1, 2, None),  # Last.fm, HetRec 2011
+    "user_id,parent_asin,rating,timestamp": (0, 1, 2, 3),  # Amazon 2023
+    "user_id,business_id,stars,date": (0, 1, 2, 3),  # Yelp
+    "uid,track id,playcount,ts": (0, 1, 2, 3),
+    "USER,ITEM,Value,TIMESTAMP": (0, 1, 2, 3),
+    ",user,item,value,timestamp": (1, 2, 3, 4),  # the index of a frame comes first
+    "user,item": (0, 1, None, None),
+    "user,uid,item,movie,value,rating,timestamp,date": (0, 2, 4, 6),  # the first names win
+}
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_tells_columns_by_their_names(header: str) -> None:
+    names = header.split(",")
+    roles = dict(zip(("user", "item", "value", "timestamp"), HEADERS[header], strict=True))
+    expected = {role: names[place] for role, place in roles.items() if place is not None}
+    assert choose_columns(names, dict.fromkeys(roles, USUAL)) == expected
+
+
+def test_names_of_roles_do_not_overlap() -> None:
+    from sparse_eval.datasets.columns import _ROLE_OF, _USUAL_NAMES
+
+    assert len(_ROLE_OF) == sum(len(names.split()) for names in _USUAL_NAMES.values())
+    assert [role_of(role) for role in _USUAL_NAMES] == list(_USUAL_NAMES)
+    assert role_of(7) is None
+
+
+LINE = {"userId": "u", "movieId": "m", "Rating": "4", "date": "2024-01-01"}
+
+
+def sources(tmp_path, frame):
+    """Return every way to load the same table, and the way's error."""
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    yield lambda **options: load_csv(tmp_path / "a.csv", **options)
+    yield lambda **options: load(tmp_path / "a.csv", format="csv", **options)
+    frame.to_parquet(tmp_path / "a.parquet")
+    yield lambda **options: load_parquet(tmp_path / "a.parquet", **options)
+    yield lambda **options: Interactions.from_frame(frame, **options)
+
+
+def test_says_what_was_recognized(tmp_path):
+    frame = pd.DataFrame([LINE]).astype({"Rating": int, "date": "datetime64[ns]"})
+    for read in sources(tmp_path, frame):
+        clicks = read()
+        assert rows(clicks) == [("u", "m", 4.0, pd.Timestamp("2024-01-01").value)]
+        assert clicks.columns == {
+            "user": "userId", "item": "movieId", "value": "Rating", "timestamp": "date"
+        }  # fmt: skip
+        assert repr(clicks).endswith(
+            "1 events, timestamps, 'userId' as user, 'movieId' as item, 'Rating' as value, "
+            "'date' as timestamp)"
+        )
+        named = read(user="userId", item="movieId", value=None, timestamp=None)
+        assert rows(named) == [("u", "m", 1.0)]
+        assert named.columns == {}
+        assert repr(named) == "Interactions(1 users × 1 items, 1 events)"
+
+
+def test_several_candidates_are_an_error_that_names_them(tmp_path):
+    frame = pd.DataFrame([{**LINE, "customer_id": "c", "plays": 3}])
+    for read in sources(tmp_path, frame):
+        with pytest.raises(
+            (InvalidDataError, InvalidFileError),
+            match="user: the columns 'userId', 'customer_id' may all be it; name one with user=",
+        ):
+            read()
+        with pytest.raises(
+            (InvalidDataError, InvalidFileError),
+            match="'Rating', 'plays' may all be it; name one with value=, or none with value=None",
+        ):
+            read(user="userId")
+        assert len(read(user="userId", value="plays", timestamp=None)) == 1
+
+
+def test_no_candidate_is_an_error_that_lists_the_columns(tmp_path):
+    for read in sources(tmp_path, pd.DataFrame([{"who": "a", "movieId": 1}])):
+        with pytest.raises(
+            (InvalidDataError, InvalidFileError),
+            match="no column 'user', nor .* from are 'who', 'movieId'; name one with user=",
+        ):
+            read()
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "role"),
+    [("rating", -1, "value"), ("weight", "heavy", "value"), ("date", "11/09/2019", "timestamp")],
+)
+def test_errors_about_recognized_columns_say_how_to_do_without(tmp_path, column, cell, role):
+    frame = pd.DataFrame([{"user": 1, "item": 2, column: cell}])
+    for read in sources(tmp_path, frame):
+        with pytest.raises(
+            (InvalidDataError, InvalidFileError),
+            match=f"'{column}' was taken for the {role} by its name.*none with {role}=None",
+        ):
+            read()
+        assert len(read(**{role: None})) == 1
+        with pytest.raises((InvalidDataError, InvalidFileError)) as caught:
+            read(**{role: column})
+        assert "by its name" not in str(caught.value)
+
+
+BX = pd.DataFrame({"User-ID": [1, 1, 2], "ISBN": ["0x", "1", "2"], "Book-Rating": [0, 8, 0]})
+
+
+def test_zeros_among_ratings_are_said(tmp_path):
+    for read in sources(tmp_path, BX):
+        with pytest.warns(GuessWarning, match="2 of 3 values in the column 'Book-Rating' are 0"):
+            clicks = read()
+        assert clicks.values.tolist() == [0.0, 8.0, 0.0]
+        with pytest.warns(GuessWarning, match=r"min_value above 0\), or count .* \(value=None\)"):
+            read(value="Book-Rating")  # named, but called a rating
+        assert read(value=None).values.tolist() == [1.0, 1.0, 1.0]  # no warning, which is an error
+
+
+def test_zeros_are_no_surprise_where_the_values_are_named(tmp_path):
+    for name in ("value", "clicks"):
+        for read in sources(tmp_path, BX.rename(columns={"Book-Rating": name})):
+            assert read(value=name).values.tolist() == [0.0, 8.0, 0.0]
+    for read in sources(tmp_path, BX.rename(columns={"Book-Rating": "value"})):
+        assert read().values.tolist() == [0.0, 8.0, 0.0]
+    for read in sources(tmp_path, BX.rename(columns={"Book-Rating": "clicks"})):
+        with pytest.warns(GuessWarning, match="'clicks' are 0"):
+            read()
+
+
+def test_keeps_events_of_some_types(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "visitorid": [1, 1, 2, 3],
+            "itemid": ["x", "x", "y", "z"],
+            "event": ["view", "buy", "buy", "view"],
+        }
+    )
+    for read in sources(tmp_path, frame):
+        bought = read(event="event", keep=["buy"])
+        assert rows(bought) == [(1, "x", 1.0), (2, "y", 1.0)]
+        assert bought.dropped == {"keep": 2}
+        assert bought.users.tolist() == [1, 2]
+        assert bought.items.tolist() == ["x", "y"]
+        assert "2 events dropped by keep" in repr(bought)
+        assert len(read(event="event", keep=["buy", "view"])) == 4
+        given = read(event="event", keep=["buy"], users=[3, 2, 1])
+        assert given.users.tolist() == [3, 2, 1]
+        with pytest.raises(
+            (InvalidDataError, InvalidFileError),
+            match="keep: there is no event 'buys'; there are 'buy', 'view'; did you mean 'buy'",
+        ):
+            read(event="event", keep=["buys"])
+        with pytest.raises((InvalidDataError, InvalidFileError), match="no column 'events'"):
+            read(event="events", keep=["buy"])
+        for options in ({"event": "event"}, {"keep": ["buy"]}):
+            with pytest.raises(InvalidDataError, match="give event= .* and keep= .* together"):
+                read(**options)
+
+
+def test_types_of_events_are_compared_as_text():
+    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "kind": [3, 4]})
+    for keep in ([3], ["3"], {"3"}):
+        assert Interactions.from_frame(frame, event="kind", keep=keep).users.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("keep", "fault"), [([], "at least one type"), ("buy", "a list of types"), (3, "found 3")]
+)
+def test_refuses_no_list_of_types(keep, fault):
+    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "kind": ["buy", "view"]})
+    with pytest.raises(InvalidDataError, match=f"keep: expected .*{fault}"):
+        Interactions.from_frame(frame, event="kind", keep=keep)
+
+
+def test_text_is_read_the_same_in_frames_and_files(tmp_path):
+    for dates in (["2024-01-02", "2024-01-01T00:00:00.000000001Z"], ["5", "1e3"]):
+        frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "date": dates})
+        times = {tuple(read().timestamps.tolist()) for read in sources(tmp_path, frame)}
+        assert len(times) == 1
+
+
+def test_a_file_without_header_is_told(write):
+    path = write("a.csv", "196,242,3\n186,302,3\n")
+    with pytest.raises(InvalidFileError, match=r"name one with user=, or give header=False if"):
+        load_csv(path)
+    assert load_csv(path, header=False).columns == {}
+
+
+def test_a_column_that_is_named_is_not_taken_for_something_else():
+    frame = pd.DataFrame({"reader": [1], "user": [2], "item": [3.0]})
+    assert rows(Interactions.from_frame(frame, item="user", value="item")) == [(1, 2, 3.0)]
+    with pytest.raises(InvalidDataError, match="user: there is no .* to choose from are 'item'"):
+        Interactions.from_frame(frame[["user", "item"]], item="user")
+
+
+def test_both_columns_without_header_have_to_differ(write):
+    path = write("a.csv", "7,1\n8,2\n")
+    for options in ({"user": 1}, {"item": 0}):
+        with pytest.raises(InvalidDataError, match="would be both; give the numbers of both"):
+            load_csv(path, header=False, **options)
+    assert load_csv(path, header=False, user=1, item=0).users.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("options", [{"user": None}, {"item": None}, {"value": ["a"]}])
+def test_refuses_names_that_are_none(tmp_path, options):
+    (role,) = options
+    for read in sources(tmp_path, pd.DataFrame([{"user": 1, "item": 2}])):
+        with pytest.raises((InvalidDataError, InvalidFileError), match=f"{role}: expected .* name"):
+            read(**options)

@@ -1,0 +1,144 @@
+"""Leaving out events: by users, items and values, and until everybody has enough."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from events import rows
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from sparse_eval.datasets import Interactions, load_npz, load_parts
+from sparse_eval.errors import InvalidDataError
+
+FRAME = pd.DataFrame(
+    {
+        "user": [*"aabbcd"],
+        "item": [*"xyxyzz"],
+        "value": [3, 1, 2, 0.5, 4, 1],
+        "timestamp": [6, 5, 4, 3, 2, 1],
+    }
+)
+
+
+def test_keeps_what_meets_the_conditions():
+    clicks = Interactions.from_frame(FRAME)
+    kept = clicks.filter(min_value=1)
+    assert rows(kept) == [row for row in rows(clicks) if row[2] >= 1]
+    assert kept.dropped == {"min_value": 1}
+    assert repr(kept) == (
+        "Interactions(4 users × 3 items, 5 events, timestamps, 1 events dropped by min_value)"
+    )
+    few = clicks.filter(users=["b", "c", "nobody"], items=pd.Index(["x", "y"]))
+    assert rows(few) == [("b", "x", 2.0, 4), ("b", "y", 0.5, 3)]
+    assert few.dropped == {"users": 3, "items": 1}
+    assert (few.users.tolist(), few.items.tolist()) == (["b"], ["x", "y"])
+    assert clicks.dropped == {}
+    assert len(clicks) == 6
+
+
+def test_conditions_are_repeated_until_all_are_met():
+    # Without d, item z has one user; without z, so has nobody but a and b two items.
+    clicks = Interactions.from_frame(FRAME)
+    kept = clicks.filter(min_user_interactions=2)
+    assert kept.users.tolist() == ["a", "b"]
+    chain = [{"user": u, "item": i} for u in range(10) for i in (u, u + 1)]
+    assert len(Interactions.from_frame(chain).filter(min_user_interactions=2)) == 20
+    with pytest.raises(
+        InvalidDataError,
+        match=r"no interactions are left: \d+ by min_user_interactions, \d+ by min_item_inter",
+    ):
+        Interactions.from_frame(chain).filter(min_user_interactions=2, min_item_interactions=2)
+
+
+def test_distinct_chosen_items_count():
+    shown = [("a", "x", 1), ("a", "x", 1), ("a", "y", 0), ("b", "x", 1), ("b", "y", 1)]
+    clicks = Interactions.from_frame(pd.DataFrame(shown, columns=["user", "item", "value"]))
+    kept = clicks.filter(min_user_interactions=2)
+    assert kept.users.tolist() == ["b"]
+    assert kept.dropped == {"min_user_interactions": 3}
+
+
+EVENTS = st.lists(
+    st.tuples(st.integers(0, 6), st.integers(0, 6), st.sampled_from([0.0, 0.5, 1.0, 3.0])),
+    min_size=1,
+    max_size=60,
+)
+
+
+@given(EVENTS, st.integers(1, 4), st.integers(1, 4), st.sampled_from([None, 0.5, 1.0]))
+def test_equals_the_plain_definition(events, min_user, min_item, min_value):
+    frame = pd.DataFrame(events, columns=["user", "item", "value"])
+    expected = frame if min_value is None else frame[frame["value"] >= min_value]
+    while True:
+        chosen = expected[expected["value"] > 0].drop_duplicates(["user", "item"])
+        n_items, n_users = chosen["user"].value_counts(), chosen["item"].value_counts()
+        kept = expected[
+            expected["user"].map(n_items).fillna(0).ge(min_user)
+            & expected["item"].map(n_users).fillna(0).ge(min_item)
+        ]
+        if len(kept) == len(expected):
+            break
+        expected = kept
+    options = {
+        "min_value": min_value,
+        "min_user_interactions": min_user,
+        "min_item_interactions": min_item,
+    }
+    clicks = Interactions.from_frame(frame)
+    if expected.empty:
+        with pytest.raises(InvalidDataError, match="no interactions are left"):
+            clicks.filter(**options)
+        return
+    found = clicks.filter(**options)
+    assert rows(found) == list(expected.itertuples(index=False, name=None))
+    assert found.users.tolist() == sorted(set(expected["user"]))
+    assert found.items.tolist() == sorted(set(expected["item"]))
+    assert sum(found.dropped.values()) == len(frame) - len(expected)
+
+
+def test_counts_add_up_and_survive_pickling():
+    clicks = Interactions.from_frame(FRAME).filter(min_value=0.6).filter(min_value=2)
+    assert clicks.dropped == {"min_value": 3}
+    again = pickle.loads(pickle.dumps(clicks))  # noqa: S301 - our own
+    assert repr(again) == repr(clicks)
+    assert rows(again) == rows(clicks)
+
+
+def test_labels_without_events_are_removed(tmp_path):
+    sparse.save_npz(tmp_path / "a.npz", sparse.csr_matrix([[0, 0, 0], [0, 2, 0], [0, 0, 1]]))
+    kept = load_npz(tmp_path / "a.npz").filter(min_value=2)
+    assert (kept.users.tolist(), kept.items.tolist()) == ([1], [1])  # the numbers that they had
+    assert kept.matrix().toarray().tolist() == [[2.0]]
+    everybody = load_npz(tmp_path / "a.npz").filter()
+    assert (everybody.shape, everybody.dropped) == ((2, 2), {})
+
+
+def test_keeps_the_users_of_other_interactions(tmp_path):
+    (tmp_path / "a.csv").write_text("user,item\n1,7\n2,5\n")
+    (tmp_path / "b.csv").write_text("user,item\n1,7\n3,5\n")
+    train, test = load_parts(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert test.filter(users=train.filter().users).users.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"min_value": -1}, "min_value: expected a finite number of at least 0"),
+        ({"min_value": np.nan}, "min_value: expected a finite number"),
+        ({"min_value": "1"}, "min_value: expected a finite number"),
+        ({"min_user_interactions": 0}, "min_user_interactions: expected a whole number"),
+        ({"min_item_interactions": 1.5}, "min_item_interactions: expected a whole number"),
+        ({"users": ["a", "a"]}, "users: the label 'a' is there twice"),
+        ({"items": [None]}, "items: label 0 is missing"),
+        ({"users": [1, 2]}, "no interactions are left: 6 by users were dropped"),
+        ({"min_value": 5}, "no interactions are left: 6 by min_value were dropped"),
+    ],
+)
+def test_refuses_options(options, fault):
+    with pytest.raises(InvalidDataError, match=fault):
+        Interactions.from_frame(FRAME).filter(**options)

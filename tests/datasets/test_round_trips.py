@@ -1,0 +1,165 @@
+"""Interactions written as frames, CSV and Parquet, and read again without naming anything."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from events import rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sparse_eval as se
+from sparse_eval.datasets import Interactions, load, load_frame, load_parts
+
+#: Ids of text as CSV can hold them: in one line, and something else than white space.
+TEXTS = st.text(
+    st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"]), min_size=1, max_size=4
+).filter(lambda text: text.strip())
+NUMBERS = st.integers(-(2**63) + 1, 2**63 - 1)
+VALUES = st.floats(0, allow_infinity=False)
+TIMES = st.integers(-(2**63), 2**63 - 1)
+
+
+@st.composite
+def interactions(draw):
+    """Draw events with ids of one type each, with or without times, and labels without events."""
+    ids = [draw(st.sampled_from([TEXTS, NUMBERS])) for _ in range(2)]
+    events = draw(st.lists(st.tuples(*ids, VALUES, TIMES), min_size=1, max_size=12))
+    frame = pd.DataFrame(events, columns=["user", "item", "value", "timestamp"])
+    if draw(st.booleans()):
+        frame = frame.drop(columns="timestamp")
+    labels = [
+        draw(st.permutations(list(dict.fromkeys([*frame[role], *draw(st.lists(of, max_size=3))]))))
+        for role, of in zip(("user", "item"), ids, strict=True)
+    ]
+    return Interactions.from_frame(frame, users=labels[0], items=labels[1])
+
+
+def ways(clicks):
+    """Yield every way to write and read, and whether types of ids survive by themselves."""
+    frame = clicks.to_frame()
+    yield True, lambda **labels: load_frame(frame, **labels)
+    yield True, lambda **labels: load_frame(frame.to_dict("records"), **labels)
+    with tempfile.TemporaryDirectory() as folder:
+        for index in (False, True):  # as pandas does it by default
+            path = Path(folder) / f"{index}.csv"
+            frame.to_csv(path, index=index)
+            yield False, lambda path=path, **labels: load(path, **labels)
+        path = Path(folder) / "a.parquet"
+        frame.to_parquet(path)
+        yield True, lambda **labels: load(path, **labels)
+
+
+@settings(max_examples=25)
+@given(interactions())
+def test_nothing_is_lost(clicks):
+    for typed, read in ways(clicks):
+        found = read()
+        expected = rows(clicks)
+        if not typed:  # text that looks like whole numbers is read as such, if all of it does
+            assert [tuple(map(str, row)) for row in rows(found)] == [
+                tuple(map(str, row)) for row in expected
+            ]
+        else:
+            assert rows(found) == expected
+        assert found.values.tobytes() == clicks.values.tobytes()
+        assert (found.timestamps is None) == (clicks.timestamps is None)
+        assert found.columns == {}
+        assert (found.n_users, found.n_items) == clicks.filter().shape
+
+
+@settings(max_examples=25)
+@given(interactions())
+def test_given_labels_keep_the_encoding_too(clicks):
+    for _, read in ways(clicks):
+        found = read(users=clicks.users, items=clicks.items)
+        assert found.users.equals(clicks.users)
+        assert found.items.equals(clicks.items)
+        assert found.user_codes.tobytes() == clicks.user_codes.tobytes()
+        assert found.item_codes.tobytes() == clicks.item_codes.tobytes()
+        assert found.values.tobytes() == clicks.values.tobytes()
+        if clicks.timestamps is not None:
+            assert found.timestamps.tobytes() == clicks.timestamps.tobytes()
+
+
+def test_what_was_shown_and_not_clicked_stays_so(tmp_path):
+    path = tmp_path / "behaviors.tsv"
+    path.write_text("1\tU1\t11/11/2019 9:05:58 AM\tN30\tN20-1 N10-0\n")
+    clicks = load(path)
+    clicks.to_frame().to_csv(tmp_path / "a.csv", index=False)
+    for again in (Interactions.from_frame(clicks.to_frame()), load(tmp_path / "a.csv")):
+        assert again.values.tolist() == [1.0, 0.0, 1.0]
+        assert (again.matrix() != clicks.matrix()).nnz == 0
+        assert again.timestamps.tolist() == clicks.timestamps.tolist()
+
+
+def test_none_means_none():
+    clicks = se.datasets.synthetic(n_users=5, n_items=5, seed=0)
+    plain = load_frame(clicks.to_frame().assign(value=3), value=None, timestamp=None)
+    assert plain.timestamps is None
+    assert set(plain.values) == {1.0}
+
+
+def made(library, frame, folder):
+    """Return the same table of a library, or its file."""
+    if library == "polars":
+        return pytest.importorskip("polars").from_pandas(frame)
+    if library == "pyarrow":
+        return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
+    if library == "duckdb":
+        events = made("pyarrow", frame, folder)  # noqa: F841 - DuckDB finds it by its name
+        return pytest.importorskip("duckdb").sql("select * from events")
+    if library == "dicts":
+        return frame.to_dict("records")
+    if library == "csv":
+        frame.to_csv(folder / "a.csv", index=False)
+        return folder / "a.csv"
+    frame.to_parquet(folder / "a.parquet")
+    return folder / "a.parquet"
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "duckdb", "dicts", "csv", "parquet"])
+def test_every_library_gives_the_same_bits(library, tmp_path):
+    clicks = se.datasets.synthetic(n_users=40, n_items=30, seed=0)
+    rng = np.random.default_rng(0)
+    frame = clicks.to_frame().assign(
+        value=rng.random(len(clicks)) * (rng.random(len(clicks)) > 0.1)
+    )
+    frame = frame.assign(item=clicks.item_codes.astype(np.int64) * 2**40)
+    frame["timestamp"] = pd.to_datetime(frame["timestamp"] * 10**9 + 123456789)
+    expected = load_frame(frame)
+    table = made(library, frame, tmp_path)
+    found = load(table) if isinstance(table, Path) else load_frame(table)
+    for name in ("user_codes", "item_codes", "values", "timestamps"):
+        assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
+    assert found.users.equals(expected.users)
+    assert found.items.equals(expected.items)
+    assert found.items.dtype == expected.items.dtype == np.int64
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "duckdb", "dicts"])
+def test_lists_and_relevance_take_frames_of_every_library(library, tmp_path):
+    recs = pd.DataFrame({"user": [*"aab"], "item": [*"xyx"], "rank": [1, 2, 1], "event": [*"vbb"]})
+    expected = se.evaluate(
+        se.Rankings.from_frame(recs, rank="rank"),
+        se.Relevance.from_frame(recs, event="event", gains={"v": 1, "b": 3}),
+        ["ndcg@2", "mrr"],
+    )
+    given_rankings = se.Rankings.from_frame(made(library, recs, tmp_path), rank="rank")
+    truth = made(library, recs, tmp_path)
+    relevance = se.Relevance.from_frame(truth, event="event", gains={"v": 1, "b": 3})
+    assert se.evaluate(given_rankings, relevance, ["ndcg@2", "mrr"]).mean() == expected.mean()
+
+
+def test_files_of_one_encoding(tmp_path):
+    train = Interactions.from_frame([{"user": "1", "item": "x"}, {"user": "b", "item": "2"}])
+    train.to_frame().iloc[:1].to_csv(tmp_path / "a.csv")
+    found = load(tmp_path / "a.csv", users=train.users, items=train.items)
+    assert found.users.equals(train.users)
+    assert rows(found) == [("1", "x", 1.0)]
+    parts = load_parts(tmp_path / "a.csv", tmp_path / "a.csv", users=train.users, items=train.items)
+    assert [part.n_users for part in parts] == [2, 2]
