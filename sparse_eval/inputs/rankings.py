@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from .scan import FrameLike
     from .scores import Ties
 
+#: What errors about positions say, because they may be something else.
+_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)"
+
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Rankings:
@@ -212,7 +215,7 @@ class Rankings:
                 else f"expected a whole number from 1 to {MAX_ITEMS}"
             )
             raise InvalidDataError(
-                f"the position in row {row}, column {column} is {data[entry]}; {hint}"
+                f"the position in row {row}, column {column} is {data[entry]}; {hint}{_SCORES}"
             )
         indptr = matrix.indptr.astype(np.int64)
         columns = as_int32(matrix.indices)
@@ -221,7 +224,7 @@ class Rankings:
             row, entry = fault
             raise InvalidDataError(
                 f"row {row} has position {ordered[entry]} twice (columns {items[entry - 1]} and "
-                f"{items[entry]}); each position of a list can be taken once"
+                f"{items[entry]}); each position of a list can be taken once{_SCORES}"
             )
         return cls(matrix.shape, indptr, items, ordered, last_positions(indptr, ordered))
 
@@ -239,8 +242,9 @@ class Rankings:
         Parameters
         ----------
         scores : array_like or scipy sparse matrix, shape (n_users, n_items)
-            Higher is better. Of a sparse matrix the stored entries are the candidates, explicit
-            zeros too; an item that is not stored is not recommended.
+            Higher is better; an item of minus infinity is not recommended. Of a sparse matrix the
+            stored entries are the candidates, explicit zeros too; an item that is not stored is
+            not recommended. Tensors in the memory of the CPU are read as they are.
         k : int, optional
             List length, at least 1; every candidate by default.
         seen : scipy sparse matrix, shape (n_users, n_items), optional
@@ -256,7 +260,7 @@ class Rankings:
         Raises
         ------
         InvalidDataError
-            If a score is not finite (row and column are named), a pair is stored twice, shapes
+            If a score is NaN or infinity (row and column are named), a pair is stored twice, shapes
             differ, `k` is below 1 or `ties` is something else.
 
         Examples

@@ -188,7 +188,10 @@ def test_masked_arrays_would_be_uncovered() -> None:
 @pytest.mark.parametrize(
     ("matrix", "says"),
     [
-        (GAINS, "is a ndarray; expected a scipy sparse matrix"),
+        (
+            GAINS,
+            r"is an array of int64 with shape \(3, 4\); expected a scipy sparse .*csr_matrix\(x\)",
+        ),
         ([[1]], "is a list"),
         (sparse.csr_matrix(GAINS).astype(complex), "holds complex128"),
         (sparse.coo_array(np.array([1, 2])), "users × items"),
@@ -247,7 +250,7 @@ def test_padding_keeps_the_positions_behind_it() -> None:
         ([[0, -2]], None, None, r"ids\[0, 1\] \(user 0\) is -2"),
         ([[0.0, 1.0]], None, None, "expected a two-dimensional"),
         ([0, 1], None, None, "expected a two-dimensional"),
-        ([[0, 1], [2]], None, None, "expected a two-dimensional"),
+        ([[0, 1], [2, 3], [2]], None, None, "ids have rows of .*: 2 in row 0 and 1 in row 2; pad"),
         ([[0]], [0, 1], None, "user_rows has 2 entries, but ids has 1 lists"),
         ([[0], [1]], [3, 3], None, "user 3 has two lists"),
         ([[0]], [4], (4, 4), r"user_rows\[0\] is 4, but there are 4 users"),
