@@ -258,7 +258,11 @@ def column_of(df: pd.DataFrame, name: Hashable) -> Column:
     """Return a column of a frame, or raise if there are none or several of this name."""
     if not isinstance(df, pd.DataFrame):
         raise InvalidDataError(f"expected a pandas.DataFrame, found {type(df).__name__}")
-    if name not in df.columns:
+    try:
+        found = name in df.columns
+    except TypeError:  # it cannot be hashed
+        raise InvalidDataError(f"{name!r} is no name of a column; expected text") from None
+    if not found:
         raise InvalidDataError(missing_column(name, df.columns))
     n_columns = np.count_nonzero(df.columns == name)
     if n_columns > 1:

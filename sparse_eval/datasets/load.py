@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pandas as pd
 
+from ..core.files import as_path
 from ..errors import InvalidDataError, InvalidFileError
 from . import mind, movielens
 from .adjacency import load_adjacency
@@ -80,7 +81,9 @@ def load(path: PathLike, *, format: str | None = None, **options: _Option) -> In
     Interactions(6,040 users × 3,706 items, 1,000,209 events, timestamps)
     """
     try:
-        Path(path).exists()
+        as_path(path).exists()
+    except InvalidDataError:
+        raise
     except (OSError, ValueError) as error:  # the name is too long, or has a NUL character
         raise InvalidFileError(f"cannot be read ({error})", path) from error
     name = guess_format(path) if format is None else format
@@ -169,7 +172,7 @@ def guess_format(path: PathLike) -> str:
     >>> guess_format("train.npz")
     'npz'
     """
-    path = Path(path)
+    path = as_path(path)
     if path.is_dir():
         if (path / mind.FILE_NAME).is_file():
             return "mind"

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.arguments import check_number
+from ..core.arguments import check_choice, check_number
+from ..core.arrays import as_array
 from ..core.csr import (
     as_int32,
     canonical_csr,
     entry_position,
 )
+from ..core.mistaken import describe, is_frame
 from ..errors import InvalidDataError
 from .frames import event_gains, largest_of_pairs
 from .scan import RelevanceScan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
 
     from ..core.types import Floats, Integers, Items, Labels, PathLike
@@ -186,8 +187,8 @@ class Relevance:
         """
         from ..datasets import Interactions
 
-        if combine not in (None, "max", "sum"):
-            raise InvalidDataError(f"combine is {combine!r}; expected 'max' or 'sum'")
+        if combine is not None:
+            check_choice("combine", combine, ("max", "sum"))
         if (event is None) != (gains is None):
             raise InvalidDataError(
                 "give event= (a column) and gains= (the gain of each event) together, or none of "
@@ -268,6 +269,11 @@ def _check_summands(matrix: Any) -> None:
 def _labels(labels: Any, n: int, name: str) -> Labels | None:
     if labels is None:
         return None
+    expected = "a label for each of them, in order"
+    if isinstance(labels, str | bytes | Mapping) or is_frame(labels):
+        raise InvalidDataError(f"{name} is {describe(labels)}; expected {expected}")
+    if hasattr(labels, "__dlpack__"):
+        labels = as_array(labels, name, expected)
     import pandas as pd  # only where labels are used: importing it costs more than evaluating
 
     from ..datasets.labels import check_labels

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, get_args
 import numpy as np
 from scipy import sparse
 
+from ..core.arguments import check_choice
 from ..core.arrays import as_array
 from ..core.csr import as_int32, canonical_csr, entry_position
 from ..core.mistaken import describe
@@ -80,6 +81,4 @@ def check_exact(scores: AnyArray) -> None:
 
 def check_ties(ties: str) -> Ties:
     """Return `ties`, or raise `InvalidDataError` if it is not a way to order equal scores."""
-    if ties not in get_args(Ties):
-        raise InvalidDataError(f"ties is {ties!r}; expected 'item', 'item_descending' or 'average'")
-    return cast(Ties, ties)
+    return cast(Ties, check_choice("ties", ties, get_args(Ties)))

@@ -9,14 +9,14 @@ import re
 from array import array
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from ..core.files import replacing
+from ..core.files import as_path, replacing
+from ..core.mistaken import describe
 from ..datasets.labels import sort_labels, vocabulary
 from ..datasets.lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from ..errors import InvalidDataError, InvalidFileError
@@ -26,6 +26,7 @@ from .scores import Ties, check_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from ..core.types import AnyArray, CSRMatrix, Integers, Items, Labels, PathLike
 
@@ -88,7 +89,7 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     ['eggs', 'milk']
     """
     ties = check_ties(ties)
-    table = _read(Path(path), _RUN, "score")
+    table = _read(as_path(path), _RUN, "score")
     rankings = Rankings.from_scores(table.matrix, ties=ties)
     return replace(rankings, users=table.users, items_index=table.items)
 
@@ -136,7 +137,7 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     ...     trec.read_qrels(path)
     <Relevance: 2 relevant items of 2 users, 2 users × 2 items>
     """
-    path = Path(path)
+    path = as_path(path)
     table = _read(path, _QRELS, "gain")
     gains = table.matrix
     gains.data = np.maximum(gains.data, 0.0)
@@ -191,6 +192,8 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     if not isinstance(tag, str):
         raise InvalidDataError(f"tag is {tag!r}; expected one word, such as 'als'")
     _check_field("tag", tag, tag)
+    if not isinstance(rankings, Rankings):
+        raise InvalidDataError(f"rankings is {describe(rankings)}; expected Rankings")
     if rankings.last_positions is not None:
         raise InvalidDataError(
             'lists with ties="average" have no certain positions to write; create them with '
@@ -244,6 +247,8 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
     0 0 1 3
     1 0 0 0.5
     """
+    if not isinstance(relevance, Relevance):
+        raise InvalidDataError(f"relevance is {describe(relevance)}; expected a Relevance")
     users, items = _texts(relevance.users, relevance.items_index, relevance.indptr, relevance.items)
     gains = {
         gain: str(int(gain)) if gain.is_integer() else repr(gain)

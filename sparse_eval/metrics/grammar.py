@@ -13,13 +13,16 @@ cut-off, as in trec_eval's ``P_10`` and ``ndcg_cut_10``; a `Metric` has the regi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import InvalidMetricError
 from .registry import Definition, definition, find, nearest
 from .statistics import FULL_LIST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: Defaults of options that differ from the registry's, by metric.
 Defaults: TypeAlias = Mapping[str, Mapping[str, str]]
@@ -161,14 +164,14 @@ def parse_metrics(
     >>> [str(metric) for metric in parse_metrics(["ndcg@{5,10}", Metric("mrr"), "NDCG@5"])]
     ['ndcg@5', 'ndcg@10', 'mrr']
     """
-    if isinstance(metrics, str | Metric):
-        metrics = [metrics]
-    elif not isinstance(metrics, Iterable):
+    try:
+        entries = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    except TypeError:
         raise InvalidMetricError(
             f"metrics is {metrics!r}; expected names of metrics, such as ['ndcg@10', 'recall@20']"
-        )
+        ) from None
     unique: dict[Metric, None] = {}
-    for entry in metrics:
+    for entry in entries:
         if not isinstance(entry, str | Metric):
             raise InvalidMetricError(
                 f"{entry!r} is a {type(entry).__name__}; expected the name of a metric, such as "

@@ -424,6 +424,9 @@ def register_metric(
             f"{name!r} is not a name for a metric; expected lower case letters, digits and _, the "
             "first a letter"
         )
+    for fact, given in (("description", description), ("text", text), ("source", source)):
+        if not isinstance(given, str):
+            raise InvalidMetricError(f"metric {name!r}: {fact} is {given!r}; expected text")
     _check_words(name, "input", needs, _NEEDS)
     _check_words(name, "attribute", uses, _USES)
     if over not in ("statistics", "lists") or cutoff not in ("optional", "required", "none"):

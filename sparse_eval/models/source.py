@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.mistaken import SPARSE, mistaken
 from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import users_per_task
@@ -344,6 +345,9 @@ class _UserSource:
 
     def _end_of_blocks(self, first: int, blocks: dict[str, Any]) -> int:
         """Return the end of the users in the next block of each iterable."""
+        for name, block in blocks.items():
+            if block is not None and not hasattr(block, "shape"):
+                raise mistaken(block, f"a block of {name}", SPARSE)
         sizes = {name: 0 if block is None else block.shape[0] for name, block in blocks.items()}
         size = next(iter(sizes.values()))
         last: int = first + size

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from tqdm.auto import tqdm
 
-from ..core.csr import canonical_csr
+from ..core.csr import canonical_csr, integer_array
 from ..core.progress import is_shown
 from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
@@ -458,21 +458,11 @@ class Search:
 
 def _check_ids(ids: ArrayLike, name: str, n: int, kind: str) -> Integers:
     """Return ids as int64, or raise `InvalidDataError` unless they are integers below `n`."""
-    try:
-        array = np.asarray(ids)
-    except ValueError:
-        array = np.empty((0, 0))
-    if array.size == 0 and array.ndim == 1:
-        return np.empty(0, np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or isinstance(ids, np.ma.MaskedArray):
-        raise InvalidDataError(
-            f"{name} is an array of {array.dtype} with shape {array.shape}; expected a "
-            "one-dimensional array of integers"
-        )
+    array = integer_array(ids, name, dimensions=1)
     outside = (array < 0) | (array >= n)
     if outside.any():
         position = int(outside.argmax())
         raise InvalidDataError(
             f"{name}[{position}] is {array[position]}, but there are {n} {kind} (0 to {n - 1})"
         )
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
