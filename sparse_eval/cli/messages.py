@@ -10,28 +10,37 @@ from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
 _OPTIONS = {
     name: f"--{name}"
     for name in (
-        "alpha", "convention", "draws", "factors", "fraction", "item", "iterations", "level",
-        "monitor", "n", "out", "patience", "regularization", "seed", "timestamp", "user", "value",
-        "watch",
+        "alpha", "convention", "draws", "factors", "fraction", "gain", "item", "iterations",
+        "level", "monitor", "n", "out", "patience", "rank", "regularization", "score", "seed",
+        "threshold", "ties", "timestamp", "train", "user", "value", "watch",
     )
 } | {
     "client": "--scheduler",
+    "format": "--input-format",
     "header": "--no-header",
     "history": "--no-history",
     "how": "--users",
+    "item_groups": "--item-groups",
+    "item_vectors": "--item-vectors",
     "k": "--n",
     "metrics": "--metric",
     "n_items": "--items",
     "n_users": "--users",
+    "no_relevant": "--no-relevant",
     "on_bad_lines": "--skip-bad-lines",
 }  # fmt: skip
 
 _NAME = "|".join(_OPTIONS)
 
 #: How messages spell options: "draws: expected", "monitor is", "with draws"; "train=", "how='x'",
-#: but not "users=holdout.users", nor in a path; "no option 'history'; it has".
-_SUBJECT = re.compile(rf"^({_NAME})(?=: | is | follows )|(?<=with )(draws)(?= )")
-_KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME}|train)=(?:(['\"])(\w+)\2|False)?(?![\w/.-])")
+#: but not "users=holdout.users", nor in a path; "no option 'history'; it has"; and calls that name
+#: columns, "scan(…, user=…, item=…)".
+_SUBJECT = re.compile(
+    rf"^({_NAME})(?=: | is | follows | cannot be given | covers | gives | has no | names )"
+    r"|(?<=with )(draws)(?= )"
+)
+_KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME})=(?:(['\"])(\w+)\2|False)?(?![\w/.-])")
+_SCAN = re.compile(r"(?:R\w+\.)?scan\(…, ([^)]*)\)")
 _UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
 _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal)\b")
 
@@ -45,6 +54,7 @@ def message_of(error: Exception) -> str:
         return text
     path = str(error.path) if isinstance(error, InvalidFileError) else ""
     text = text.removeprefix(path)  # its words are no options
+    text = _SCAN.sub(lambda match: match[1].replace("=…", "="), text)
     text = _SUBJECT.sub(lambda match: _OPTIONS[match[1] or match[2]], text)
     text = _KEYWORD.sub(_as_option, text)
     text = _UNKNOWN.sub(lambda match: f"option {_OPTIONS[match[1]]}", text)

@@ -9,6 +9,7 @@ import typer
 
 from ..core.files import make_folder
 from ..core.formatting import records
+from .checks import check_splitting
 from .loading import holdout_of, is_split, load, load_parts, split_by
 from .options import Format, Loading, Metrics, Printed, Progress, Seed, Splitting
 from .printing import counted, print_json, print_table, step, warnings_in_a_line
@@ -92,6 +93,7 @@ def tune(
         monitor=monitor,
         seed=seed,
     )
+    check_splitting(splitting)
     make_folder(out)
     rest, whole = _hold_out_test(input, test, loading, splitting, seed)
     part = split_by(rest, splitting, seed, "hold out the validation part")
