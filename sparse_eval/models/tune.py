@@ -20,7 +20,7 @@ from ..core.arguments import check_whole
 from ..core.csv_log import CSVLog, check_origin
 from ..core.files import make_folder, replacing
 from ..core.json_files import read_json, write_json
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..core.versions import installed_version
 from ..errors import InvalidFileError, InvalidMetricError, SparseEvalError
 from .callback import EvaluationCallback, parse_monitored, signed_score
@@ -250,7 +250,7 @@ class Search:
             initial=len(table.rows),
             desc="tune",
             unit=" trials",
-            disable=not is_shown(progress),
+            **display(progress),
         ) as bar:
             for number, parameters in enumerate(self.trials, start=1):
                 if number in table.rows:

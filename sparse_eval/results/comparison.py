@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..core.formatting import MOST_ROWS, as_html, records
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..errors import InvalidDataError
 from ..metrics import parse_metrics
 from .intervals import check_level, interval_of_mean, interval_of_replicates
@@ -232,9 +232,7 @@ def compare(
     all_users = all(len(rows[0]) == ev.counted.sum() for ev in scored)
     results = []
     pairs = list(combinations(range(len(scored)), 2))
-    bar = tqdm(
-        total=len(chosen) * len(pairs), desc="compare", delay=2, disable=not is_shown(progress)
-    )
+    bar = tqdm(total=len(chosen) * len(pairs), desc="compare", **({"delay": 2} | display(progress)))
     with bar:
         for metric, (i, j) in product(chosen, pairs):
             bar.update()

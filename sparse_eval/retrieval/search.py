@@ -17,7 +17,7 @@ from scipy import sparse
 from tqdm.auto import tqdm
 
 from ..core.csr import canonical_csr, integer_array
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
@@ -324,8 +324,7 @@ class Search:
         )
 
     def _progress(self, n_users: int) -> tqdm[Any]:
-        shown = is_shown(self.progress)
-        return tqdm(total=n_users, desc="retrieve", unit=" users", disable=not shown)
+        return tqdm(total=n_users, desc="retrieve", unit=" users", **display(self.progress))
 
     def _share(
         self, kernel: Kernel, total: int, *arguments: object, block: int | None = None

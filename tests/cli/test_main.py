@@ -14,6 +14,7 @@ from commands import SMALL, Command
 from scipy import sparse
 
 from sparse_eval.cli.messages import message_of
+from sparse_eval.core import progress
 from sparse_eval.errors import (
     InvalidDataError,
     InvalidFileError,
@@ -137,6 +138,20 @@ def test_progress_bars_only_on_request(command: Command, tmp_path: Path) -> None
     assert "retrieve: 100%" in command(*words, "--progress")[2]
     for quiet in ((), ("--no-progress",)):
         assert "%" not in command(*words, *quiet)[2]
+
+
+def test_lines_of_progress_without_a_terminal(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
+    assert "train: 0/2" not in command(*words)[2]  # it takes less than half a minute
+    monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.0)
+    status, _, said = command(*words)
+    assert status == 0
+    assert "\ntrain: 0/2 iterations in 00:00, ? left\n" in said
+    assert "retrieve: " in said
+    assert "\r" not in said
+    assert "train: 0/2" not in command(*words, "--no-progress")[2]
 
 
 def test_installed_command_runs_without_a_terminal(tmp_path: Path) -> None:
