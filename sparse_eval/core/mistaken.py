@@ -62,6 +62,10 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
         message += f"; {_of_mapping(values, maker, column)}{ending}"
     elif callable(getattr(values, "matrix", None)):
         message += "; give its .matrix()"
+    elif name == "ids" and sparse.issparse(values):
+        message += (
+            "; Rankings.from_positions(x) takes positions, and Rankings.from_scores(x) scores"
+        )
     elif name == "the position matrix" and hasattr(values, "__len__"):
         message += (
             "; Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"

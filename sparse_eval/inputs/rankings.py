@@ -27,6 +27,7 @@ from ..kernels.catalogue import popular_unseen
 from ..kernels.rows import find_repeat, rank_scores
 from .frames import check_ranks_once, order_values
 from .list_rows import last_positions, order_rows
+from .relevance import Relevance
 from .scan import RankingsScan
 from .scores import ScoreRows, check_ties
 
@@ -199,6 +200,10 @@ class Rankings:
         >>> Rankings.from_positions(csr_matrix([[0, 2, 1], [3, 0, 0]]))
         <Rankings: 2 lists of up to 3 items, 2 users × 3 items>
         """
+        if isinstance(positions, Relevance):
+            raise InvalidDataError(
+                "the lists are a Relevance; evaluate takes the lists first, and then the relevance"
+            )
         matrix = canonical_csr(positions, "the position matrix", sum_duplicates=False)
         data = matrix.data
         if data.dtype.kind == "f":
@@ -224,7 +229,8 @@ class Rankings:
             row, entry = fault
             raise InvalidDataError(
                 f"row {row} has position {ordered[entry]} twice (columns {items[entry - 1]} and "
-                f"{items[entry]}); each position of a list can be taken once{_SCORES}"
+                f"{items[entry]}); each position of a list can be taken once{_SCORES}, and if it "
+                "holds gains, evaluate takes it second"
             )
         return cls(matrix.shape, indptr, items, ordered, last_positions(indptr, ordered))
 

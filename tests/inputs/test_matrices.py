@@ -126,9 +126,9 @@ def test_repeated_positions_are_refused() -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        (0, "row 1, column 2 is 0; positions are 1-based: add 1"),
-        (-3, "row 1, column 2 is -3"),
-        (1.5, "row 1, column 2 is 1.5"),
+        (0, "row 1, column 2 is 0; positions are 1-based: add 1 .* scores, give .*from_scores"),
+        (-3, "row 1, column 2 is -3; expected .*; if the matrix holds scores, give Rankings.from_"),
+        (1.5, "row 1, column 2 is 1.5; expected a whole number .* scores, give Rankings.from_sco"),
         (np.nan, "row 1, column 2 is nan"),
         (np.inf, "row 1, column 2 is inf"),
         (2.0**40, "whole number from 1"),
@@ -145,7 +145,10 @@ def test_a_position_is_taken_once() -> None:
         row = np.arange(1, n + 1)
         row[-1] = row[0]
         matrix = sparse.csr_matrix(np.vstack([np.zeros(n), row]))
-        with pytest.raises(InvalidDataError, match="row 1 has position 1 twice"):
+        says = (
+            "row 1 has position 1 twice .* scores, give .*from_scores.* gains, .* takes it second"
+        )
+        with pytest.raises(InvalidDataError, match=says):
             Rankings.from_positions(matrix)
 
 

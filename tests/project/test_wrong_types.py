@@ -211,6 +211,10 @@ def test_names_the_call_that_is_right() -> None:
     assert "Rankings.from_scores(x) scores" in dense
     assert "Rankings.from_topk(x) takes item ids" in dense
     assert "Rankings.from_scores(x) takes scores" in says(Rankings.from_topk, np.eye(2))
+    assert "Rankings.from_positions(x) takes positions" in says(Rankings.from_topk, MATRIX)
+    truth = Relevance.from_csr(MATRIX)
+    swapped = says(lambda lists: se.evaluate(truth, lists, "mrr"), LISTS)
+    assert "evaluate takes the lists first" in swapped
 
 
 def test_the_frame_that_a_message_makes_of_dicts_is_right() -> None:
