@@ -267,7 +267,8 @@ class Rankings:
         ------
         InvalidDataError
             If a score is NaN or infinity (row and column are named), a pair is stored twice, shapes
-            differ, `k` is below 1 or `ties` is something else.
+            differ, `k` is below 1, `ties` is something else, or a tensor wants gradients or is on
+            a GPU.
 
         Examples
         --------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arrays import is_array
 from ..core.mistaken import SPARSE, mistaken
 from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
 from ..evaluation.budget import users_within
@@ -341,7 +342,7 @@ class _UserSource:
         if name in self.references:
             return self.references[name]
         side = self.sides[name]
-        return side[first:last] if isinstance(side, np.ndarray) else slice_rows(side, first, last)
+        return side[first:last] if is_array(side) else slice_rows(side, first, last)
 
     def _end_of_blocks(self, first: int, blocks: dict[str, Any]) -> int:
         """Return the end of the users in the next block of each iterable."""
