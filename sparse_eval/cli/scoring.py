@@ -171,6 +171,7 @@ def evaluate(
     from . import opening
 
     rules = convention_named(convention)
+    parse_metrics(metric, rules.options)  # a name may be misspelt, and files take long to read
     if threshold is not None:
         check_number("threshold", threshold, 0, open_end=True)
     kind = kind_of(lists)
@@ -188,7 +189,6 @@ def evaluate(
     rankings = opening.open_lists(lists, columns, None if ties is None else ties.value, rules.ties)
     averaged = getattr(rankings, "last_positions", None) is not None
     metric = _supported(metric, rules, averaged)
-    parse_metrics(metric, rules.options)
     if out is not None:
         make_folder(out)
     ev = evaluate_lists(
