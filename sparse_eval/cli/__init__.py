@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..core.progress import lines_without_terminal
 from ..errors import SparseEvalError
 from .comparing import compare, report
 from .listing import metrics
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if debug:  # accepted anywhere on the line
         words = ["--debug", *(word for word in words if word != "--debug")]
     try:
-        app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
+        with lines_without_terminal():
+            app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
     except (SparseEvalError, OSError, MemoryError) as error:
         if debug:
             traceback.print_exc()

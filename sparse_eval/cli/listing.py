@@ -65,6 +65,8 @@ def metrics(
 
 
 def _facts(entry: Definition) -> list[tuple[str, str]]:
+    from ..metrics.registry import ALIASES
+
     cutoffs = {
         "required": "required",
         "optional": "optional: the whole list by default",
@@ -77,8 +79,10 @@ def _facts(entry: Definition) -> list[tuple[str, str]]:
         reach += ", above with other options"
     needs = [*entry.needs, *(f"{need} ({option.name}={value})"
              for option in entry.options for value, need in option.needs.items())]  # fmt: skip
+    others = [alias for alias, names in ALIASES.items() if names == (entry.name,)]
     facts = [
         ("metric", entry.name),
+        *([("also called", ", ".join(others))] if others else []),
         ("meaning", entry.description),
         ("formula", entry.text),
         ("cut-off", cutoffs[entry.cutoff]),

@@ -11,14 +11,18 @@ _OPTIONS = {
     name: f"--{name}"
     for name in (
         "alpha", "at", "convention", "counts", "draws", "encoding", "event", "factors", "fraction",
-        "gap", "item", "iterations", "keep", "level", "monitor", "n", "out", "patience",
-        "regularization", "seed", "sep", "timestamp", "user", "value", "watch",
+        "gain", "gap", "item", "iterations", "keep", "level", "monitor", "n", "out", "patience",
+        "rank", "regularization", "score", "seed", "sep", "threshold", "ties", "timestamp", "train",
+        "user", "value", "watch",
     )
 } | {
     "client": "--scheduler",
+    "format": "--input-format",
     "header": "--no-header",
     "history": "--no-history",
     "how": "--users",
+    "item_groups": "--item-groups",
+    "item_vectors": "--item-vectors",
     "k": "--n",
     "metrics": "--metric",
     "min_item_interactions": "--min-item-interactions",
@@ -26,6 +30,7 @@ _OPTIONS = {
     "min_value": "--min-value",
     "n_items": "--items",
     "n_users": "--users",
+    "no_relevant": "--no-relevant",
     "on_bad_lines": "--skip-bad-lines",
     "test": "--test-at",
 }  # fmt: skip
@@ -33,9 +38,14 @@ _OPTIONS = {
 _NAME = "|".join(_OPTIONS)
 
 #: How messages spell options: "draws: expected", "monitor is", "with draws"; "train=", "how='x'",
-#: but not "users=holdout.users", nor in a path; "no option 'history'; it has".
-_SUBJECT = re.compile(rf"^({_NAME})(?=: | is | follows )|(?<=with )(draws)(?= )")
-_KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME}|train)=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])")
+#: but not "users=holdout.users", nor in a path; "no option 'history'; it has"; and calls that name
+#: columns, "scan(…, user=…, item=…)".
+_SUBJECT = re.compile(
+    rf"^({_NAME})(?=: | is | follows | cannot be given | covers | gives | has no | names )"
+    r"|(?<=with )(draws)(?= )"
+)
+_KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME})=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])")
+_SCAN = re.compile(r"(?:R\w+\.)?scan\(…, ([^)]*)\)")
 _UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
 _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal)\b")
 
@@ -49,6 +59,7 @@ def message_of(error: Exception) -> str:
         return text
     path = str(error.path) if isinstance(error, InvalidFileError) else ""
     text = text.removeprefix(path)  # its words are no options
+    text = _SCAN.sub(lambda match: match[1].replace("=…", "="), text)
     text = _SUBJECT.sub(lambda match: _OPTIONS[match[1] or match[2]], text)
     text = _KEYWORD.sub(_as_option, text)
     text = _UNKNOWN.sub(lambda match: f"option {_OPTIONS[match[1]]}", text)

@@ -77,7 +77,9 @@ Iterations = Annotated[int, typer.Option(help="ALS: number of iterations.")]
 Progress = Annotated[
     bool | None,
     typer.Option(
-        "--progress/--no-progress", help="Show progress bars.", show_default="on a terminal only"
+        "--progress/--no-progress",
+        help="Show progress bars.",
+        show_default="on a terminal; elsewhere a line now and then",
     ),
 ]
 

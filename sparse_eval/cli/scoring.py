@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..core.arguments import check_number
 from ..core.files import make_folder
 from ..core.formatting import plain
 from ..errors import InvalidDataError
 from .loading import holdout_of, load_parts
 from .options import METRICS, Format, Loading, Metrics, Out, Printed, Progress, Rules
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
+from .table_options import EqualScores, NoRelevantUsers, TableColumns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,14 +106,54 @@ def evaluate(
     command: typer.Context,
     lists: Annotated[
         Path,
-        typer.Argument(help="A TREC run, or a scipy .npz of positions: data = 1-based rank."),
+        typer.Argument(
+            help="A table in Parquet or CSV, a TREC run, or a scipy .npz of positions: data = "
+            "1-based rank."
+        ),
     ],
-    validation: Annotated[Path, typer.Argument(help="TREC qrels, or a scipy .npz of gains.")],
+    validation: Annotated[
+        Path, typer.Argument(help="A table, TREC qrels, or a scipy .npz of gains.")
+    ],
+    *,
+    columns: TableColumns,
     metric: Metrics = [METRICS],
     convention: Rules = None,
+    ties: Annotated[
+        EqualScores | None,
+        typer.Option(
+            help="Order of equal scores: the lower item first, the higher item first, or the "
+            "expectation over random orders.",
+            show_default="as the convention does",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Gains below it are not relevant.", show_default="any gain above 0 is"),
+    ] = None,
+    no_relevant: Annotated[
+        NoRelevantUsers | None,
+        typer.Option(
+            help="Users without relevant items: leave them out of every mean, count them 0, or "
+            "count those 0 of whom zeros are judged.",
+            show_default="as the convention does",
+        ),
+    ] = None,
     train: Annotated[
         Path | None,
-        typer.Option(help="Training data, for metrics that need it: qrels or .npz."),
+        typer.Option(
+            help="Training data, for metrics that need it: a file as the validation data are."
+        ),
+    ] = None,
+    item_groups: Annotated[
+        Path | None,
+        typer.Option(
+            help="The group of each item: a table with a row for each item and one other column, "
+            "or columns of weights; .npy, or .npz of items × groups."
+        ),
+    ] = None,
+    item_vectors: Annotated[
+        Path | None,
+        typer.Option(help="A vector for each item: a table with columns of numbers, or .npy."),
     ] = None,
     per_user: Annotated[
         bool,
@@ -122,15 +164,18 @@ def evaluate(
     out: Out = None,
     format: Printed = Format.table,
 ) -> None:
-    """Score lists against relevance: a run against qrels, or two matrices."""
+    """Score lists against relevance: two tables, a run against qrels, or two matrices."""
     from ..evaluation.evaluate import evaluate as evaluate_lists
-    from ..evaluation.evaluate import open_side
     from ..inputs.kinds import Kind, kind_of
-    from ..inputs.paths import open_rankings
     from ..metrics import convention_named, parse_metrics
+    from . import opening
 
     rules = convention_named(convention)
+    parse_metrics(metric, rules.options)  # a name may be misspelt, and files take long to read
+    if threshold is not None:
+        check_number("threshold", threshold, 0, open_end=True)
     kind = kind_of(lists)
+    columns.check(tables=kind.is_table)
     labelled = kind is Kind.RUN or kind.is_table
     for other in (validation, train):
         if other is None:
@@ -141,15 +186,21 @@ def evaluate(
                 f"{lists} holds {kind.value} and {other} {other_kind.value}, whose users and items "
                 "cannot be matched: only one of them has ids; give files of the same kind"
             )
-    rankings: Any = lists
-    if kind is Kind.RUN or (kind.is_table and rules.ties != "item"):
-        rankings = open_side(open_rankings(lists, ties=rules.ties), ties=rules.ties)
+    rankings = opening.open_lists(lists, columns, None if ties is None else ties.value, rules.ties)
     averaged = getattr(rankings, "last_positions", None) is not None
     metric = _supported(metric, rules, averaged)
-    parse_metrics(metric, rules.options)
     if out is not None:
         make_folder(out)
-    ev = evaluate_lists(rankings, validation, metric, convention=convention, train=train)
+    ev = evaluate_lists(
+        rankings,
+        opening.open_gains(validation, columns, threshold),
+        metric,
+        convention=convention,
+        train=None if train is None else opening.open_train(train, columns),
+        item_groups=item_groups and opening.open_groups(item_groups, columns, kind),
+        item_vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
+        no_relevant=None if no_relevant is None else no_relevant.value,
+    )
     if per_user:
         print_table(ev.per_user.reset_index(), format)
         if format in (Format.table, Format.markdown):

@@ -9,6 +9,7 @@ import typer
 
 from ..core.files import make_folder
 from ..errors import InvalidDataError
+from .checks import check_als, check_seed, check_splitting
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
 from .options import (
     ALS,
@@ -52,6 +53,8 @@ def demo(
     from ..datasets import split
 
     check_metrics(metric)
+    als = ALS(factors, iterations=iterations)
+    check_als(als)
     make_folder(out)
     with step("generate clicks") as note:
         interactions = datasets.synthetic(users, items, seed=seed)
@@ -60,7 +63,6 @@ def demo(
         holdout = split.random(interactions, fraction=0.2, seed=seed)
         holdout.save(out / "split")
         note(describe(holdout))
-    als = ALS(factors, iterations=iterations)
     model = _train(holdout.train, als, seed, progress, out / "model.npz")
     ev = score_model(model, holdout, metric, progress, lists=True)
     print_evaluation(command, ev, format, out, **_about("synthetic", als, seed))
@@ -89,6 +91,9 @@ def run(
 ) -> None:
     """Split, train ALS, recommend and score."""
     metric = check_metrics(metric, convention)
+    check_splitting(splitting)
+    check_seed(seed)
+    check_als(als)
     if out is not None:
         make_folder(out)
     if validation is None:
@@ -125,6 +130,8 @@ def split(
     seed: Seed = 0,
 ) -> None:
     """Hold out a part of each user's interactions, or what came after a point in time."""
+    check_splitting(splitting)
+    check_seed(seed)
     interactions = load(input, loading, filtering, times_for(splitting))
     holdout = split_by(
         interactions, splitting, seed, three_way=test_at is not None, test_at=test_at
@@ -147,6 +154,8 @@ def train(
     """Train an ALS model of implicit and save it."""
     if out.suffix != ".npz" or out.is_dir():
         raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
+    check_seed(seed)
+    check_als(als)
     make_folder(out.parent)
     if is_split(input):
         from ..datasets.split import Holdout

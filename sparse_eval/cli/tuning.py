@@ -10,6 +10,7 @@ import typer
 from ..core.files import make_folder
 from ..core.formatting import records
 from ..errors import InvalidDataError
+from .checks import check_splitting
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
 from .options import (
     Filtering,
@@ -104,6 +105,7 @@ def tune(
         monitor=monitor,
         seed=seed,
     )
+    check_splitting(splitting)
     make_folder(out)
     parts = _three_parts(input, test, loading, filtering, splitting, test_at, seed)
     truth = Relevance.from_csr(parts.test, users=parts.users, items=parts.items)

@@ -1,12 +1,16 @@
-"""Checks of numeric arguments."""
+"""Checks of single arguments: numbers, and words of a few."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def check_whole(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
@@ -56,3 +60,21 @@ def check_number(name: str, value: object, least: float, *, open_end: bool = Fal
         return float(value)
     limit = f"above {least:g}" if open_end else f"of at least {least:g}"
     raise InvalidDataError(f"{name}: expected a finite number {limit}, found {value!r}")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """Return `value`, or raise `InvalidDataError` if it is none of the words allowed.
+
+    Parameters
+    ----------
+    name : str
+        How the error message refers to the argument.
+    value : object
+        A text.
+    choices : sequence of str
+        The words, at least two.
+    """
+    if isinstance(value, str) and value in choices:
+        return value
+    *words, last = map(repr, choices)
+    raise InvalidDataError(f"{name} is {value!r}; expected {', '.join(words)} or {last}")

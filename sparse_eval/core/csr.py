@@ -13,6 +13,8 @@ from scipy import sparse
 
 from ..errors import InvalidDataError
 from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows
+from .arrays import as_array
+from .mistaken import SPARSE, describe, mistaken
 from .threads import for_blocks
 
 if TYPE_CHECKING:
@@ -192,19 +194,21 @@ def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.i
 
     Two dtypes are enough, and kernels are compiled for each dtype that they are called with.
     """
-    check_not_masked(values, name)
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        array = np.empty(0, object)
+    expected = (
+        "a two-dimensional array of integers (lists × k, padded with -1)"
+        if dimensions == 2
+        else "a flat array of integers"
+    )
+    array = as_array(values, name, expected)
     if array.size == 0 and array.ndim == dimensions:
         array = array.astype(np.int64)
     if array.ndim != dimensions or array.dtype.kind not in "iu":
-        kind = "two-dimensional (lists × k, padded with -1)" if dimensions == 2 else "flat"
-        raise InvalidDataError(
-            f"{name} is an array of {array.dtype} with shape {array.shape}; expected a {kind} "
-            "array of integers"
-        )
+        remedy = ""
+        if dimensions == 2 and array.dtype.kind == "f":
+            remedy = "; Rankings.from_scores(x) takes scores"
+        elif dimensions == 1 and array.dtype.kind == "b":
+            remedy = "; numpy.flatnonzero(x) of a mask is one"
+        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}{remedy}")
     if array.dtype == np.uint64 and array.size and array.max() > MAX_ITEMS:
         raise InvalidDataError(f"{name} holds {array.max()}; expected at most {MAX_ITEMS}")
     return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
@@ -213,10 +217,7 @@ def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.i
 def _check_matrix(matrix: object, name: str) -> SparseInput:
     """Raise unless `matrix` is a sparse matrix or array with two dimensions."""
     if not sparse.issparse(matrix):
-        raise InvalidDataError(
-            f"{name} is a {type(matrix).__name__}; expected a scipy sparse matrix, such as "
-            "scipy.sparse.csr_matrix(x) of a dense array"
-        )
+        raise mistaken(matrix, name, SPARSE)
     checked: SparseInput = matrix  # type: ignore[assignment]  # scipy has no types
     if len(checked.shape) != 2:
         raise InvalidDataError(
@@ -303,12 +304,6 @@ def raise_repeated_item(user: object, item: object) -> NoReturn:
         f"user {user} has item {item} twice in one list; remove the repetition, because a "
         "repeated hit would be counted twice"
     )
-
-
-def check_not_masked(values: object, name: str) -> None:
-    """Raise if an array is masked, because `numpy.asarray` would uncover the masked values."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise InvalidDataError(f"{name} is a masked array; expected a plain one, see .filled()")
 
 
 def _find_row_fault(csr: CSRMatrix) -> tuple[int, int, int] | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidDataError, MissingExtraError, OutputError
+from .mistaken import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .types import PathLike
+
+
+def as_path(path: object) -> Path:
+    """Return `path` as a Path, or raise `InvalidDataError` if it is none."""
+    if isinstance(path, str | os.PathLike):
+        return Path(path)
+    raise InvalidDataError(f"the path is {describe(path)}; expected text, or a pathlib.Path")
 
 
 @contextmanager
@@ -41,7 +49,7 @@ def replacing(path: PathLike) -> Iterator[Path]:
     ...     [file.name for file in Path(folder).iterdir()]
     ['numbers.txt']
     """
-    target = Path(path)
+    target = as_path(path)
     try:
         if target.is_symlink():
             target = target.resolve()  # the file is replaced, not the link to it

@@ -173,8 +173,7 @@ def guess_format(path: PathLike) -> str:
     >>> guess_format("train.npz")
     'npz'
     """
-    _check_path(path)
-    path = Path(path)
+    path = _check_path(path)
     if path.is_dir():
         if (path / mind.FILE_NAME).is_file():
             return "mind"
@@ -200,12 +199,16 @@ def guess_format(path: PathLike) -> str:
     raise _unknown_format(path, "this file from its name or lines")
 
 
-def _check_path(path: PathLike) -> None:
-    """Raise if there can be no such file."""
+def _check_path(path: PathLike) -> Path:
+    """Return a path, or raise if there can be no such file."""
     try:
-        Path(path).exists()
+        checked = as_path(path)
+        checked.exists()
+    except InvalidDataError:
+        raise
     except (OSError, ValueError) as error:  # the name is too long, or has a NUL character
         raise InvalidFileError(f"cannot be read ({error})", path) from error
+    return checked
 
 
 def _unknown_format(path: Path, what: str) -> InvalidFileError:

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..core.files import need_pyarrow
 from ..core.hashing import hash_labels
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..errors import InvalidDataError, InvalidFileError, OutputError
 from .arrow import (
     Columns,
@@ -437,7 +437,7 @@ class ParquetSource:
             desc="sort by user",
             unit=" rows",
             unit_scale=True,
-            disable=not is_shown(self.progress),
+            **display(self.progress),
         ) as bar:
             for number, (table, names) in enumerate(
                 zip(self.tables, (self.columns.recs, self.columns.truth), strict=True)

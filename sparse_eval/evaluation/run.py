@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..results import Evaluation
 from ..results.totals import Part, RunningTotals, merge_in_order
 from .budget import check_values_fit
@@ -137,7 +137,7 @@ def evaluate_source(
                 desc="random baseline" if random else "evaluate",
                 unit=source.unit,
                 unit_scale=source.unit == " rows",
-                disable=not is_shown(progress),
+                **display(progress),
             ) as bar,
             _closing(parts(bar, random=random)) as each,
         ):

@@ -5,14 +5,15 @@ A new kind of input is a class with the methods of `Source`, in a module of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar
 
-import numpy as np
 from scipy import sparse
 
+from ..core.arrays import is_array
+from ..core.mistaken import is_frame
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.alignment import align
 from ..inputs.npy import release, slice_rows
@@ -140,9 +141,9 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
 
 def is_blocks(value: object) -> TypeGuard[Iterable[Any]]:
     """Return whether a value is an iterable of blocks, rather than a matrix or a table."""
-    whole = str | bytes | Path | np.ndarray | Rankings | Relevance | RankingsScan | RelevanceScan
+    whole = (str, bytes, Path, Mapping, Rankings, Relevance, RankingsScan, RelevanceScan)
     return isinstance(value, Iterable) and not (
-        isinstance(value, whole) or sparse.issparse(value) or hasattr(value, "columns")  # a frame
+        isinstance(value, whole) or sparse.issparse(value) or is_array(value) or is_frame(value)
     )
 
 

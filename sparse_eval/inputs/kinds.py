@@ -52,7 +52,7 @@ def kind_of(path: PathLike) -> Kind:
     a folder with ``.parquet`` files; Parquet    a table
     ``.npz`` of `scipy.sparse.save_npz`          a matrix
     ``.npz`` with factors or similarities        a model that implicit saved
-    lines of six fields, ``user Q0 item …``      a TREC run
+    lines of six fields, ``user Q0 item …``      a TREC run; the last may be several words
     lines of four fields, the last a number      TREC qrels
     any other text with a comma, ``;`` or tab    a table in CSV
     ===========================================  =========================================
@@ -108,16 +108,28 @@ def _kind_of_folder(folder: Path) -> Kind:
 
 def _kind_of_text(head: bytes, path: Path) -> Kind:
     text = head.decode("utf-8", "replace").lstrip("\ufeff")
-    line = next((line for line in text.splitlines() if line.strip()), "")
-    fields = line.split()
-    if len(fields) == 6 and _is_number(fields[4]) and "," not in line:
+    lines = [line for line in text.splitlines() if line.strip()]
+    line = lines[0] if lines else ""
+    # Comments may come before the lines of a run or qrels; a table may have a # in its header.
+    fields = next((line for line in lines if not line.lstrip().startswith("#")), "").split()
+    if _is_of_run(fields):
         return Kind.RUN
-    if len(fields) == 4 and _is_number(fields[3]) and "," not in line:
+    if len(fields) == 4 and _is_number(fields[3]) and "," not in "".join(fields):
         return Kind.QRELS
     if "\0" not in text and separator_of(line) is not None:
         return Kind.CSV
     found = "holds something else" if line else "is empty"
     raise InvalidFileError(f"{found}; expected {_EXPECTED}", path)
+
+
+def _is_of_run(fields: list[str]) -> bool:
+    """Return whether these may be the fields of a line, of which the tag may be several."""
+    return (
+        len(fields) >= 6
+        and _is_number(fields[4])
+        and "," not in "".join(fields[:5])
+        and not (len(fields) > 6 and all(map(_is_number, fields)))  # an item is no tag
+    )
 
 
 def separator_of(header: str) -> str | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..core.arrays import as_array
 from ..core.labelled import labels_of
+from ..core.mistaken import describe, is_frame
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
@@ -40,6 +43,11 @@ def check_part(train: object) -> None:
 
 def axis_labels(labels: Any, n: int, name: str) -> Labels:
     """Return the labels of one axis as an index."""
+    expected = "a label for each of them, in order"
+    if isinstance(labels, str | bytes | Mapping) or is_frame(labels):
+        raise InvalidDataError(f"{name} is {describe(labels)}; expected {expected}")
+    if hasattr(labels, "__dlpack__"):
+        labels = as_array(labels, name, expected)
     import pandas as pd  # only where labels are used: importing it costs more than evaluating
 
     from ..datasets.labels import check_labels

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.csr import canonical_csr, check_csr_arrays
+from ..core.mistaken import SPARSE, mistaken
 from ..errors import InvalidDataError, InvalidFileError
 from .rankings import Rankings
 from .relevance import Relevance
@@ -72,10 +73,7 @@ def sliceable_csr(matrix: SparseInput, name: str, *, sum_duplicates: bool = True
     Other formats are converted; entries stored twice are then summed, or refused.
     """
     if not sparse.issparse(matrix):
-        raise InvalidDataError(
-            f"{name} is a {type(matrix).__name__}; expected a scipy sparse matrix, such as "
-            "scipy.sparse.csr_matrix(x) of a dense array"
-        )
+        raise mistaken(matrix, name, SPARSE)
     if matrix.format != "csr":
         return canonical_csr(matrix, name, sum_duplicates=sum_duplicates)
     csr: CSRMatrix = matrix  # type: ignore[assignment]

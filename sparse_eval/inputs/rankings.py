@@ -29,6 +29,7 @@ from ..kernels.rows import find_repeat, rank_scores
 from .frames import check_ranks_once, order_values
 from .labels import matrix_labels
 from .list_rows import last_positions, order_rows
+from .relevance import Relevance
 from .scan import RankingsScan
 from .scores import ScoreRows, check_ties
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from ..core.types import Integers, Items, Labels, PathLike
     from .scan import FrameLike
     from .scores import Ties
+
+#: What errors about positions say, because they may be something else.
+_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -231,6 +235,10 @@ class Rankings:
         >>> Rankings.from_positions(csr_matrix([[0, 2, 1], [3, 0, 0]]))
         <Rankings: 2 lists of up to 3 items, 2 users × 3 items>
         """
+        if isinstance(positions, Relevance):
+            raise InvalidDataError(
+                "the lists are a Relevance; evaluate takes the lists first, and then the relevance"
+            )
         matrix = canonical_csr(positions, "the position matrix", sum_duplicates=False)
         data = matrix.data
         if data.dtype.kind == "f":
@@ -247,7 +255,7 @@ class Rankings:
                 else f"expected a whole number from 1 to {MAX_ITEMS}"
             )
             raise InvalidDataError(
-                f"the position in row {row}, column {column} is {data[entry]}; {hint}"
+                f"the position in row {row}, column {column} is {data[entry]}; {hint}{_SCORES}"
             )
         indptr = matrix.indptr.astype(np.int64)
         columns = as_int32(matrix.indices)
@@ -258,7 +266,7 @@ class Rankings:
             raise InvalidDataError(
                 f"row {row} has position {ordered[entry]} twice (columns "
                 f"{ordered_items[entry - 1]} and {ordered_items[entry]}); each position of a list "
-                "can be taken once"
+                f"can be taken once{_SCORES}, and if it holds gains, evaluate takes it second"
             )
         lengths = last_positions(indptr, ordered)
         return cls(matrix.shape, indptr, ordered_items, ordered, lengths, None, *labels)
@@ -279,8 +287,9 @@ class Rankings:
         Parameters
         ----------
         scores : array_like or scipy sparse matrix, shape (n_users, n_items)
-            Higher is better. Of a sparse matrix the stored entries are the candidates, explicit
-            zeros too; an item that is not stored is not recommended.
+            Higher is better; an item of minus infinity is not recommended. Of a sparse matrix the
+            stored entries are the candidates, explicit zeros too; an item that is not stored is
+            not recommended. Tensors in the memory of the CPU are read as they are.
         k : int, optional
             List length, at least 1; every candidate by default.
         seen : scipy sparse matrix, shape (n_users, n_items), optional
@@ -298,8 +307,9 @@ class Rankings:
         Raises
         ------
         InvalidDataError
-            If a score is not finite (row and column are named), a pair is stored twice, shapes
-            differ, `k` is below 1, `ties` is something else, or the labels do not fit the shape.
+            If a score is NaN or infinity (row and column are named), a pair is stored twice, shapes
+            differ, `k` is below 1, `ties` is something else, the labels do not fit the shape, or a
+            tensor wants gradients or is on a GPU.
 
         Examples
         --------

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.arguments import check_number
+from ..core.arguments import check_choice, check_number
 from ..core.csr import (
     as_int32,
     canonical_csr,
@@ -192,8 +193,8 @@ class Relevance:
         """
         from ..datasets import Interactions
 
-        if combine not in (None, "max", "sum"):
-            raise InvalidDataError(f"combine is {combine!r}; expected 'max' or 'sum'")
+        if combine is not None:
+            check_choice("combine", combine, ("max", "sum"))
         if (event is None) != (gains is None):
             raise InvalidDataError(
                 "give event= (a column) and gains= (the gain of each event) together, or none of "

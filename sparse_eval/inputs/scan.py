@@ -92,7 +92,7 @@ class RankingsScan:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table in memory, its columns called "user", "item", and "rank" or "score"."""
-        frame = _read(self.table, (self.user, self.item))
+        frame = read_table(self.table, (self.user, self.item))
         columns, ranked = self.columns(list(map(str, frame.columns)))
         return _renamed(frame, columns, ["user", "item", "rank" if ranked else "score"])
 
@@ -138,7 +138,7 @@ class RelevanceScan:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table in memory, its columns called "user", "item" and, if any, "gain"."""
-        frame = _read(self.table, (self.user, self.item))
+        frame = read_table(self.table, (self.user, self.item))
         columns = self.columns(list(map(str, frame.columns)))
         return _renamed(frame, columns, ["user", "item", "gain"][: len(columns)])
 
@@ -183,7 +183,7 @@ def _renamed(frame: pd.DataFrame, columns: list[str], names: list[str]) -> pd.Da
     return renamed
 
 
-def _read(table: Any, ids: tuple[str, str]) -> pd.DataFrame:
+def read_table(table: Any, ids: tuple[str, str]) -> pd.DataFrame:
     """Return a table as a frame of pandas."""
     return _read_file(Path(table), ids) if isinstance(table, str | Path) else as_pandas(table)
 

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, get_args
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import as_int32, canonical_csr, check_not_masked, entry_position
+from ..core.arguments import check_choice
+from ..core.arrays import as_array
+from ..core.csr import as_int32, canonical_csr, entry_position
+from ..core.mistaken import describe
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Floats, Items
+    from ..core.types import AnyArray, Booleans, Floats, Items
 
 Ties = Literal["item", "item_descending", "average"]
 
@@ -22,49 +25,47 @@ class ScoreRows:
     def __init__(self, scores: Any) -> None:
         if sparse.issparse(scores):
             self.matrix: Any = canonical_csr(scores, "the score matrix", sum_duplicates=False)
-            finite = np.isfinite(self.matrix.data)
-            if not finite.all():
-                entry = int(np.flatnonzero(~finite)[0])
+            refused = ~_is_score(self.matrix.data)
+            if refused.any():
+                entry = int(refused.argmax())
                 self._refuse(*entry_position(self.matrix, entry), self.matrix.data[entry])
         else:
-            check_not_masked(scores, "scores")
-            try:
-                self.matrix = np.asarray(scores)
-            except ValueError:
-                raise InvalidDataError(
-                    "scores have rows of different lengths; expected a users × items array"
-                ) from None
+            expected = "a users × items array of numbers"
+            self.matrix = as_array(scores, "scores", expected)
             if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "biuf":
-                raise InvalidDataError(
-                    f"scores are an array of {self.matrix.dtype} with shape {self.matrix.shape}; "
-                    "expected a users × items array of numbers"
-                )
+                raise InvalidDataError(f"scores are {describe(self.matrix)}; expected {expected}")
             self.all_items = np.arange(self.matrix.shape[1], dtype=np.int32)
         stored = self.matrix.data if sparse.issparse(self.matrix) else self.matrix
         check_exact(stored)
         self.shape: tuple[int, int] = self.matrix.shape
 
     def __call__(self, user: int) -> tuple[Items, Floats]:
-        """Return the candidates of a user, and their scores."""
+        """Return the candidates of a user, and their scores; minus infinity is no candidate."""
         if sparse.issparse(self.matrix):
             row = slice(self.matrix.indptr[user], self.matrix.indptr[user + 1])
-            return (
-                as_int32(self.matrix.indices[row]),
-                self.matrix.data[row].astype(np.float64),
-            )
-        values = self.matrix[user].astype(np.float64)
-        finite = np.isfinite(values)
-        if not finite.all():
-            column = int(np.flatnonzero(~finite)[0])
-            self._refuse(user, column, values[column])
-        return self.all_items, values
+            items = as_int32(self.matrix.indices[row])
+            values = self.matrix.data[row].astype(np.float64)
+        else:
+            items = self.all_items
+            values = self.matrix[user].astype(np.float64)
+            refused = ~_is_score(values)
+            if refused.any():
+                column = int(refused.argmax())
+                self._refuse(user, column, values[column])
+        masked = values == -np.inf
+        return (items[~masked], values[~masked]) if masked.any() else (items, values)
 
     @staticmethod
     def _refuse(row: int, column: int, value: float) -> NoReturn:
         raise InvalidDataError(
-            f"the score in row {row}, column {column} is {value}; expected a finite number (to "
-            "leave items out of a list, name them in seen=)"
+            f"the score in row {row}, column {column} is {value}; expected a finite number, or "
+            "-inf for an item that is not to be recommended"
         )
+
+
+def _is_score(values: AnyArray) -> Booleans:
+    """Return where a number can be ordered: it is finite, or minus infinity."""
+    return np.asarray(values < np.inf)  # NaN is not
 
 
 def check_exact(scores: AnyArray) -> None:
@@ -80,6 +81,4 @@ def check_exact(scores: AnyArray) -> None:
 
 def check_ties(ties: str) -> Ties:
     """Return `ties`, or raise `InvalidDataError` if it is not a way to order equal scores."""
-    if ties not in get_args(Ties):
-        raise InvalidDataError(f"ties is {ties!r}; expected 'item', 'item_descending' or 'average'")
-    return cast(Ties, ties)
+    return cast(Ties, check_choice("ties", ties, get_args(Ties)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from ..core.arrays import as_array, is_array
 from ..core.csr import canonical_csr, entry_position, training_csr
 from ..core.labelled import labels_of
 from ..errors import InvalidDataError
@@ -300,11 +301,12 @@ def _by_item(
     if isinstance(values, pd.Series | pd.DataFrame):
         keyed, labels = _in_order(values, name, n_items, labels)
         return keyed.to_numpy(), labels
-    if isinstance(values, np.ma.MaskedArray):
-        raise InvalidDataError(f"{name} is a masked array; expected a plain one, see .filled()")
-    if isinstance(values, np.ndarray) and values.dtype != object and values.ndim:
-        return values, labels
-    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+    if is_array(values):
+        values = as_array(values, name, "one entry for each item")
+        if values.dtype != object and values.ndim:
+            return values, labels
+        values = values.tolist()  # of no dimension, that is no list
+    if isinstance(values, str | bytes) or not isinstance(values, Collection):
         raise InvalidDataError(
             f"{name} is a {type(values).__name__}; expected one entry for each item, in order or "
             "keyed by item"

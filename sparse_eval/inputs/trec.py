@@ -1,4 +1,11 @@
-"""Reading and writing ranked lists and relevance judgements in TREC's file formats."""
+"""Reading and writing ranked lists and relevance judgements in TREC's file formats.
+
+Lines are read as trec_eval reads them. A run has six fields, and what follows the sixth belongs to
+the tag, which is not read; judgements have exactly four. A line that starts with ``#`` is a comment
+since trec_eval 10, and was malformed before unless it looked like any other line: then it was of
+a user whose name starts with ``#``. So it is skipped where it cannot be of a user, and refused
+where it could be.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +16,14 @@ import re
 from array import array
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from ..core.files import replacing
+from ..core.files import as_path, replacing
+from ..core.mistaken import describe
 from ..datasets.labels import sort_labels, vocabulary
 from ..datasets.lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from ..errors import InvalidDataError, InvalidFileError
@@ -26,6 +33,7 @@ from .scores import Ties, check_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from ..core.types import AnyArray, CSRMatrix, Integers, Items, Labels, PathLike
 
@@ -44,7 +52,8 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
 
     As in trec_eval, lists are ordered by score and the ranks are ignored. Scores are compared in
     64 bits; older releases of trec_eval, and the Python package pytrec_eval, keep 32 bits, in
-    which scores that first differ in their eighth digit may be equal.
+    which scores that first differ in their eighth digit may be equal. The tag may be several words.
+    Blank lines are skipped, and so are comments: lines that start with ``#``.
 
     Parameters
     ----------
@@ -63,9 +72,9 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     Raises
     ------
     InvalidFileError
-        If the file cannot be read or is empty; a line does not have six fields or starts with
-        ``#``, which may be a comment; a score is not a finite number; or a user has the same item
-        on two lines.
+        If the file cannot be read or is empty; a line has fewer than six fields; a comment could
+        be the line of a user, which it is to trec_eval before release 10; a score is not a finite
+        number; or a user has the same item on two lines.
     InvalidDataError
         If `ties` is none of these.
 
@@ -88,7 +97,7 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     ['eggs', 'milk']
     """
     ties = check_ties(ties)
-    table = _read(Path(path), _RUN, "score")
+    table = _read(as_path(path), _RUN, "score")
     rankings = Rankings.from_scores(table.matrix, ties=ties)
     return replace(rankings, users=table.users, items_index=table.items, encoded=True)
 
@@ -97,7 +106,7 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     r"""Read relevance judgements: lines ``user iteration item gain``.
 
     A gain of 0 means that the item was judged and is not relevant. A negative gain, which marks
-    junk, spam or a missing judgement, is read as 0, as in trec_eval.
+    junk, spam or a missing judgement, is read as 0, as in trec_eval. Comments are as in `read_run`.
 
     Parameters
     ----------
@@ -136,7 +145,7 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     ...     trec.read_qrels(path)
     <Relevance: 2 relevant items of 2 users, 2 users × 2 items>
     """
-    path = Path(path)
+    path = as_path(path)
     table = _read(path, _QRELS, "gain")
     gains = table.matrix
     gains.data = np.maximum(gains.data, 0.0)
@@ -193,6 +202,8 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     if not isinstance(tag, str):
         raise InvalidDataError(f"tag is {tag!r}; expected one word, such as 'als'")
     _check_field("tag", tag, tag)
+    if not isinstance(rankings, Rankings):
+        raise InvalidDataError(f"rankings is {describe(rankings)}; expected Rankings")
     if rankings.last_positions is not None:
         raise InvalidDataError(
             'lists with ties="average" have no certain positions to write; create them with '
@@ -246,6 +257,8 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
     0 0 1 3
     1 0 0 0.5
     """
+    if not isinstance(relevance, Relevance):
+        raise InvalidDataError(f"relevance is {describe(relevance)}; expected a Relevance")
     users, items = _texts(relevance.users, relevance.items_index, relevance.indptr, relevance.items)
     gains = {
         gain: str(int(gain)) if gain.is_integer() else repr(gain)
@@ -276,13 +289,18 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> _Table:
     user_numbers, item_numbers, lines, values = array("q"), array("q"), array("q"), array("d")
     for number, line in numbered_lines(read_text(path)):
         try:
-            texts, value = _parse(line, fields, number_at)
+            parsed = _parse(line, fields, number_at)
         except MalformedLineError as error:
             raise InvalidFileError(f"{error}; found {shorten(line)}", path, number) from None
+        if parsed is None:
+            continue
+        texts, value = parsed
         user_numbers.append(users[texts[user_at]])
         item_numbers.append(items[texts[item_at]])
         lines.append(number)
         values.append(value)
+    if not lines:
+        raise InvalidFileError("holds nothing but comments", path)
     user_index, user_codes = sort_labels(pd.Index(list(users)))
     item_index, item_codes = sort_labels(pd.Index(list(items)))
     rows, columns = user_codes[np.array(user_numbers)], item_codes[np.array(item_numbers)]
@@ -306,20 +324,23 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> _Table:
     return _Table(matrix, user_index, item_index)
 
 
-def _parse(line: str, fields: tuple[str, ...], number_at: int) -> tuple[list[str], float]:
-    """Return the fields of a line, and the value of the one that is a number."""
+def _parse(line: str, fields: tuple[str, ...], number_at: int) -> tuple[list[str], float] | None:
+    """Return the fields of a line and the value of the one that is a number; None of a comment."""
     texts = line.split()
+    value = parse_number(texts[number_at]) if len(texts) > number_at else math.nan
+    complete = len(texts) == len(fields) or (len(texts) > len(fields) and fields[-1] == "tag")
     if texts[0].startswith("#"):
+        if not complete or not math.isfinite(value):
+            return None
         raise MalformedLineError(
-            "a line that starts with # is a comment to recent releases of trec_eval and a user to "
-            "older ones; remove the line or rename the user"
+            "a line that starts with # is a comment to trec_eval 10, and a user of that name to "
+            "older releases; remove the line or rename the user"
         )
-    if len(texts) != len(fields):
+    if not complete:
         raise MalformedLineError(
             f"expected {len(fields)} fields separated by white space ({' '.join(fields)}), not "
             f"{len(texts)}; correct the line"
         )
-    value = parse_number(texts[number_at])
     if not math.isfinite(value):
         raise MalformedLineError(
             f"expected a finite number as {fields[number_at]}, not {shorten(texts[number_at])}; "
@@ -374,7 +395,7 @@ def _label_texts(labels: Labels | None, codes: AnyArray, role: str) -> dict[int,
         if role == "user" and text.startswith("#"):
             raise InvalidDataError(
                 f"a label of the users is {label!r}, and a line that starts with # is a "
-                "comment to recent releases of trec_eval; expected labels without a # in front"
+                "comment to trec_eval 10; expected labels without a # in front"
             )
         if text in label_of_text:
             raise InvalidDataError(

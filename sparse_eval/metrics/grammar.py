@@ -6,19 +6,23 @@
     metric  = name ["(" option "=" value ("," option "=" value)* ")"] ["@" cutoffs]
     cutoffs = k | "{" k ("," k)* "}"
 
-Case and white space are ignored.
+Case and white space are ignored. A name may be one of the registry's `ALIASES`, and end in its
+cut-off, as in trec_eval's ``P_10`` and ``ndcg_cut_10``; a `Metric` has the registry's own name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import InvalidMetricError
-from .registry import Definition, definition, nearest
+from .registry import Definition, definition, find, nearest
 from .statistics import FULL_LIST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: Defaults of options that differ from the registry's, by metric.
 Defaults: TypeAlias = Mapping[str, Mapping[str, str]]
@@ -86,6 +90,7 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     ----------
     text : str
         For instance ``"ndcg@10"``, ``"map(normalizer=min)@{5,10}"`` or ``"ndcg@10, recall@20"``.
+        Usual other names are understood too: ``"hr@10"``, ``"P_10"``.
     defaults : mapping, optional
         Defaults of options that differ from the registry's, by metric, such as
         ``Convention.options``.
@@ -99,13 +104,16 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     ------
     InvalidMetricError
         If the text does not follow the grammar, a metric, option or value is unknown (the message
-        names the nearest ones), or a cut-off is missing or not a whole number of at least 1.
+        names the nearest ones), a name may mean several metrics, or a cut-off is missing or not a
+        whole number of at least 1.
 
     Examples
     --------
     >>> from sparse_eval.metrics import parse
     >>> [str(metric) for metric in parse("recall@{5,10}, mrr")]
     ['recall@5', 'recall@10', 'mrr']
+    >>> [str(metric) for metric in parse("HR@10, ndcg_cut_10, P_5")]
+    ['hit_rate@10', 'ndcg@10', 'precision@5']
     """
     metrics: list[Metric] = []
     for part in _SEPARATOR.split(text):
@@ -116,10 +124,14 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
                 f"{part.strip()!r} is not a metric; expected name, name@k, name@{{k,k}} or "
                 "name(option=value)@k, for instance 'ndcg(gain=exp)@10'"
             )
-        entry = definition(match["name"])
+        entry, cutoff_of_name = find(match["name"])
         defaults_of_entry = (defaults or {}).get(entry.name, {})
         options = _options(entry, match["options"], part.strip(), defaults_of_entry)
-        cutoffs = _cutoffs(entry, match["cutoffs"], part.strip())
+        if cutoff_of_name is not None and match["cutoffs"] is not None:
+            raise InvalidMetricError(
+                f"{part.strip()!r} has two cut-offs; write '{entry.name}@{cutoff_of_name}'"
+            )
+        cutoffs = _cutoffs(entry, cutoff_of_name or match["cutoffs"], part.strip())
         metrics += [Metric(entry.name, cutoff, options) for cutoff in cutoffs]
     return tuple(metrics)
 
@@ -152,14 +164,14 @@ def parse_metrics(
     >>> [str(metric) for metric in parse_metrics(["ndcg@{5,10}", Metric("mrr"), "NDCG@5"])]
     ['ndcg@5', 'ndcg@10', 'mrr']
     """
-    if isinstance(metrics, str | Metric):
-        metrics = [metrics]
-    elif not isinstance(metrics, Iterable):
+    try:
+        entries = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    except TypeError:
         raise InvalidMetricError(
             f"metrics is {metrics!r}; expected names of metrics, such as ['ndcg@10', 'recall@20']"
-        )
+        ) from None
     unique: dict[Metric, None] = {}
-    for entry in metrics:
+    for entry in entries:
         if not isinstance(entry, str | Metric):
             raise InvalidMetricError(
                 f"{entry!r} is a {type(entry).__name__}; expected the name of a metric, such as "

@@ -22,6 +22,47 @@ Arguments: TypeAlias = Mapping[str, str | float]
 
 Formula = TypeVar("Formula", bound=Callable[..., Any])
 
+#: Other names of metrics, and what they mean. One that may mean several metrics is refused, and
+#: the message asks which.
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "ap": ("map",),
+    "arp": ("popularity",),
+    "average_popularity": ("popularity",),
+    "average_precision": ("map",),
+    "catalog_coverage": ("coverage",),
+    "catalogue_coverage": ("coverage",),
+    "f1_score": ("f1",),
+    "gini_index": ("gini",),
+    "hit": ("hit_rate",),
+    "hit_ratio": ("hit_rate",),
+    "hitrate": ("hit_rate",),
+    "hitratio": ("hit_rate",),
+    "hits": ("hit_rate", "precision", "cg"),
+    "hr": ("hit_rate",),
+    "ild": ("diversity",),
+    "intra_list_diversity": ("diversity",),
+    "item_coverage": ("coverage",),
+    "mean_average_precision": ("map",),
+    "mean_average_recall": ("mar",),
+    "mean_percentile_rank": ("percentile_rank",),
+    "mean_reciprocal_rank": ("mrr",),
+    "mpr": ("percentile_rank",),
+    "p": ("precision",),
+    "prec": ("precision",),
+    "r": ("recall", "r_precision"),
+    "r_prec": ("r_precision",),
+    "rank": ("mean_rank", "percentile_rank"),
+    "rec": ("recall",),
+    "recip_rank": ("mrr",),
+    "reciprocal_rank": ("mrr",),
+    "rprec": ("r_precision",),
+    "rr": ("mrr",),
+    "success": ("hit_rate",),
+}
+
+#: A cut-off written into the name, as in trec_eval's ``P_10`` and ``ndcg_cut_10``.
+_WITH_CUTOFF = re.compile("(?P<name>.+?)(?:_cut)?_(?P<cutoff>[0-9]+)")
+
 _NEEDS = ("train", "item_groups", "item_vectors")
 _USES = ("hits", "candidates", "total_gain", "exp")
 
@@ -231,18 +272,44 @@ def register(entry: Definition) -> None:
     """Add a metric to the registry, or raise `InvalidMetricError` if its name is taken."""
     if entry.name in REGISTRY:
         raise InvalidMetricError(f"a metric named {entry.name!r} is registered already")
+    if entry.name in ALIASES:
+        meant = " or ".join(ALIASES[entry.name])
+        raise InvalidMetricError(f"{entry.name!r} is another name of {meant}; choose a new one")
     REGISTRY[entry.name] = entry
 
 
 def definition(name: str) -> Definition:
     """Return the metric of that name, or raise `InvalidMetricError` with the nearest names."""
-    key = name.lower()
-    if key not in REGISTRY:  # only then: finding other packages takes longer than evaluating
-        load_extensions()
-    try:
-        return REGISTRY[key]
-    except KeyError:
-        raise InvalidMetricError(f"there is no metric {name!r}; {nearest(key, REGISTRY)}") from None
+    return find(name)[0]
+
+
+def find(name: str) -> tuple[Definition, str | None]:
+    """Return the metric that a name or alias means, and the cut-off that is part of it, if any.
+
+    Raises
+    ------
+    InvalidMetricError
+        If there is no such metric, or the name may mean several.
+    """
+    key = name.lower().replace("-", "_")
+    if (entry := _named(key)) is not None:
+        return entry, None
+    load_extensions()  # only now: finding other packages takes longer than evaluating
+    if (entry := _named(key)) is not None:
+        return entry, None
+    with_cutoff = _WITH_CUTOFF.fullmatch(key)
+    if with_cutoff is not None and (entry := _named(with_cutoff["name"])) is not None:
+        return entry, with_cutoff["cutoff"]
+    raise InvalidMetricError(f"there is no metric {name!r}; {nearest(key, REGISTRY)}")
+
+
+def _named(key: str) -> Definition | None:
+    """Return the metric of that name or alias, None if there is none."""
+    names = ALIASES.get(key, (key,))
+    if len(names) > 1:
+        choices = " or ".join(repr(name) for name in names)
+        raise InvalidMetricError(f"{key!r} may mean several metrics; did you mean {choices}?")
+    return REGISTRY.get(names[0])
 
 
 @lru_cache(maxsize=1)
@@ -332,7 +399,8 @@ def register_metric(
     Raises
     ------
     InvalidMetricError
-        If the name is taken or not allowed, or an input, attribute or option is invalid.
+        If the name is taken, also as another name of a metric, or not allowed, or an input,
+        attribute or option is invalid.
 
     See Also
     --------
@@ -356,6 +424,9 @@ def register_metric(
             f"{name!r} is not a name for a metric; expected lower case letters, digits and _, the "
             "first a letter"
         )
+    for fact, given in (("description", description), ("text", text), ("source", source)):
+        if not isinstance(given, str):
+            raise InvalidMetricError(f"metric {name!r}: {fact} is {given!r}; expected text")
     _check_words(name, "input", needs, _NEEDS)
     _check_words(name, "attribute", uses, _USES)
     if over not in ("statistics", "lists") or cutoff not in ("optional", "required", "none"):

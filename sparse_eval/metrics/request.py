@@ -129,8 +129,9 @@ class Request:
         for plan in request.plans:
             rules.check(plan.metric)
             for name in sorted(plan.inputs - request.inputs):
-                where = "--train on the command line" if name == "train" else "in Python only"
-                raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}= ({where})")
+                # The other commands have no option for what is known of items.
+                where = "" if name == "train" else " to evaluate"
+                raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}={where}")
         return request
 
     def __reduce__(self) -> tuple[Any, ...]:

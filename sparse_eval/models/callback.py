@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 from ..core.arguments import check_whole
 from ..core.files import make_folder
 from ..core.labelled import labels_of
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 from ..metrics import Metric, parse_metrics
 from .accepted import catalogue
@@ -310,7 +310,9 @@ class EvaluationCallback:
                 "same users and items"
             )
         callback = self.on(model)
-        with tqdm(total=model.iterations, desc="train", disable=not is_shown(progress)) as bar:
+        with tqdm(
+            total=model.iterations, desc="train", unit=" iterations", **display(progress)
+        ) as bar:
 
             def after_iteration(iteration: int, seconds: float, *more: Any) -> None:
                 bar.update()

@@ -9,7 +9,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..kernels.rows import keep_unseen
 from .accepted import catalogue, has_factors
@@ -68,9 +68,7 @@ def recommend_lists(
     n_requested = min(k, n_items)
     with (
         threadpool_limits(limits=1, user_api="blas"),  # implicit has threads of its own
-        tqdm(
-            total=len(users), desc="recommend", unit=" users", disable=not is_shown(progress)
-        ) as bar,
+        tqdm(total=len(users), desc="recommend", unit=" users", **display(progress)) as bar,
     ):
         while len(pending):
             incomplete = []

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arrays import is_array
 from ..core.labelled import labels_of
+from ..core.mistaken import SPARSE, mistaken
 from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
@@ -365,10 +367,13 @@ class _UserSource:
         if name in self.references and not (self.matched and name == "factors"):
             return self.references[name]
         side = self.sides[name]
-        return side[first:last] if isinstance(side, np.ndarray) else slice_rows(side, first, last)
+        return side[first:last] if is_array(side) else slice_rows(side, first, last)
 
     def _end_of_blocks(self, first: int, blocks: dict[str, Any]) -> int:
         """Return the end of the users in the next block of each iterable."""
+        for name, block in blocks.items():
+            if block is not None and not hasattr(block, "shape"):
+                raise mistaken(block, f"a block of {name}", SPARSE)
         sizes = {name: 0 if block is None else block.shape[0] for name, block in blocks.items()}
         size = next(iter(sizes.values()))
         last: int = first + size

@@ -22,7 +22,7 @@ from tqdm.auto import tqdm
 
 from ..core.arguments import check_number, check_whole
 from ..core.csv_log import CSVLog, check_origin
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..core.versions import installed_version
 from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
 from ..evaluation.clients import open_runner
@@ -181,7 +181,7 @@ def sweep(
         total=len(files) if watch is None else None,
         desc="score",
         unit=" checkpoints",
-        disable=not is_shown(progress),
+        **display(progress),
     ) as bar:
         if watch is None:
             tasks = ((path.absolute(), path) for path in files)

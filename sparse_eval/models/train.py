@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
 
 from ..core.arguments import check_number, check_whole
 from ..core.labelled import labels_of
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..errors import InvalidDataError, SparseEvalError
 from ..retrieval.factors import check_factors
 from .identifiers import keep_ids
@@ -118,7 +119,11 @@ def train_als(
             with np.errstate(over="ignore", invalid="ignore"):  # reported below
                 if callback is None:
                     # A copy: compiled code cannot read float32 that is write-protected.
-                    model.fit(matrix.astype(np.float32), show_progress=is_shown(progress))
+                    weights = matrix.astype(np.float32)
+                    with tqdm(
+                        total=iterations, desc="train", unit=" iterations", **display(progress)
+                    ) as bar:
+                        model.fit(weights, show_progress=False, callback=lambda *_: bar.update())
                 else:
                     callback.fit(model, matrix, progress=progress)
         except implicit.recommender_base.ModelFitError as error:

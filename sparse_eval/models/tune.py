@@ -21,7 +21,7 @@ from ..core.csv_log import CSVLog, check_origin
 from ..core.files import make_folder
 from ..core.json_files import read_json, write_json
 from ..core.labelled import LabelledMatrix, labels_of
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..core.versions import installed_version
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidFileError, InvalidMetricError, SparseEvalError
@@ -266,7 +266,7 @@ class Search:
             initial=len(table.rows),
             desc="tune",
             unit=" trials",
-            disable=not is_shown(progress),
+            **display(progress),
         ) as bar:
             for number, parameters in enumerate(self.trials, start=1):
                 if number in table.rows:

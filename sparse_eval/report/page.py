@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from ..core.files import make_folder, replacing
+from ..core.files import as_path, make_folder, replacing
 from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
 from ..metrics import REGISTRY, convention_named
@@ -158,7 +158,7 @@ def write_report(
         provenance={name: _provenance(ev) for name, ev in shown.items()},
         left_out=left_out or {},
     )
-    make_folder(Path(path).parent)
+    make_folder(as_path(path).parent)
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
     return Path(path)

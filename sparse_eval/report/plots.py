@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError
 from ..results import Evaluation
 from ..results.comparison import Comparison
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from matplotlib.axes import Axes
-
-    from ..results import Evaluation
 
     Evaluations = Mapping[str, Evaluation]
 
@@ -138,7 +137,7 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
         raise InvalidDataError(
             f"expected a Comparison, as se.compare returns it, found {type(comparison).__name__}"
         )
-    pairs = comparison.table[comparison.table["metric"] == metric]
+    pairs = comparison.table[comparison.table["metric"] == str(metric)]
     if pairs.empty:
         raise InvalidDataError(f"{metric!r} was not compared")
     for row, pair in enumerate(pairs.to_dict("records")):
@@ -401,6 +400,12 @@ def learning_curve(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('iteration', 'ndcg@10')
     """
+    if not hasattr(table, "columns"):
+        raise InvalidDataError(
+            f"table is {describe(table)}; expected a pandas.DataFrame, such as callback.history"
+        )
+    if not (isinstance(metrics, str | list | tuple) and metrics and all(map(_is_text, metrics))):
+        raise InvalidDataError(f"metrics is {metrics!r}; expected names of columns of the table")
     ax = _axes(ax)
     from matplotlib.ticker import MaxNLocator
 
@@ -429,11 +434,15 @@ def named_evaluations(evaluations: Evaluations) -> list[tuple[str, Evaluation]]:
     """Return evaluations with their names as text, or raise if there are none."""
     if not isinstance(evaluations, Mapping) or not evaluations:
         raise InvalidDataError('give one or more evaluations by name: {"als": ev}')
+    for name, ev in evaluations.items():
+        if not isinstance(ev, Evaluation):
+            raise InvalidDataError(f"{name!r} is {describe(ev)}; expected an Evaluation")
     return [(str(name), ev) for name, ev in evaluations.items()]
 
 
 def cutoffs_of(metrics: list[str], name: str) -> list[int]:
     """Return the cut-offs that a metric was evaluated with, ascending."""
+    name = str(name)
     parts = (metric.partition("@") for metric in metrics)
     return sorted(int(cutoff) for base, _, cutoff in parts if base == name and cutoff)
 
@@ -485,8 +494,14 @@ def legend_columns(names: list[str]) -> int:
     return min(len(names), max(int(260 // (5.2 * longest + 48)), 1))
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
 def _axes(ax: Axes | None) -> Axes:
     if ax is not None:
+        if not hasattr(ax, "plot") or not hasattr(ax, "set_xlabel"):
+            raise InvalidDataError(f"ax is {describe(ax)}; expected the Axes of a figure")
         return ax
     try:
         import matplotlib.pyplot as plt  # selects a backend, so only if a figure is needed

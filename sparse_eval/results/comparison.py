@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..core.formatting import MOST_ROWS, as_html, records
-from ..core.progress import is_shown
+from ..core.progress import display
 from ..errors import InvalidDataError
+from ..metrics import parse_metrics
 from .intervals import check_level, interval_of_mean, interval_of_replicates
 from .paired_tests import CORRECTIONS, TESTS, correct, p_value, significance
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Floats, Integers, Labels
+    from ..metrics import Metric
     from .scores import Scores
 
     Test = Literal["t", "wilcoxon", "permutation"]
@@ -230,9 +232,7 @@ def compare(
     all_users = all(len(rows[0]) == ev.counted.sum() for ev in scored)
     results = []
     pairs = list(combinations(range(len(scored)), 2))
-    bar = tqdm(
-        total=len(chosen) * len(pairs), desc="compare", delay=2, disable=not is_shown(progress)
-    )
+    bar = tqdm(total=len(chosen) * len(pairs), desc="compare", **({"delay": 2} | display(progress)))
     with bar:
         for metric, (i, j) in product(chosen, pairs):
             bar.update()
@@ -265,7 +265,7 @@ def _check_options(test: str, correction: str, how: str) -> None:
         ("correction", correction, CORRECTIONS),
         ("how", how, _HOWS),
     ):
-        if value not in allowed:
+        if not isinstance(value, str) or value not in allowed:
             raise InvalidDataError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
 
 
@@ -289,7 +289,7 @@ def common_metrics(
     if metrics is None:
         chosen = list(dict.fromkeys(metric for ev in evaluations.values() for metric in ev.names))
     else:
-        chosen = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
+        chosen = list(dict.fromkeys(map(str, _spelt_as_evaluated(evaluations, metrics))))
     if not chosen:
         raise InvalidDataError("there are no metrics to compare; leave metrics out to compare all")
     for name, ev in evaluations.items():
@@ -300,6 +300,23 @@ def common_metrics(
                 "evaluate the same metrics for all, or choose those to compare"
             )
     return chosen
+
+
+def _spelt_as_evaluated(
+    evaluations: Mapping[str, Scores], metrics: str | Iterable[str]
+) -> Iterator[str | Metric]:
+    """Yield the names as the evaluations print them, where they have them."""
+    evaluated = {name for ev in evaluations.values() for name in ev.names}
+    defaults = next(iter(evaluations.values())).request.convention.options
+    try:
+        given: list[Any] = [metrics] if isinstance(metrics, str) else list(metrics)
+    except TypeError:  # which parse_metrics refuses
+        given = [metrics]
+    for metric in given:
+        if isinstance(metric, str) and metric in evaluated:  # it may not be registered here
+            yield metric
+        else:
+            yield from parse_metrics(metric, defaults)
 
 
 def _common_users(names: tuple[str, ...], scored: list[Scores], how: str) -> list[Integers]:

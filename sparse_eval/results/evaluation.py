@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.files import replacing, write_parquet
+from ..core.files import as_path, replacing, write_parquet
 from ..core.formatting import as_html, number
 from ..errors import InvalidDataError
 from ..metrics.random_baseline import Expectation, RandomSums
@@ -510,7 +510,7 @@ class Evaluation(Scores):
         >>> saved.mean(), saved.about
         ({'mrr@2': 0.75}, {'seed': 1})
         """
-        saved = load(Path(path))
+        saved = load(as_path(path))
         evaluations = {
             name: cls(saved.request, parts=[part], saved=saved.numbers[name])
             for name, part in saved.parts.items()

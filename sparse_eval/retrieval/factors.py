@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..core.arrays import as_array, is_array
+from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..kernels.exact import measure_rows
@@ -35,9 +37,9 @@ def check_factors(
 ) -> tuple[MeasuredFactors, MeasuredFactors]:
     """Return the factors of both sides in the form that the kernels take.
 
-    float16 becomes float32; an array that needs no conversion is not copied. Raises
-    `InvalidDataError` if a side is not a two-dimensional float array, a row is not finite (the
-    message names it), or the widths differ.
+    They may be tensors in memory that the CPU can read. float16 becomes float32; an array that
+    needs no conversion is not copied. Raises `InvalidDataError` if a side is not a two-dimensional
+    float array, a row is not finite (the message names it), or the widths differ.
     """
     users = _check_side(user_factors, "user_factors", num_threads)
     items = _check_side(item_factors, "item_factors", num_threads)
@@ -51,21 +53,15 @@ def check_factors(
 
 
 def _check_side(factors: object, name: str, num_threads: int | None) -> MeasuredFactors:
-    if (
-        not isinstance(factors, np.ndarray)
-        or isinstance(factors, np.ma.MaskedArray)
-        or factors.ndim != 2
-        or factors.dtype.kind != "f"
-        or factors.dtype.itemsize > 8
-    ):
-        kind = (
-            f"an array of {factors.dtype} with shape {factors.shape}"
-            if type(factors) is np.ndarray
-            else f"a {type(factors).__name__}"
-        )
-        raise InvalidDataError(f"{name} is {kind}; expected a float array, rows × factors")
-    dtype = np.float64 if factors.dtype.itemsize == 8 else np.float32
-    values: AnyArray = read_only(np.ascontiguousarray(factors, dtype))
+    expected = "a float array, rows × factors"
+    if not is_array(factors):
+        dense = ": numpy.asarray(x, numpy.float32) of a list, x.to_numpy() of a frame"
+        raise InvalidDataError(f"{name} is {describe(factors)}; expected {expected}{dense}")
+    array = as_array(factors, name, expected)
+    if array.ndim != 2 or array.dtype.kind != "f" or array.dtype.itemsize > 8:
+        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}")
+    dtype = np.float64 if array.dtype.itemsize == 8 else np.float32
+    values: AnyArray = read_only(np.ascontiguousarray(array, dtype))
     norms = np.empty(len(values))
     for_blocks(
         lambda start, stop: measure_rows(start, stop, values, norms),

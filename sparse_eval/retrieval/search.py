@@ -16,8 +16,8 @@ import numpy as np
 from scipy import sparse
 from tqdm.auto import tqdm
 
-from ..core.csr import canonical_csr
-from ..core.progress import is_shown
+from ..core.csr import canonical_csr, integer_array
+from ..core.progress import display
 from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
@@ -324,8 +324,7 @@ class Search:
         )
 
     def _progress(self, n_users: int) -> tqdm[Any]:
-        shown = is_shown(self.progress)
-        return tqdm(total=n_users, desc="retrieve", unit=" users", disable=not shown)
+        return tqdm(total=n_users, desc="retrieve", unit=" users", **display(self.progress))
 
     def _share(
         self, kernel: Kernel, total: int, *arguments: object, block: int | None = None
@@ -458,21 +457,11 @@ class Search:
 
 def _check_ids(ids: ArrayLike, name: str, n: int, kind: str) -> Integers:
     """Return ids as int64, or raise `InvalidDataError` unless they are integers below `n`."""
-    try:
-        array = np.asarray(ids)
-    except ValueError:
-        array = np.empty((0, 0))
-    if array.size == 0 and array.ndim == 1:
-        return np.empty(0, np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or isinstance(ids, np.ma.MaskedArray):
-        raise InvalidDataError(
-            f"{name} is an array of {array.dtype} with shape {array.shape}; expected a "
-            "one-dimensional array of integers"
-        )
+    array = integer_array(ids, name, dimensions=1)
     outside = (array < 0) | (array >= n)
     if outside.any():
         position = int(outside.argmax())
         raise InvalidDataError(
             f"{name}[{position}] is {array[position]}, but there are {n} {kind} (0 to {n - 1})"
         )
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)

@@ -65,7 +65,8 @@ def top_k(
     Parameters
     ----------
     user_factors : ndarray of float16, float32 or float64, shape (n_users, f)
-        Biases are columns of the factors, as in implicit's BPR and LMF.
+        Biases are columns of the factors, as in implicit's BPR and LMF. A tensor of another
+        library, in memory that the CPU can read, is taken as it is, without a copy.
     item_factors : ndarray of float16, float32 or float64, shape (n_items, f)
         The dtype may differ from that of `user_factors`.
     k : int
@@ -91,9 +92,10 @@ def top_k(
     Raises
     ------
     InvalidDataError
-        If factors are not finite (the row is named), differ in width or are so large that a score
-        could overflow; if the shape of `seen` is not ``(n_users, n_items)``; if an id is out of
-        range; or if no item is left to choose from.
+        If factors are not finite (the row is named), differ in width, are so large that a score
+        could overflow, or are tensors that want gradients or are on a GPU; if the shape of `seen`
+        is not ``(n_users, n_items)``; if an id is out of range; or if no item is left to choose
+        from.
 
     See Also
     --------

@@ -33,3 +33,13 @@ def test_shows_what_a_convention_changes(command: Command) -> None:
     assert "did you mean 'implicit'" in said
     _, printed, _ = command("metrics", "diversity")
     assert "train (similarity=train)" in printed
+
+
+def test_finds_a_metric_by_its_other_names(command: Command) -> None:
+    expected = command("metrics", "hit_rate")
+    assert "also called" in expected[1]
+    for name in ("hr", "HR@10", "hit-ratio", "hit_rate_10"):
+        assert command("metrics", name) == expected
+    status, printed, said = command("metrics", "r")
+    assert (status, printed) == (2, "")
+    assert said.endswith("did you mean 'recall' or 'r_precision'?\n")

@@ -14,6 +14,7 @@ from commands import SMALL, Command
 from scipy import sparse
 
 from sparse_eval.cli.messages import message_of
+from sparse_eval.core import progress
 from sparse_eval.errors import (
     InvalidDataError,
     InvalidFileError,
@@ -85,6 +86,26 @@ from sparse_eval.errors import (
             "error: --factors: expected a whole number",
         ),
         (("train", "one.csv", "--out", "model"), "expected a file name that ends in .npz"),
+        # Numbers are checked before data are read.
+        (("run", "missing.csv", "--factors", "0"), "error: --factors: expected a whole number of"),
+        (("run", "missing.csv", "--iterations", "0"), "error: --iterations: expected"),
+        (("run", "missing.csv", "--alpha", "0"), "error: --alpha: expected a finite number above"),
+        (("run", "missing.csv", "--regularization", "-1"), "error: --regularization: expected"),
+        (("run", "missing.csv", "--fraction", "2"), "error: --fraction: expected a number between"),
+        (("run", "missing.csv", "--n", "-1"), "error: --n: expected a whole number of at least 1"),
+        (("run", "missing.csv", "--seed", "-1"), "error: --seed: expected"),
+        (
+            ("split", "missing.csv", "--out", "s", "--fraction", "nan"),
+            "error: --fraction: expected",
+        ),
+        (("split", "missing.csv", "--out", "s", "--n", "0"), "error: --n: expected"),
+        (
+            ("train", "missing.csv", "--factors", "0", "--out", "m.npz"),
+            "error: --factors: expected",
+        ),
+        (("tune", "missing.csv", "--out", "t", "--fraction", "1"), "error: --fraction: expected"),
+        (("tune", "missing.csv", "--out", "t", "--factors", "0"), "error: --factors: expected"),
+        (("demo", "--factors", "0"), "error: --factors: expected a whole number of at least 1"),
         (("run", "one.csv", "-m", "ndcg"), "ndcg has no cut-off"),
         (("run", "a" * 300 + ".csv"), "cannot be read"),
         (("train", "one.csv", "--factors", "99999999999999", "--out", "m.npz"), "memory"),
@@ -133,6 +154,20 @@ def test_progress_bars_only_on_request(command: Command, tmp_path: Path) -> None
         assert "%" not in command(*words, *quiet)[2]
 
 
+def test_lines_of_progress_without_a_terminal(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
+    assert "train: 0/2" not in command(*words)[2]  # it takes less than half a minute
+    monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.0)
+    status, _, said = command(*words)
+    assert status == 0
+    assert "\ntrain: 0/2 iterations in 00:00, ? left\n" in said
+    assert "retrieve: " in said
+    assert "\r" not in said
+    assert "train: 0/2" not in command(*words, "--no-progress")[2]
+
+
 def test_installed_command_runs_without_a_terminal(tmp_path: Path) -> None:
     script = Path(sys.executable).with_name("sparse-eval")
     done = subprocess.run(
@@ -178,6 +213,16 @@ def test_short_and_long_help_agree(command: Command) -> None:
             "both have with --users intersection",
         ),
         (InvalidDataError("a column, with header=False"), "a column, with --no-header"),
+        (InvalidDataError("format: expected csv"), "--input-format: expected csv"),
+        (InvalidDataError("give format=, one of csv"), "give --input-format, one of csv"),
+        (
+            InvalidDataError("name it: Rankings.scan(…, rank=…), or score="),
+            "name it: --rank, or --score",
+        ),
+        (InvalidDataError("columns with scan(…, user=…, item=…)"), "columns with --user, --item"),
+        (InvalidDataError("item_groups covers 2 items"), "--item-groups covers 2 items"),
+        (InvalidDataError("no_relevant is 'x'"), "--no-relevant is 'x'"),
+        (InvalidDataError('make the lists with ties="item"'), "make the lists with --ties item"),
         (
             InvalidFileError("leave them out with on_bad_lines='skip'", "train=/seed=", 3),
             "train=/seed=, line 3: leave them out with --skip-bad-lines",

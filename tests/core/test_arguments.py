@@ -1,4 +1,4 @@
-"""Checks of numeric arguments: what they return and what they refuse."""
+"""Checks of single arguments: what they return and what they refuse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sparse_eval.core.arguments import check_number, check_whole
+from sparse_eval.core.arguments import check_choice, check_number, check_whole
 from sparse_eval.errors import InvalidDataError
 
 
@@ -53,3 +53,10 @@ def test_refuses_what_is_no_number_in_the_range(value: object) -> None:
 def test_an_open_end_is_refused() -> None:
     with pytest.raises(InvalidDataError, match="p: expected a finite number above 2, found 2"):
         check_number("p", 2, 2, open_end=True)
+
+
+def test_a_choice_is_one_of_a_few_words() -> None:
+    assert check_choice("ties", "item", ("item", "average")) == "item"
+    for value in ("items", None, np.array(["item"]), ["item"]):
+        with pytest.raises(InvalidDataError, match="^ties is .*; expected 'item' or 'average'$"):
+            check_choice("ties", value, ("item", "average"))

@@ -1,14 +1,17 @@
-"""Where progress is shown: on a terminal, in a notebook, and where it is asked for."""
+"""Where progress is shown, and how: on a terminal, in a notebook, in a log, and on request."""
 
 from __future__ import annotations
 
+import io
 import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tqdm.auto import tqdm
 
-from sparse_eval.core.progress import is_shown
+from sparse_eval.core import progress
+from sparse_eval.core.progress import display, is_shown, lines_without_terminal
 from sparse_eval.errors import InvalidDataError
 
 
@@ -38,3 +41,39 @@ def test_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_shown(None) is False
     with pytest.raises(InvalidDataError, match="True, False or None"):
         is_shown("yes")  # type: ignore[arg-type]
+
+
+def test_writes_a_line_now_and_then_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10_000, 10))  # ten seconds pass from each drawing to the next
+    monkeypatch.setattr(progress, "monotonic", lambda: next(clock))
+
+    def written(given: bool | None) -> str:
+        stream = io.StringIO()
+        monkeypatch.setattr(sys, "stderr", stream)
+        with tqdm(total=8, desc="score", unit=" users", **display(given)) as bar:
+            for _ in range(8):
+                bar.update(0)
+                bar.n += 1
+                bar.set_postfix_str("als.npz")  # which draws the bar
+        return stream.getvalue()
+
+    assert written(None) == ""
+    with lines_without_terminal():
+        lines = written(None).splitlines()
+        assert written(False) == ""
+        assert "\r" in written(True)
+    assert written(None) == ""
+    assert [line.partition(" in ")[0] for line in lines] == [
+        "score: 2/8 users",
+        "score: 5/8 users",
+        "score: 8/8 users",
+    ]
+    assert lines[0].endswith(", als.npz")
+
+
+def test_lines_need_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with lines_without_terminal():
+        assert display(None) == {"disable": True}
+    with pytest.raises(InvalidDataError, match="True, False or None"):
+        display("yes")  # type: ignore[arg-type]

@@ -409,7 +409,7 @@ def test_metrics_that_are_refused() -> None:
 
 @pytest.mark.parametrize("truth", [None, 3, np.eye(3)])
 def test_refuses_another_side_that_is_no_table(truth: Any) -> None:
-    expected = f"the validation matrix is a {type(truth).__name__}; expected a scipy sparse matrix"
+    expected = "the validation matrix is an? .*; expected a scipy sparse matrix"
     with temporary() as folder, pytest.raises(InvalidDataError, match=expected):
         se.evaluate(pair(folder)[0], truth, "mrr")
 

@@ -126,9 +126,9 @@ def test_repeated_positions_are_refused() -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        (0, "row 1, column 2 is 0; positions are 1-based: add 1"),
-        (-3, "row 1, column 2 is -3"),
-        (1.5, "row 1, column 2 is 1.5"),
+        (0, "row 1, column 2 is 0; positions are 1-based: add 1 .* scores, give .*from_scores"),
+        (-3, "row 1, column 2 is -3; expected .*; if the matrix holds scores, give Rankings.from_"),
+        (1.5, "row 1, column 2 is 1.5; expected a whole number .* scores, give Rankings.from_sco"),
         (np.nan, "row 1, column 2 is nan"),
         (np.inf, "row 1, column 2 is inf"),
         (2.0**40, "whole number from 1"),
@@ -145,7 +145,10 @@ def test_a_position_is_taken_once() -> None:
         row = np.arange(1, n + 1)
         row[-1] = row[0]
         matrix = sparse.csr_matrix(np.vstack([np.zeros(n), row]))
-        with pytest.raises(InvalidDataError, match="row 1 has position 1 twice"):
+        says = (
+            "row 1 has position 1 twice .* scores, give .*from_scores.* gains, .* takes it second"
+        )
+        with pytest.raises(InvalidDataError, match=says):
             Rankings.from_positions(matrix)
 
 
@@ -188,7 +191,10 @@ def test_masked_arrays_would_be_uncovered() -> None:
 @pytest.mark.parametrize(
     ("matrix", "says"),
     [
-        (GAINS, "is a ndarray; expected a scipy sparse matrix"),
+        (
+            GAINS,
+            r"is an array of int64 with shape \(3, 4\); expected a scipy sparse .*csr_matrix\(x\)",
+        ),
         ([[1]], "is a list"),
         (sparse.csr_matrix(GAINS).astype(complex), "holds complex128"),
         (sparse.coo_array(np.array([1, 2])), "users × items"),
@@ -247,7 +253,7 @@ def test_padding_keeps_the_positions_behind_it() -> None:
         ([[0, -2]], None, None, r"ids\[0, 1\] \(user 0\) is -2"),
         ([[0.0, 1.0]], None, None, "expected a two-dimensional"),
         ([0, 1], None, None, "expected a two-dimensional"),
-        ([[0, 1], [2]], None, None, "expected a two-dimensional"),
+        ([[0, 1], [2, 3], [2]], None, None, "ids have rows of .*: 2 in row 0 and 1 in row 2; pad"),
         ([[0]], [0, 1], None, "user_rows has 2 entries, but ids has 1 lists"),
         ([[0], [1]], [3, 3], None, "user 3 has two lists"),
         ([[0]], [4], (4, 4), r"user_rows\[0\] is 4, but there are 4 users"),

@@ -18,7 +18,8 @@ from sparse_eval.errors import InvalidDataError, InvalidMetricError
     ("scores", "options", "says"),
     [
         ([[1.0, np.nan]], {}, "row 0, column 1 is nan"),
-        ([[1.0, -np.inf]], {}, "seen="),
+        ([[-np.inf, np.inf]], {}, "row 0, column 1 is inf; .*, or -inf for an item that is not"),
+        (sparse.csr_matrix([[-np.inf, np.nan]]), {}, "row 0, column 1 is nan"),
         (sparse.csr_matrix([[1.0, np.inf]]), {}, "row 0, column 1 is inf"),
         ([1.0], {}, "expected a users × items array"),
         ([["a"]], {}, "expected a users × items array"),
@@ -96,6 +97,50 @@ def test_equal_scores_by_item_either_way(
         assert rankings.lengths.tolist() == [min(k, len(candidates))]
         assert rankings.last_positions is None
     assert (given_scores == before).all()
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 2.5]), min_size=5, max_size=5)),
+    st.integers(1, 6),
+    st.sampled_from(["item", "item_descending", "average"]),
+    st.booleans(),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_minus_infinity_is_no_candidate(
+    scores: list[list[float]], k: int, ties: str, stored: bool, dtype: type
+) -> None:
+    dense = np.array(scores, dtype).reshape(len(scores), 5)
+    matrix: object = dense
+    if stored:  # every score, zeros too
+        parts = (dense.ravel(), np.tile(np.arange(5), len(scores)), np.arange(len(scores) + 1) * 5)
+        matrix = sparse.csr_matrix(parts, shape=dense.shape)
+    rankings = Rankings.from_scores(matrix, k=k, ties=ties)
+    assert rankings.shape == dense.shape
+    for user, row in enumerate(scores):
+        entries = slice(rankings.indptr[user], rankings.indptr[user + 1])
+        candidates = [item for item in range(5) if row[item] > -np.inf]
+        sign = -1 if ties == "item_descending" else 1
+        ranked = sorted(candidates, key=lambda item: (-row[item], sign * item))
+        assert rankings.lengths[user] == min(k, len(candidates))
+        if ties != "average":
+            assert rankings.items[entries].tolist() == ranked[:k]
+            continue
+        above = [sum(row[other] > row[item] for other in candidates) for item in ranked]
+        equal = [sum(row[other] == row[item] for other in candidates) for item in ranked]
+        expected = [
+            (item, a + 1, a + e) for item, a, e in zip(ranked, above, equal, strict=True) if a < k
+        ]
+        found = (rankings.items, rankings.positions, rankings.last_positions)
+        assert list(zip(*(part[entries].tolist() for part in found), strict=True)) == expected
+
+
+def test_users_of_whom_all_is_masked_have_an_empty_list() -> None:
+    lists = Rankings.from_scores(np.array([[-np.inf, -np.inf], [-np.inf, 1.0]]))
+    assert lists.lengths.tolist() == [0, 1]
+    truth = sparse.csr_matrix([[1, 0], [1, 1]])
+    assert se.evaluate(lists, truth, "ndcg@2").values("ndcg@2").tolist() == pytest.approx(
+        [0.0, 1 / (1 + 1 / np.log2(3))]
+    )
 
 
 def test_equal_scores_in_a_frame() -> None:

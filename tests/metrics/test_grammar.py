@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sparse_eval.errors import InvalidMetricError
 from sparse_eval.metrics import REGISTRY, Choice, Metric, Number, parse, parse_metrics
+from sparse_eval.metrics.registry import ALIASES
 
 
 def values_of(option: Choice | Number) -> st.SearchStrategy[str]:
@@ -72,8 +73,48 @@ def test_parses_lists_braces_and_defaults() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("hr@10", "hit_rate@10"),
+        ("Hit-Ratio@{5,10}", "hit_rate@5,hit_rate@10"),
+        ("success_1", "hit_rate@1"),
+        ("p@10", "precision@10"),
+        ("P_5", "precision@5"),
+        ("precision_10", "precision@10"),
+        ("rec@20", "recall@20"),
+        ("recall_1000", "recall@1000"),
+        ("mpr", "percentile_rank"),
+        ("MAP, AP@10, map_cut_10", "map,map@10"),
+        ("rr,recip_rank,RR@10", "mrr,mrr@10"),
+        ("nDCG@10, ndcg_cut_10, NDCG_10", "ndcg@10"),
+        ("Rprec", "r_precision"),
+        ("hit rate@3", "hit_rate@3"),
+        ("ndcg_10(gain=exp)", "ndcg(gain=exp)@10"),
+        ("r_precision@5", "r_precision@5"),
+    ],
+)
+def test_other_names_become_canonical(text: str, canonical: str) -> None:
+    assert ",".join(names(text)) == canonical
+
+
+def test_other_names_are_no_names_of_metrics() -> None:
+    assert not ALIASES.keys() & REGISTRY.keys()
+    assert {name for meant in ALIASES.values() for name in meant} <= REGISTRY.keys()
+    assert Metric("hr", 10).definition is REGISTRY["hit_rate"]
+    assert names_of(Metric("hr", 10)) == ["hit_rate@10"]
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
     [
+        ("r@10", "'r' may mean several metrics; did you mean 'recall' or 'r_precision'?"),
+        ("R_10", "'r' may mean several metrics"),
+        ("hits@10", "did you mean 'hit_rate' or 'precision' or 'cg'?"),
+        ("p_5@10", "'p_5@10' has two cut-offs; write 'precision@5'"),
+        ("P_0", "cut-off '0'"),
+        ("f_1", "no metric 'f_1'; did you mean 'f1'?"),
+        ("mpr_5", "percentile_rank is over whole lists"),
+        ("p", "precision needs one, such as 'precision@10'"),
         ("ndgc@10", "no metric 'ndgc'; did you mean 'ndcg'"),
         ("qqq", "expected one of arhr, auc, calibration"),
         ("ndcg@0", "cut-off '0'; expected a whole number of at least 1"),
@@ -109,6 +150,10 @@ def test_refuses_invalid_metrics(text: str, says: str) -> None:
     with pytest.raises(InvalidMetricError) as error:
         parse_metrics(text)
     assert says in str(error.value)
+
+
+def names_of(metric: Metric) -> list[str]:
+    return [str(each) for each in parse_metrics(metric)]
 
 
 @pytest.mark.parametrize("nothing", [[], (), 5, None, [5], [None]])

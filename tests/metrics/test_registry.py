@@ -72,10 +72,20 @@ def test_linear_formulas_have_an_exact_expectation() -> None:
     assert summary["random_se"].tolist() == [0, 0]
 
 
+def test_a_registered_name_is_not_read_as_a_cutoff() -> None:
+    @se.register_metric("precision_5", "none at all")
+    def precision_5(s: Statistics) -> np.ndarray:
+        return np.zeros(len(s.hits))
+
+    assert se.evaluate(LISTS, GAINS, "precision_5")["precision_5"] == 0.0
+    assert se.evaluate(LISTS, GAINS, "precision_2")["P_2"] == 0.5
+
+
 @pytest.mark.parametrize(
     ("name", "facts", "says"),
     [
         ("ndcg", {}, "registered already"),
+        ("hr", {}, "'hr' is another name of hit_rate; choose a new one"),
         ("Two Words", {}, "is not a name for a metric"),
         ("", {}, "is not a name for a metric"),
         ("custom", {"needs": ("users",)}, "there is no input 'users'"),

@@ -277,3 +277,9 @@ def test_fingerprints_depend_on_labels_and_gains() -> None:
     named = prints(gains, items=["x", "y", "z"])
     reversed_items = prints(gains[:, [2, 1, 0]], items=["z", "y", "x"])
     assert named == reversed_items
+
+
+def test_metrics_may_have_other_names() -> None:
+    ev = se.evaluate(se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix(np.eye(2)), "mrr@2")
+    found = se.compare({"a": ev, "b": ev}, ["RR@2"])
+    assert found.table["metric"].tolist() == ["mrr@2"]

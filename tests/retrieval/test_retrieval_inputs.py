@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 import retrieval_oracle
 from retrieval_cases import (
+    ALL,
     Array,
     Case,
     accuracy,
+    call,
     check_ranks,
     check_same_metrics,
     check_top_k,
@@ -26,10 +28,12 @@ from retrieval_cases import (
     to_csr,
 )
 from scipy import sparse
+from tensors import CUDA, Tensor
 
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError
+from sparse_eval.retrieval.factors import check_factors
 from sparse_eval.retrieval.top_k import full_ranks, held_out_ranks, top_k
 
 if numba.config.DISABLE_JIT:  # compiled kernels do not warn of floating-point events
@@ -342,3 +346,46 @@ def test_does_not_warn_without_overlap(plain: Case, of: str) -> None:
     assert (
         getattr(plain, of)(overlap="report").items.tolist() == getattr(plain, of)().items.tolist()
     )
+
+
+def test_takes_tensors_without_a_copy() -> None:
+    rng = np.random.default_rng(3)
+    users, items = rng.normal(size=(7, 4)).astype(np.float32), rng.normal(size=(9, 4))
+    case = Case(users, items, 3, None, sparse.csr_matrix(np.eye(7, 9)))
+    lent: Any = (Tensor(users), Tensor(items))
+    assert results_of(replace(case, users=lent[0], items=lent[1])) == results_of(case)
+    measured = check_factors(*lent)
+    assert all(map(np.shares_memory, (side.values for side in measured), (users, items)))
+    ids = {"user_rows": [4, 2], "candidates": [0, 3, 5, 8], "exclude": [3]}
+    expected = top_k(users, items, 3, **ids)
+    found = top_k(*lent, 3, **{name: Tensor(np.array(rows)) for name, rows in ids.items()})
+    assert found.ids.tolist() == expected.ids.tolist()
+    lists = Rankings.from_topk(Tensor(expected.ids), user_rows=Tensor(np.array([4, 2])))
+    assert lists.items.tolist() == expected.ids.ravel().tolist()
+    scores = users @ items.T.astype(np.float32)
+    assert (
+        Rankings.from_scores(Tensor(scores), k=3).items.tolist()
+        == Rankings.from_scores(scores, k=3).items.tolist()
+    )
+    truth, train = sparse.csr_matrix(np.eye(7, 9)), sparse.csr_matrix((7, 9))
+    metrics = ["ndcg@3", "diversity(similarity=vectors)@3"]
+    for options in ({}, {"memory": 2**28}):
+        models = ((users, items, items), (*lent, Tensor(items)))
+        evaluations = [
+            se.evaluate_model((u, i), train, truth, metrics, item_vectors=v, via="top_k", **options)
+            for u, i, v in models
+        ]
+        assert evaluations[0].mean() == evaluations[1].mean()
+
+
+@pytest.mark.parametrize("of", ALL)
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"requires_grad": True}, r"\.detach\(\)"), ({"device": CUDA}, r"on a GPU; .*\.cpu\(\)")],
+)
+def test_says_how_a_tensor_becomes_readable(of: str, options: dict[str, Any], says: str) -> None:
+    factors = np.ones((3, 2))
+    case = Case(factors, factors, 2, None, sparse.csr_matrix(np.eye(3)))
+    for side in ("user_factors", "item_factors"):
+        with pytest.raises(InvalidDataError, match=f"{side} is a Tensor .*{says}"):
+            call(of, case, **{side: Tensor(factors, **options)})

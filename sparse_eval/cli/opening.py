@@ -1,0 +1,135 @@
+"""Open the files of the command evaluate: lists, relevant items, and what is known of items."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.kinds import Kind, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pandas as pd
+
+    from ..inputs.scores import Ties
+    from .table_options import TableColumns
+
+
+def open_lists(path: Path, columns: TableColumns, ties: Ties | None, usual_ties: Ties) -> Any:
+    """Return what `evaluate` takes as predictions; `usual_ties` are those of the convention."""
+    from ..inputs.paths import open_rankings
+    from ..inputs.rankings import Rankings
+    from ..inputs.scan import RankingsScan
+
+    kind = kind_of(path)
+    order = usual_ties if ties is None else ties
+    if kind is Kind.RUN:
+        return open_rankings(path, ties=order)
+    if not kind.is_table:
+        if ties is not None:
+            raise _without_scores(path)
+        return path
+    scan = RankingsScan(path, *columns.ids, columns.rank, columns.score)
+    if order == "item":
+        return scan  # which need not fit into memory
+    with _naming(path):
+        frame = scan.to_pandas()
+        if "score" in frame:
+            return Rankings.from_frame(frame, score="score", ties=order)
+        if ties is not None:
+            raise _without_scores(path)
+        return Rankings.from_frame(frame, rank="rank")
+
+
+def open_gains(path: Path, columns: TableColumns, threshold: float | None = None) -> Any:
+    """Return what `evaluate` takes as validation."""
+    from ..inputs.paths import open_relevance
+    from ..inputs.relevance import Relevance
+    from ..inputs.scan import RelevanceScan
+    from ..inputs.trec import read_qrels
+
+    kind = kind_of(path)
+    if kind.is_table:
+        scan = RelevanceScan(path, *columns.ids, columns.gain)
+        if threshold is None:
+            return scan
+        with _naming(path):
+            frame = scan.to_pandas()
+            gain = "gain" if "gain" in frame else None
+            return Relevance.from_frame(frame, gain=gain, threshold=threshold)
+    if threshold is None:
+        return path
+    if kind is Kind.QRELS:
+        return read_qrels(path, threshold=threshold)
+    with _naming(path):
+        return Relevance.from_csr(open_relevance(path), threshold=threshold)
+
+
+def open_train(path: Path, columns: TableColumns) -> Any:
+    """Return what `evaluate` takes as train."""
+    from ..evaluation.evaluate import open_side
+    from ..inputs.scan import RelevanceScan
+
+    if not kind_of(path).is_table:
+        return path
+    return open_side(RelevanceScan(path, *columns.ids))
+
+
+def open_groups(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
+    """Return what `evaluate` takes as item_groups: a Series, a frame of weights, or a matrix."""
+    from ..datasets.npz import read_sparse
+
+    if path.suffix != ".npy" and kind_of(path) is Kind.MATRIX:
+        return read_sparse(path)
+    table = _items_of(path, columns, of_lists)
+    if not hasattr(table, "columns") or len(table.columns) > 1:
+        return table
+    return table[table.columns[0]]
+
+
+def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
+    """Return what `evaluate` takes as item_vectors: a frame by item, or an array."""
+    return _items_of(path, columns, of_lists)
+
+
+def _items_of(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
+    """Return an array with a row for each item, or a frame by item, without other ids."""
+    from ..inputs.npy import open_array
+    from ..inputs.scan import read_table
+
+    if path.suffix == ".npy":
+        return open_array(path)
+    kind = kind_of(path)
+    if not kind.is_table:
+        raise InvalidFileError(
+            f"holds {kind.value}; expected a table with a row for each item, in Parquet or CSV, or "
+            "an array in .npy",
+            path,
+        )
+    item = columns.ids[1]
+    frame: pd.DataFrame = read_table(path, (item, item))
+    if item not in frame or len(frame.columns) < 2:
+        raise InvalidFileError(
+            f"has the columns {', '.join(map(str, frame.columns))}; expected {item!r}, or as named "
+            "with --item, and what is known of the item",
+            path,
+        )
+    if of_lists is Kind.RUN:  # whose ids are text
+        frame[item] = frame[item].astype(str)
+    return frame.set_index(item)
+
+
+def _without_scores(path: Path) -> InvalidDataError:
+    return InvalidDataError(f"--ties orders equal scores, and {path} holds ranks; leave it out")
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file in errors about what it holds."""
+    try:
+        yield
+    except InvalidDataError as error:
+        raise InvalidFileError(str(error), path) from None

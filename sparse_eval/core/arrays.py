@@ -1,0 +1,96 @@
+"""Arrays of NumPy from what callers give: other libraries' arrays and tensors, and lists.
+
+None of these libraries is imported. Tensors lend their memory by ``__dlpack__``, the protocol of
+the array API standard, and anything else is read by ``__array__``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidDataError
+from .mistaken import describe, is_frame, mistaken
+
+if TYPE_CHECKING:
+    from .types import AnyArray
+
+#: Kinds of devices, as DLPack numbers them, whose memory NumPy can read: the CPU, memory that is
+#: pinned for CUDA or ROCm, and memory that CUDA manages.
+_READABLE_DEVICES = (1, 3, 11, 13)
+
+
+def is_array(values: object) -> bool:
+    """Return whether a value is an array, of NumPy or any library, rather than a list or frame."""
+    return (hasattr(values, "__dlpack__") or hasattr(values, "__array__")) and not is_frame(values)
+
+
+def as_array(values: object, name: str, expected: str) -> AnyArray:
+    """Return `values` as a plain array of NumPy, without a copy where the memory can be shared.
+
+    Parameters
+    ----------
+    values : array_like
+        Or an array or tensor of another library, in memory that the CPU can read.
+    name : str
+        How error messages refer to the values.
+    expected : str
+        What they say that was expected.
+
+    Raises
+    ------
+    InvalidDataError
+        If the values are masked, sparse, a frame or no array at all; if rows have different
+        lengths; or if a tensor wants gradients, is on a GPU, or has a dtype unknown to NumPy.
+    """
+    if isinstance(values, np.ma.MaskedArray):  # numpy.asarray would uncover the masked values
+        raise InvalidDataError(f"{name} is a masked array; expected a plain one, see .filled()")
+    if isinstance(values, np.ndarray):
+        return np.asarray(values)  # not a matrix, nor another subclass
+    if not (is_array(values) or isinstance(values, Sequence)) or isinstance(values, str | bytes):
+        raise mistaken(values, name, expected)
+    if hasattr(values, "requires_grad") and values.requires_grad:
+        raise InvalidDataError(f"{name} is {describe(values)} that wants gradients; give .detach()")
+    _check_device(values, name)
+    try:
+        if hasattr(values, "__dlpack__"):
+            return np.from_dlpack(values)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        pass  # what DLPack has no word for, such as an array of text, may still be an array
+    try:
+        return np.asarray(values)
+    except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise _unreadable(values, name, expected, error) from None
+
+
+def _check_device(values: Any, name: str) -> None:
+    if hasattr(values, "__dlpack_device__"):
+        try:
+            readable = int(values.__dlpack_device__()[0]) in _READABLE_DEVICES
+        except (BufferError, RuntimeError, TypeError, ValueError):
+            readable = False
+    else:
+        readable = not hasattr(values, "__cuda_array_interface__")
+    if not readable:
+        raise InvalidDataError(
+            f"{name} is {describe(values)} on a GPU; copy it to the CPU with .cpu() (torch) or "
+            ".get() (CuPy)"
+        )
+
+
+def _unreadable(values: Any, name: str, expected: str, error: Exception) -> InvalidDataError:
+    """Return the error about values of which NumPy makes no array; a ragged row is named."""
+    if isinstance(values, list | tuple):
+        sizes = [len(row) if hasattr(row, "__len__") else 1 for row in values]
+        row = next((row for row, size in enumerate(sizes) if size != sizes[0]), None)
+        if row is not None:
+            padding = "; pad shorter lists with -1" if name == "ids" else ""
+            return InvalidDataError(
+                f"{name} have rows of different lengths: {sizes[0]} in row 0 and {sizes[row]} in "
+                f"row {row}{padding}"
+            )
+    return InvalidDataError(
+        f"{name} is {describe(values)} that NumPy cannot read ({error}); expected {expected}"
+    )

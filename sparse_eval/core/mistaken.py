@@ -1,0 +1,93 @@
+"""Errors about inputs of another kind than expected: what they are, and what takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import InvalidDataError
+
+#: Names of columns that a message lists, at most.
+_MOST_COLUMNS = 8
+
+#: Frames as those of pandas, by the library they are of; `to_pandas` in all others.
+_AS_PANDAS = {"pandas": "df", "dask": "df.compute()", "pyspark": "df.toPandas()"}
+
+#: What makes an input of a frame, and the column that it names beside user and item. Inputs that
+#: are not listed are matrices of interactions.
+_FROM_FRAME = {
+    "ids": ("Rankings.from_frame", "score"),
+    "scores": ("Rankings.from_frame", "score"),
+    "the position matrix": ("Rankings.from_frame", "score"),
+    "the validation matrix": ("Relevance.from_frame", "gain"),
+}
+_INTERACTIONS = ("Interactions.from_frame", "value")
+
+#: What is expected of matrices.
+SPARSE = "a scipy sparse matrix, such as scipy.sparse.csr_matrix(x) of a dense array"
+
+
+def is_frame(values: object) -> bool:
+    """Return whether a value is a frame of pandas, polars, Arrow, Dask, Spark or the like."""
+    return hasattr(type(values), "columns")
+
+
+def describe(values: Any) -> str:
+    """Return what a value is, in a few words: its type, and its columns or dtype and shape."""
+    if type(values) is np.ndarray:
+        return f"an array of {values.dtype} with shape {values.shape}"
+    name = type(values).__name__
+    kind = f"an {name}" if name[0].lower() in "aeio" else f"a {name}"
+    if is_frame(values):
+        names = _columns(values)
+        more = ", …" if len(names) > _MOST_COLUMNS else ""
+        return f"{kind} with the columns {', '.join(names[:_MOST_COLUMNS])}{more}"
+    return f"{kind} with shape {values.shape}" if sparse.issparse(values) else kind
+
+
+def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
+    """Return the error about an input, called `name`, that is something else than `expected`."""
+    message = f"{name} is {describe(values)}; expected {expected}"
+    maker, column = _FROM_FRAME.get(name, _INTERACTIONS)
+    ending = ".matrix()" if maker.startswith("Interactions") else ""
+    if is_frame(values):
+        df = _AS_PANDAS.get(type(values).__module__.partition(".")[0], "df.to_pandas()")
+        if column == "score" and "rank" in _columns(values):
+            column = "rank"
+        message += f"; of a frame {maker}({df}, user=…, item=…, {column}=…){ending} makes one"
+    elif isinstance(values, Mapping) and values:
+        message += f"; {_of_mapping(values, maker, column)}{ending}"
+    elif callable(getattr(values, "matrix", None)):
+        message += "; give its .matrix()"
+    elif name == "ids" and sparse.issparse(values):
+        message += (
+            "; Rankings.from_positions(x) takes positions, and Rankings.from_scores(x) scores"
+        )
+    elif name == "the position matrix" and hasattr(values, "__len__"):
+        message += (
+            "; Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"
+        )
+    return InvalidDataError(message)
+
+
+def _of_mapping(values: Mapping[Any, Any], maker: str, column: str) -> str:
+    """Return how a mapping by user, of items to numbers or of lists of items, becomes an input."""
+    row = "u, i, x", "i, x in row.items()"
+    if not isinstance(next(iter(values.values())), Mapping):
+        column = "rank" if column == "score" else ""
+        row = ("u, i, x", "x, i in enumerate(row, 1)") if column else ("u, i", "i in row")
+    columns = ["user", "item", column] if column else ["user", "item"]
+    named = f", {column}={column!r}" if column else ""
+    return (
+        f"with df = pandas.DataFrame([({row[0]}) for u, row in d.items() for {row[1]}], "
+        f"columns={columns}) give {maker}(df{named})"
+    )
+
+
+def _columns(frame: Any) -> list[str]:
+    if hasattr(frame, "collect_schema"):  # polars warns of .columns where it has to compute them
+        return list(map(str, frame.collect_schema().names()))
+    return list(map(str, getattr(frame, "column_names", frame.columns)))

@@ -1,0 +1,109 @@
+"""Arrays of NumPy from tensors, lists and arrays of other libraries."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import tensors
+from scipy import sparse
+from tensors import Tensor
+
+from sparse_eval.core.arrays import as_array
+from sparse_eval.errors import InvalidDataError
+
+VALUES = np.array([[1.5, 2.0], [0.0, -3.0]], np.float32)
+
+
+def read(values: object) -> np.ndarray:
+    return as_array(values, "scores", "an array of numbers")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda values: values,
+        np.asfortranarray,
+        Tensor,
+        lambda values: Tensor(values, device=tensors.CPU, dlpack=False),
+        lambda values: Tensor(values[:, ::-1])[:, ::-1],
+    ],
+)
+def test_shares_the_memory_of_arrays_and_tensors(make: Callable[[Any], Any]) -> None:
+    given = make(VALUES)
+    found = read(given)
+    assert type(found) is np.ndarray
+    assert found.dtype == np.float32
+    assert (found == VALUES).all()
+    assert np.shares_memory(found, given.values if isinstance(given, Tensor) else given)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        VALUES.tolist(),
+        tuple(map(tuple, VALUES.tolist())),
+        [Tensor(row) for row in VALUES],
+    ],
+)
+def test_reads_lists(values: object) -> None:
+    assert (read(values) == VALUES).all()
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_a_matrix_becomes_an_array() -> None:
+    assert type(read(np.matrix(VALUES))) is np.ndarray
+
+
+def test_reads_other_flat_arrays() -> None:
+    for values in (range(3), array.array("i", range(3)), pd.Series(range(3)), pd.RangeIndex(3)):
+        assert read(values).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (Tensor(VALUES, requires_grad=True), r"scores is a Tensor that wants gradients; .*detach"),
+        (
+            [Tensor(row, requires_grad=True) for row in VALUES],
+            "is a list that NumPy cannot read .*",
+        ),
+        (Tensor(VALUES, device=tensors.CUDA), r"is a Tensor on a GPU; copy it to the CPU .*\.cpu"),
+        (Tensor(VALUES, device=tensors.METAL), r"on a GPU"),
+        (np.ma.masked_equal(VALUES, 2), r"is a masked array; .*\.filled\(\)"),
+        (sparse.csr_matrix(VALUES), r"is a csr_matrix with shape \(2, 2\); expected an array of"),
+        (
+            pd.DataFrame(VALUES, columns=["a", "b"]),
+            "is a DataFrame with the columns a, b; expected",
+        ),
+        ([[1, 2], [3, 4], [5]], "scores have rows of different lengths: 2 in row 0 and 1 in row 2"),
+        ("12", "is a str; expected an array of numbers"),
+        (None, "is a NoneType"),
+        (iter([1]), "is a list_iterator"),
+        (3.0, "is a float"),
+        ({1, 2}, "is a set"),
+    ],
+)
+def test_refuses_what_is_no_array(values: object, says: str) -> None:
+    with pytest.raises(InvalidDataError, match=says):
+        read(values)
+
+
+def test_says_what_of_a_gpu_cannot_tell_its_device() -> None:
+    class Meta(Tensor):
+        def __dlpack_device__(self) -> tuple[int, int]:
+            raise ValueError("Unknown device type meta for Dlpack")
+
+    class CuPy:
+        __cuda_array_interface__ = {"shape": (1,)}  # noqa: RUF012
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+            raise TypeError("Implicit conversion to a NumPy array is not allowed.")
+
+    for values in (Meta(VALUES), CuPy()):
+        with pytest.raises(InvalidDataError, match=r"on a GPU; .*\.get\(\) \(CuPy\)"):
+            read(values)

@@ -1,0 +1,49 @@
+"""A tensor that lends its memory as torch's does, and refuses where torch's refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+CPU, CUDA, CUDA_PINNED, METAL = 1, 2, 3, 8
+
+
+class Tensor:
+    """Not an array: its dtype is none of NumPy's, and only the protocols give its values."""
+
+    def __init__(
+        self, values: Any, *, requires_grad: bool = False, device: int = CPU, dlpack: bool = True
+    ) -> None:
+        self.values = np.asarray(values)
+        self.requires_grad = requires_grad
+        self.device = device
+        self.dlpack = dlpack
+        self.dtype = f"torch.{self.values.dtype}"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, at: Any) -> Tensor:
+        return Tensor(self.values[at], requires_grad=self.requires_grad, device=self.device)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device, 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if not self.dlpack:
+            raise BufferError("Can't export tensors with layout other than torch.strided")
+        return self.values.__dlpack__(**options)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        if self.device != CPU:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy.")
+        return np.array(self.values, dtype, copy=copy)

@@ -1,0 +1,241 @@
+"""Public functions given values of a wrong type: they take them, or raise a SparseEvalError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from tensors import CUDA, Tensor
+
+import sparse_eval as se
+from sparse_eval import Rankings, Relevance
+
+pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
+
+LISTS = Rankings.from_topk([[0, 1], [1, 2], [2, 3]], shape=(3, 4))
+MATRIX = sparse.csr_matrix(np.eye(3, 4))
+FACTORS = (np.ones((3, 2)), np.ones((4, 2)))
+FRAME = pd.DataFrame({"user": [0, 1], "item": [0, 1], "score": [0.5, 0.2], "rank": [1, 1]})
+CLICKS = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
+EVALUATIONS = {
+    name: se.evaluate(Rankings.from_topk(ids, shape=(3, 4)), MATRIX, "ndcg@2")
+    for name, ids in (("a", [[0, 1], [1, 2], [2, 3]]), ("b", [[1, 0], [2, 1], [3, 2]]))
+}
+
+
+def axes() -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure().subplots()
+
+
+def matrix_class() -> Any:
+    with pytest.warns(PendingDeprecationWarning):
+        return np.matrix(np.ones((3, 4)))
+
+
+WRONG: dict[str, Callable[[], object]] = {
+    "None": lambda: None,
+    "dict": lambda: {"a": 1},
+    "ranx": lambda: {"a": {"x": 1.0}},
+    "dict of lists": lambda: {"a": ["x", "y"]},
+    "empty dict": dict,
+    "list": lambda: [1, 2, 3],
+    "empty list": list,
+    "ragged": lambda: [[1, 2], [1]],
+    "words": lambda: ["a", "b"],
+    "str": lambda: "abc",
+    "empty str": str,
+    "bytes": lambda: b"abc",
+    "generator": lambda: (number for number in range(2)),
+    "set": lambda: {1, 2},
+    "DataFrame": lambda: FRAME,
+    "empty DataFrame": pd.DataFrame,
+    "Series": lambda: pd.Series([1, 2]),
+    "tensor": lambda: Tensor(np.ones((3, 4), np.float32)),
+    "tensor with gradients": lambda: Tensor(np.ones((3, 4)), requires_grad=True),
+    "tensor on a GPU": lambda: Tensor(np.ones((3, 4)), device=CUDA),
+    "masked": lambda: np.ma.masked_equal(np.eye(3, 4), 1),
+    "object": lambda: np.array([[1, None], [2, "a"]], object),
+    "csr": lambda: MATRIX,
+    "coo": lambda: sparse.coo_matrix(MATRIX),
+    "dia": lambda: sparse.dia_array(MATRIX),
+    "flat sparse": lambda: sparse.coo_array(np.array([1, 2])),
+    "complex sparse": lambda: MATRIX * 1j,
+    "complex": lambda: np.ones((3, 4)) * 1j,
+    "bool": lambda: True,
+    "mask": lambda: np.ones((3, 4), bool),
+    "int": lambda: -1,
+    "float": lambda: 2.5,
+    "nan": lambda: float("nan"),
+    "flat": lambda: np.arange(4),
+    "dense": lambda: np.ones((3, 4)),
+    "cube": lambda: np.ones((2, 3, 4)),
+    "text": lambda: np.array(["a", "b"]),
+    "dates": lambda: np.array(["2020-01-01"], "datetime64[D]"),
+    "scalar": lambda: np.array(3),
+    "object()": object,
+    "type": lambda: int,
+    "Rankings": lambda: LISTS,
+    "Relevance": lambda: Relevance.from_csr(MATRIX),
+    "Interactions": lambda: CLICKS,
+    "Path": lambda: Path("nowhere"),
+    "matrix": matrix_class,
+}
+
+#: Functions, the arguments that are right, and those that are replaced by wrong ones.
+CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
+    "from_topk": (Rankings.from_topk, {"ids": [[0, 1], [1, 2]], "user_rows": None, "shape": None}),
+    "from_positions": (Rankings.from_positions, {"positions": MATRIX}),
+    "from_scores": (
+        Rankings.from_scores,
+        {"scores": np.ones((3, 4)), "k": None, "seen": None, "ties": "item"},
+    ),
+    "Rankings.from_frame": (
+        Rankings.from_frame,
+        {"df": FRAME, "user": "user", "item": "item", "score": "score", "ties": None},
+    ),
+    "from_popularity": (Rankings.from_popularity, {"train": MATRIX, "k": 2, "user_rows": None}),
+    "from_csr": (
+        Relevance.from_csr,
+        {"matrix": MATRIX, "threshold": None, "users": None, "items": None},
+    ),
+    "Relevance.from_frame": (
+        Relevance.from_frame,
+        {"df": FRAME, "user": "user", "gain": None, "gains": None, "event": None, "combine": None},
+    ),
+    "evaluate": (
+        lambda predictions, validation, metrics, **more: se.evaluate(
+            predictions, validation, metrics, **more
+        ),
+        {"predictions": LISTS, "validation": MATRIX, "metrics": "ndcg@2", "train": None,
+         "no_relevant": None, "convention": None, "memory": None, "num_threads": None},
+    ),
+    "calibration": (
+        lambda **more: se.evaluate(LISTS, MATRIX, "calibration@2", train=MATRIX, **more),
+        {"item_groups": [0, 1, 2, 3]},
+    ),
+    "diversity": (
+        lambda **more: se.evaluate(LISTS, MATRIX, "diversity(similarity=vectors)@2", **more),
+        {"item_vectors": np.eye(4)},
+    ),
+    "top_k": (
+        lambda users, items, k, **more: se.top_k(users, items, k, **more),
+        {"users": FACTORS[0], "items": FACTORS[1], "k": 2, "seen": None, "user_rows": None,
+         "candidates": None, "exclude": None, "num_threads": None},
+    ),
+    "held_out_ranks": (
+        lambda held_out, **more: se.held_out_ranks(*FACTORS, held_out, 2, **more),
+        {"held_out": MATRIX, "overlap": "error"},
+    ),
+    "evaluate_model": (
+        lambda model, train, validation: se.evaluate_model(model, train, validation, "ndcg@2"),
+        {"model": FACTORS, "train": sparse.csr_matrix((3, 4)), "validation": MATRIX},
+    ),
+    "train_als": (
+        lambda train, **more: se.train_als(train, iterations=1, **more),
+        {"train": MATRIX, "factors": 2, "alpha": 1.0, "seed": 0, "callback": None},
+    ),
+    "split.random": (
+        lambda clicks, **more: se.split.random(clicks, **more),
+        {"clicks": CLICKS, "fraction": 0.2, "seed": 0},
+    ),
+    "compare": (
+        lambda evaluations, metrics, **more: se.compare(evaluations, metrics, **more),
+        {"evaluations": EVALUATIONS, "metrics": None, "test": "t", "how": "same", "level": 0.95},
+    ),
+    "learning_curve": (
+        lambda table, metrics, ax: se.plots.learning_curve(
+            table, metrics, ax=axes() if ax is None else ax
+        ),
+        {"table": pd.DataFrame({"ndcg@2": [0.1]}), "metrics": "ndcg@2", "ax": None},
+    ),
+    "write_run": (lambda lists: se.trec.write_run(lists, "a.run"), {"lists": LISTS}),
+    "write_qrels": (
+        lambda gains: se.trec.write_qrels(gains, "a.qrels"), {"gains": Relevance.from_csr(MATRIX)}
+    ),
+    "read_run": (se.trec.read_run, {"path": "nowhere"}),
+    "load": (se.datasets.load, {"path": "nowhere"}),
+    "Evaluation.load": (se.Evaluation.load, {"path": "nowhere"}),
+    "register_metric": (se.register_metric, {"name": "another", "description": "of no use"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.filterwarnings("ignore:.* held-out items were seen")
+def test_a_wrong_type_is_taken_or_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    function, right = CALLS[name]
+    for argument in right:
+        for what, make in WRONG.items():
+            try:
+                function(**(right | {argument: make()}))
+            except se.SparseEvalError as error:
+                assert str(error)  # noqa: PT017
+            except Exception as error:  # noqa: BLE001
+                pytest.fail(f"{argument}, {what}: {type(error).__name__}: {error}")
+
+
+def test_names_the_call_that_is_right() -> None:
+    def says(function: Callable[[Any], object], value: object) -> str:
+        with pytest.raises(se.SparseEvalError) as caught:
+            function(value)
+        return str(caught.value)
+
+    columns = "is a DataFrame with the columns user, item, score, rank;"
+    for function in (Rankings.from_topk, Rankings.from_positions, Rankings.from_scores):
+        assert columns in says(function, FRAME)
+        assert "Rankings.from_frame(df, user=…, item=…, rank=…)" in says(function, FRAME)
+    assert "Relevance.from_frame(df, user=…, item=…, gain=…)" in says(Relevance.from_csr, FRAME)
+
+    def train(value: object) -> object:
+        return se.evaluate_model(FACTORS, value, MATRIX, "ndcg@2")
+
+    def seen(value: object) -> object:
+        return se.top_k(*FACTORS, 2, seen=value)
+
+    for function in (train, seen):
+        said = says(function, FRAME)
+        assert "Interactions.from_frame(df, user=…, item=…, value=…).matrix()" in said
+        assert "give its .matrix()" in says(function, CLICKS)
+        assert "scipy.sparse.csr_matrix(x) of a dense array" in says(function, np.eye(3, 4))
+    assert ".to_numpy() of a frame" in says(lambda x: se.top_k(x, FACTORS[1], 2), FRAME)
+    dense = says(Rankings.from_positions, np.ones((3, 4)) / 2)
+    assert "Rankings.from_scores(x) scores" in dense
+    assert "Rankings.from_topk(x) takes item ids" in dense
+    assert "Rankings.from_scores(x) takes scores" in says(Rankings.from_topk, np.eye(2))
+    assert "Rankings.from_positions(x) takes positions" in says(Rankings.from_topk, MATRIX)
+    truth = Relevance.from_csr(MATRIX)
+    swapped = says(lambda lists: se.evaluate(truth, lists, "mrr"), LISTS)
+    assert "evaluate takes the lists first" in swapped
+
+
+def test_the_frame_that_a_message_makes_of_dicts_is_right() -> None:
+    run = {"ann": {"x": 0.9, "y": 0.1}, "bob": {"y": 0.5}}
+    qrels = {"ann": {"y": 1}, "bob": {"x": 2, "y": 1}}
+    recs = {"ann": ["x", "y"], "bob": ["y"]}
+    liked = {"ann": ["y"], "bob": ["x", "y"]}
+    names = {"pandas": pd, "Rankings": Rankings, "Relevance": Relevance}
+
+    def made(function: Callable[[Any], object], d: dict[str, Any]) -> Any:
+        with pytest.raises(se.SparseEvalError) as caught:
+            function(d)
+        frame, call = str(caught.value).partition("; with df = ")[2].split(" give ")
+        df = eval(frame, names | {"d": d})  # noqa: S307
+        return eval(call, names | {"df": df})  # noqa: S307
+
+    for function in (Rankings.from_topk, Rankings.from_positions, Rankings.from_scores):
+        for lists in (run, recs):
+            rankings = made(function, lists)
+            assert rankings.items_index[rankings.items].tolist() == ["x", "y", "y"]
+    assert made(Relevance.from_csr, qrels).gains.tolist() == [1.0, 2.0, 1.0]
+    assert made(Relevance.from_csr, liked).gains.tolist() == [1.0, 1.0, 1.0]
+    ev = se.evaluate(made(Rankings.from_scores, run), made(Relevance.from_csr, qrels), "mrr")
+    assert ev["mrr"] == 0.75
