@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..metrics import Metric
     from ..metrics.request import Plan, Request
     from .block import BlockResult
+    from .seen import SeenCounts
     from .totals import Retrieval, Totals, UserValues
 
 
@@ -130,6 +131,34 @@ class Scores:
         if self._block is not None:
             return self._block.n_without_list
         return self._totals.n_without_list
+
+    @property
+    def n_cold(self) -> int | None:
+        """Number of evaluated users without training data; None where train is not known."""
+        return None if self._seen is None else self._seen.n_cold
+
+    @property
+    def n_relevant_seen(self) -> int | None:
+        """Number of relevant items that their user has in train; None where it is not known."""
+        return None if self._seen is None else self._seen.n_relevant
+
+    @property
+    def n_listed_seen(self) -> int | None:
+        """Number of listed items that their user has in train; None where it is not known."""
+        return None if self._seen is None else self._seen.n_listed
+
+    @property
+    def _seen(self) -> SeenCounts | None:
+        return self._totals.seen if self._block is None else self._block.seen
+
+    @property
+    def has_sampled_lists(self) -> bool:
+        """Whether every list seems to rank a few candidates of its user.
+
+        Random lists are drawn from the whole catalogue, and do not compare with such rankings.
+        """
+        sampled = self._totals.sampled if self._block is None else self._block.sampled
+        return sampled is not None and sampled.is_certain
 
     @cached_property
     def users(self) -> Labels | None:
