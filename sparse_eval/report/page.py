@@ -11,7 +11,8 @@ from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
 from ..metrics import REGISTRY, convention_named
 from ..results.comparison import common_metrics, compare
-from .number_format import format_number, format_p, format_share
+from ..results.sampled import NOTE as SAMPLED_NOTE
+from .number_format import format_number, format_numbers, format_p, format_share
 from .plots import named_evaluations
 from .subgroups import SubgroupDifference, subgroup_differences
 
@@ -175,6 +176,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": format_number, "p": format_p, "share": format_share}
+    environment.globals |= {"numbers": format_numbers, "sampled_note": SAMPLED_NOTE}
     return environment.get_template("page.html.jinja")
 
 

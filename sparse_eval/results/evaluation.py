@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
+import warnings
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.files import replacing, write_parquet
-from ..core.formatting import as_html, number
 from ..errors import InvalidDataError
-from ..metrics.random_baseline import Expectation, RandomSums
 from .breakdown import break_down
 from .comparison import compare
 from .curves import precision_recall
 from .explain import explain, row_of_user
 from .intervals import check_level
 from .record import Record, make_record, to_dict
+from .sampled import NOTE
 from .saving import kind_of_labels, load, save
 from .scores import Scores
+from .summary import expectation, show, summarize
 from .totals import distinct_parts
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
-    from ..metrics.random_baseline import RandomTotals
+    from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Request
     from .block import BlockResult
     from .comparison import Comparison
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 
 class Evaluation(Scores):
     """Every metric of some users, each user's values and the lists, as far as these were kept.
+
+    Printed, and in a notebook, it is a table of the means with their intervals, beside them the
+    baselines: those in `baselines`, and ``random`` where it has a closed form or `summary` has
+    computed it. `summary` has every number in full.
 
     In memory both are kept. With ``per_user=False`` or ``memory=``, of blocks, of tables in
     Parquet and from the workers of a cluster the lists are not, and with ``per_user=False`` the
@@ -100,7 +104,7 @@ class Evaluation(Scores):
         return self._block
 
     def summary(self, level: float = 0.95) -> pd.DataFrame:
-        """Return the table to print.
+        """Return every number in full; ``print(ev)`` shows fewer.
 
         Parameters
         ----------
@@ -120,13 +124,21 @@ class Evaluation(Scores):
             user; "none" for too few users; ``random``, the expectation under a random ranking of
             each user's candidates (the catalogue without the seen items), and ``random_se``, its
             standard error: 0 where the expectation is exact, otherwise that of ten seeded draws
-            (0 too, should all ten agree); ``lift``, mean / random; the mean of each of
-            `baselines`; ``n_users`` that count and ``n_skipped`` that are left out.
+            (0 too, should all ten agree); ``lift``, how many times as good as random: mean / random
+            or, where less is better, random / mean; NaN where the divisor is 0 and for metrics
+            that can be negative; the mean of each of `baselines`; ``n_users`` that count
+            and ``n_skipped`` that are left out.
 
         Raises
         ------
         InvalidDataError
             If `level` is not between 0 and 1.
+
+        Warns
+        -----
+        UserWarning
+            If every list seems to rank a few candidates of its user, such as the relevant item
+            and 99 others: ``random`` and ``lift`` are of lists from the whole catalogue.
 
         Notes
         -----
@@ -134,28 +146,10 @@ class Evaluation(Scores):
         is NaN for metrics of all lists together, such as coverage, and where there is no second
         pass: of an iterable of blocks, and of evaluations that were merged; see `random`.
         """
-        import pandas as pd
-
         level = check_level(level)
-        random = self._random
-        rows = []
-        numbers = self._numbers
-        for row, name in enumerate(self.names):
-            mean, n_users = numbers.value(row), numbers.count(row)
-            interval = numbers.interval(row, mean, level)
-            expected = _expectation(random, row) or Expectation(math.nan, math.nan)
-            lift = mean / expected.mean if expected.mean else math.nan
-            baselines = [baseline[name] for baseline in self.baselines.values()]
-            counts = (n_users, self.n_users + self.n_skipped - n_users)
-            rows.append(
-                (mean, self._numbers.std(row), *interval, *expected, lift, *baselines, *counts)
-            )
-        columns = ["mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift"]
-        return pd.DataFrame(
-            rows,
-            index=pd.Index(self.names, name="metric"),
-            columns=[*columns, *self.baselines, "n_users", "n_skipped"],
-        )
+        if self.has_sampled_lists:
+            warnings.warn(NOTE, stacklevel=2)
+        return summarize(self, self.baselines, self._random, level)
 
     def random(self, name: str | Metric) -> Expectation:
         """Return the value of a metric under random rankings of each user's candidates.
@@ -178,7 +172,7 @@ class Evaluation(Scores):
             If it takes lists that were not kept.
         """
         row = self._row_of(name)
-        expected = _expectation(self._random, row)
+        expected = expectation(self._random, row)
         if expected is None:
             raise InvalidDataError(
                 f"the random baseline of {self.metrics[row]} needs the lists of all users, which "
@@ -194,6 +188,19 @@ class Evaluation(Scores):
         if self._totals.random is None and self._compute_random is not None:
             return self._compute_random()
         return self._totals.random
+
+    @property
+    def _random_at_hand(self) -> RandomTotals | None:
+        """The random baseline as far as nothing has to be drawn, or read again, to know it."""
+        if "_random" in self.__dict__ or self._block is None:
+            return self.__dict__.get("_random", self._totals.random)
+        return self._closed_form
+
+    @cached_property
+    def _closed_form(self) -> RandomTotals:
+        """The part of the random baseline that is not drawn."""
+        assert self._block is not None  # noqa: S101 - otherwise there are no lists
+        return self._block.random_totals(all_users=True, drawn=False)
 
     def compare(
         self,
@@ -528,6 +535,24 @@ class Evaluation(Scores):
         """What was to be remembered when it was saved; empty before."""
         return dict(self.record.content["about"]) if "record" in self.__dict__ else {}
 
+    def to_markdown(self) -> str:
+        """Return the table that ``print(ev)`` shows as Markdown.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> lists = se.Rankings.from_topk([[0, 1], [1, 0], [2, 0]])
+        >>> ev = se.evaluate(lists, csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]]), "mrr@2")
+        >>> print(ev.to_markdown())
+        | metric   |    mean | 95 % interval    |   random |
+        |:---------|--------:|:-----------------|---------:|
+        | mrr@2    | 0.50000 | 0.0000 to 1.0000 |  0.50000 |
+        <BLANKLINE>
+        means over 3 users, 0 left out
+        """
+        return self._show("pipe")
+
     def to_csv(self, path: PathLike) -> None:
         """Write `per_user` as CSV, every value in full.
 
@@ -559,22 +584,11 @@ class Evaluation(Scores):
         more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
         return f"<Evaluation: {self.n_users} users, {self.n_skipped} left out; {shown}{more}>"
 
+    def __str__(self) -> str:
+        return self._show("simple")
+
     def _repr_html_(self) -> str:
-        import pandas as pd
+        return self._show("html")
 
-        # Without the random baseline, which may take longer than the evaluation.
-        rows = []
-        for row in range(len(self.names)):
-            mean = self._numbers.value(row)
-            interval = self._numbers.interval(row, mean, 0.95)
-            numbers = map(number, (mean, interval.low, interval.high))
-            rows.append((*numbers, f"{self._numbers.count(row):,}"))
-        columns = ["mean", "ci_low", "ci_high", "n_users"]
-        table = pd.DataFrame(rows, index=pd.Index(self.names, name="metric"), columns=columns)
-        heading = f"Evaluation: {self.n_users:,} users, {self.n_skipped:,} left out"
-        return as_html(heading, table, index=True, where=".summary()")
-
-
-def _expectation(totals: RandomTotals | None, row: int) -> Expectation | None:
-    total = None if totals is None else totals[row]
-    return total.expectation if isinstance(total, RandomSums) else total
+    def _show(self, style: str) -> str:
+        return show(self, self.baselines, self._random_at_hand, style)

@@ -14,6 +14,7 @@ from commands import Command
 
 import sparse_eval as se
 from sparse_eval.cli import options
+from sparse_eval.core.formatting import number
 from sparse_eval.results import paired_tests
 
 
@@ -39,10 +40,10 @@ def test_compares_two_results(command: Command, results: Path) -> None:
     expected = models["good"].compare(models["poor"], ["ndcg@5", "ndcg@10"], names=("good", "poor"))
     row = expected.table.iloc[0]
     cells = next(line for line in printed.splitlines() if line.startswith("ndcg@5")).split()
-    assert cells[:4] == ["ndcg@5", "good", "poor", f"{row['difference']:+.4f}"]
+    assert cells[:4] == ["ndcg@5", "good", "poor", "+" + number(row["difference"])]
     assert cells[-3:] == [
         "good", f"{row['wins']:.0f}/{row['ties']:.0f}/{row['losses']:.0f}",
-        f"{row['detectable']:.4f}",
+        number(row["detectable"]),
     ]  # fmt: skip
     assert (
         "\n231 users, paired t-test, Holm's correction over 2 differences, 95 % intervals (not "
