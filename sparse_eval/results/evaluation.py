@@ -9,13 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.files import replacing, write_parquet
+from ..core.files import replacing
 from ..errors import InvalidDataError
 from .breakdown import break_down
 from .comparison import compare
 from .curves import precision_recall
 from .explain import explain, row_of_user
 from .intervals import check_level
+from .item_names import with_names
 from .record import Record, make_record, to_dict
 from .sampled import NOTE
 from .saving import kind_of_labels, load, save
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
+    from ..metrics.aligned import Aligned
     from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Request
     from .block import BlockResult
     from .comparison import Comparison
     from .curves import PrecisionRecall
+    from .item_names import ItemNames
     from .numbers import SavedNumber
     from .totals import Part
 
@@ -68,6 +71,7 @@ class Evaluation(Scores):
         parts: Iterable[Part] | None = None,
         *,
         random_totals: Callable[[], RandomTotals | None] | None = None,
+        relist: Callable[[Hashable], Aligned] | None = None,
         baselines: Mapping[str, Evaluation] | None = None,
         saved: dict[int, SavedNumber] | None = None,
     ) -> None:
@@ -75,13 +79,14 @@ class Evaluation(Scores):
         super().__init__(request, block, distinct, saved)
         self.baselines = dict(baselines or {})
         self._compute_random = random_totals
+        self._relist = relist
 
     def __getstate__(self) -> dict[str, Any]:
         """Support pickling without the source of the blocks, which may be an open file.
 
         The random baseline, which takes a second pass over it, is therefore computed before.
         """
-        state = self.__dict__ | {"_compute_random": None}
+        state = self.__dict__ | {"_compute_random": None, "_relist": None}
         return state if self._compute_random is None else state | {"_random": self._random}
 
     @property
@@ -377,27 +382,32 @@ class Evaluation(Scores):
         """
         return precision_recall(self._lists("precision_recall()"), k)
 
-    def explain(self, user: Hashable) -> pd.DataFrame:
+    def explain(self, user: Hashable, *, item_names: ItemNames | None = None) -> pd.DataFrame:
         """Show where one user's dcg comes from.
 
         Parameters
         ----------
         user : hashable
             The user's label, or the row number where there are no labels.
+        item_names : mapping, Series or DataFrame, optional
+            What to show beside each item, by its label or column number: a name each, or every
+            column of a frame that is indexed by item or has a column ``item``.
 
         Returns
         -------
         pandas.DataFrame
             The list in its order, one row for each item: ``rank``, ``item`` (label or column
-            number), ``gain``, ``discount`` (the convention's, 1 / log2(rank + 1) by default; for
-            tied items its expectation), ``contribution`` (gain · discount) and ``cumulative``.
-            Then the relevant items that are not in the list, the largest gain first, with no rank
-            and no contribution.
+            number), its names if there are `item_names`, ``gain``, ``discount`` (the convention's,
+            1 / log2(rank + 1) by default; for tied items its expectation), ``contribution``
+            (gain · discount) and ``cumulative``. Then the relevant items that are not in the list,
+            the largest gain first, with no rank and no contribution.
 
         Raises
         ------
         InvalidDataError
-            If there is no such user, or the lists were not kept.
+            If there is no such user, `item_names` is something else or has none of the items, or
+            the lists were neither kept nor can be made again: of matrices in memory, the user's
+            list is, also with ``per_user=False``.
 
         Examples
         --------
@@ -405,14 +415,20 @@ class Evaluation(Scores):
         >>> from scipy.sparse import csr_matrix
         >>> lists = se.Rankings.from_topk([[4, 2]])
         >>> ev = se.evaluate(lists, csr_matrix([[0, 0, 3, 1, 0]]), "ndcg@2")
-        >>> ev.explain(0)[["rank", "item", "gain", "contribution"]]
-           rank  item  gain  contribution
-        0     1     4   0.0      0.000000
-        1     2     2   3.0      1.892789
-        2  <NA>     3   1.0      0.000000
+        >>> titles = {2: "Alien", 3: "Brazil", 4: "Clue"}
+        >>> ev.explain(0, item_names=titles)[["rank", "item", "name", "gain", "contribution"]]
+           rank  item    name  gain  contribution
+        0     1     4    Clue   0.0      0.000000
+        1     2     2   Alien   3.0      1.892789
+        2  <NA>     3  Brazil   1.0      0.000000
         """
-        block = self._lists("explain()")
-        return explain(block.aligned, row_of_user(user, block.labels, len(block.n_relevant)))
+        if self._block is None and self._relist is not None:
+            explained = explain(self._relist(user), 0)
+        else:
+            block = self._lists("explain()")
+            row = row_of_user(user, block.labels, len(block.n_relevant))
+            explained = explain(block.aligned, row)
+        return explained if item_names is None else with_names(explained, item_names)
 
     @cached_property
     def record(self) -> Record:
@@ -552,32 +568,6 @@ class Evaluation(Scores):
         means over 3 users, 0 left out
         """
         return self._show("pipe")
-
-    def to_csv(self, path: PathLike) -> None:
-        """Write `per_user` as CSV, every value in full.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written.
-        """
-        with replacing(path) as temporary:
-            self.per_user.to_csv(temporary)
-
-    def to_parquet(self, path: PathLike) -> None:
-        """Write `per_user` as Parquet.
-
-        Raises
-        ------
-        MissingExtraError
-            If pyarrow is not installed.
-        InvalidDataError
-            If the users' labels are of types that Parquet has no common one for.
-        OutputError
-            If the file cannot be written.
-        """
-        with replacing(path) as temporary:
-            write_parquet(self.per_user, temporary, index=True)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self[name]:.4f}" for name in self.names[:4])
