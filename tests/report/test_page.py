@@ -416,3 +416,60 @@ def test_display_in_notebooks(models: dict[str, se.Evaluation], tmp_path: Path) 
     many = {f"model {number}": ev for number in range(5)}
     assert "… and 40 more rows" in repr(se.compare(many))
     assert "… and 40 more rows" in se.compare(many)._repr_html_()
+
+
+NAMES = pd.DataFrame(
+    {
+        "item": [*reporting.ODD, *(f"i{n}" for n in range(49))],
+        "title": ["<b>bold</b>", "{{ 7 * 7 }}", *(f"Title {n}" for n in range(57))],
+        "year": [*range(1950, 2008), None],
+    }
+)
+
+
+def test_names_of_items_are_beside_them(tmp_path: Path) -> None:
+    models = reporting.three(odd=True)
+    plain = read(se.write_report(models, tmp_path / "a.html", "ndcg@10"))
+    page = se.write_report(models, tmp_path / "b.html", "ndcg@10", item_names=NAMES)
+    reader = read(page)
+    tags = [{tag for tag, _ in one.elements} for one in (plain, reader)]
+    assert not tags[1] & {"script", "b"} - tags[0]
+    title = dict(zip(NAMES["item"], NAMES["title"], strict=True))
+    listed, missed = set(), set()
+    for ev in models.values():
+        for example in ev.record.content["examples"]:
+            listed |= {row["item"] for row in example["listed"]}
+            missed |= {row["item"] for row in example["missed"]}
+    for item in listed | missed:
+        assert title.get(item, "") in reader.text
+        assert title.get(item, "Title") not in plain.text or item == reporting.ODD[1]
+    assert "<b>bold</b>" not in page.read_text(encoding="utf-8")
+    some = next(item for item in missed if item in title and len(item) < 5 and item.strip())
+    year = NAMES["year"][NAMES["item"] == some].iloc[0]
+    assert f"{some} ({title[some]}, {year}" in reader.text
+    nameless = (listed | missed) - set(title)
+    assert nameless
+    with pytest.raises(InvalidDataError, match="item_names has none of these items"):
+        se.write_report(models, tmp_path / "c.html", item_names={"other": "x"})
+    assert not (tmp_path / "c.html").exists()
+
+
+def test_numbers_of_items_match_names_that_were_read_as_text(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    for names in ({item: f"film {item}" for item in range(60)}, {"7": "film 7", "8": "film 8"}):
+        text = read(se.write_report(models, tmp_path / "r.html", item_names=names)).text
+        assert "film 7" in text
+
+
+def test_a_page_says_who_is_cold_and_what_is_sampled(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    train = csr_matrix(np.arange(60)[:, None] < np.full((1, 200), 50))
+    ids = rng.permuted(np.tile(np.arange(200), (60, 1)), axis=1)[:, :25]
+    gains = csr_matrix((np.ones(60), (np.arange(60), ids[:, 17])), shape=(60, 200))
+    lists = se.Rankings.from_topk(ids, shape=(60, 200))
+    ev = se.evaluate(lists, gains, "mrr@20", train=train)
+    with pytest.warns(UserWarning, match="every list holds all relevant items of its user"):
+        text = read(se.write_report({"als": ev}, tmp_path / "r.html")).text
+    assert "60 users are included in the means, 0 are left out, 10 have no training data." in text
+    assert "als: every list holds all relevant items of its user among few others" in text
