@@ -24,6 +24,7 @@ from tune_cases import (
 )
 
 import sparse_eval as se
+from sparse_eval.core.formatting import number
 from sparse_eval.models.tune import Search
 
 Command = Callable[..., tuple[int, str, str]]
@@ -59,13 +60,13 @@ def test_the_command_searches_and_tests(
     lines = printed.splitlines()
     assert lines[0].split() == ["trial", "best", *PARAMETERS, "best_iteration", *METRICS, "seconds"]
     assert [line.split()[1] == "*" for line in lines[2:6]] == outcome.trials["best"].tolist()
-    assert f"{outcome.trials['ndcg@10'][0]:.6f}" in lines[2]
+    assert number(outcome.trials["ndcg@10"][0]) in lines[2]
     best = outcome.trials[outcome.trials["best"]].iloc[0]
     assert [line.split() for line in lines[6:12]] == [
         [],
         ["metric", "validation", "test"],
-        ["----------"[:len("recall@5")], "------------", "--------"],
-        *([name, f"{best[name]:.6f}", f"{outcome.test['metrics'][name]['mean']:.6f}"]
+        ["-" * len("recall@5"), "-" * 12, "-" * len("0.12345")],
+        *([name, number(best[name]), number(outcome.test["metrics"][name]["mean"])]
           for name in METRICS),
         [],
     ]  # fmt: skip
