@@ -152,8 +152,7 @@ class Evaluation(Scores):
         pass: of an iterable of blocks, and of evaluations that were merged; see `random`.
         """
         level = check_level(level)
-        if self.has_sampled_lists:
-            warnings.warn(NOTE, stacklevel=2)
+        self._warn_of_sampled_lists()
         return summarize(self, self.baselines, self._random, level)
 
     def random(self, name: str | Metric) -> Expectation:
@@ -175,8 +174,14 @@ class Evaluation(Scores):
             If the metric is unknown or was not evaluated.
         InvalidDataError
             If it takes lists that were not kept.
+
+        Warns
+        -----
+        UserWarning
+            As from `summary`.
         """
         row = self._row_of(name)
+        self._warn_of_sampled_lists()
         expected = expectation(self._random, row)
         if expected is None:
             raise InvalidDataError(
@@ -184,6 +189,10 @@ class Evaluation(Scores):
                 "were not kept; evaluate in memory, without memory=, client= and per_user=False"
             )
         return expected
+
+    def _warn_of_sampled_lists(self) -> None:
+        if self.has_sampled_lists:
+            warnings.warn(NOTE, stacklevel=3)
 
     @cached_property
     def _random(self) -> RandomTotals | None:

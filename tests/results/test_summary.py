@@ -285,6 +285,8 @@ def test_random_lists_are_said_not_to_be_of_sampled_candidates(
     with pytest.warns(UserWarning, match=NOTED):
         ev.summary()
     with pytest.warns(UserWarning, match=NOTED):
+        ev.random("hit_rate@5")
+    with pytest.warns(UserWarning, match=NOTED):
         loaded = saved(ev, tmp_path / "a")
     assert loaded.has_sampled_lists
     parts = [
