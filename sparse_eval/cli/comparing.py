@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from ..core.files import need_pyarrow
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from .options import Correction, Format, Printed, Test, Users
 from .printing import counted, print_json, print_table, step
@@ -92,6 +93,13 @@ def report(
         ),
     ] = [],
     title: Annotated[str, typer.Option(help="Title of the page.")] = "Evaluation report",
+    item_names: Annotated[
+        Path | None,
+        typer.Option(
+            help="A table of items (.csv, .tsv, .parquet) with a column `item`; its other columns "
+            "are shown beside the items of single users."
+        ),
+    ] = None,
     test: Paired = Test.t,
     correction: Corrected = Correction.holm,
     users: How = Users.same,
@@ -102,6 +110,7 @@ def report(
     """
     from ..report import write_report
 
+    names = None if item_names is None else _read_item_names(item_names)
     saved = _load(results)
     with step("report") as note:
         page = write_report(
@@ -114,6 +123,7 @@ def report(
             how=users.value,
             curves=saved.sweeps,
             left_out=saved.left_out,
+            item_names=names,
         )
         note(counted(len(saved.evaluations), "result"))
     typer.echo(str(page))
@@ -200,6 +210,32 @@ def _read_sweep(path: Path) -> pd.DataFrame:
         return table[table["status"] == "ok"]
     except (ValueError, KeyError) as error:
         raise InvalidFileError(f"is not the table of a sweep ({error})", path) from None
+
+
+def _read_item_names(path: Path) -> pd.DataFrame:
+    """Read a table of items, its cells as text."""
+    import pandas as pd
+
+    kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if kind not in ("csv", "tsv", "parquet"):
+        raise InvalidFileError(
+            "is no table of items by its name; expected .csv, .tsv or .parquet", path
+        )
+    try:
+        if kind == "parquet":
+            need_pyarrow()
+            table = pd.read_parquet(path)
+        else:  # as text: an item "007" is not 7, and "NA" is a name
+            separator = "," if kind == "csv" else "\t"
+            table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    except ValueError as error:  # as those of pandas' parsers and of pyarrow are
+        raise InvalidFileError(f"is not a table ({error})", path) from None
+    if "item" not in table:
+        found = ", ".join(map(str, table.columns))
+        raise InvalidFileError(f"has no column 'item', but {found}; name the labels so", path)
+    return table
 
 
 def _print_comparison(compared: Comparison, format: Format) -> None:

@@ -6,11 +6,11 @@ import json
 import warnings
 from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import typer
 
-from ..core.formatting import records
+from ..core.formatting import number, records, text_table
 from .options import Format
 
 if TYPE_CHECKING:
@@ -55,41 +55,19 @@ def print_evaluation(
     out: Path | None,
     **about: JSONValue,
 ) -> None:
-    """Print the means, with cut-offs side by side, and save the evaluation in a folder.
+    """Print the table of an evaluation, and save it in a folder.
 
     The command and what is given as `about` are saved with it.
     """
-    if out is not None:
-        ev.save(out, about={"command": command.obj, **about})
-    if format is Format.json:
-        typer.echo(ev.to_json(), nl=False)
-    elif format is Format.csv:
-        typer.echo(ev.summary().to_csv(lineterminator="\n"), nl=False)
-    else:
-        print_table(_by_cutoff(ev), format)
-        reason = "nothing relevant" if ev.convention == "standard" else f"as {ev.convention} does"
-        left_out = f", {ev.n_skipped:,} left out ({reason})" if ev.n_skipped else ""
-        typer.echo(f"\nmeans over {counted(ev.n_users, 'user')}{left_out}")
-        for name, n_users in ev.n_users_of.items():
-            if n_users != ev.n_users:
-                typer.echo(f"{name}: over {counted(n_users, 'user')}")
-
-
-def _by_cutoff(ev: Evaluation) -> pd.DataFrame:
-    """Return the means with a row for each metric and a column for each cut-off."""
-    import pandas as pd
-
-    cells: dict[str, dict[int, str]] = {}
-    headings: dict[int, str] = {}
-    for metric in ev.metrics:
-        name = str(metric).partition("@")[0]
-        cells.setdefault(name, {})[metric.k] = f"{ev[metric]:.6f}"
-        headings[metric.k] = "whole list" if metric.cutoff is None else f"@{metric.cutoff}"
-    cutoffs = sorted(headings)
-    return pd.DataFrame(
-        [[name, *(row.get(k, "") for k in cutoffs)] for name, row in cells.items()],
-        columns=["metric", *(headings[k] for k in cutoffs)],
-    )
+    with warnings_in_a_line():  # what JSON and CSV have no room for
+        if out is not None:
+            ev.save(out, about={"command": command.obj, **about})
+        if format is Format.json:
+            typer.echo(ev.to_json(), nl=False)
+        elif format is Format.csv:
+            typer.echo(ev.summary().to_csv(lineterminator="\n"), nl=False)
+        else:
+            typer.echo(ev.to_markdown() if format is Format.markdown else str(ev))
 
 
 def print_json(content: object) -> None:
@@ -104,13 +82,20 @@ def print_table(table: pd.DataFrame, format: Format) -> None:
     elif format is Format.csv:
         typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
     else:
-        from tabulate import tabulate
-
-        cells = [
-            [f"{value:.6f}" if isinstance(value, float) else value for value in row]
-            for row in table.itertuples(index=False)
-        ]
+        # By number, as two columns may have the same name.
+        columns = [table.iloc[:, column].tolist() for column in range(table.shape[1])]
+        aligned = ["decimal" if any(map(_is_float, column)) else "left" for column in columns]
+        rows = [list(map(_text, row)) for row in zip(*columns, strict=True)]
         style = "simple" if format is Format.table else "pipe"
-        typer.echo(
-            tabulate(cells, headers=list(table.columns), tablefmt=style, disable_numparse=True)
-        )
+        typer.echo(text_table(rows, list(map(str, table.columns)), aligned, style))
+
+
+def _is_float(value: object) -> TypeGuard[float]:
+    return isinstance(value, float)
+
+
+def _text(value: object) -> str:
+    """Return what a cell shows: numbers that are not whole with five significant digits."""
+    if _is_float(value):
+        return number(value)
+    return "" if value is None else str(value)

@@ -241,8 +241,8 @@ def score_model(
 ) -> Evaluation:
     """Recommend and score, in this process or on the workers of a Dask scheduler.
 
-    With `lists`, as for an evaluation to be saved, keep whole lists where ranks would do, and add
-    the popularity ranking; both in this process only.
+    In this process, add the popularity ranking and, with `lists`, as for an evaluation to be saved,
+    keep whole lists where ranks would do.
     """
     from ..inputs.relevance import Relevance
     from ..models.accepted import as_model
@@ -252,7 +252,7 @@ def score_model(
     options: dict[str, Any] = {"convention": convention, "progress": progress, "client": scheduler}
     if scheduler is None:
         model = as_model(model)
-        options["baselines"] = lists
+        options["baselines"] = True
         options["via"] = "top_k" if lists and hasattr(model, "item_factors") else None
     with step("recommend and score") as note, warnings_in_a_line():
         ev = evaluate_model(model, holdout.train, relevance, metric, **options)

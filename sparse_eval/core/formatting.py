@@ -1,4 +1,4 @@
-"""Formatting of results: tables in notebooks, and values for JSON."""
+"""Formatting of results: numbers and tables for people, and values for JSON."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from .types import JSONValue
@@ -16,21 +18,66 @@ if TYPE_CHECKING:
 #: The number of rows of a table that are shown.
 MOST_ROWS = 30
 
+#: Significant digits of a number in a table that people read.
+DIGITS = 5
 
-def as_html(heading: str, table: pd.DataFrame, index: bool, where: str) -> str:
-    """Return a heading and the first rows of a table as escaped HTML.
+
+def numbers(*values: float) -> tuple[str, ...]:
+    """Return numbers that belong together, such as the ends of an interval, as text.
+
+    All have the same decimals, and the largest has five significant digits. NaN becomes "".
+    """
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    exponent = int(f"{largest:.{DIGITS - 1}e}".partition("e")[2])
+    if not -6 < exponent < 10:  # as many zeros are not read
+        texts = [f"{value:.{DIGITS - 1}e}" for value in values]
+    else:
+        decimals = DIGITS - 1 - exponent
+        # Zero is added because the rounded number may be a negative zero.
+        texts = [f"{round(float(value), decimals) + 0.0:.{max(decimals, 0)}f}" for value in values]
+    return tuple("" if value != value else text for value, text in zip(values, texts, strict=True))
+
+
+def number(value: float) -> str:
+    """Return a number with five significant digits, and "" for NaN."""
+    return numbers(value)[0]
+
+
+def text_table(
+    rows: Sequence[Sequence[str]], headings: Sequence[str], aligned: Sequence[str], style: str
+) -> str:
+    """Return a table of text, none of whose columns is cut.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+    headings : sequence of str
+    aligned : sequence of {"left", "right", "decimal"}
+        How each column is aligned.
+    style : {"simple", "pipe", "html"}
+        Plain text, Markdown, or HTML, in which text is escaped.
+    """
+    from tabulate import tabulate  # not needed to evaluate
+
+    return tabulate(
+        rows,
+        headings,
+        tablefmt=style,
+        disable_numparse=True,
+        colalign=list(aligned) if rows else None,
+    )
+
+
+def as_html(heading: str, table: pd.DataFrame, where: str) -> str:
+    """Return a heading and the first rows of a table of text as escaped HTML.
 
     `where` is the expression that gives all rows.
     """
     more = len(table) - MOST_ROWS
     note = f"<p>… and {more:,} more rows: <code>{where}</code></p>" if more > 0 else ""
-    body = table.head(MOST_ROWS).to_html(index=index, escape=True, border=0)
+    rows = [[str(cell) for cell in row] for row in table.head(MOST_ROWS).itertuples(index=False)]
+    body = text_table(rows, list(map(str, table.columns)), ["left"] * table.shape[1], "html")
     return f"<p>{html.escape(heading)}</p>{body}{note}"
-
-
-def number(value: float) -> str:
-    """Return a number with four decimals, and nothing for NaN."""
-    return f"{value:.4f}" if value == value else ""
 
 
 def records(table: pd.DataFrame) -> list[dict[str, JSONValue]]:

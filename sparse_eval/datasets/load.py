@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..core.files import as_path
 from ..errors import InvalidDataError, InvalidFileError
 from . import mind, movielens
 from .adjacency import load_adjacency

@@ -11,13 +11,14 @@ from ..results import Evaluation
 from ..results.totals import Part, RunningTotals, merge_in_order
 from .budget import check_values_fit
 from .clients import open_runner
-from .sources import evaluate_block
+from .sources import evaluate_block, one_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
     from contextlib import AbstractContextManager
     from typing import Any
 
+    from ..metrics.aligned import Aligned
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .runners import ClientLike, Runner
@@ -60,7 +61,7 @@ def evaluate_whole(
     ----------
     request : Request
     make_block : callable
-        Given `progress`; called again, without any, for the random baseline of what was not kept.
+        Given `progress`; called again, without any, for what needs the lists if they are not kept.
     per_user, num_threads, progress
         As in `evaluate`.
 
@@ -78,7 +79,11 @@ def evaluate_whole(
         again = evaluate_block(request, make_block(False), num_threads)
         return again.random_totals(all_users=True)
 
-    return Evaluation(request, parts=[result.part(per_user=False)], random_totals=random_totals)
+    def relist(user: Hashable) -> Aligned:
+        return one_user(request, make_block(False), user)
+
+    part = result.part(per_user=False)
+    return Evaluation(request, parts=[part], random_totals=random_totals, relist=relist)
 
 
 def evaluate_source(

@@ -23,9 +23,10 @@ from ..inputs.scan import RankingsScan, RelevanceScan
 from ..inputs.side_data import SideData
 from ..metrics.aligned import Aligned
 from ..results.block import BlockResult
+from ..results.explain import row_of_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from ..core.types import AnyArray, CSRMatrix, SparseInput
     from ..metrics.request import Request
@@ -136,6 +137,31 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
         retrieval=block.retrieval,
         item_ids=block.item_ids,
         items_digest=block.items_digest,
+    )
+
+
+def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
+    """Return the list and the relevant items of one user of a block.
+
+    Parameters
+    ----------
+    request : Request
+    block : Block
+    user : hashable
+        The label, or the row of the block where users have no labels.
+
+    Raises
+    ------
+    InvalidDataError
+        If there is no such user.
+    """
+    rankings, relevance = align(block.rankings, block.relevance)
+    row = row_of_user(user, relevance.users, relevance.shape[0])
+    return Aligned(
+        slice_rows(rankings, row, row + 1),
+        slice_rows(relevance, row, row + 1),
+        block.side_data.of_users(row, row + 1),
+        request.convention,
     )
 
 

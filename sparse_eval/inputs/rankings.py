@@ -34,6 +34,7 @@ from .scan import RankingsScan
 from .scores import ScoreRows, check_ties
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from ..core.frames import ArrowStream, Frame
@@ -567,15 +568,59 @@ class Rankings:
         InvalidDataError
             If positions are uncertain (``ties="average"``).
         """
-        if self.last_positions is not None:
-            raise InvalidDataError(
-                'lists with ties="average" have no certain positions; use ties="item"'
-            )
+        self._check_certain()
         matrix = sparse.csr_matrix(
             (self.positions, self.items, self.indptr), shape=self.shape, copy=True
         )
         matrix.sort_indices()
         return matrix
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a frame with a row for each item of a list.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``user`` and ``item``, labels where they are known and row and column numbers
+            otherwise, and ``rank``, the 1-based position. User by user, each list in its order;
+            a user without a list has no row. Scores are not kept by rankings.
+
+        Raises
+        ------
+        InvalidDataError
+            If positions are uncertain (``ties="average"``).
+
+        See Also
+        --------
+        from_frame : Make the same lists again, with ``rank="rank"``.
+
+        Examples
+        --------
+        >>> from sparse_eval import Rankings
+        >>> Rankings.from_topk([[7, 2], [1, -1]]).to_frame()
+           user  item  rank
+        0     0     7     1
+        1     0     2     2
+        2     1     1     1
+        """
+        import pandas as pd
+
+        self._check_certain()
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        items = self.items.astype(np.int64)
+        return pd.DataFrame(
+            {
+                "user": rows if self.users is None else self.users.take(rows),
+                "item": items if self.items_index is None else self.items_index.take(items),
+                "rank": self.positions.astype(np.int64),
+            }
+        )
+
+    def _check_certain(self) -> None:
+        if self.last_positions is not None:
+            raise InvalidDataError(
+                'lists with ties="average" have no certain positions; use ties="item"'
+            )
 
     def __repr__(self) -> str:
         lists = int(np.count_nonzero(self.lengths))

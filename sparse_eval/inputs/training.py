@@ -148,9 +148,10 @@ class TrainingOfBlock(Training):
 
 
 def _count_interactions(indptr: Integers, interacted: Booleans | None) -> Integers:
+    if interacted is None:
+        return np.diff(indptr)
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    if interacted is not None:
-        rows = rows[interacted[indptr[0] : indptr[-1]]]
+    rows = rows[interacted[indptr[0] : indptr[-1]]]
     return np.bincount(rows, minlength=len(indptr) - 1)
 
 

@@ -295,6 +295,40 @@ def draw_lists(
 
 
 @kernel
+def count_seen(
+    seen_indptr: Array,
+    seen_items: Array,
+    relevant_indptr: Array,
+    relevant_items: Array,
+    gains: Array,
+    list_indptr: Array,
+    list_items: Array,
+    n_items: int,
+    relevant_out: Array,
+    listed_out: Array,
+) -> None:
+    """Write how many relevant items, with a gain above 0, and listed items each user has seen.
+
+    Indices are unsigned because numba then need not look for negative ones, which took a third of
+    the time.
+    """
+    seen_by = np.full(n_items, -1, np.int32)  # the last user so far
+    for user in range(len(seen_indptr) - 1):
+        mark = np.int32(user)
+        for item in seen_items[seen_indptr[user] : seen_indptr[user + 1]]:
+            seen_by[np.uint32(item)] = mark
+        n_relevant = 0
+        for entry in range(np.uint64(relevant_indptr[user]), np.uint64(relevant_indptr[user + 1])):
+            item = np.uint32(relevant_items[entry])
+            n_relevant += (gains[entry] > 0.0) & (seen_by[item] == mark)
+        n_listed = 0
+        for item in list_items[list_indptr[user] : list_indptr[user + 1]]:
+            n_listed += seen_by[np.uint32(item)] == mark
+        relevant_out[user] = n_relevant
+        listed_out[user] = n_listed
+
+
+@kernel
 def count_unseen_candidates(
     seen_indptr: Array,
     seen_items: Array,

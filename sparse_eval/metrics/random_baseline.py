@@ -95,7 +95,7 @@ def random_totals(
     aligned: Aligned,
     plans: Sequence[Plan],
     users: Sequence[Integers],
-    keys: Hashes,
+    keys: Hashes | None,
     *,
     all_users: bool,
 ) -> RandomTotals:
@@ -107,8 +107,9 @@ def random_totals(
     plans : sequence of Plan
     users : sequence of ndarray of int64
         For each plan the rows of the users that count.
-    keys : ndarray of uint64, shape (n_users,)
-        A hash of each user, from which its random lists are drawn.
+    keys : ndarray of uint64, shape (n_users,), or None
+        A hash of each user, from which its random lists are drawn. None if no list is to be drawn:
+        then only expectations with a closed form are returned.
     all_users : bool
         Whether these are all users, not a block of them: numbers about all lists together, such
         as coverage, are left out otherwise.
@@ -128,6 +129,8 @@ def random_totals(
             drawn.setdefault((plan.is_swept, plan.metric.cutoff is None), []).append(row)
         else:
             totals[row] = expected
+    if keys is None:
+        return tuple(totals)
     for (swept, whole), rows in drawn.items():
         depth = max(plans[row].metric.k for row in rows)
         draw = _draw_ranks if swept else _draw_lists

@@ -163,8 +163,8 @@ def _place_train(
             raise InvalidDataError(
                 f"{name} names {axis} by id ({given.tolist()[0]!r}, …), and the model numbers "
                 "them, so nothing says which is which; give the matrix that the model was trained "
-                "on, or a model with ids: from se.train_als, or saved by se.save_model(model, path, "
-                "users=…, items=…)"
+                "on, or a model with ids: from se.train_als, or saved by "
+                "se.save_model(model, path, users=…, items=…)"
             )
         check_shape(model, train.shape, axis)
     return _Axis(None, given if known is None else known, size)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..metrics import REGISTRY
 from ..report import plots
-from .number_format import format_number, format_share
+from .number_format import format_number, format_numbers, format_share
 from .svg import HEIGHT, draw_svg
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _against_chance(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
     if names:
         yield _Panel(
             "Lift over random lists",
-            "How many times the value of random lists of the same length, on a log scale.",
+            "How many times as good as random lists of the same length, on a log scale.",
             lambda ax: plots.lift(shown, names, ax=ax),
             len(names) + 2,
         )
@@ -184,8 +184,8 @@ def _group_numbers(shown: Evaluations, groups: str, metric: str) -> list[list[st
     cells: dict[str, dict[str, str]] = {}
     for name, ev in shown.items():
         for row in plots.group_means(ev, groups, metric):
-            mean, low, high = map(format_number, row[1:])
-            cells.setdefault(row.group, {})[name] = f"{mean} ({low} to {high})"
+            ends = " to ".join(format_numbers(row.low, row.high))
+            cells.setdefault(row.group, {})[name] = f"{format_number(row.mean)} ({ends})"
     body = [[group, *(row.get(name, "–") for name in shown)] for group, row in cells.items()]
     return [["group", *shown], *body]
 

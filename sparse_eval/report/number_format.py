@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
+from ..core.formatting import numbers
+
 
 def format_number(value: float | None) -> str:
-    """Return a number with four decimals, or three significant digits where that shows more."""
-    if value is None or value != value:
-        return "–"
-    text = f"{value:.4f}" if 1e-4 <= abs(value) < 1e3 or value == 0 else f"{value:.3g}"
-    return text.replace("-", "\N{MINUS SIGN}")
+    """Return a number with five significant digits."""
+    return format_numbers(value)[0]
+
+
+def format_numbers(*values: float | None) -> list[str]:
+    """Return numbers that belong together, such as the ends of an interval, with equal decimals."""
+    texts = numbers(*(math.nan if value is None else value for value in values))
+    return [text.replace("-", "\N{MINUS SIGN}") or "–" for text in texts]
 
 
 def format_p(p: float | None) -> str:

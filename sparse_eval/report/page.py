@@ -11,7 +11,9 @@ from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
 from ..metrics import REGISTRY, convention_named
 from ..results.comparison import common_metrics, compare
-from .number_format import format_number, format_p, format_share
+from ..results.item_names import check_known, item_table
+from ..results.sampled import NOTE as SAMPLED_NOTE
+from .number_format import format_number, format_numbers, format_p, format_share
 from .plots import named_evaluations
 from .subgroups import SubgroupDifference, subgroup_differences
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..results import Evaluation
     from ..results.comparison import Comparison
+    from ..results.item_names import ItemNames
 
     Evaluations = Mapping[str, Evaluation]
 
@@ -54,6 +57,7 @@ def write_report(
     how: Literal["same", "intersection"] = "same",
     curves: Mapping[str, pd.DataFrame] | None = None,
     left_out: Mapping[str, str] | None = None,
+    item_names: ItemNames | None = None,
 ) -> Path:
     """Write an HTML page about one evaluation, or about several and how they compare.
 
@@ -76,6 +80,9 @@ def write_report(
         Learning curves by name: ``EvaluationCallback.history``, or tables of `sweep`.
     left_out : mapping of str to str, optional
         Results that could not be shown, and why; the page lists them.
+    item_names : mapping, Series or DataFrame, optional
+        What to show beside the items of single users, as in `Evaluation.explain`. Labels match if
+        they are the same as text.
 
     Returns
     -------
@@ -85,7 +92,8 @@ def write_report(
     Raises
     ------
     InvalidDataError
-        If there is no evaluation, two have the same name, or `sparse_eval.compare` refuses them.
+        If there is no evaluation, two have the same name, `sparse_eval.compare` refuses them, or
+        `item_names` is something else or has none of the items that are shown.
     MissingExtraError
         If matplotlib or jinja2 is not installed.
     OutputError
@@ -123,6 +131,7 @@ def write_report(
     if len(shown) < len(named):
         names = ", ".join(name for name, _ in named)
         raise InvalidDataError(f"two evaluations have the same name: {names}")
+    titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen = common_metrics(shown, metrics)
     main = chosen[0]
     first = next(iter(shown.values()))
@@ -138,6 +147,7 @@ def write_report(
         if len(chosen) > 1:
             other = compare(ordered, chosen[1:], test=test, correction=correction, how=how)
             secondary = records(other.table)
+    examples = _examples(shown, main)
     page = template.render(
         title=title,
         style=Path(__file__).with_name("style.css").read_text(encoding="utf-8"),
@@ -153,7 +163,9 @@ def write_report(
         baselines=_baselines(shown),
         charts=draw_charts(shown, chosen, comparison, curves or {}),
         subgroups=_subgroups(shown, main, ranked),
-        examples=_examples(shown, main),
+        examples=examples,
+        name_columns=[] if titles is None else list(titles),
+        names_of={} if titles is None else _names_of(titles, examples),
         convention=_convention(first),
         provenance={name: _provenance(ev) for name, ev in shown.items()},
         left_out=left_out or {},
@@ -175,6 +187,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": format_number, "p": format_p, "share": format_share}
+    environment.globals |= {"numbers": format_numbers, "sampled_note": SAMPLED_NOTE}
     return environment.get_template("page.html.jinja")
 
 
@@ -296,6 +309,17 @@ def _examples(shown: Evaluations, main: str) -> list[_Row]:
             entry["why"] = entry["why"] or example["why"]
             entry["n_relevant"] = values.get("relevant")
     return sorted(users.values(), key=lambda entry: (bool(entry["why"]), -_spread(entry["lists"])))
+
+
+def _names_of(names: pd.DataFrame, examples: list[_Row]) -> dict[str, list[str]]:
+    """Return the names of the items that are shown, by label, "" for a missing one."""
+    lists = [own for example in examples for own in example["lists"].values()]
+    rows = [row for own in lists for row in (*own["listed"], *own["missed"])]
+    labels = list(dict.fromkeys(str(row["item"]) for row in rows))
+    check_known(labels, names)
+    found = names[names.index.isin(labels)]
+    texts = found.astype(str).where(found.notna(), "")
+    return dict(zip(texts.index, texts.to_numpy().tolist(), strict=True))
 
 
 def _spread(lists: dict[str, _Row]) -> float:

@@ -341,7 +341,7 @@ def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
 def lift(
     evaluations: Evaluations, metrics: list[str] | None = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw how many times better than random lists each metric is, on a log scale.
+    """Draw how many times as good as random lists each metric is, on a log scale.
 
     Parameters
     ----------
@@ -369,7 +369,7 @@ def lift(
     rows = [_plain_text(shorten(name, _MAX_ROW_NAME)) for name in names]
     ax.set_yticks(range(len(names)), rows)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    return _label_axes(ax, evaluations, "times the value of random lists")
+    return _label_axes(ax, evaluations, "times as good as random lists")
 
 
 def learning_curve(

@@ -15,6 +15,8 @@ from ..errors import InvalidDataError
 from ..metrics.measure import measure, values_of_lists
 from ..metrics.random_baseline import random_totals
 from .intervals import FEWEST_FOR_T, N_GROUPS
+from .sampled import find_sampled
+from .seen import seen_counts
 from .totals import ListCounts, MergeKey, Part, Ratios, Span, Totals, UserValues
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from ..metrics.columns import MetricColumns
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Plan, Request
+    from .sampled import SampledLists
+    from .seen import SeenCounts
     from .totals import Retrieval
 
 
@@ -133,6 +137,16 @@ class BlockResult:
         """The number of users with relevant items and no list."""
         return int(np.count_nonzero((self.n_relevant > 0) & (self.aligned.rankings.lengths == 0)))
 
+    @cached_property
+    def seen(self) -> SeenCounts | None:
+        """What the users have in train, None where it is not known."""
+        return seen_counts(self.aligned, self.counted())
+
+    @cached_property
+    def sampled(self) -> SampledLists | None:
+        """What tells that the lists rank a few candidates of each user; None if they do not."""
+        return None if self.retrieval else find_sampled(self.aligned, self.counted())
+
     @property
     def per_user_values(self) -> Floats:
         """The rows of the metrics that have a value for each user."""
@@ -194,12 +208,11 @@ class BlockResult:
             for group in members
         )
 
-    def random_totals(self, *, all_users: bool) -> RandomTotals:
+    def random_totals(self, *, all_users: bool, drawn: bool = True) -> RandomTotals:
         """Return the random baseline of every metric, see `random_totals`."""
         users = [self.users_of(row) for row in range(len(self.request.plans))]
-        return random_totals(
-            self.aligned, self.request.plans, users, self.user_hashes, all_users=all_users
-        )
+        keys = self.user_hashes if drawn else None
+        return random_totals(self.aligned, self.request.plans, users, keys, all_users=all_users)
 
     def totals(self) -> Totals:
         """Return the exact sums over the users."""
@@ -223,6 +236,8 @@ class BlockResult:
             {row: self.ratios(row) for row, plan in enumerate(plans) if plan.is_micro},
             lists,
             self.retrieval,
+            seen=self.seen,
+            sampled=self.sampled,
         )
 
     def part(self, *, per_user: bool) -> Part:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.formatting import MOST_ROWS, as_html, records
+from ..core.formatting import MOST_ROWS, as_html, number, numbers, records, text_table
 from ..core.progress import display
 from ..errors import InvalidDataError
 from ..metrics import parse_metrics
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 #: Power of the test for which the detectable difference is given.
 POWER = 0.8
+
+#: Columns of numbers in the table for display.
+_NUMBERS = ("difference", "p, corrected", "detectable")
 
 _HOWS = ("same", "intersection")
 
@@ -85,24 +88,23 @@ class Comparison:
         """Return the table for display: fewer columns, numbers as text."""
         import pandas as pd
 
-        rows = [
-            {
-                "metric": row["metric"],
-                "a": row["a"],
-                "b": row["b"],
-                "difference": "" if math.isnan(row["difference"]) else f"{row['difference']:+.4f}",
-                "interval": "none"
-                if row["interval"] == "none"
-                else f"{row['ci_low']:+.4f} to {row['ci_high']:+.4f}",
-                "p, corrected": _format_p(row["p_corrected"]),
-                "better": row["better"] or "not significant",
-                "wins/ties/losses": ""
-                if pd.isna(row["wins"])
-                else f"{row['wins']}/{row['ties']}/{row['losses']}",
-                "detectable": "" if math.isnan(row["detectable"]) else f"{row['detectable']:.4f}",
-            }
-            for row in self.table.to_dict("records")
-        ]
+        rows = []
+        for row in self.table.to_dict("records"):
+            ends = map(_signed, numbers(row["ci_low"], row["ci_high"]))
+            counts = (row["wins"], row["ties"], row["losses"])
+            rows.append(
+                {
+                    "metric": row["metric"],
+                    "a": row["a"],
+                    "b": row["b"],
+                    "difference": _signed(number(row["difference"])),
+                    "interval": "none" if row["interval"] == "none" else " to ".join(ends),
+                    "p, corrected": _format_p(row["p_corrected"]),
+                    "better": row["better"] or "not significant",
+                    "wins/ties/losses": "" if pd.isna(row["wins"]) else "/".join(map(str, counts)),
+                    "detectable": number(row["detectable"]),
+                }
+            )
         return pd.DataFrame(rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,14 +119,17 @@ class Comparison:
         }
 
     def __repr__(self) -> str:
-        more = len(self.table) - MOST_ROWS
+        shown = self.shown()
+        more = len(shown) - MOST_ROWS
         rest = f"\n… and {more:,} more rows: .table" if more > 0 else ""
-        table = self.shown().head(MOST_ROWS).to_string(index=False)
+        rows = shown.head(MOST_ROWS).to_numpy().tolist()
+        aligned = ["decimal" if name in _NUMBERS else "left" for name in shown]
+        table = text_table(rows, list(map(str, shown)), aligned, "simple")
         return f"<Comparison of {', '.join(self.names)}: {self.how_found()}>\n{table}{rest}"
 
     def _repr_html_(self) -> str:
         heading = f"Comparison of {', '.join(self.names)}: {self.how_found()}"
-        return as_html(heading, self.shown(), index=False, where=".table")
+        return as_html(heading, self.shown(), where=".table")
 
 
 def compare(
@@ -454,6 +459,11 @@ def _compare_replicates(
         **dict.fromkeys(("wins", "ties", "losses", "effect_size", "detectable"), math.nan),
         "n_users": n_users,
     }
+
+
+def _signed(text: str) -> str:
+    """Return a number with its sign, also if it is a plus."""
+    return text if text.startswith("-") or not text else f"+{text}"
 
 
 def _format_p(p: float) -> str:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-import math
+import warnings
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.files import as_path, replacing, write_parquet
-from ..core.formatting import as_html, number
+from ..core.files import as_path, replacing
 from ..errors import InvalidDataError
-from ..metrics.random_baseline import Expectation, RandomSums
 from .breakdown import break_down
 from .comparison import compare
 from .curves import precision_recall
 from .explain import explain, row_of_user
 from .intervals import check_level
+from .item_names import with_names
 from .record import Record, make_record, to_dict
+from .sampled import NOTE
 from .saving import kind_of_labels, load, save
 from .scores import Scores
+from .summary import expectation, show, summarize
 from .totals import distinct_parts
 
 if TYPE_CHECKING:
@@ -32,17 +33,23 @@ if TYPE_CHECKING:
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
-    from ..metrics.random_baseline import RandomTotals
+    from ..metrics.aligned import Aligned
+    from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Request
     from .block import BlockResult
     from .comparison import Comparison
     from .curves import PrecisionRecall
+    from .item_names import ItemNames
     from .numbers import SavedNumber
     from .totals import Part
 
 
 class Evaluation(Scores):
     """Every metric of some users, each user's values and the lists, as far as these were kept.
+
+    Printed, and in a notebook, it is a table of the means with their intervals, beside them the
+    baselines: those in `baselines`, and ``random`` where it has a closed form or `summary` has
+    computed it. `summary` has every number in full.
 
     In memory both are kept. With ``per_user=False`` or ``memory=``, of blocks, of tables in
     Parquet and from the workers of a cluster the lists are not, and with ``per_user=False`` the
@@ -64,6 +71,7 @@ class Evaluation(Scores):
         parts: Iterable[Part] | None = None,
         *,
         random_totals: Callable[[], RandomTotals | None] | None = None,
+        relist: Callable[[Hashable], Aligned] | None = None,
         baselines: Mapping[str, Evaluation] | None = None,
         saved: dict[int, SavedNumber] | None = None,
     ) -> None:
@@ -71,13 +79,14 @@ class Evaluation(Scores):
         super().__init__(request, block, distinct, saved)
         self.baselines = dict(baselines or {})
         self._compute_random = random_totals
+        self._relist = relist
 
     def __getstate__(self) -> dict[str, Any]:
         """Support pickling without the source of the blocks, which may be an open file.
 
         The random baseline, which takes a second pass over it, is therefore computed before.
         """
-        state = self.__dict__ | {"_compute_random": None}
+        state = self.__dict__ | {"_compute_random": None, "_relist": None}
         return state if self._compute_random is None else state | {"_random": self._random}
 
     @property
@@ -100,7 +109,7 @@ class Evaluation(Scores):
         return self._block
 
     def summary(self, level: float = 0.95) -> pd.DataFrame:
-        """Return the table to print.
+        """Return every number in full; ``print(ev)`` shows fewer.
 
         Parameters
         ----------
@@ -120,13 +129,21 @@ class Evaluation(Scores):
             user; "none" for too few users; ``random``, the expectation under a random ranking of
             each user's candidates (the catalogue without the seen items), and ``random_se``, its
             standard error: 0 where the expectation is exact, otherwise that of ten seeded draws
-            (0 too, should all ten agree); ``lift``, mean / random; the mean of each of
-            `baselines`; ``n_users`` that count and ``n_skipped`` that are left out.
+            (0 too, should all ten agree); ``lift``, how many times as good as random: mean / random
+            or, where less is better, random / mean; NaN where the divisor is 0 and for metrics
+            that can be negative; the mean of each of `baselines`; ``n_users`` that count
+            and ``n_skipped`` that are left out.
 
         Raises
         ------
         InvalidDataError
             If `level` is not between 0 and 1.
+
+        Warns
+        -----
+        UserWarning
+            If every list seems to rank a few candidates of its user, such as the relevant item
+            and 99 others: ``random`` and ``lift`` are of lists from the whole catalogue.
 
         Notes
         -----
@@ -134,28 +151,9 @@ class Evaluation(Scores):
         is NaN for metrics of all lists together, such as coverage, and where there is no second
         pass: of an iterable of blocks, and of evaluations that were merged; see `random`.
         """
-        import pandas as pd
-
         level = check_level(level)
-        random = self._random
-        rows = []
-        numbers = self._numbers
-        for row, name in enumerate(self.names):
-            mean, n_users = numbers.value(row), numbers.count(row)
-            interval = numbers.interval(row, mean, level)
-            expected = _expectation(random, row) or Expectation(math.nan, math.nan)
-            lift = mean / expected.mean if expected.mean else math.nan
-            baselines = [baseline[name] for baseline in self.baselines.values()]
-            counts = (n_users, self.n_users + self.n_skipped - n_users)
-            rows.append(
-                (mean, self._numbers.std(row), *interval, *expected, lift, *baselines, *counts)
-            )
-        columns = ["mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift"]
-        return pd.DataFrame(
-            rows,
-            index=pd.Index(self.names, name="metric"),
-            columns=[*columns, *self.baselines, "n_users", "n_skipped"],
-        )
+        self._warn_of_sampled_lists()
+        return summarize(self, self.baselines, self._random, level)
 
     def random(self, name: str | Metric) -> Expectation:
         """Return the value of a metric under random rankings of each user's candidates.
@@ -176,15 +174,25 @@ class Evaluation(Scores):
             If the metric is unknown or was not evaluated.
         InvalidDataError
             If it takes lists that were not kept.
+
+        Warns
+        -----
+        UserWarning
+            As from `summary`.
         """
         row = self._row_of(name)
-        expected = _expectation(self._random, row)
+        self._warn_of_sampled_lists()
+        expected = expectation(self._random, row)
         if expected is None:
             raise InvalidDataError(
                 f"the random baseline of {self.metrics[row]} needs the lists of all users, which "
                 "were not kept; evaluate in memory, without memory=, client= and per_user=False"
             )
         return expected
+
+    def _warn_of_sampled_lists(self) -> None:
+        if self.has_sampled_lists:
+            warnings.warn(NOTE, stacklevel=3)
 
     @cached_property
     def _random(self) -> RandomTotals | None:
@@ -194,6 +202,19 @@ class Evaluation(Scores):
         if self._totals.random is None and self._compute_random is not None:
             return self._compute_random()
         return self._totals.random
+
+    @property
+    def _random_at_hand(self) -> RandomTotals | None:
+        """The random baseline as far as nothing has to be drawn, or read again, to know it."""
+        if "_random" in self.__dict__ or self._block is None:
+            return self.__dict__.get("_random", self._totals.random)
+        return self._closed_form
+
+    @cached_property
+    def _closed_form(self) -> RandomTotals:
+        """The part of the random baseline that is not drawn."""
+        assert self._block is not None  # noqa: S101 - otherwise there are no lists
+        return self._block.random_totals(all_users=True, drawn=False)
 
     def compare(
         self,
@@ -370,27 +391,32 @@ class Evaluation(Scores):
         """
         return precision_recall(self._lists("precision_recall()"), k)
 
-    def explain(self, user: Hashable) -> pd.DataFrame:
+    def explain(self, user: Hashable, *, item_names: ItemNames | None = None) -> pd.DataFrame:
         """Show where one user's dcg comes from.
 
         Parameters
         ----------
         user : hashable
             The user's label, or the row number where there are no labels.
+        item_names : mapping, Series or DataFrame, optional
+            What to show beside each item, by its label or column number: a name each, or every
+            column of a frame that is indexed by item or has a column ``item``.
 
         Returns
         -------
         pandas.DataFrame
             The list in its order, one row for each item: ``rank``, ``item`` (label or column
-            number), ``gain``, ``discount`` (the convention's, 1 / log2(rank + 1) by default; for
-            tied items its expectation), ``contribution`` (gain · discount) and ``cumulative``.
-            Then the relevant items that are not in the list, the largest gain first, with no rank
-            and no contribution.
+            number), its names if there are `item_names`, ``gain``, ``discount`` (the convention's,
+            1 / log2(rank + 1) by default; for tied items its expectation), ``contribution``
+            (gain · discount) and ``cumulative``. Then the relevant items that are not in the list,
+            the largest gain first, with no rank and no contribution.
 
         Raises
         ------
         InvalidDataError
-            If there is no such user, or the lists were not kept.
+            If there is no such user, `item_names` is something else or has none of the items, or
+            the lists were neither kept nor can be made again: of matrices in memory, the user's
+            list is, also with ``per_user=False``.
 
         Examples
         --------
@@ -398,14 +424,20 @@ class Evaluation(Scores):
         >>> from scipy.sparse import csr_matrix
         >>> lists = se.Rankings.from_topk([[4, 2]])
         >>> ev = se.evaluate(lists, csr_matrix([[0, 0, 3, 1, 0]]), "ndcg@2")
-        >>> ev.explain(0)[["rank", "item", "gain", "contribution"]]
-           rank  item  gain  contribution
-        0     1     4   0.0      0.000000
-        1     2     2   3.0      1.892789
-        2  <NA>     3   1.0      0.000000
+        >>> titles = {2: "Alien", 3: "Brazil", 4: "Clue"}
+        >>> ev.explain(0, item_names=titles)[["rank", "item", "name", "gain", "contribution"]]
+           rank  item    name  gain  contribution
+        0     1     4    Clue   0.0      0.000000
+        1     2     2   Alien   3.0      1.892789
+        2  <NA>     3  Brazil   1.0      0.000000
         """
-        block = self._lists("explain()")
-        return explain(block.aligned, row_of_user(user, block.labels, len(block.n_relevant)))
+        if self._block is None and self._relist is not None:
+            explained = explain(self._relist(user), 0)
+        else:
+            block = self._lists("explain()")
+            row = row_of_user(user, block.labels, len(block.n_relevant))
+            explained = explain(block.aligned, row)
+        return explained if item_names is None else with_names(explained, item_names)
 
     @cached_property
     def record(self) -> Record:
@@ -528,53 +560,34 @@ class Evaluation(Scores):
         """What was to be remembered when it was saved; empty before."""
         return dict(self.record.content["about"]) if "record" in self.__dict__ else {}
 
-    def to_csv(self, path: PathLike) -> None:
-        """Write `per_user` as CSV, every value in full.
+    def to_markdown(self) -> str:
+        """Return the table that ``print(ev)`` shows as Markdown.
 
-        Raises
-        ------
-        OutputError
-            If the file cannot be written.
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> lists = se.Rankings.from_topk([[0, 1], [1, 0], [2, 0]])
+        >>> ev = se.evaluate(lists, csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]]), "mrr@2")
+        >>> print(ev.to_markdown())
+        | metric   |    mean | 95 % interval    |   random |
+        |:---------|--------:|:-----------------|---------:|
+        | mrr@2    | 0.50000 | 0.0000 to 1.0000 |  0.50000 |
+        <BLANKLINE>
+        means over 3 users, 0 left out
         """
-        with replacing(path) as temporary:
-            self.per_user.to_csv(temporary)
-
-    def to_parquet(self, path: PathLike) -> None:
-        """Write `per_user` as Parquet.
-
-        Raises
-        ------
-        MissingExtraError
-            If pyarrow is not installed.
-        InvalidDataError
-            If the users' labels are of types that Parquet has no common one for.
-        OutputError
-            If the file cannot be written.
-        """
-        with replacing(path) as temporary:
-            write_parquet(self.per_user, temporary, index=True)
+        return self._show("pipe")
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self[name]:.4f}" for name in self.names[:4])
         more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
         return f"<Evaluation: {self.n_users} users, {self.n_skipped} left out; {shown}{more}>"
 
+    def __str__(self) -> str:
+        return self._show("simple")
+
     def _repr_html_(self) -> str:
-        import pandas as pd
+        return self._show("html")
 
-        # Without the random baseline, which may take longer than the evaluation.
-        rows = []
-        for row in range(len(self.names)):
-            mean = self._numbers.value(row)
-            interval = self._numbers.interval(row, mean, 0.95)
-            numbers = map(number, (mean, interval.low, interval.high))
-            rows.append((*numbers, f"{self._numbers.count(row):,}"))
-        columns = ["mean", "ci_low", "ci_high", "n_users"]
-        table = pd.DataFrame(rows, index=pd.Index(self.names, name="metric"), columns=columns)
-        heading = f"Evaluation: {self.n_users:,} users, {self.n_skipped:,} left out"
-        return as_html(heading, table, index=True, where=".summary()")
-
-
-def _expectation(totals: RandomTotals | None, row: int) -> Expectation | None:
-    total = None if totals is None else totals[row]
-    return total.expectation if isinstance(total, RandomSums) else total
+    def _show(self, style: str) -> str:
+        return show(self, self.baselines, self._random_at_hand, style)

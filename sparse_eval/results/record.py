@@ -68,6 +68,9 @@ def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
         "n_users": evaluation.n_users,
         "n_skipped": evaluation.n_skipped,
         "n_without_list": evaluation.n_without_list,
+        "n_cold": evaluation.n_cold,
+        "n_relevant_seen": evaluation.n_relevant_seen,
+        "n_listed_seen": evaluation.n_listed_seen,
         "no_relevant": evaluation.no_relevant,
         "convention": evaluation.convention,
         "retrieval": None if retrieval is None else retrieval._asdict(),
@@ -81,7 +84,7 @@ def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
 def make_record(evaluation: Scores, summary: pd.DataFrame) -> Record:
     """Describe an evaluation: its numbers, and what a report shows of its lists."""
     block = evaluation._block
-    names = evaluation.names
+    names, plans = evaluation.names, evaluation.request.plans
     content = to_dict(evaluation, summary) | {
         "inputs_given": sorted(evaluation.request.inputs),
         "per_user": [name for name in names if evaluation.is_per_user(name)],
@@ -91,6 +94,9 @@ def make_record(evaluation: Scores, summary: pd.DataFrame) -> Record:
             if not evaluation.is_per_user(name)
         },
         "higher_is_better": {name: evaluation.higher_is_better(name) for name in names},
+        "lower": {
+            name: plain(plan.definition.lower) for name, plan in zip(names, plans, strict=True)
+        },
         "versions": library_versions(),
         "about": {},
         "by": {},

@@ -8,8 +8,9 @@
 - ``totals``: the files of exact sums, by name of the baseline ("" for the evaluation itself), with
   their SHA-256;
 - ``per_user``: the metrics that have a column; ``replicates``: the jackknife replicates of every
-  other metric; ``higher_is_better``: which way each metric is better; ``inputs_given``: which of
-  train, item_groups and item_vectors it was computed from;
+  other metric; ``higher_is_better``: which way each metric is better; ``lower``: the smallest value
+  that it can take, null for minus infinity; ``inputs_given``: which of train, item_groups and
+  item_vectors it was computed from;
 - ``by``: means by "activity" and "popularity", where training data were given;
   ``precision_recall``, at some ranks; ``concentration``: the Lorenz curve of how often items are
   recommended, where complete lists are known; ``examples``: users in depth (null: not known);
@@ -157,6 +158,7 @@ def load(path: Path) -> Saved:
         )
         if facts["labels"] == "text":
             values = _with_text(values)
+    content.setdefault("lower", {})  # older versions did not write it
     request = _request_of({name: content[name] for name in _REQUEST})
     numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
     parts[""] = Part(parts[""].totals, values)
@@ -193,6 +195,7 @@ _REQUEST = (
     "inputs_given",
     "per_user",
     "higher_is_better",
+    "lower",
 )
 
 
@@ -244,6 +247,7 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
         plan = Plan(metric, metric.definition, convention.arguments(metric))
         if str(metric) == name and plan.per_user == per_user:
             return plan
+    lower = content["lower"].get(name, 0.0)
     is_micro = re.search(r"[(,]average=micro[,)]", name) is not None
     definition = Definition(
         name,
@@ -252,6 +256,7 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
         "",
         over="statistics" if per_user or is_micro else "lists",
         per_user=per_user or is_micro,
+        lower=-np.inf if lower is None else lower,
         higher_is_better=content["higher_is_better"][name],
     )
     cut = re.fullmatch(r"(.+)@([0-9]+)", name)

@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core.files import replacing, write_parquet
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import parse
+from .counts import Counts
 from .numbers import BlockNumbers, Numbers, SavedNumber, TotalsNumbers
-from .totals import Part, RunningTotals
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import Booleans, Floats, Hashes, Integers, Labels
+    from ..core.types import Booleans, Floats, Hashes, Integers, Labels, PathLike
     from ..metrics import Metric
     from ..metrics.request import Plan, Request
     from .block import BlockResult
-    from .totals import Retrieval, Totals, UserValues
+    from .totals import Part, UserValues
 
 
-class Scores:
+class Scores(Counts):
     """Every metric of some users: what is printed, compared and saved.
 
     They come from a block of users whose lists were kept, or from parts of blocks that were merged.
@@ -36,32 +37,8 @@ class Scores:
         parts: tuple[Part, ...] | None = None,
         saved: dict[int, SavedNumber] | None = None,
     ) -> None:
-        self.request = request
-        self._block = block
         self._saved = saved or {}
-        if parts is not None:
-            self._parts = parts
-        if not self.n_users:
-            raise InvalidDataError(_why_nobody(self))
-
-    @cached_property
-    def _parts(self) -> tuple[Part, ...]:
-        """What is merged with others, each part about other users, in their order."""
-        assert self._block is not None  # noqa: S101 - otherwise parts were given
-        return (self._block.part(per_user=True),)
-
-    @cached_property
-    def _merged(self) -> Part:
-        if len(self._parts) == 1:
-            return self._parts[0]
-        merged = RunningTotals()
-        for part in self._parts:
-            merged.add(part)
-        return merged.part()
-
-    @property
-    def _totals(self) -> Totals:
-        return self._merged.totals
+        super().__init__(request, block, parts)
 
     @cached_property
     def _numbers(self) -> Numbers:
@@ -78,58 +55,9 @@ class Scores:
         return self._merged.values
 
     @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The metrics, in the order in which they were requested."""
-        return self.request.metrics
-
-    @property
-    def names(self) -> list[str]:
-        """The canonical names of the metrics."""
-        return list(self.request.names)
-
-    @property
-    def convention(self) -> str:
-        """The name of the convention, "standard" where none was given."""
-        return self.request.convention.name
-
-    @property
-    def no_relevant(self) -> str:
-        """What becomes of users without relevant items: "exclude", "zero" or "judged"."""
-        return self.request.no_relevant
-
-    @property
-    def retrieval(self) -> Retrieval | None:
-        """How the rankings were made, None where they were given."""
-        return self._totals.retrieval if self._block is None else self._block.retrieval
-
-    @property
-    def n_users(self) -> int:
-        """Number of users that count in the means."""
-        if self._block is not None:
-            return int(np.count_nonzero(self._block.counted()))
-        return self._totals.n_counted
-
-    @property
-    def n_skipped(self) -> int:
-        """Number of users left out: without a relevant item, or as the convention says."""
-        if self._block is not None:
-            return len(self._block.n_relevant) - self.n_users
-        return self._totals.span.n - self._totals.n_counted
-
-    @property
     def n_users_of(self) -> dict[str, int]:
         """Number of users in the mean of each metric: fewer where it is undefined for some."""
         return {name: self._numbers.count(row) for row, name in enumerate(self.names)}
-
-    @property
-    def n_without_list(self) -> int:
-        """Number of users with relevant items and no list.
-
-        Each counts 0 in every mean, unless the convention leaves them out.
-        """
-        if self._block is not None:
-            return self._block.n_without_list
-        return self._totals.n_without_list
 
     @cached_property
     def users(self) -> Labels | None:
@@ -178,6 +106,32 @@ class Scores:
         index = pd.RangeIndex(columns.shape[1]) if users is None else users
         names = [name for name in self.names if self.is_per_user(name)]
         return pd.DataFrame(columns.T, index=index.rename("user"), columns=names)
+
+    def to_csv(self, path: PathLike) -> None:
+        """Write `per_user` as CSV, every value in full.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        with replacing(path) as temporary:
+            self.per_user.to_csv(temporary)
+
+    def to_parquet(self, path: PathLike) -> None:
+        """Write `per_user` as Parquet.
+
+        Raises
+        ------
+        MissingExtraError
+            If pyarrow is not installed.
+        InvalidDataError
+            If the users' labels are of types that Parquet has no common one for.
+        OutputError
+            If the file cannot be written.
+        """
+        with replacing(path) as temporary:
+            write_parquet(self.per_user, temporary, index=True)
 
     def is_per_user(self, name: str | Metric) -> bool:
         """Return whether a metric has a value for each user."""
@@ -278,18 +232,3 @@ class Scores:
     @cached_property
     def _rows(self) -> dict[str, int]:
         return {name: row for row, name in enumerate(self.names)}
-
-
-def _why_nobody(scores: Scores) -> str:
-    """Return why no user counts."""
-    convention, block = scores.request.convention, scores._block
-    n_users = scores.n_users + scores.n_skipped
-    if convention.without_list != "exclude" or (block is not None and not block.n_relevant.any()):
-        return (
-            f"none of the {n_users} users has a relevant item (a stored value above 0); "
-            "there is nothing to evaluate"
-        )
-    return (
-        f"no user counts with convention={convention.name!r}: none of them has both a relevant "
-        "item and a list"
-    )

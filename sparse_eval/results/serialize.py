@@ -12,20 +12,24 @@ import struct
 import zipfile
 import zlib
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..core.exact_sums import Moments
 from ..errors import InvalidDataError
 from ..metrics.random_baseline import Expectation, RandomSums
+from .sampled import SampledLists
+from .seen import SeenCounts
 from .totals import ListCounts, MergeKey, Part, Retrieval, Span, Totals, UserValues
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ..core.types import AnyArray, Integers
     from ..metrics.random_baseline import RandomTotals
+
+Counts = TypeVar("Counts", SeenCounts, SampledLists)
 
 #: Version of the layout.
 FORMAT = 2
@@ -58,6 +62,8 @@ def pack(part: Part) -> bytes:
         "lists": [[bool(one), bool(other), int(k)] for one, other, k in totals.lists],
         "retrieval": None if totals.retrieval is None else totals.retrieval._asdict(),
         "random": _write_random(totals.random),
+        "seen": totals.seen,
+        "sampled": totals.sampled,
         "values": values is not None,
         "users": None,
     }
@@ -141,6 +147,9 @@ def _read_part(arrays: Mapping[str, AnyArray]) -> Part:
         },
         None if header["retrieval"] is None else Retrieval(**header["retrieval"]),
         _read_random(header["random"]),
+        # Older versions did not write these.
+        _read_counts(SeenCounts, header.get("seen")),
+        _read_counts(SampledLists, header.get("sampled")),
     )
     return Part(totals, values)
 
@@ -182,6 +191,10 @@ def _read_random(written: list[Any] | None) -> RandomTotals | None:
         else total and Expectation(*map(_read_number, total))
         for total in written
     )
+
+
+def _read_counts(kind: Callable[..., Counts], written: list[int] | None) -> Counts | None:
+    return None if written is None else kind(*written)
 
 
 def _write_float(number: float | None) -> str | None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
+    from .sampled import SampledLists
+    from .seen import SeenCounts
 
 
 class Retrieval(NamedTuple):
@@ -246,6 +248,10 @@ class Totals:
     retrieval : Retrieval or None
     random : tuple or None
         The random baseline of each metric, once it was computed.
+    seen : SeenCounts or None
+        What the users have in train, where it is known.
+    sampled : SampledLists or None
+        What tells that the lists rank a few candidates of each user; None if they do not.
     """
 
     key: MergeKey
@@ -258,6 +264,8 @@ class Totals:
     lists: dict[tuple[bool, bool, int], ListCounts]
     retrieval: Retrieval | None = None
     random: RandomTotals | None = None
+    seen: SeenCounts | None = None
+    sampled: SampledLists | None = None
 
     def merge(self, other: Totals) -> Totals:
         """Return the totals of the users of both, which must be different users."""
@@ -289,6 +297,8 @@ class Totals:
             {key: counts.merge(other.lists[key]) for key, counts in self.lists.items()},
             ours.merge(theirs) if ours and theirs else None,
             _merge_random(self.random, other.random),
+            self.seen.merge(other.seen) if self.seen and other.seen else None,
+            self.sampled.merge(other.sampled) if self.sampled and other.sampled else None,
         )
 
     def equals(self, other: Totals) -> bool:
@@ -299,6 +309,8 @@ class Totals:
             and self.n_counted == other.n_counted
             and self.n_without_list == other.n_without_list
             and self.retrieval == other.retrieval
+            and self.seen == other.seen
+            and self.sampled == other.sampled
             and all(map(Moments.equals, self.moments, other.moments))
             and all(
                 a.equals(c) and b.equals(d)

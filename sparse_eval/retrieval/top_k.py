@@ -19,7 +19,7 @@ from .search import Search
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, SparseInput
+    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items, SparseInput
     from ..inputs.relevance import Relevance
     from .search import Report
 
@@ -300,14 +300,18 @@ def find_ranks(
 
 def count_seen(relevance: Relevance, seen: CSRMatrix) -> int:
     """Return the number of relevant items that their users have seen; `seen` is canonical."""
-    relevant = relevance.gains > 0
-    owners = np.repeat(np.arange(relevance.shape[0]), np.diff(relevance.indptr))[relevant]
-    items = relevance.items[relevant]
+    was_seen = mark_seen(relevance.indptr, relevance.items, seen.indptr, seen.indices)
+    return int(np.count_nonzero(was_seen & (relevance.gains > 0)))
+
+
+def mark_seen(indptr: Integers, items: Items, seen_indptr: Integers, seen_items: Items) -> Booleans:
+    """Return which items of a CSR are in the same row of another, whose rows ascend."""
     was_seen = np.empty(len(items), bool)
-    entries = np.arange(len(items) + 1)
-    before = Seen(read_only(seen.indptr.astype(np.int64)), read_only(seen.indices))
-    for_blocks(lambda a, b: find_seen(a, b, owners, entries, items, before, was_seen), len(items))
-    return int(was_seen.sum())
+    users = np.arange(len(indptr) - 1)
+    rows = read_only(indptr), read_only(items)
+    seen = Seen(read_only(seen_indptr.astype(np.int64, copy=False)), read_only(seen_items))
+    for_blocks(lambda a, b: find_seen(a, b, users, *rows, seen, was_seen), len(users))
+    return was_seen
 
 
 def _lists(search: Search, k: int, user_rows: ArrayLike | None) -> tuple[TopK, Floats]:

@@ -8,12 +8,14 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import reporting
 from commands import Command
 
 import sparse_eval as se
 from sparse_eval.cli import options
+from sparse_eval.core.formatting import number
 from sparse_eval.results import paired_tests
 
 
@@ -39,10 +41,10 @@ def test_compares_two_results(command: Command, results: Path) -> None:
     expected = models["good"].compare(models["poor"], ["ndcg@5", "ndcg@10"], names=("good", "poor"))
     row = expected.table.iloc[0]
     cells = next(line for line in printed.splitlines() if line.startswith("ndcg@5")).split()
-    assert cells[:4] == ["ndcg@5", "good", "poor", f"{row['difference']:+.4f}"]
+    assert cells[:4] == ["ndcg@5", "good", "poor", "+" + number(row["difference"])]
     assert cells[-3:] == [
         "good", f"{row['wins']:.0f}/{row['ties']:.0f}/{row['losses']:.0f}",
-        f"{row['detectable']:.4f}",
+        number(row["detectable"]),
     ]  # fmt: skip
     assert (
         "\n231 users, paired t-test, Holm's correction over 2 differences, 95 % intervals (not "
@@ -225,3 +227,45 @@ def test_saved_results_say_where_they_come_from(command: Command, tmp_path: Path
 def test_choices_are_those_of_compare() -> None:
     assert [*options.Test] == [*paired_tests.TESTS]
     assert [*options.Correction] == [*paired_tests.CORRECTIONS]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".parquet"])
+def test_report_shows_the_names_of_items(
+    command: Command, results: Path, tmp_path: Path, suffix: str
+) -> None:
+    names = pd.DataFrame({"item": range(60), "title": [f"<film {n}>" for n in range(60)]})
+    path, out = tmp_path / f"items{suffix}", tmp_path / "r.html"
+    if suffix == ".parquet":
+        names.to_parquet(path)
+    else:
+        names.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+    words = ("report", results, "-m", "ndcg@5", "-o", out, "--item-names")
+    status, _, said = command(*words, path)
+    assert status == 0, said
+    page = out.read_text(encoding="utf-8")
+    assert page.count("&lt;film") > 100
+    assert "<film" not in page
+    assert ">title<" in page.replace("<bdi>", ">").replace("</bdi>", "<")
+
+
+def test_report_refuses_other_tables_of_items(
+    command: Command, results: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "r.html"
+    words = ("report", results, "-m", "ndcg@5", "-o", out, "--item-names")
+    files = {
+        "items.csv": ("id,title\n1,x\n", "has no column 'item', but id, title; name the labels so"),
+        "empty.csv": ("", "is not a table"),
+        "items.parquet": ("nonsense", "is not a table"),
+        "items.txt": ("item\n", "is no table of items by its name; expected .csv, .tsv or"),
+        "missing.csv": (None, "cannot be read: No such file"),
+        "alone.csv": ("item\n1\n", "has no column beside the item"),
+        "other.csv": ("item,title\nx,y\n", "has none of these items"),
+    }
+    for name, (text, message) in files.items():
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        status, _, said = command(*words, tmp_path / name)
+        assert status == 2, name
+        assert message in said
+        assert not out.exists()

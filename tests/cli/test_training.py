@@ -24,7 +24,9 @@ def test_demo_runs_every_step(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "demo"
     status, printed, said = command("demo", "--users", 100, "--items", 80, *SMALL, "--out", out)
     assert status == 0, said
-    assert printed.splitlines()[0].split() == ["metric", "@5", "@10", "@20"]
+    assert printed.splitlines()[0].split() == [
+        "metric", "mean", "95", "%", "interval", "random", "popularity",
+    ]  # fmt: skip
     assert "means over" in printed
     assert "train: ALS, 4 factors, 2 iterations" in said
     assert sorted(p.name for p in out.iterdir()) == [
@@ -57,8 +59,8 @@ def test_split_train_and_score_equal_run(command: Command, log: Path, tmp_path: 
     assert status == 0
     assert json.loads(again) == json.loads(printed)
     assert list(json.loads(printed)) == [
-        "schema", "sparse_eval", "n_users", "n_skipped", "n_without_list", "no_relevant",
-        "convention", "retrieval", "metrics",
+        "schema", "sparse_eval", "n_users", "n_skipped", "n_without_list", "n_cold",
+        "n_relevant_seen", "n_listed_seen", "no_relevant", "convention", "retrieval", "metrics",
     ]  # fmt: skip
 
 

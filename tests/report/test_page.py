@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
-from sparse_eval.report.number_format import format_number, format_share
+from sparse_eval.report.number_format import format_number, format_numbers, format_share
 from sparse_eval.report.subgroups import subgroup_differences
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
@@ -73,9 +73,10 @@ def test_headline_names_the_best_model(models: dict[str, se.Evaluation], tmp_pat
     assert "good has the best ndcg@10 of 3 models" in text
     assert "is better than every other model." in text
     assert (
-        f"good is better than fair: ndcg@10 {row['mean_a']:.4f} against {row['mean_b']:.4f}, a "
-        f"difference of {row['difference']:.4f} (95 % interval {row['ci_low']:.4f} to "
-        f"{row['ci_high']:.4f}, p < 0.001)."
+        f"good is better than fair: ndcg@10 {format_number(row['mean_a'])} against "
+        f"{format_number(row['mean_b'])}, a difference of {format_number(row['difference'])} (95 % "
+        "interval "
+        f"{' to '.join(format_numbers(row['ci_low'], row['ci_high']))}, p < 0.001)."
     ) in text
     shares = [f"{100 * row[name] / row['n_users']:.0f} %" for name in ("wins", "ties", "losses")]
     assert "better for {} of 231 users, equal for {}, worse for {}.".format(*shares) in text
@@ -90,18 +91,20 @@ def test_insignificant_difference_comes_with_the_detectable_one(
     assert "No significant difference between poor and fair" in text
     detectable = se.compare(two).table["detectable"][0]
     assert (
-        f"With 231 users, a difference of {detectable:.4f} would be detected in 80 of 100" in text
+        f"With 231 users, a difference of {format_number(detectable)} would be detected in 80 of "
+        "100" in text
     )
     same = {"a": models["good"], "b": models["good"]}
     text = read(se.write_report(same, tmp_path / "r.html")).text
-    assert "a and b are equal: ndcg@5 0.8084, the same for each of the 231 users." in text
+    equal = format_number(models["good"]["ndcg@5"])
+    assert f"a and b are equal: ndcg@5 {equal}, the same for each of the 231 users." in text
 
 
 def test_report_of_one_model(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     reader = read(se.write_report({"good": models["good"]}, tmp_path / "r.html", title="<One>"))
     row = models["good"].summary().loc["ndcg@5"]
-    assert f"good reaches ndcg@5 {row['mean']:.4f} (95 % interval" in reader.text
-    assert f"{row['lift']:,.3g} times the value of random lists" in reader.text
+    assert f"good reaches ndcg@5 {format_number(row['mean'])} (95 % interval" in reader.text
+    assert f"{row['lift']:,.3g} times as good as random lists" in reader.text
     assert reader.text.startswith("<One>")
     assert "Comparison" not in reader.text
 
@@ -133,12 +136,12 @@ def test_page_has_every_section_and_number(
     # Every number of the table.
     for name in models["good"].names:
         for ev in models.values():
-            assert f"{ev[name]:.4f}" in reader.text
+            assert f"{format_number(ev[name])}" in reader.text
     # A user in depth, down to the cut-off of the main metric.
     example = models["good"].record.content["examples"][0]
     for row in example["listed"]:
         if row["gain"] and row["rank"] <= 5:
-            assert f"{row['item']} relevant {row['contribution']:.4f}" in reader.text
+            assert f"{row['item']} relevant {format_number(row['contribution'])}" in reader.text
     # How to reproduce it.
     content = models["good"].record.content
     for expected in (content["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}"):
@@ -189,7 +192,8 @@ def test_baselines_are_shown_beside_the_models(tmp_path: Path) -> None:
     popular = ev.summary()["popularity"].iloc[0]
     assert popular > ev["ndcg@10"]
     assert (
-        f"The baseline “popularity” reaches ndcg@10 {popular:.4f}: als is no better." in reader.text
+        f"The baseline “popularity” reaches ndcg@10 {format_number(popular)}: als is no better."
+        in reader.text
     )
 
 
@@ -265,7 +269,7 @@ def test_subgroups_have_wins_and_losses(
         assert row.difference == pytest.approx(inside.mean())
         assert row.n_users == len(inside)
         assert (row.wins, row.losses) == ((inside > 0).sum(), (inside < 0).sum())
-        interval = f"{format_number(row.interval.low)} to {format_number(row.interval.high)}"
+        interval = " to ".join(format_numbers(row.interval.low, row.interval.high))
         if row.n_users < 10:
             interval = "no interval"
         shares = [format_share(count, row.n_users) for count in (row.wins, row.ties)]
@@ -398,7 +402,7 @@ def test_display_in_notebooks(models: dict[str, se.Evaluation], tmp_path: Path) 
     for shown in (ev, se.Evaluation.load(ev.save(tmp_path / "good"))):
         reader = Reader(shown._repr_html_())
         assert reader.open == []
-        for expected in (f"{row['mean']:.4f}", f"{row['ci_low']:.4f}", "231 users", "coverage@10"):
+        for expected in (f"{row['mean']:.5f}", f"{row['ci_low']:.5f}", "231 users", "coverage@10"):
             assert expected in reader.text
     compared = se.compare(reporting.three(odd=True))
     reader = Reader(compared._repr_html_())
@@ -408,7 +412,64 @@ def test_display_in_notebooks(models: dict[str, se.Evaluation], tmp_path: Path) 
     short = se.compare(models, "ndcg@5")
     assert repr(short).splitlines()[0].startswith("<Comparison of good, fair, poor: 231 users")
     assert "not significant" in repr(short)
-    assert len(repr(short).splitlines()) == 5
+    assert len(repr(short).splitlines()) == 6
     many = {f"model {number}": ev for number in range(5)}
     assert "… and 40 more rows" in repr(se.compare(many))
     assert "… and 40 more rows" in se.compare(many)._repr_html_()
+
+
+NAMES = pd.DataFrame(
+    {
+        "item": [*reporting.ODD, *(f"i{n}" for n in range(49))],
+        "title": ["<b>bold</b>", "{{ 7 * 7 }}", *(f"Title {n}" for n in range(57))],
+        "year": [*range(1950, 2008), None],
+    }
+)
+
+
+def test_names_of_items_are_beside_them(tmp_path: Path) -> None:
+    models = reporting.three(odd=True)
+    plain = read(se.write_report(models, tmp_path / "a.html", "ndcg@10"))
+    page = se.write_report(models, tmp_path / "b.html", "ndcg@10", item_names=NAMES)
+    reader = read(page)
+    tags = [{tag for tag, _ in one.elements} for one in (plain, reader)]
+    assert not tags[1] & {"script", "b"} - tags[0]
+    title = dict(zip(NAMES["item"], NAMES["title"], strict=True))
+    listed, missed = set(), set()
+    for ev in models.values():
+        for example in ev.record.content["examples"]:
+            listed |= {row["item"] for row in example["listed"]}
+            missed |= {row["item"] for row in example["missed"]}
+    for item in listed | missed:
+        assert title.get(item, "") in reader.text
+        assert title.get(item, "Title") not in plain.text or item == reporting.ODD[1]
+    assert "<b>bold</b>" not in page.read_text(encoding="utf-8")
+    some = next(item for item in missed if item in title and len(item) < 5 and item.strip())
+    year = NAMES["year"][NAMES["item"] == some].iloc[0]
+    assert f"{some} ({title[some]}, {year}" in reader.text
+    nameless = (listed | missed) - set(title)
+    assert nameless
+    with pytest.raises(InvalidDataError, match="item_names has none of these items"):
+        se.write_report(models, tmp_path / "c.html", item_names={"other": "x"})
+    assert not (tmp_path / "c.html").exists()
+
+
+def test_numbers_of_items_match_names_that_were_read_as_text(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    for names in ({item: f"film {item}" for item in range(60)}, {"7": "film 7", "8": "film 8"}):
+        text = read(se.write_report(models, tmp_path / "r.html", item_names=names)).text
+        assert "film 7" in text
+
+
+def test_a_page_says_who_is_cold_and_what_is_sampled(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    train = csr_matrix(np.arange(60)[:, None] < np.full((1, 200), 50))
+    ids = rng.permuted(np.tile(np.arange(200), (60, 1)), axis=1)[:, :25]
+    gains = csr_matrix((np.ones(60), (np.arange(60), ids[:, 17])), shape=(60, 200))
+    lists = se.Rankings.from_topk(ids, shape=(60, 200))
+    ev = se.evaluate(lists, gains, "mrr@20", train=train)
+    with pytest.warns(UserWarning, match="every list holds all relevant items of its user"):
+        text = read(se.write_report({"als": ev}, tmp_path / "r.html")).text
+    assert "60 users are included in the means, 0 are left out, 10 have no training data." in text
+    assert "als: every list holds all relevant items of its user among few others" in text

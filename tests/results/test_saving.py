@@ -16,6 +16,7 @@ from evaluations import KINDS, of_model, same_everything, saved, some
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
+from sparse_eval.core.formatting import number
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
 from sparse_eval.results.saving import _signed
 
@@ -75,7 +76,7 @@ def test_what_comes_back_is_merged_compared_and_reported(kind: str, tmp_path: Pa
     assert found.merge(saved(ev, tmp_path / "b", "parquet")).n_users == ev.n_users
     shown = ev.names[:3]
     page = se.write_report({"one": found}, tmp_path / "r.html", shown).read_text(encoding="utf-8")
-    assert f"{ev[ev.names[0]]:.4f}" in page
+    assert number(ev[ev.names[0]]) in page
     if found.record.table is None:
         with pytest.raises(InvalidDataError, match="evaluate with per_user=True"):
             found.compare(ev)

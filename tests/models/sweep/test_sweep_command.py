@@ -20,6 +20,7 @@ from sweep_cases import (
 )
 
 import sparse_eval as se
+from sparse_eval.core.formatting import number
 
 
 def test_the_command_scores_several(
@@ -34,7 +35,7 @@ def test_the_command_scores_several(
     assert lines[0].split() == ["file", "best", *NAMES, "factors", "seconds"]
     assert [line.split()[0] for line in lines[2:]] == expected["file"].tolist()
     assert [line.split()[1] == "*" for line in lines[2:]] == [i == best for i in range(3)]
-    assert f"{expected['ndcg@10'][0]:.6f}" in lines[2]
+    assert number(expected["ndcg@10"][0]) in lines[2]
     assert [path.name for path in (tmp_path / "o").iterdir()] == ["sweep.csv"]
     before = (tmp_path / "o" / "sweep.csv").read_bytes()
 
@@ -80,7 +81,8 @@ def test_the_command_reports_one_checkpoint_like_evaluate(
 ) -> None:
     status, printed, said = command(folder / "als-2.npz", *split, "--out", tmp_path / "o")
     assert status == 0, said
-    assert printed.splitlines()[0].split() == ["metric", "@5", "@10", "@20"]
+    assert printed.splitlines()[0].split()[:2] == ["metric", "mean"]
+    assert "\nndcg@10 " in printed
     assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [
         "per_user.csv", "summary.json", "totals-popularity.npz", "totals.npz",
     ]  # fmt: skip

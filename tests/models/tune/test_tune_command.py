@@ -24,6 +24,7 @@ from tune_cases import (
 )
 
 import sparse_eval as se
+from sparse_eval.core.formatting import number
 from sparse_eval.models.tune import Search
 
 Command = Callable[..., tuple[int, str, str]]
@@ -59,13 +60,13 @@ def test_the_command_searches_and_tests(
     lines = printed.splitlines()
     assert lines[0].split() == ["trial", "best", *PARAMETERS, "best_iteration", *METRICS, "seconds"]
     assert [line.split()[1] == "*" for line in lines[2:6]] == outcome.trials["best"].tolist()
-    assert f"{outcome.trials['ndcg@10'][0]:.6f}" in lines[2]
+    assert number(outcome.trials["ndcg@10"][0]) in lines[2]
     best = outcome.trials[outcome.trials["best"]].iloc[0]
     assert [line.split() for line in lines[6:12]] == [
         [],
         ["metric", "validation", "test"],
-        ["----------"[:len("recall@5")], "------------", "--------"],
-        *([name, f"{best[name]:.6f}", f"{outcome.test['metrics'][name]['mean']:.6f}"]
+        ["-" * len("recall@5"), "-" * 12, "-" * len("0.12345")],
+        *([name, number(best[name]), number(outcome.test["metrics"][name]["mean"])]
           for name in METRICS),
         [],
     ]  # fmt: skip
@@ -146,7 +147,7 @@ def test_the_command_cuts_in_three(command: Command, log: Path, tmp_path: Path) 
     by_date = se.split.temporal(clicks, at="2019-11-24", test="2019-12-01", gap="1D")
     by_share = se.split.temporal(clicks, fraction=0.3 * 0.7, test=0.3)
     options = ("--factors", 2, "--format", "json")
-    for number, (words, holdout) in enumerate(
+    for position, (words, holdout) in enumerate(
         (
             ((log, *temporal, *cuts), by_date),
             ((log, *temporal, *cuts, "--only-known"), by_date.known()),
@@ -154,7 +155,7 @@ def test_the_command_cuts_in_three(command: Command, log: Path, tmp_path: Path) 
         )
     ):
         status, printed, said = command(
-            "tune", *words, *SMALL, *options, "--out", tmp_path / str(number)
+            "tune", *words, *SMALL, *options, "--out", tmp_path / str(position)
         )
         assert status == 0, said
         outcome = search((holdout.for_test(), holdout), factors=2)

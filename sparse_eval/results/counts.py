@@ -1,0 +1,147 @@
+"""`Counts`: what was evaluated, of how many users and items."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InvalidDataError
+from .totals import Part, RunningTotals
+
+if TYPE_CHECKING:
+    from ..metrics import Metric
+    from ..metrics.request import Request
+    from .block import BlockResult
+    from .seen import SeenCounts
+    from .totals import Retrieval, Totals
+
+
+class Counts:
+    """What was evaluated, and how many users and items there are.
+
+    They are those of a block of users whose lists were kept, or of parts of blocks that were
+    merged.
+    """
+
+    def __init__(
+        self, request: Request, block: BlockResult | None, parts: tuple[Part, ...] | None
+    ) -> None:
+        self.request = request
+        self._block = block
+        if parts is not None:
+            self._parts = parts
+        if not self.n_users:
+            raise InvalidDataError(_why_nobody(self))
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        """What is merged with others, each part about other users, in their order."""
+        assert self._block is not None  # noqa: S101 - otherwise parts were given
+        return (self._block.part(per_user=True),)
+
+    @cached_property
+    def _merged(self) -> Part:
+        if len(self._parts) == 1:
+            return self._parts[0]
+        merged = RunningTotals()
+        for part in self._parts:
+            merged.add(part)
+        return merged.part()
+
+    @property
+    def _totals(self) -> Totals:
+        return self._merged.totals
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics, in the order in which they were requested."""
+        return self.request.metrics
+
+    @property
+    def names(self) -> list[str]:
+        """The canonical names of the metrics."""
+        return list(self.request.names)
+
+    @property
+    def convention(self) -> str:
+        """The name of the convention, "standard" where none was given."""
+        return self.request.convention.name
+
+    @property
+    def no_relevant(self) -> str:
+        """What becomes of users without relevant items: "exclude", "zero" or "judged"."""
+        return self.request.no_relevant
+
+    @property
+    def retrieval(self) -> Retrieval | None:
+        """How the rankings were made, None where they were given."""
+        return self._totals.retrieval if self._block is None else self._block.retrieval
+
+    @property
+    def n_users(self) -> int:
+        """Number of users that count in the means."""
+        if self._block is not None:
+            return int(np.count_nonzero(self._block.counted()))
+        return self._totals.n_counted
+
+    @property
+    def n_skipped(self) -> int:
+        """Number of users left out: without a relevant item, or as the convention says."""
+        if self._block is not None:
+            return len(self._block.n_relevant) - self.n_users
+        return self._totals.span.n - self._totals.n_counted
+
+    @property
+    def n_without_list(self) -> int:
+        """Number of users with relevant items and no list.
+
+        Each counts 0 in every mean, unless the convention leaves them out.
+        """
+        if self._block is not None:
+            return self._block.n_without_list
+        return self._totals.n_without_list
+
+    @property
+    def n_cold(self) -> int | None:
+        """Number of evaluated users without training data; None where train is not known."""
+        return None if self._seen is None else self._seen.n_cold
+
+    @property
+    def n_relevant_seen(self) -> int | None:
+        """Number of relevant items that their user has in train; None where it is not known."""
+        return None if self._seen is None else self._seen.n_relevant
+
+    @property
+    def n_listed_seen(self) -> int | None:
+        """Number of listed items that their user has in train; None where it is not known."""
+        return None if self._seen is None else self._seen.n_listed
+
+    @property
+    def _seen(self) -> SeenCounts | None:
+        return self._totals.seen if self._block is None else self._block.seen
+
+    @property
+    def has_sampled_lists(self) -> bool:
+        """Whether every list seems to rank a few candidates of its user.
+
+        Random lists are drawn from the whole catalogue, and do not compare with such rankings.
+        """
+        sampled = self._totals.sampled if self._block is None else self._block.sampled
+        return sampled is not None and sampled.is_certain
+
+
+def _why_nobody(counts: Counts) -> str:
+    """Return why no user counts."""
+    convention, block = counts.request.convention, counts._block
+    n_users = counts.n_users + counts.n_skipped
+    if convention.without_list != "exclude" or (block is not None and not block.n_relevant.any()):
+        return (
+            f"none of the {n_users} users has a relevant item (a stored value above 0); "
+            "there is nothing to evaluate"
+        )
+    return (
+        f"no user counts with convention={convention.name!r}: none of them has both a relevant "
+        "item and a list"
+    )

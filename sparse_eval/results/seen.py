@@ -1,0 +1,62 @@
+"""What the evaluated users have in train: how many nothing, and how many of their items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..core.threads import for_blocks
+from ..kernels.catalogue import count_seen
+
+if TYPE_CHECKING:
+    from ..core.types import Booleans
+    from ..metrics.aligned import Aligned
+
+
+class SeenCounts(NamedTuple):
+    """Counts over users, of which there are training data.
+
+    Attributes
+    ----------
+    n_cold : int
+        Evaluated users without training data; explicit zeros are none.
+    n_relevant : int
+        Relevant items that their user has in train, explicit zeros included.
+    n_listed : int
+        Listed items that their user has in train, likewise.
+    """
+
+    n_cold: int
+    n_relevant: int
+    n_listed: int
+
+    def merge(self, other: SeenCounts) -> SeenCounts:
+        """Return the counts over the users of both."""
+        return SeenCounts(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def seen_counts(
+    aligned: Aligned, counted: Booleans, num_threads: int | None = None
+) -> SeenCounts | None:
+    """Count over all users, `counted` being those that are evaluated; None without train."""
+    training = aligned.side_data.training
+    if training is None:
+        return None
+    rankings, relevance = aligned.rankings, aligned.relevance
+    n_items = max(rankings.shape[1], relevance.shape[1], training.n_items)
+    relevant, listed = np.empty((2, aligned.n_users), np.int64)
+
+    def count(first: int, last: int) -> None:
+        bounds = slice(first, last + 1)
+        count_seen(
+            training.indptr[bounds], training.items, relevance.indptr[bounds], relevance.items,
+            relevance.gains, rankings.indptr[bounds], rankings.items, n_items,
+            relevant[first:last], listed[first:last],
+        )  # fmt: skip
+
+    for_blocks(count, aligned.n_users, num_threads)
+    is_cold = training.user_counts[: aligned.n_users] == 0
+    return SeenCounts(
+        int(np.count_nonzero(counted & is_cold)), int(relevant.sum()), int(listed.sum())
+    )

@@ -1,0 +1,127 @@
+"""The summary of an evaluation: every number in full, and the table that people read."""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..core.formatting import number, numbers, text_table
+from ..metrics.random_baseline import UNKNOWN, RandomSums
+from .sampled import NOTE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from ..metrics.random_baseline import Expectation, RandomTotals
+    from ..metrics.request import Plan
+    from .scores import Scores
+
+    Baselines = Mapping[str, Scores]
+
+#: Level of the intervals in the table that people read; its heading says so too.
+LEVEL = 0.95
+
+
+class _Column(NamedTuple):
+    """A column of the table that people read."""
+
+    heading: str
+    aligned: str
+    cells: list[str]
+
+
+def summarize(
+    scores: Scores, baselines: Baselines, random: RandomTotals | None, level: float
+) -> pd.DataFrame:
+    """Return the table that `Evaluation.summary` describes."""
+    import pandas as pd
+
+    rows = []
+    values = scores._numbers
+    everybody = scores.n_users + scores.n_skipped
+    for row, name in enumerate(scores.names):
+        mean, n_users = values.value(row), values.count(row)
+        interval = values.interval(row, mean, level)
+        expected = expectation(random, row) or UNKNOWN
+        lift = _lift(mean, expected.mean, scores.request.plans[row])
+        beside = [baseline[name] for baseline in baselines.values()]
+        counts = (n_users, everybody - n_users)
+        rows.append((mean, values.std(row), *interval, *expected, lift, *beside, *counts))
+    columns = ["mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift"]
+    return pd.DataFrame(
+        rows,
+        index=pd.Index(scores.names, name="metric"),
+        columns=[*columns, *baselines, "n_users", "n_skipped"],
+    )
+
+
+def expectation(totals: RandomTotals | None, row: int) -> Expectation | None:
+    """Return the random baseline of the metric at a position, None where it is not known."""
+    total = None if totals is None else totals[row]
+    return total.expectation if isinstance(total, RandomSums) else total
+
+
+def _lift(mean: float, random: float, plan: Plan) -> float:
+    """Return how many times as good as random lists it is; NaN where that means nothing."""
+    if plan.definition.lower < 0 or random == 0:
+        return math.nan
+    if plan.definition.higher_is_better:
+        return mean / random
+    return random / mean if mean else math.nan
+
+
+def show(scores: Scores, baselines: Baselines, random: RandomTotals | None, style: str) -> str:
+    """Return the table that people read, and a line about who was evaluated below it.
+
+    `style` is "simple" for plain text, "pipe" for Markdown or "html".
+    """
+    columns = [column for column in _columns(scores, baselines, random) if any(column.cells)]
+    headings, aligned, cells = zip(*columns, strict=True)
+    table = text_table(list(zip(*cells, strict=True)), headings, aligned, style)
+    lines = [_who(scores)]
+    if scores.has_sampled_lists:
+        lines += textwrap.wrap(f"note: {NOTE}", 80)
+    if style == "html":
+        return table + "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    return "\n".join((table, "", *lines))
+
+
+def _columns(scores: Scores, baselines: Baselines, random: RandomTotals | None) -> list[_Column]:
+    """Return the columns, those without any cell included."""
+    values, names = scores._numbers, scores.names
+    rows = range(len(names))
+    means = list(map(values.value, rows))
+    intervals = []
+    for row, mean in enumerate(means):
+        interval = values.interval(row, mean, LEVEL)
+        ends = numbers(interval.low, interval.high)
+        intervals.append("none" if interval.method == "none" else " to ".join(ends))
+    expected = [expectation(random, row) for row in rows]
+    counts = list(map(values.count, rows))
+    differ = any(count != scores.n_users for count in counts)
+    return [
+        _Column("metric", "left", names),
+        _Column("mean", "decimal", [number(mean) or "none" for mean in means]),
+        _Column("95 % interval", "left", intervals),
+        _Column("random", "decimal", [number(one.mean) if one else "" for one in expected]),
+        *(
+            _Column(name, "decimal", [number(baseline[metric]) for metric in names])
+            for name, baseline in baselines.items()
+        ),
+        _Column("users", "right", [f"{count:,}" if differ else "" for count in counts]),
+    ]
+
+
+def _who(scores: Scores) -> str:
+    """Return how many users were evaluated, left out and cold."""
+    n_users, n_skipped, n_cold = scores.n_users, scores.n_skipped, scores.n_cold
+    why = "nothing relevant" if scores.convention == "standard" else f"as {scores.convention} does"
+    parts = [f"means over {n_users:,} user{'' if n_users == 1 else 's'}"]
+    parts.append(f"{n_skipped:,} left out" + (f" ({why})" if n_skipped else ""))
+    if n_cold is not None:
+        parts.append(f"{n_cold:,} cold" + (" (not in train)" if n_cold else ""))
+    return ", ".join(parts)

@@ -1,0 +1,131 @@
+"""One user's list: with the names of its items, and made again where it was not kept."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from evaluations import TEXT, in_memory, of_model, saved
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+
+
+def labelled() -> se.Evaluation:
+    lists = pd.DataFrame(
+        {"user": ["u", "u", "u", "v"], "item": ["a", "b", "c", "a"], "rank": [1, 2, 3, 1]}
+    )
+    truth = pd.DataFrame({"user": ["u", "u", "v"], "item": ["b", "d", "a"]})
+    return se.evaluate(
+        se.Rankings.from_frame(lists, rank="rank"), se.Relevance.from_frame(truth), "ndcg@3"
+    )
+
+
+FILMS = pd.DataFrame(
+    {"title": ["Alien", "Brazil", "Clue"], "year": [1979, 1985, 1985]}, index=["a", "b", "d"]
+)
+
+
+def test_every_column_of_a_table_is_beside_its_item() -> None:
+    ev = labelled()
+    plain = ev.explain("u")
+    before = FILMS.copy()
+    for table in (FILMS, FILMS.rename_axis("item").reset_index(), FILMS.iloc[::-1]):
+        found = ev.explain("u", item_names=table)
+        assert list(found) == ["rank", "item", "title", "year", *list(plain)[2:]]
+        assert found["item"].tolist() == ["a", "b", "c", "d"]
+        assert found["title"].tolist()[:2] == ["Alien", "Brazil"]
+        assert pd.isna(found["title"][2])  # an item without a name
+        assert found["title"][3] == "Clue"  # relevant, and not listed
+        assert found["year"].tolist()[0] == 1979
+        pd.testing.assert_frame_equal(found[list(plain)], plain)
+    pd.testing.assert_frame_equal(before, FILMS)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"a": "Alien", "d": "Clue"},
+        pd.Series({"a": "Alien", "d": "Clue"}),
+        pd.Series({"a": "Alien", "d": "Clue"}, name="name"),
+    ],
+)
+def test_names_alone_are_a_column(names: Any) -> None:
+    found = labelled().explain("u", item_names=names)
+    assert found["name"].fillna("").tolist() == ["Alien", "", "", "Clue"]
+
+
+def test_columns_are_named_by_number() -> None:
+    ev = se.evaluate(se.Rankings.from_topk([[2, 0]]), csr_matrix([[0, 1, 1]]), "mrr@2")
+    assert ev.explain(0, item_names={0: "x", 1: "y", 2: "z"})["name"].tolist() == ["z", "x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["Alien"], "item_names is a list; expected names by item: a mapping, a Series"),
+        (pd.DataFrame(index=["a"]), "item_names has no column beside the item"),
+        (pd.Series(["x", "y"], index=["a", "a"]), "item_names names item 'a' twice"),
+        (FILMS.rename(columns={"year": "gain"}), "has a column 'gain', as what explain returns"),
+        ({0: "Alien"}, r"none of these items \('a', …\), but 0, …; give names by"),
+        ({}, r"none of these items \('a', …\), but nothing"),
+    ],
+)
+def test_refuses_names_that_do_not_fit(names: Any, message: str) -> None:
+    with pytest.raises(InvalidDataError, match=message):
+        labelled().explain("u", item_names=names)
+
+
+@pytest.mark.parametrize("users", [None, TEXT])
+def test_a_list_that_was_not_kept_is_made_again(users: Any, tmp_path: Path) -> None:
+    kept, without = in_memory(users), in_memory(users, per_user=False)
+    for row in (0, 7, 299):
+        user = row if users is None else users[row]
+        pd.testing.assert_frame_equal(without.explain(user), kept.explain(user))
+    names = {item: f"item {item}" for item in range(100)}
+    user = 3 if users is None else users[3]
+    pd.testing.assert_frame_equal(
+        without.explain(user, item_names=names), kept.explain(user, item_names=names)
+    )
+    for unknown in (300, -1, "nobody"):
+        with pytest.raises(InvalidDataError, match="there is no user"):
+            without.explain(unknown)
+    # Not elsewhere, where the matrices are not.
+    for other in (
+        pickle.loads(pickle.dumps(without)),  # noqa: S301 - our own
+        saved(without, tmp_path / "a"),
+        without.merge(),
+    ):
+        with pytest.raises(InvalidDataError, match=r"explain\(\) needs the lists, which were not"):
+            other.explain(user)
+
+
+def test_the_list_of_a_model_is_made_again() -> None:
+    kept, without = of_model(), of_model(per_user=False)
+    for user in (0, 30, 59):
+        pd.testing.assert_frame_equal(without.explain(user), kept.explain(user))
+    popular = without.baselines["popularity"].explain(5)
+    pd.testing.assert_frame_equal(popular, kept.baselines["popularity"].explain(5))
+
+
+def test_whoever_makes_an_evaluation_may_say_how_to_make_a_list_again() -> None:
+    ev = in_memory()
+    assert ev._block is not None
+    asked: list[Any] = []
+
+    def relist(user: Any) -> Any:
+        asked.append(user)
+        lists = se.Rankings.from_topk([[4, 2]], shape=(1, 100))
+        one = np.zeros((1, 100))
+        one[0, 2] = 3
+        return se.evaluate(lists, csr_matrix(one), "mrr@2")._block.aligned
+
+    again = se.Evaluation(ev.request, parts=[ev._block.part(per_user=True)], relist=relist)
+    assert asked == []
+    assert again.explain("anybody")["item"].tolist() == [4, 2]
+    assert asked == ["anybody"]

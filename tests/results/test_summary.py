@@ -1,0 +1,354 @@
+"""The table that people read, what it counts, and how many times better than random metrics are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from evaluations import in_blocks, in_memory, merged, of_model, saved, some, without_lists
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.metrics import REGISTRY
+from sparse_eval.results.saving import _signed
+
+USUAL = [
+    "ndcg@{5,10,20}", "precision@{5,10,20}", "recall@{5,10,20}", "hit_rate@{5,10,20}",
+    "map@{5,10,20}", "mrr@20", "ndcg(gain=exp)@100",
+]  # fmt: skip
+
+
+def rows_of(text: str) -> dict[str, list[str]]:
+    """Return the cells of each metric, between two spaces or more."""
+    table = text.partition("\n\n")[0].splitlines()
+    return {line.split()[0]: re.split(r"  +", line.strip()) for line in (table[0], *table[2:])}
+
+
+def randoms(text: str) -> dict[str, str]:
+    """Return the column of the random baseline, by metric."""
+    lines = text.splitlines()
+    last = lines[0].index("random") + 6
+    first = next(n for n in range(last - 1, 0, -1) if lines[1][n] == " ")
+    return {line.split()[0]: line[first:last].strip() for line in lines[2 : lines.index("")]}
+
+
+def test_shows_means_intervals_and_baselines() -> None:
+    ev = of_model()
+    rows = rows_of(str(ev))
+    assert rows["metric"] == ["metric", "mean", "95 % interval", "random", "popularity"]
+    for name, row in ev.summary().iterrows():
+        cells = rows[str(name)]
+        assert (cells[2] == "none") == (row["interval"] == "none")
+        ends = cells[2].split(" to ") if cells[2] != "none" else ["nan", "nan"]
+        expected = row[["mean", "ci_low", "ci_high", "random", "popularity"]].astype(float)
+        found = np.array([cells[1], *ends, *cells[3:]], np.float64)
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert list(rows) == ["metric", *ev.names]
+    assert repr(ev) != str(ev)
+    assert "\n" not in repr(ev)
+
+
+def test_fits_into_80_columns() -> None:
+    clicks = se.datasets.synthetic(n_users=300, n_items=400, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    data = (holdout.train, holdout.validation, USUAL)
+    ev = se.evaluate_model(model, *data, baselines=True)
+    lines = str(ev).splitlines()
+    assert max(map(len, lines)) <= 80
+    points = {line.index(".") for line in lines[2 : 2 + len(ev.names)]}
+    assert len(points) == 1  # aligned
+
+
+def test_prints_every_metric_in_full() -> None:
+    names = [f"ndcg(gain=exp)@{k}" for k in range(1, 301)]
+    ev = some(30, metrics=names)
+    assert list(rows_of(str(ev))) == ["metric", *names]
+    assert ev._repr_html_().count("<tr>") == 301
+    assert ev.to_markdown().count("\n| ndcg(gain=exp)@") == 300
+
+
+def test_shows_what_is_drawn_only_once_it_is_known(tmp_path: Path) -> None:
+    ev = in_memory()
+    assert len({len(line) for line in str(ev).splitlines()[2 : 2 + len(ev.names)]}) == 1
+    before = randoms(str(ev))
+    assert "_random" not in ev.__dict__
+    summary = ev.summary()
+    drawn = summary.index[summary["random_se"] != 0]
+    assert "ndcg@3" not in drawn
+    assert {name for name, text in before.items() if not text} == set(drawn)
+    after = randoms(str(ev))
+    assert {name for name, text in after.items() if not text} == set(
+        summary.index[summary["random"].isna()]
+    )
+    assert str(saved(ev, tmp_path / "a")) == str(ev)
+    # What was not kept is not read again.
+    blocks = in_blocks(per_user=False)
+    assert "random" not in rows_of(str(blocks))["metric"]
+    assert "_random" not in blocks.__dict__
+    blocks.summary()
+    assert "random" in rows_of(str(blocks))["metric"]
+    assert "random" not in rows_of(str(merged()))["metric"]
+
+
+def test_says_who_was_evaluated() -> None:
+    lists = se.Rankings.from_topk([[0, 1], [1, 2], [2, 0], [0, 2]], shape=(4, 3))
+    gains = csr_matrix([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]])
+    train = csr_matrix([[0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    ev = se.evaluate(lists, gains, "mrr@2", train=train)
+    last = str(ev).splitlines()[-1]
+    assert last == "means over 3 users, 1 left out (nothing relevant), 1 cold (not in train)"
+    assert last in ev._repr_html_()
+    assert last == ev.to_markdown().splitlines()[-1]
+    without = se.evaluate(lists, gains[:2], "mrr@2")
+    assert str(without).splitlines()[-1] == "means over 2 users, 2 left out (nothing relevant)"
+    other = se.evaluate(lists, gains, "mrr", convention="trec_eval", train=train)
+    assert "1 left out (as trec_eval does)" in str(other)
+
+
+def test_counts_the_users_of_a_metric_where_they_differ() -> None:
+    lists = se.Rankings.from_topk([[0, 1, 2], [-1, -1, -1]])
+    ev = se.evaluate(lists, csr_matrix([[1, 0, 2], [0, 1, 0]]), ["fcp@3", "mrr@3"])
+    rows = rows_of(str(ev))
+    assert rows["metric"][-1] == "users"
+    assert (rows["fcp@3"][-1], rows["mrr@3"][-1]) == ("1", "2")
+
+
+def test_html_is_escaped() -> None:
+    ev = some()
+    ev.baselines["<script>"] = ev
+    assert "<script>" not in ev._repr_html_()
+    assert "&lt;script&gt;" in ev._repr_html_()
+
+
+def test_undefined_metrics_are_said_to_be() -> None:
+    lists = se.Rankings.from_topk([[0], [1]])
+    train = csr_matrix([[0, 1], [1, 0]])
+    ev = se.evaluate(lists, csr_matrix([[1, 0], [0, 1]]), "auc", train=train)
+    assert rows_of(str(ev))["auc"][:3] == ["auc", "none", "none"]
+    assert "nan" not in str(ev)
+
+
+# What the users have in train.
+
+
+def counted(lists: Any, gains: Any, train: Any, users: Any) -> tuple[int, int, int]:
+    """Count with dense matrices; `users` are those that are evaluated."""
+    in_train = train != 0
+    return (
+        int((~in_train.any(axis=1) & users).sum()),
+        int(((gains > 0) & in_train).sum()),
+        int(((lists > 0) & in_train).sum()),
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"per_user": False}, {"memory": 1 << 24}])
+def test_counts_what_users_have_in_train(options: dict[str, Any], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    shape = (700, 30)
+    lists = np.zeros(shape, np.int64)
+    ids = rng.permuted(np.tile(np.arange(30), (700, 1)), axis=1)[:, :5]
+    np.put_along_axis(lists, ids, np.tile(np.arange(1, 6), (700, 1)), axis=1)
+    gains = rng.integers(0, 3, shape) * (rng.random(shape) < 0.1)
+    train = (rng.random(shape) < 0.1) * 1.0
+    train[rng.random(700) < 0.3] = 0
+    expected = counted(lists, gains, train, gains.any(axis=1))
+    matrices = csr_matrix(lists), csr_matrix(gains)
+    ev = se.evaluate(*matrices, "mrr@5", train=csr_matrix(train), **options)
+    found = (ev.n_cold, ev.n_relevant_seen, ev.n_listed_seen)
+    assert found == expected
+    assert min(expected) > 0
+    blocks = [
+        se.evaluate(
+            se.Rankings.from_positions(matrices[0][rows]),
+            se.Relevance.from_csr(matrices[1][rows], users=range(*rows.indices(700))),
+            "mrr@5",
+            train=csr_matrix(train)[rows],
+            **options,
+        )
+        for rows in (slice(0, 10), slice(10, 333), slice(333, 700))
+    ]
+    whole = blocks[2].merge(blocks[0], blocks[1])
+    assert (whole.n_cold, whole.n_relevant_seen, whole.n_listed_seen) == expected
+    loaded = saved(whole, tmp_path / "a")
+    assert (loaded.n_cold, loaded.n_relevant_seen, loaded.n_listed_seen) == expected
+    content = json.loads((tmp_path / "a" / "summary.json").read_text())
+    names = ("n_cold", "n_relevant_seen", "n_listed_seen")
+    assert tuple(content[name] for name in names) == expected
+
+
+def test_counts_nothing_without_train() -> None:
+    ev = some()
+    assert (ev.n_cold, ev.n_relevant_seen, ev.n_listed_seen) == (None, None, None)
+    rng = np.random.default_rng(0)
+    train = csr_matrix(rng.random((10, 8)) < 0.5)
+    with_train = some(first=10, train=train)
+    assert with_train.n_cold == 0
+    assert with_train.merge(ev).n_cold is None
+
+
+def test_explicit_zeros_are_seen_but_no_training_data() -> None:
+    train = csr_matrix(([0.0], ([0], [1])), shape=(2, 3))
+    gains = csr_matrix([[0, 2, 0], [1, 0, 0]])
+    ev = se.evaluate(se.Rankings.from_topk([[1, 0], [0, 1]]), gains, "mrr@2", train=train)
+    assert (ev.n_cold, ev.n_relevant_seen, ev.n_listed_seen) == (2, 1, 1)
+
+
+def test_counts_those_of_a_model() -> None:
+    clicks = se.datasets.synthetic(n_users=90, n_items=60, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    held_out = holdout.validation + 1.0 * (holdout.train[:, :5] != 0).dot(csr_matrix(np.eye(5, 60)))
+    with pytest.warns(UserWarning, match="held-out items were seen"):
+        ev = se.evaluate_model(model, holdout.train, held_out, "ndcg@5")
+    assert ev.retrieval is not None
+    assert ev.n_relevant_seen == ev.retrieval.n_seen > 0
+    assert ev.n_listed_seen == 0
+
+
+# Lift.
+
+
+@pytest.fixture
+def below_zero() -> Iterator[None]:
+    """Register a metric that can be negative, and one that is always 0."""
+
+    @se.register_metric("own_balance", "hits less misses", lower=-math.inf, linear=True)
+    def own_balance(s: Any) -> Any:
+        return 2.0 * s.hits - s.lengths
+
+    @se.register_metric("own_nothing", "nothing", linear=True)
+    def own_nothing(s: Any) -> Any:
+        return 0.0 * s.hits
+
+    yield
+    for name in ("own_balance", "own_nothing"):
+        REGISTRY.pop(name, None)
+
+
+@pytest.mark.usefixtures("below_zero")
+def test_lift_says_how_many_times_better_than_random(tmp_path: Path) -> None:
+    lists = se.Rankings.from_topk([[0, 1, 2, 3], [0, 1, 2, 3]])
+    gains = csr_matrix([[1, 0, 0, 0], [0, 1, 0, 0]])
+    names = ["recall@2", "mean_rank", "percentile_rank", "own_balance@2", "own_nothing@2"]
+    ev = se.evaluate(lists, gains, names)
+    summary = ev.summary()
+    assert summary.loc["recall@2", "lift"] == pytest.approx(1 / 0.5)
+    assert summary.loc["mean_rank", "lift"] == pytest.approx(2.5 / 1.5)
+    assert summary.loc["percentile_rank", "lift"] == pytest.approx(0.5 / (1 / 6))
+    assert summary["random"].notna().all()
+    assert summary["lift"].isna().tolist() == [False, False, False, True, True]
+    first = se.evaluate(lists, csr_matrix([[1, 0, 0, 0]] * 2), "percentile_rank")
+    assert first["percentile_rank"] == 0
+    assert math.isnan(first.summary().loc["percentile_rank", "lift"])
+    pd.testing.assert_frame_equal(saved(ev, tmp_path / "a").summary(), summary)
+    for name in ("own_balance", "own_nothing"):
+        del REGISTRY[name]
+    pd.testing.assert_frame_equal(se.Evaluation.load(tmp_path / "a").summary(), summary)
+
+
+# Rankings of a few candidates.
+
+
+def sampled_lists(n_users: int = 60, n_others: int = 24, n_items: int = 200) -> tuple[Any, Any]:
+    """Rank one relevant item of each user and some others, all of them, a little better."""
+    rng = np.random.default_rng(0)
+    ids = rng.permuted(np.tile(np.arange(n_items), (n_users, 1)), axis=1)[:, : n_others + 1]
+    relevant = ids[:, 0].copy()
+    order = np.argsort(rng.random(ids.shape) - 0.2 * (np.arange(n_others + 1) == 0), axis=1)
+    shape = (n_users, n_items)
+    gains = csr_matrix((np.ones(n_users), (np.arange(n_users), relevant)), shape=shape)
+    return np.take_along_axis(ids, order, axis=1), gains
+
+
+NOTED = "every list holds all relevant items of its user among few others"
+
+
+@pytest.mark.parametrize("options", [{}, {"per_user": False}, {"memory": 1 << 24}])
+def test_random_lists_are_said_not_to_be_of_sampled_candidates(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    ids, gains = sampled_lists()
+    lists = se.Rankings.from_topk(ids, shape=gains.shape)
+    ev = se.evaluate(lists, gains, "hit_rate@5", **options)
+    assert ev.has_sampled_lists
+    assert NOTED in " ".join(str(ev).split())
+    assert NOTED in ev._repr_html_()
+    with pytest.warns(UserWarning, match=NOTED):
+        ev.summary()
+    with pytest.warns(UserWarning, match=NOTED):
+        ev.random("hit_rate@5")
+    with pytest.warns(UserWarning, match=NOTED):
+        loaded = saved(ev, tmp_path / "a")
+    assert loaded.has_sampled_lists
+    parts = [
+        se.evaluate(
+            se.Rankings.from_topk(ids[rows], shape=gains[rows].shape),
+            se.Relevance.from_csr(gains[rows], users=range(*rows.indices(60))),
+            "hit_rate@5",
+            **options,
+        )
+        for rows in (slice(0, 15), slice(15, 60))
+    ]
+    assert not parts[0].has_sampled_lists  # which so few may be by chance
+    assert parts[0].merge(parts[1]).has_sampled_lists
+
+
+def test_ordinary_lists_are_not_taken_for_sampled_candidates() -> None:
+    ids, gains = sampled_lists()
+
+    def evaluate(ids: Any, gains: Any) -> se.Evaluation:
+        return se.evaluate(se.Rankings.from_topk(ids, shape=gains.shape), gains, "hit_rate@5")
+
+    assert evaluate(ids, gains).has_sampled_lists
+    # One user's relevant item is not listed.
+    lacking = ids.copy()
+    lacking[7][lacking[7] == gains[7].indices[0]] = -1
+    assert not evaluate(lacking, gains).has_sampled_lists
+    lacking[7] = -1
+    assert not evaluate(lacking, gains).has_sampled_lists
+    # Whole rankings of a small catalogue.
+    assert not evaluate(*sampled_lists(n_others=24, n_items=40)).has_sampled_lists
+    # Lists as long as those of the best items mostly are.
+    assert not evaluate(*sampled_lists(n_others=9)).has_sampled_lists
+    # Perfect lists, and lists of the relevant items alone.
+    first = np.argsort(ids != gains.indices[:, None], axis=1, kind="stable")
+    assert not evaluate(np.take_along_axis(ids, first, axis=1), gains).has_sampled_lists
+    rows = np.repeat(np.arange(60), ids.shape[1])
+    listed = csr_matrix((np.ones(ids.size), (rows, ids.ravel())), shape=gains.shape)
+    assert not evaluate(ids, listed).has_sampled_lists
+    # A model ranks the whole catalogue.
+    assert not of_model().has_sampled_lists
+    assert not without_lists(of_model()).has_sampled_lists
+
+
+def test_reads_what_was_saved_before_these_were_counted(tmp_path: Path) -> None:
+    ev = in_memory()
+    folder = ev.save(tmp_path / "a")
+    with np.load(folder / "totals.npz", allow_pickle=False) as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays["header"].tobytes())
+    assert header.pop("seen") is not None
+    del header["sampled"]
+    arrays["header"] = np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)
+    np.savez(folder / "totals.npz", allow_pickle=False, **arrays)
+    content = json.loads((folder / "summary.json").read_text())
+    for name in ("n_cold", "n_relevant_seen", "n_listed_seen", "lower"):
+        del content[name]
+    digest = hashlib.sha256((folder / "totals.npz").read_bytes()).hexdigest()
+    content["totals"][""]["sha256"] = digest
+    (folder / "summary.json").write_text(json.dumps(_signed(content)))
+    old = se.Evaluation.load(folder)
+    assert (old.n_cold, old.n_relevant_seen, old.n_listed_seen) == (None, None, None)
+    assert not old.has_sampled_lists
+    pd.testing.assert_frame_equal(old.summary(), ev.summary(), check_dtype=False)
+    assert "cold" not in str(old)
+    assert se.Evaluation.load(old.save(tmp_path / "b")).n_cold is None
