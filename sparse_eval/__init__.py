@@ -25,6 +25,7 @@ if _TYPE_CHECKING:
     from .models.callback import EvaluationCallback, TrainingStopped
     from .models.checkpoints import save_model
     from .models.evaluate import evaluate_model
+    from .models.recommendations import recommend
     from .models.sweep import sweep
     from .models.train import train_als
     from .models.tune import tune
@@ -52,6 +53,7 @@ __all__ = [
     "full_ranks",
     "held_out_ranks",
     "plots",
+    "recommend",
     "register_metric",
     "save_model",
     "split",
@@ -79,6 +81,7 @@ _ATTRIBUTES = {
     "evaluate_model": "models.evaluate",
     "full_ranks": "retrieval.top_k",
     "held_out_ranks": "retrieval.top_k",
+    "recommend": "models.recommendations",
     "save_model": "models.checkpoints",
     "sweep": "models.sweep",
     "top_k": "retrieval.top_k",

@@ -20,6 +20,7 @@ from .comparing import compare, report
 from .listing import metrics
 from .messages import message_of
 from .options import expand_groups
+from .recommending import recommend
 from .scoring import evaluate, score
 from .training import demo, run, split, train
 from .tuning import tune
@@ -37,7 +38,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (demo, run, split, train, tune, score, evaluate, compare, report, metrics):
+for _command in (
+    demo, run, split, train, tune, score, evaluate, recommend, compare, report, metrics,
+):  # fmt: skip
     app.command()(expand_groups(_command))
 
 

@@ -80,6 +80,9 @@ class CSRMatrix(SparseInput, Protocol):
     def sort_indices(self) -> None:
         """Sort the columns of each row, in place."""
 
+    def eliminate_zeros(self) -> None:
+        """Remove explicit zeros, in place."""
+
     def sum_duplicates(self) -> None:
         """Sum entries of the same row and column, in place."""
 

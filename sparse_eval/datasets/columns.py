@@ -6,12 +6,12 @@ import re
 import warnings
 from collections.abc import Hashable, Iterable
 from difflib import get_close_matches
-from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from ..core.frames import USUAL
 from ..errors import InvalidDataError
 from .labels import at
 from .lines import GuessWarning, MalformedLineError
@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from .labels import Column
     from .times import TimeUnit
 
-
-class Usual(Enum):
-    """The default for the name of a column: what such a column is usually called."""
-
-    NAME = "the usual name"
-
-    def __repr__(self) -> str:
-        return "USUAL"
-
-
-USUAL = Usual.NAME
 
 #: What columns are usually called besides "user", "item", "value" and "timestamp": in lower case,
 #: without anything but letters and digits. The names of no two roles overlap.

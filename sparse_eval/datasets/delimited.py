@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
+from ..core.frames import USUAL, Usual
 from ..errors import InvalidDataError, InvalidFileError
 from .columns import (
-    USUAL,
-    Usual,
     choose_columns,
     missing_column,
     recognized,

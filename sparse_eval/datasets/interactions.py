@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ..core.csr import summed_csr
-from ..core.frames import as_pandas
+from ..core.frames import USUAL, as_pandas
 from ..core.labelled import LabelledMatrix
 from ..errors import InvalidDataError
 from .columns import (
-    USUAL,
     choose_columns,
     column_of,
     events_kept,

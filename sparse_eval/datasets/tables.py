@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.files import need_pyarrow
+from ..core.frames import USUAL, Usual
 from ..errors import InvalidDataError, InvalidFileError
-from .columns import USUAL, Usual, choose_columns, missing_column
+from .columns import choose_columns, missing_column
 from .interactions import Interactions, check_events
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
 from ..inputs.side_data import SideData
 from ..metrics.request import Request
 from .budget import check_memory, users_within
+from .notices import give_notice
 from .run import evaluate_source, evaluate_whole
 from .sources import (
     USERS_PER_BLOCK,
@@ -153,6 +154,12 @@ def evaluate(
     MissingExtraError
         If an optional dependency is not installed, here or where the workers run.
 
+    Warns
+    -----
+    UserWarning
+        If no list holds a relevant item; or, with `train`, if lists hold seen items, relevant
+        items were seen, or evaluated users have no training data.
+
     See Also
     --------
     evaluate_model : Rank the items of a model and evaluate the rankings.
@@ -196,6 +203,19 @@ def evaluate(
         "num_threads": num_threads,
         "progress": progress,
     }
+    evaluation = _evaluate(request, predictions, validation, inputs, options)
+    give_notice(evaluation)
+    return evaluation
+
+
+def _evaluate(
+    request: Request,
+    predictions: RankingsLike,
+    validation: RelevanceLike,
+    inputs: dict[str, Any],
+    options: dict[str, Any],
+) -> Evaluation:
+    """Choose the way of both sides; `options` are those of `evaluate` that say how it is done."""
     rankings, relevance = _scanned(predictions, validation)
     if isinstance(rankings, RankingsScan) and isinstance(relevance, RelevanceScan):
         from .tables import evaluate_tables
@@ -213,9 +233,10 @@ def evaluate(
             f"validation is an iterable of blocks, and predictions a {type(rankings).__name__}; "
             "give blocks of both"
         )
-    if memory is None and client is None:
+    if options["memory"] is None and options["client"] is None:
         make_block = partial(_block_of_all, rankings, relevance, inputs)
-        return evaluate_whole(request, make_block, per_user=per_user, num_threads=num_threads)
+        how = {name: options[name] for name in ("per_user", "num_threads")}
+        return evaluate_whole(request, make_block, **how)
     return evaluate_source(
         request, _matrices(request, rankings, relevance, inputs, options), **options
     )

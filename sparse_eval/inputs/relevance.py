@@ -14,7 +14,7 @@ from ..core.csr import (
     canonical_csr,
     entry_position,
 )
-from ..core.frames import as_pandas
+from ..core.frames import USUAL, Usual, as_pandas, usual_gain
 from ..errors import InvalidDataError
 from .frames import event_gains, largest_of_pairs
 from .labels import matrix_labels
@@ -139,7 +139,7 @@ class Relevance:
         *,
         user: str = "user",
         item: str = "item",
-        gain: str | None = None,
+        gain: str | Usual | None = USUAL,
         threshold: float | None = None,
         event: str | None = None,
         gains: Mapping[Any, float] | None = None,
@@ -154,8 +154,9 @@ class Relevance:
             (user, item).
         user, item : str
             The columns of the ids, any hashable values.
-        gain : str, optional
-            The column of gains; 1 for each row by default.
+        gain : str or None, optional
+            The column of gains. By default "gain" or "value" (as in `Interactions.to_frame`) if
+            the frame has it; otherwise, or with None, every row counts 1.
         threshold : float, optional
             As in `from_csr`; it is compared with what `combine` makes of a pair's rows.
         event : str, optional
@@ -200,11 +201,13 @@ class Relevance:
                 "give event= (a column) and gains= (the gain of each event) together, or none of "
                 "them"
             )
-        if event is not None and gain is not None:
+        if event is not None and gain not in (None, USUAL):
             raise InvalidDataError(
                 "give gain= (a column of gains) or event= with gains=, not both of them"
             )
         df = as_pandas(df)
+        if gain is USUAL:
+            gain = usual_gain(df.columns) if event is None else None
         pairs = Interactions.from_frame(df, user=user, item=item, value=gain, timestamp=None)
         if gains is not None:
             pairs = replace(pairs, values=event_gains(df, user, event, gains))
@@ -232,8 +235,8 @@ class Relevance:
         user, item : str
             The columns with the ids: whole numbers or text.
         gain : str, optional
-            The column of gains, at least 0. By default "gain" if the table has it; otherwise
-            every row counts 1.
+            The column of gains, at least 0. By default "gain" or "value" if the table has it;
+            otherwise every row counts 1.
 
         Returns
         -------

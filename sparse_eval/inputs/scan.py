@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..core.frames import as_pandas, exports_rows
+from ..core.frames import as_pandas, exports_rows, usual_gain
 from ..errors import InvalidDataError, InvalidFileError
 from .kinds import Kind, kind_of, separator_of
 
@@ -109,8 +109,8 @@ class RelevanceScan:
     user, item : str
         The columns with the ids.
     gain : str or None
-        The column with the gains. By default "gain" if the table has it; otherwise every row
-        counts 1.
+        The column with the gains. By default "gain" or "value" if the table has it; otherwise
+        every row counts 1.
     """
 
     table: PathLike | FrameLike | ArrowStream
@@ -130,8 +130,8 @@ class RelevanceScan:
             If a column is missing or named twice.
         """
         gain = self.gain
-        if gain is None and "gain" in names:
-            gain = "gain"
+        if gain is None:
+            gain = usual_gain(names)
         columns = [self.user, self.item] + ([] if gain is None else [gain])
         _check_columns(columns, names, "the relevant items")
         return columns

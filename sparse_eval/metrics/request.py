@@ -77,6 +77,13 @@ class Plan(NamedTuple):
         )
 
 
+#: Inputs that only these metrics use; given for others, they were meant for something.
+_USED_BY = {
+    "item_groups": "calibration@10",
+    "item_vectors": "diversity(similarity=vectors)@10",
+}
+
+
 @dataclass(frozen=True)
 class Request:
     """What is to be computed; immutable, and cheap to send to another process.
@@ -132,6 +139,12 @@ class Request:
                 # The other commands have no option for what is known of items.
                 where = "" if name == "train" else " to evaluate"
                 raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}={where}")
+        used = {name for plan in request.plans for name in plan.inputs}
+        for name in sorted({*_USED_BY} & request.inputs - used):
+            raise InvalidMetricError(
+                f"{name} is given, and none of the metrics uses it; ask for {_USED_BY[name]}, or "
+                f"leave {name} out"
+            )
         return request
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -94,6 +94,18 @@ def as_model(model: Any) -> ImplicitModel | Factors:
     return checked
 
 
+def takes_zeros(model: object) -> bool:
+    """Return whether a model was trained on explicit zeros as positives: implicit's BPR is."""
+    return type(model).__name__ == "BayesianPersonalizedRanking"
+
+
+def without_zeros(model: object, train: CSRMatrix) -> CSRMatrix:
+    """Remove the explicit zeros of a matrix, in place, if the model would take them."""
+    if takes_zeros(model):
+        train.eliminate_zeros()
+    return train
+
+
 def catalogue(model: ImplicitModel | Factors) -> tuple[int | None, int]:
     """Return the number of users (None for a neighbour model, which takes any) and of items."""
     if has_factors(model):

@@ -16,7 +16,7 @@ from ..core.labelled import labels_of
 from ..core.progress import display
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 from ..metrics import Metric, parse_metrics
-from .accepted import catalogue
+from .accepted import catalogue, without_zeros
 from .checkpoints import save_model
 from .evaluate import evaluate_model, parse_cut_request
 from .identifiers import copy_ids, id_arrays, keep_ids
@@ -284,7 +284,8 @@ class EvaluationCallback:
         model : model of implicit
             As for `on`.
         train : scipy sparse matrix or array, shape (n_users, n_items), optional
-            Training data with other values than the callback's `train`, such as weights.
+            Training data with other values than the callback's `train`, such as weights. BPR, which
+            takes every stored entry for a positive, is trained without explicit zeros.
         progress : bool, optional
             Show a progress bar with the monitored metric; by default on a terminal only.
 
@@ -323,7 +324,7 @@ class EvaluationCallback:
 
             try:
                 # A copy, because implicit's compiled code cannot read write-protected arrays.
-                weights = matrix.astype(np.float32)
+                weights = without_zeros(model, matrix.astype(np.float32))
                 model.fit(weights, show_progress=False, callback=after_iteration)
             except TrainingStopped:
                 pass

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.warning import warn
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
+from ..evaluation.notices import give_notice
 from ..evaluation.run import evaluate_source, evaluate_whole
 from ..evaluation.sources import Block, is_blocks
 from ..inputs.alignment import align
 from ..inputs.npy import slice_rows
 from ..inputs.rankings import Rankings
+from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from ..metrics.request import Request
-from .accepted import as_model, catalogue
+from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
 from .inputs import name_of, open_held_out, open_train, split_arguments
 from .matching import match_sides, take_users
@@ -27,10 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import TypeAlias
 
-    from ..core.types import PathLike, SparseInput
+    from ..core.types import CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
-    from ..inputs.relevance import Relevance
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from ..results.totals import Retrieval
@@ -128,7 +129,8 @@ def evaluate_model(
     Warns
     -----
     UserWarning
-        If held-out items were seen by their users: no list can hold them.
+        If held-out items were seen by their users (no list can hold them), users have no training
+        data, users or items are unknown to the model, or nothing was hit at all.
 
     See Also
     --------
@@ -205,14 +207,7 @@ def evaluate_model(
         evaluation = evaluate_source(request, source, **options)
         if beside is not None:
             evaluation.baselines["popularity"] = evaluate_source(request, beside, **options)
-    retrieval = evaluation.retrieval
-    if retrieval is not None and retrieval.n_seen:
-        of = f" of {evaluation.n_relevant.sum()}" if per_user else ""
-        warnings.warn(
-            f"{retrieval.n_seen}{of} held-out items were seen by their users; they can be in no "
-            "list and count as missed",
-            stacklevel=2,
-        )
+    give_notice(evaluation)
     return evaluation
 
 
@@ -232,7 +227,9 @@ def _evaluate_in_memory(
     model = as_model(model)
     way = choose_way(model, request, via)
     names = name_of("train", train), name_of("validation", validation)
-    sides = match_sides(model, open_train(train), open_held_out(validation), names)
+    seen = open_train(train)
+    _warn_of_zeros(model, seen)
+    sides = match_sides(model, seen, open_held_out(validation), names)
     matrix, relevance = sides.train, sides.relevance
     k = longest_list(request, catalogue(model)[1])
     known = take_users(model, sides.user_rows)
@@ -274,6 +271,19 @@ def _evaluate_in_memory(
     if baselines:
         evaluation.baselines["popularity"] = evaluated(rank_by_popularity)
     return evaluation
+
+
+def _warn_of_zeros(model: object, train: CSRMatrix | Relevance) -> None:
+    """Warn if a model may have taken what was only shown for positives."""
+    if not takes_zeros(model) or isinstance(train, Relevance):
+        return
+    n_zeros = int(np.count_nonzero(train.data == 0))
+    if n_zeros:
+        warn(
+            f"train stores {n_zeros} explicit zeros (shown, not chosen), which implicit's BPR "
+            "takes for positives; train it without them: EvaluationCallback.fit does so, or call "
+            "matrix.eliminate_zeros() before fit"
+        )
 
 
 def parse_cut_request(

@@ -106,20 +106,21 @@ class Counts:
     @property
     def n_cold(self) -> int | None:
         """Number of evaluated users without training data; None where train is not known."""
-        return None if self._seen is None else self._seen.n_cold
+        return None if self.seen is None else self.seen.n_cold
 
     @property
     def n_relevant_seen(self) -> int | None:
         """Number of relevant items that their user has in train; None where it is not known."""
-        return None if self._seen is None else self._seen.n_relevant
+        return None if self.seen is None else self.seen.n_relevant
 
     @property
     def n_listed_seen(self) -> int | None:
         """Number of listed items that their user has in train; None where it is not known."""
-        return None if self._seen is None else self._seen.n_listed
+        return None if self.seen is None else self.seen.n_listed
 
     @property
-    def _seen(self) -> SeenCounts | None:
+    def seen(self) -> SeenCounts | None:
+        """These three, and the number of relevant items; None where train is not known."""
         return self._totals.seen if self._block is None else self._block.seen
 
     @property

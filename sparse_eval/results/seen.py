@@ -25,11 +25,14 @@ class SeenCounts(NamedTuple):
         Relevant items that their user has in train, explicit zeros included.
     n_listed : int
         Listed items that their user has in train, likewise.
+    n_held_out : int
+        Relevant items in all.
     """
 
     n_cold: int
     n_relevant: int
     n_listed: int
+    n_held_out: int
 
     def merge(self, other: SeenCounts) -> SeenCounts:
         """Return the counts over the users of both."""
@@ -58,5 +61,8 @@ def seen_counts(
     for_blocks(count, aligned.n_users, num_threads)
     is_cold = training.user_counts[: aligned.n_users] == 0
     return SeenCounts(
-        int(np.count_nonzero(counted & is_cold)), int(relevant.sum()), int(listed.sum())
+        int(np.count_nonzero(counted & is_cold)),
+        int(relevant.sum()),
+        int(listed.sum()),
+        int(np.count_nonzero(relevance.gains > 0)),
     )

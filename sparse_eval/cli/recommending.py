@@ -1,0 +1,98 @@
+"""The command recommend: what a model gives each user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..core.files import make_folder, replacing, write_parquet
+from ..errors import InvalidDataError
+from .loading import is_split, load
+from .options import Filtering, Format, Loading, Printed, Progress
+from .printing import counted, print_table, step, warnings_in_a_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..core.types import Labels
+
+_SUFFIXES = (".csv", ".parquet", ".jsonl")
+
+
+def recommend(
+    checkpoint: Annotated[Path, typer.Argument(help="A model saved by implicit (.npz).")],
+    seen: Annotated[
+        Path, typer.Argument(help="What users have seen: a folder that `split` wrote, or events.")
+    ],
+    *,
+    loading: Loading,
+    k: Annotated[int, typer.Option("--k", "-k", help="Items for each user.")] = 10,
+    users: Annotated[
+        list[str],
+        typer.Option(help="Ids of users, separated by commas; repeatable.", show_default="all"),
+    ] = [],
+    progress: Progress = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A file for the table: .csv, .parquet or .jsonl (JSON lines)."),
+    ] = None,
+    format: Printed = Format.table,
+) -> None:
+    """Recommend users the items that a model ranks first, without those they have seen."""
+    from ..models.recommendations import recommend as recommend_items
+
+    if k < 1:  # `k` is another option of other commands
+        raise InvalidDataError(f"-k: expected a whole number of at least 1, found {k}")
+    if out is not None and out.suffix not in _SUFFIXES:
+        raise InvalidDataError(
+            f"--out is {str(out)!r}; expected a file that ends in {', '.join(_SUFFIXES)}"
+        )
+    train = _read(seen, loading)
+    labels = getattr(train, "users", None)
+    words = [word for words in users for word in words.split(",")]
+    with step("recommend") as note, warnings_in_a_line():
+        table = recommend_items(
+            checkpoint,
+            train,
+            k,
+            users=_ids(words, labels) if words else None,
+            progress=progress,
+        )
+        note(counted(table["user"].nunique(), "user"))
+    if out is None:
+        print_table(table, format)
+    else:
+        make_folder(out.parent)
+        _write(table, out)
+        typer.echo(f"left in {out}: {counted(len(table), 'row')}", err=True)
+
+
+def _read(path: Path, loading: Loading) -> Any:
+    """Return a matrix that knows its users and items."""
+    if is_split(path):
+        from ..datasets.split import Holdout
+
+        return Holdout.load(path).train
+    return load(path, loading, Filtering()).matrix()
+
+
+def _ids(words: list[str], labels: Labels | None) -> list[Any]:
+    """Return ids as the data have them: as numbers if all of those are whole numbers."""
+    if labels is None or labels.dtype.kind not in "iu":
+        return words
+    try:
+        return [int(word) for word in words]
+    except ValueError as error:
+        raise InvalidDataError(f"--users: the ids are whole numbers; {error}") from None
+
+
+def _write(table: pd.DataFrame, path: Path) -> None:
+    with replacing(path) as temporary:
+        if path.suffix == ".parquet":
+            write_parquet(table, temporary, index=False)
+        elif path.suffix == ".csv":
+            table.to_csv(temporary, index=False, lineterminator="\n")
+        else:
+            table.to_json(temporary, orient="records", lines=True, force_ascii=False)

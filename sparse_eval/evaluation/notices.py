@@ -1,0 +1,75 @@
+"""Say what only the user can know to be right: one line for each doubt about an evaluation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core.warning import warn
+from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from ..results import Evaluation
+
+
+def give_notice(evaluation: Evaluation) -> None:
+    """Warn of what looks like a mistake in the inputs of an evaluation.
+
+    Raises
+    ------
+    InvalidDataError
+        If all relevant items are in the training data, so that nothing can be found.
+    """
+    _check_seen(evaluation)
+    _warn_of_cold_users(evaluation)
+    retrieval = evaluation.retrieval
+    if retrieval is not None and (retrieval.n_unknown_users or retrieval.n_unknown_items):
+        warn(
+            f"{retrieval.n_unknown_users} of {evaluation.n_users} evaluated users and "
+            f"{retrieval.n_unknown_items} of their relevant items are unknown to the model; such "
+            "users count 0, and such items are missed"
+        )
+    hits = [
+        name
+        for name, metric in zip(evaluation.names, evaluation.metrics, strict=True)
+        if metric.definition.over == "statistics" and metric.definition.lower == 0
+    ]
+    if hits and not any(evaluation[name] for name in hits):
+        warn(
+            "no list holds a relevant item, so that every metric of hits is 0; check that both "
+            "sides mean the same users and items, by ids of the same kind or by the same numbers"
+        )
+
+
+def _check_seen(evaluation: Evaluation) -> None:
+    seen = evaluation.seen
+    if seen is None:
+        return
+    n_seen, n_relevant = seen.n_relevant, seen.n_held_out
+    if n_seen and n_seen == n_relevant:
+        raise InvalidDataError(
+            f"all {n_seen} relevant items are in train, as what users have seen already, and no "
+            "list can hold them; give as train what came before, without what is held out"
+        )
+    if n_seen:
+        warn(
+            f"{n_seen} of {n_relevant} held-out items were seen by their users; they can be in no "
+            "list and count as missed"
+            if evaluation.retrieval is not None
+            else f"{n_seen} of {n_relevant} relevant items are in train, as what their users have "
+            "seen already; if they were trained on, results are too good"
+        )
+    if evaluation.retrieval is None and seen.n_listed:
+        warn(
+            f"{seen.n_listed} listed items are in train, as what their users have seen "
+            "already; take them out of the lists, or leave train out, which says what is no "
+            "candidate"
+        )
+
+
+def _warn_of_cold_users(evaluation: Evaluation) -> None:
+    if evaluation.n_cold:
+        warn(
+            f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have nothing in train "
+            "(cold), so that their lists say nothing about what was learnt of them; holdout.known()"
+            " leaves them out, and ev.by('activity') shows them apart"
+        )

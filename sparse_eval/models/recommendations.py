@@ -1,0 +1,193 @@
+"""`recommend`: what each user gets, as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from ..core.arguments import check_whole
+from ..core.csr import integer_array
+from ..datasets.split.holdout import Holdout
+from ..errors import InvalidDataError
+from ..inputs.relevance import Relevance
+from ..retrieval.top_k import top_k
+from .accepted import as_model, catalogue, has_factors
+from .checkpoints import Factors
+from .inputs import name_of, open_train
+from .matching import match_sides, within
+from .recommend import recommend_lists
+from .source import open_model
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
+    from .accepted import ImplicitModel, ModelLike
+    from .inputs import TrainLike
+    from .matching import Sides
+
+#: Users whose scores of all items a neighbour model computes at once.
+_USERS_AT_ONCE = 1_000
+
+
+def recommend(
+    model: ModelLike,
+    train: Holdout | TrainLike,
+    k: int = 10,
+    *,
+    users: Iterable[Hashable] | None = None,
+    user_rows: ArrayLike | None = None,
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """Recommend users the items that a model ranks first among those that they have not seen.
+
+    Parameters
+    ----------
+    model : fitted model of implicit, path, or pair of factors
+        As in `evaluate_model`.
+    train : sparse matrix, Interactions, frame, Relevance, path or Holdout
+        What users have seen, as in `evaluate_model`; of a `Holdout` the train part.
+    k : int
+        Items for each user, at least 1; fewer where a user has seen almost all.
+    users : sequence of hashable, optional
+        The ids of the users, if there are ids; by default all whom the model knows.
+    user_rows : array_like of int, optional
+        Instead of `users` their rows.
+    num_threads : int, optional
+        One for each core by default. The result does not depend on it.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each recommended item, in the order of the users and ranks: ``user`` and ``item``
+        (ids, or row and column numbers where there are none), ``rank`` from 1, and ``score``.
+        `evaluate` takes it as it is. Of a factor model lists are exact, and of equal scores the
+        lower item number comes first; of a neighbour model they are those of its own `recommend`.
+
+    Raises
+    ------
+    InvalidDataError
+        If a user is unknown to the model, or both `users` and `user_rows` are given.
+    SparseEvalError
+        As from `evaluate_model`.
+
+    See Also
+    --------
+    top_k : The same for factors, as arrays.
+    evaluate_model : Evaluate what a model recommends.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> model = se.train_als(clicks, factors=8)
+    >>> recs = se.recommend(model, clicks, k=3, users=["U7", "U1"])
+    >>> recs[["user", "rank"]].values.tolist()
+    [['U7', 1], ['U7', 2], ['U7', 3], ['U1', 1], ['U1', 2], ['U1', 3]]
+    """
+    import pandas as pd
+
+    k = check_whole("k", k, 1)
+    opened = as_model(open_model(model))
+    part = train.train if isinstance(train, Holdout) else train
+    nobody = Relevance.from_csr(sparse.csr_matrix((0, 0)))
+    sides = match_sides(opened, open_train(part), nobody, (name_of("train", train), "validation"))
+    rows = _rows_of(users, user_rows, sides)
+    n_items = catalogue(opened)[1]
+    seen = within(sides.train, (sides.n_known, n_items))
+    lists, scores = _lists(opened, seen, rows, min(k, n_items), num_threads, progress)
+    listed = lists >= 0
+    return pd.DataFrame(
+        {
+            "user": _names(sides.users, np.repeat(rows, listed.sum(axis=1))),
+            "item": _names(sides.items, lists[listed]),
+            "rank": np.tile(np.arange(1, lists.shape[1] + 1), len(rows))[listed.ravel()],
+            "score": scores[listed],
+        }
+    )
+
+
+def _rows_of(
+    users: Iterable[Hashable] | None, user_rows: ArrayLike | None, sides: Sides
+) -> Integers:
+    """Return the rows of users in the model."""
+    n_users = sides.n_known
+    if users is not None and user_rows is not None:
+        raise InvalidDataError("give users= (ids) or user_rows= (rows), not both")
+    if users is None:
+        rows = np.arange(n_users) if user_rows is None else integer_array(user_rows, "user_rows", 1)
+        if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
+            outside = rows.max() if rows.min() >= 0 else rows.min()
+            raise InvalidDataError(
+                f"user_rows names row {outside}, but there are {n_users} users (0 to {n_users - 1})"
+            )
+        return rows.astype(np.int64)
+    if sides.users is None:
+        raise InvalidDataError(
+            "users are ids, and neither the model nor train has ids; give user_rows= (rows of "
+            "train), or train with ids, such as Interactions"
+        )
+    if isinstance(users, str | bytes):
+        raise InvalidDataError(f"users is {users!r}; expected a list of ids, such as [{users!r}]")
+    labels = list(users)
+    rows = sides.users[:n_users].get_indexer(_index(labels))
+    if (rows < 0).any():
+        unknown = labels[int((rows < 0).argmax())]
+        example = sides.users[0] if n_users else "none"
+        raise InvalidDataError(
+            f"the model knows no user {unknown!r}; its {n_users} users are {example!r}, …"
+        )
+    return rows.astype(np.int64)
+
+
+def _index(labels: list[Any]) -> Labels:
+    import pandas as pd
+
+    try:
+        index: Labels = pd.Index(labels, tupleize_cols=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidDataError(f"users cannot be ids: {error}") from None
+    return index
+
+
+def _names(labels: Labels | None, codes: AnyArray) -> Any:
+    return codes.astype(np.int64) if labels is None else labels.take(codes)
+
+
+def _lists(
+    model: ImplicitModel | Factors,
+    seen: CSRMatrix,
+    rows: Integers,
+    k: int,
+    num_threads: int | None,
+    progress: bool | None,
+) -> tuple[Items, Floats]:
+    """Return the items of each user, -1 behind the last, and their scores."""
+    if has_factors(model):
+        return top_k(
+            model.user_factors,
+            model.item_factors,
+            k,
+            seen=seen,
+            user_rows=rows,
+            num_threads=num_threads,
+            progress=progress,
+        )
+    assert not isinstance(model, Factors)  # noqa: S101 - these have factors
+    lists = recommend_lists(model, seen, rows, k, progress)
+    similarity: Any = getattr(model, "similarity")  # noqa: B009 - implicit has no types
+    scores = np.full(lists.shape, -np.inf)
+    for first in range(0, len(rows), _USERS_AT_ONCE):
+        block = slice(first, first + _USERS_AT_ONCE)
+        of_items = (seen[rows[block]].astype(np.float64) @ similarity).toarray()
+        places = np.maximum(lists[block], 0)
+        scores[block] = np.take_along_axis(of_items, places.astype(np.int64), axis=1)
+    return lists, np.where(lists >= 0, scores, -np.inf)
