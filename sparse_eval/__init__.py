@@ -26,11 +26,11 @@ if _TYPE_CHECKING:
     from .models.checkpoints import save_model
     from .models.evaluate import evaluate_model
     from .models.recommendations import recommend
+    from .models.retrieving import full_ranks, held_out_ranks, top_k
     from .models.sweep import sweep
     from .models.train import train_als
     from .models.tune import tune
     from .report import plots, write_report
-    from .retrieval.top_k import full_ranks, held_out_ranks, top_k
 
     __version__: str
 
@@ -79,12 +79,12 @@ _ATTRIBUTES = {
     "Interactions": "datasets.interactions",
     "TrainingStopped": "models.callback",
     "evaluate_model": "models.evaluate",
-    "full_ranks": "retrieval.top_k",
-    "held_out_ranks": "retrieval.top_k",
+    "full_ranks": "models.retrieving",
+    "held_out_ranks": "models.retrieving",
     "recommend": "models.recommendations",
     "save_model": "models.checkpoints",
     "sweep": "models.sweep",
-    "top_k": "retrieval.top_k",
+    "top_k": "models.retrieving",
     "train_als": "models.train",
     "tune": "models.tune",
     "write_report": "report.page",

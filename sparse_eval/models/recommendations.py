@@ -100,7 +100,7 @@ def recommend(
     part = train.train if isinstance(train, Holdout) else train
     nobody = Relevance.from_csr(sparse.csr_matrix((0, 0)))
     sides = match_sides(opened, open_train(part), nobody, (name_of("train", train), "validation"))
-    rows = _rows_of(users, user_rows, sides)
+    rows = rows_of(users, user_rows, sides)
     n_items = catalogue(opened)[1]
     seen = within(sides.train, (sides.n_known, n_items))
     lists, scores = _lists(opened, seen, rows, min(k, n_items), num_threads, progress)
@@ -115,7 +115,7 @@ def recommend(
     )
 
 
-def _rows_of(
+def rows_of(
     users: Iterable[Hashable] | None, user_rows: ArrayLike | None, sides: Sides
 ) -> Integers:
     """Return the rows of users in the model."""

@@ -1,0 +1,362 @@
+"""`top_k`, `held_out_ranks` and `full_ranks` of a model, a checkpoint, or of factors alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import InvalidDataError, UnsupportedModelError
+from ..inputs.relevance import Relevance
+from ..retrieval import top_k as retrieval
+from .accepted import as_model, has_factors
+from .inputs import open_held_out, open_train
+from .matching import match_sides, take_users, within
+from .recommendations import rows_of
+from .source import open_model
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from numpy.typing import ArrayLike
+
+    from ..core.types import AnyArray
+    from ..inputs.rankings import Rankings
+    from ..retrieval.top_k import TopK
+    from .accepted import FactorModel, ModelLike
+    from .checkpoints import Factors
+    from .inputs import TrainLike
+    from .matching import Sides
+
+Overlap = Literal["error", "report"]
+
+
+def top_k(
+    user_factors: AnyArray | ModelLike,
+    item_factors: AnyArray | None = None,
+    k: int = 10,
+    *,
+    seen: TrainLike | None = None,
+    users: Iterable[Hashable] | None = None,
+    user_rows: ArrayLike | None = None,
+    candidates: ArrayLike | None = None,
+    exclude: ArrayLike | None = None,
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> TopK:
+    """Find each user's `k` best items, exactly.
+
+    The score of a user and an item is the dot product of their stored factors, accumulated in
+    float64 in the order of the factors. Items are ordered by descending score; of equal scores
+    the lower id comes first.
+
+    Parameters
+    ----------
+    user_factors : ndarray of float16, float32 or float64, shape (n_users, f), or model
+        Biases are columns of the factors, as in implicit's BPR and LMF. A tensor of another
+        library, in memory that the CPU can read, is taken as it is, without a copy. Or, without
+        `item_factors`, a fitted model, the path of a checkpoint or a pair of factors, as in
+        `evaluate_model`.
+    item_factors : ndarray of float16, float32 or float64, shape (n_items, f), optional
+        The dtype may differ from that of `user_factors`.
+    k : int
+        List length, at least 1. No list is longer than the number of candidates.
+    seen : scipy sparse matrix or array, shape (n_users, n_items), optional
+        Items to leave out of each user's list: every stored entry, explicit zeros included. Of a
+        model whatever `evaluate_model` takes as `train`, matched by id where both have ids.
+    users : sequence of hashable, shape (n_lists,), optional
+        The ids of the users, where the model or `seen` has ids.
+    user_rows : array_like of int, shape (n_lists,), optional
+        Instead of `users` rows of `user_factors`, in any order; all by default.
+    candidates : array_like of int, optional
+        Rows of `item_factors` to choose from; all by default.
+    exclude : array_like of int, optional
+        Items to leave out of every list.
+    num_threads : int, optional
+        The number of threads; one per core by default. The result does not depend on it.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    TopK
+        ``ids`` and ``scores``, one row per user, with at most `k` columns.
+
+    Raises
+    ------
+    InvalidDataError
+        If factors are not finite (the row is named), differ in width, are so large that a score
+        could overflow, or are tensors that want gradients or are on a GPU; if the shape of `seen`
+        is not ``(n_users, n_items)``; if an id is out of range; or if no item is left to choose
+        from.
+
+    See Also
+    --------
+    held_out_ranks : Ranks of held-out items, at a fraction of the cost.
+
+    Notes
+    -----
+    Items are searched in the order of their norms, and users of similar direction share their
+    bounds, so most pairs are never scored; see [1]_ for the idea.
+
+    References
+    ----------
+    .. [1] C. Teflioudi, R. Gemulla and O. Mykytiuk, "LEMP: Fast Retrieval of Large Entries in a
+       Matrix Product", Proceedings of SIGMOD, 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparse_eval as se
+    >>> users = np.array([[1.0, 0.0], [0.6, 0.8]])
+    >>> items = np.array([[0.9, 0.1], [0.2, 0.9], [0.5, 0.5]])
+    >>> ids, scores = se.top_k(users, items, k=2)
+    >>> ids
+    array([[0, 2],
+           [1, 2]], dtype=int32)
+    >>> se.top_k(users, items, k=2, exclude=[2]).ids
+    array([[0, 1],
+           [1, 0]], dtype=int32)
+    """
+    rows = user_rows
+    if item_factors is not None:
+        if users is not None:
+            raise InvalidDataError(
+                "users are ids, and factors have none; give user_rows=, or a model with ids"
+            )
+        factors: tuple[Any, Any] = (user_factors, item_factors)
+        known: Any = seen
+    else:
+        model, sides = _open(user_factors, seen, None)
+        rows = rows_of(users, user_rows, sides)
+        factors = (model.user_factors, model.item_factors)
+        known = None if seen is None else within(sides.train, _shape(model))
+    return retrieval.top_k(
+        *factors,
+        k,
+        seen=known,
+        user_rows=rows,
+        candidates=candidates,
+        exclude=exclude,
+        num_threads=num_threads,
+        progress=progress,
+    )
+
+
+def held_out_ranks(
+    user_factors: AnyArray | ModelLike,
+    item_factors: AnyArray | None = None,
+    held_out: TrainLike | None = None,
+    k: int = 10,
+    *,
+    seen: TrainLike | None = None,
+    candidates: ArrayLike | None = None,
+    exclude: ArrayLike | None = None,
+    overlap: Overlap = "error",
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> Rankings:
+    """Find the ranks of the held-out items that are among a user's `k` best, exactly.
+
+    Accuracy metrics with a cut-off of at most `k` need no more, and the ranks cost a fraction of
+    the lists: most held-out items are out of reach as soon as a few popular items are scored.
+
+    Parameters
+    ----------
+    user_factors, item_factors, seen, candidates, exclude, num_threads, progress
+        As in `top_k`, and so is the order of the items.
+    held_out : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
+        Every stored entry above 0 is a held-out item. A smaller matrix is padded. Of a model
+        whatever `evaluate_model` takes as `validation`, matched by id where both have ids; users
+        and items that the model does not know have no rank.
+    k : int
+        The largest rank to find, at least 1.
+    overlap : {"error", "report"}
+        What to do about held-out items that their user has seen, which no list can hold: raise an
+        error, or warn and leave them without a rank.
+
+    Returns
+    -------
+    Rankings
+        The held-out items among the first `k`, with their positions, and each user's list length.
+        Users without held-out items have no list. `evaluate` returns the same values, to the last
+        bit, as for the lists of `top_k`.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `top_k`; if `held_out` has more users or items than the factors; or if a held-out
+        item was seen and `overlap` is "error".
+
+    Warns
+    -----
+    UserWarning
+        If a held-out item was seen and `overlap` is "report".
+
+    See Also
+    --------
+    full_ranks : Ranks of all held-out items, for metrics of the whole ranking.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparse_eval as se
+    >>> from scipy.sparse import csr_matrix
+    >>> users = np.array([[1.0, 0.0], [0.6, 0.8]])
+    >>> items = np.array([[0.9, 0.1], [0.2, 0.9], [0.5, 0.5]])
+    >>> held_out = csr_matrix([[0, 0, 1], [1, 0, 0]])
+    >>> ranks = se.held_out_ranks(users, items, held_out, k=2)
+    >>> ranks.to_positions().toarray()
+    array([[0, 0, 2],
+           [0, 0, 0]], dtype=int32)
+    >>> se.evaluate(ranks, held_out, "recall@2")["recall@2"]
+    0.5
+    """
+    ranked = _prepare(user_factors, item_factors, held_out, seen)
+    ranks = retrieval.held_out_ranks(
+        *ranked.factors,
+        ranked.held_out,
+        k,
+        seen=ranked.seen,
+        candidates=candidates,
+        exclude=exclude,
+        overlap=overlap,
+        num_threads=num_threads,
+        progress=progress,
+    )
+    return ranked.name(ranks)
+
+
+def full_ranks(
+    user_factors: AnyArray | ModelLike,
+    item_factors: AnyArray | None = None,
+    held_out: TrainLike | None = None,
+    *,
+    seen: TrainLike | None = None,
+    candidates: ArrayLike | None = None,
+    exclude: ArrayLike | None = None,
+    overlap: Overlap = "error",
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> Rankings:
+    """Find the rank of every held-out item among all unseen candidates, exactly.
+
+    For metrics of the whole ranking: auc, mean_rank, percentile_rank. Scores are computed block by
+    block; a matrix of users × items never exists.
+
+    Parameters
+    ----------
+    user_factors, item_factors, held_out, seen, candidates, exclude, overlap, num_threads, progress
+        As in `held_out_ranks`.
+
+    Returns
+    -------
+    Rankings
+        Every held-out candidate with its position; the length of a user's list is the number of
+        unseen candidates.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `held_out_ranks`.
+
+    Warns
+    -----
+    UserWarning
+        As from `held_out_ranks`.
+
+    See Also
+    --------
+    held_out_ranks : Ranks up to `k` only, which is faster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparse_eval as se
+    >>> from scipy.sparse import csr_matrix
+    >>> users = np.array([[1.0, 0.0], [0.6, 0.8]])
+    >>> items = np.array([[0.9, 0.1], [0.2, 0.9], [0.5, 0.5]])
+    >>> held_out = csr_matrix([[0, 0, 1], [1, 0, 0]])
+    >>> ranks = se.full_ranks(users, items, held_out)
+    >>> se.evaluate(ranks, held_out, ["mean_rank", "auc"]).mean()
+    {'mean_rank': 2.5, 'auc': 0.25}
+    """
+    ranked = _prepare(user_factors, item_factors, held_out, seen)
+    ranks = retrieval.full_ranks(
+        *ranked.factors,
+        ranked.held_out,
+        seen=ranked.seen,
+        candidates=candidates,
+        exclude=exclude,
+        overlap=overlap,
+        num_threads=num_threads,
+        progress=progress,
+    )
+    return ranked.name(ranks)
+
+
+class _Ranked(NamedTuple):
+    """What is ranked: factors, held-out and seen items in one numbering, and whose they are."""
+
+    factors: tuple[Any, Any]
+    held_out: Any
+    seen: Any
+    sides: Sides | None = None
+
+    def name(self, ranks: Rankings) -> Rankings:
+        """Return ranks with the ids of their users and items."""
+        if self.sides is None:
+            return ranks
+        users, items = self.sides.users, self.sides.items
+        n_users, n_items = ranks.shape
+        return replace(
+            ranks,
+            users=None if users is None else users[:n_users],
+            items_index=None if items is None else items[:n_items],
+        )
+
+
+def _prepare(
+    user_factors: Any, item_factors: Any, held_out: TrainLike | None, seen: TrainLike | None
+) -> _Ranked:
+    if held_out is None:
+        raise InvalidDataError("held_out is missing; give the held-out items, as held_out=")
+    if item_factors is not None:
+        return _Ranked((user_factors, item_factors), held_out, seen)
+    model, sides = _open(user_factors, seen, held_out)
+    some = take_users(model, sides.user_rows)
+    shape = _shape(some)
+    return _Ranked(
+        (some.user_factors, some.item_factors),
+        within(sides.relevance, shape),
+        None if seen is None else within(sides.train, shape),
+        sides,
+    )
+
+
+def _open(
+    model: Any, seen: TrainLike | None, held_out: TrainLike | None
+) -> tuple[FactorModel | Factors, Sides]:
+    """Return a model with factors, and both parts of a split in its numbering."""
+    if isinstance(model, np.ndarray):
+        raise InvalidDataError(
+            "user_factors is an array, and item_factors is missing; give both, or a model"
+        )
+    opened = as_model(open_model(model))
+    if not has_factors(opened):
+        raise UnsupportedModelError(
+            f"a {type(opened).__name__} has no factors; recommend and evaluate_model take it"
+        )
+    train: Any = sparse.csr_matrix(_shape(opened)) if seen is None else open_train(seen)
+    relevance = (
+        Relevance.from_csr(sparse.csr_matrix((0, 0)))
+        if held_out is None
+        else open_held_out(held_out, "held_out")
+    )
+    return opened, match_sides(opened, train, relevance, ("seen", "held_out"))
+
+
+def _shape(model: FactorModel | Factors) -> tuple[int, int]:
+    return len(model.user_factors), len(model.item_factors)
