@@ -32,7 +32,8 @@ SPARSE = "a scipy sparse matrix, such as scipy.sparse.csr_matrix(x) of a dense a
 
 def is_frame(values: object) -> bool:
     """Return whether a value is a frame of pandas, polars, Arrow, Dask, Spark or the like."""
-    return hasattr(type(values), "columns")
+    kind = type(values)
+    return hasattr(kind, "columns") and not hasattr(kind, "matrix")  # that is Interactions
 
 
 def describe(values: Any) -> str:

@@ -137,7 +137,11 @@ def missing_column(name: Hashable, columns: Iterable[Hashable]) -> str:
 
 def column_of(df: pd.DataFrame, name: Hashable) -> Column:
     """Return a column of a frame, or raise if there are none or several of this name."""
-    if name not in df.columns:
+    try:
+        exists = name in df.columns
+    except TypeError:  # it cannot be hashed
+        raise InvalidDataError(f"{name!r} is no name of a column; expected text") from None
+    if not exists:
         raise InvalidDataError(missing_column(name, df.columns))
     n_columns = np.count_nonzero(df.columns == name)
     if n_columns > 1:

@@ -173,7 +173,7 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
     ...     path = se.save_model(se.train_als(holdout.train, factors=8), Path(folder) / "als.npz")
     ...     ev = se.evaluate_model(path, holdout, "ndcg@10")
     >>> ev.users[:3].tolist()
-    ['U0', 'U1', 'U2']
+    ['U1', 'U10', 'U100']
     """
     path = Path(path)
     if path.suffix != ".npz" or path.is_dir():

@@ -78,8 +78,9 @@ def data() -> tuple[Any, csr_matrix, csr_matrix]:
     """Return a model, and what it was trained and is evaluated on."""
     clicks = se.datasets.synthetic(n_users=900, n_items=200, seed=0)
     holdout = se.split.random(clicks, seed=0)
-    model = se.train_als(holdout.train, factors=8, iterations=3)
-    return model, holdout.train, holdout.validation
+    # Without ids, which matrices on disk do not have either.
+    train, held = (csr_matrix(part) for part in (holdout.train, holdout.validation))
+    return se.train_als(train, factors=8, iterations=3), train, held
 
 
 def same(one: se.Evaluation, other: se.Evaluation) -> None:

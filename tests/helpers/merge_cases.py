@@ -25,6 +25,8 @@ def every_metric(**inputs: Any) -> list[str]:
         "ndcg(gain=exp)@5",
         "coverage@2",
     ]
+    if "item_vectors" in inputs:
+        names.append("diversity(similarity=vectors)@3")
     return names + [
         one.name + ("" if one.cutoff == "none" else "@3")
         for one in REGISTRY.values()

@@ -21,9 +21,9 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval import Rankings
+from sparse_eval.models.retrieving import full_ranks, held_out_ranks, top_k
 from sparse_eval.retrieval import search
 from sparse_eval.retrieval import top_k as retrieve
-from sparse_eval.retrieval.top_k import full_ranks, held_out_ranks, top_k
 
 #: Fewer examples where the kernels run as Python.
 EXAMPLES = settings(max_examples=20 if numba.config.DISABLE_JIT else 100)

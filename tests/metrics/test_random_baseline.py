@@ -192,7 +192,7 @@ def test_the_popularity_ranking() -> None:
     ]  # fmt: skip
     some = se.Rankings.from_popularity(train, k=9, user_rows=[3, 1])
     assert some.lengths.tolist() == [0, 2, 0, 4]
-    for bad in ({"k": 0}, {"k": 1, "users": [4]}, {"k": 1, "users": [-1]}):
+    for bad in ({"k": 0}, {"k": 1, "user_rows": [4]}, {"k": 1, "user_rows": [-1]}):
         with pytest.raises(se.SparseEvalError):
             se.Rankings.from_popularity(train, **bad)
 

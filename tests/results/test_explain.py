@@ -107,10 +107,11 @@ def test_a_list_that_was_not_kept_is_made_again(users: Any, tmp_path: Path) -> N
 
 def test_the_list_of_a_model_is_made_again() -> None:
     kept, without = of_model(), of_model(per_user=False)
-    for user in (0, 30, 59):
+    assert kept.users is not None
+    for user in kept.users[[0, 30, 59]]:
         pd.testing.assert_frame_equal(without.explain(user), kept.explain(user))
-    popular = without.baselines["popularity"].explain(5)
-    pd.testing.assert_frame_equal(popular, kept.baselines["popularity"].explain(5))
+    popular = without.baselines["popularity"].explain(kept.users[5])
+    pd.testing.assert_frame_equal(popular, kept.baselines["popularity"].explain(kept.users[5]))
 
 
 def test_whoever_makes_an_evaluation_may_say_how_to_make_a_list_again() -> None:

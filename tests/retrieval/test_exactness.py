@@ -38,7 +38,7 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval import Rankings
-from sparse_eval.retrieval.top_k import full_ranks, held_out_ranks, top_k
+from sparse_eval.models.retrieving import full_ranks, held_out_ranks, top_k
 
 if numba.config.DISABLE_JIT:  # compiled kernels do not warn of floating-point events
     pytestmark = pytest.mark.filterwarnings("ignore:(overflow|divide by zero|invalid value)")
@@ -93,7 +93,7 @@ def test_by_hand() -> None:
     assert ranks.lengths.tolist() == [4, 4, 0]
 
 
-def test_takes_arguments_by_position() -> None:
+def test_chooses_among_candidates() -> None:
     rng = np.random.default_rng(0)
     users, items = make_factors(rng, "normal", (3, 6, 2))
     seen = sparse.csr_matrix(np.eye(3, 6))
@@ -106,7 +106,7 @@ def test_takes_arguments_by_position() -> None:
         == top_k(users, items, 2, seen=seen, exclude=[3, 4, 5]).ids[[2, 0]].tolist()
     )
     for of, k in ((held_out_ranks, [2]), (full_ranks, [])):
-        ranks = of(users, items, held_out, *k, seen, [0, 1, 2, 3], [3])
+        ranks = of(users, items, held_out, *k, seen=seen, candidates=[0, 1, 2, 3], exclude=[3])
         expected = of(users, items, held_out, *k, seen=seen, exclude=[3, 4, 5])
         assert ranks.to_positions().toarray().tolist() == expected.to_positions().toarray().tolist()
 

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparse_eval import Relevance
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.retrieval.top_k import held_out_ranks, top_k
+from sparse_eval.models.retrieving import held_out_ranks, top_k
 
 if numba.config.DISABLE_JIT:  # compiled kernels do not warn of floating-point events
     pytestmark = pytest.mark.filterwarnings("ignore:(overflow|divide by zero|invalid value)")

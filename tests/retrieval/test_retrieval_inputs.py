@@ -33,8 +33,8 @@ from tensors import CUDA, Tensor
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError
+from sparse_eval.models.retrieving import full_ranks, held_out_ranks, top_k
 from sparse_eval.retrieval.factors import check_factors
-from sparse_eval.retrieval.top_k import full_ranks, held_out_ranks, top_k
 
 if numba.config.DISABLE_JIT:  # compiled kernels do not warn of floating-point events
     pytestmark = pytest.mark.filterwarnings("ignore:(overflow|divide by zero|invalid value)")
