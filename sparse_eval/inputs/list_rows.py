@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.csr import find_fault
+from ..errors import InvalidDataError
 from ..kernels.rows import find_repeat_in_rows, order_by_position
 
 if TYPE_CHECKING:
@@ -46,3 +47,15 @@ def last_positions(indptr: Integers, positions: Items) -> Integers:
     filled = indptr[1:] > indptr[:-1]
     lengths[filled] = positions[indptr[1:][filled] - 1]
     return lengths
+
+
+def check_users_once(rows: Integers, order: Integers) -> None:
+    """Raise if a user has two lists; `order` sorts the users."""
+    ordered = rows[order]
+    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(repeated):
+        first, second = order[repeated[0]], order[repeated[0] + 1]
+        raise InvalidDataError(
+            f"user {rows[first]} has two lists (rows {first} and {second} of ids); expected one "
+            "list for each user"
+        )

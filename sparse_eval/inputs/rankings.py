@@ -22,16 +22,16 @@ from ..core.csr import (
     training_csr,
 )
 from ..core.frames import as_pandas
-from ..core.threads import for_blocks
+from ..core.labelled import labels_of
 from ..errors import InvalidDataError
-from ..kernels.catalogue import popular_unseen
-from ..kernels.rows import find_repeat, rank_scores
+from ..kernels.rows import find_repeat
 from .frames import check_ranks_once, order_values
 from .labels import matrix_labels
-from .list_rows import last_positions, order_rows
+from .list_rows import check_users_once, last_positions, order_rows
 from .relevance import Relevance
 from .scan import RankingsScan
-from .scores import ScoreRows, check_ties
+from .scores import ScoreRows, check_ties, rank_rows
+from .training import popular_lists
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,7 +172,7 @@ class Rankings:
         ascending = bool((rows[1:] > rows[:-1]).all())
         if not ascending:
             order = np.argsort(rows, kind="stable")
-            _check_users_once(rows, order)
+            check_users_once(rows, order)
 
         least, most = int(table.min(initial=0)), int(table.max(initial=-1))
         if least < -1 or most >= n_items:
@@ -331,37 +331,8 @@ class Rankings:
                     "agree"
                 )
         labels = matrix_labels(scores, (n_users, n_items), users, items)
-        chosen: list[Items] = []
-        first: list[Items] = []
-        last: list[Items] = []
-        counts = np.zeros(n_users, np.int64)
-        lengths = np.zeros(n_users, np.int64)
-        buffers = [np.empty(n_items, np.int32) for _ in range(3)]
-        for user in range(n_users):
-            candidates, values = row_of(user)
-            if hidden is not None:
-                left_out = hidden.indices[hidden.indptr[user] : hidden.indptr[user + 1]]
-                kept = ~np.isin(candidates, left_out)
-                candidates, values = candidates[kept], values[kept]
-            if ties == "item_descending":  # the first of equal candidates stays the first
-                candidates, values = candidates[::-1].copy(), values[::-1].copy()
-            n = len(candidates)
-            k_user = n if limit is None else min(limit, n)
-            size = rank_scores(candidates, values, n, k_user, ties == "average", *buffers)
-            counts[user] = size
-            lengths[user] = k_user
-            for collected, buffer in zip((chosen, first, last), buffers, strict=True):
-                collected.append(buffer[:size].copy())
-        empty = [np.empty(0, np.int32)]
-        return cls(
-            (n_users, n_items),
-            indptr_from_counts(counts),
-            np.concatenate(chosen or empty),
-            np.concatenate(first or empty) if ties == "average" else None,
-            lengths,
-            np.concatenate(last or empty) if ties == "average" else None,
-            *labels,
-        )
+        lists = rank_rows(row_of, limit, hidden, ties)
+        return cls((n_users, n_items), *lists, *labels)
 
     @classmethod
     def from_frame(
@@ -536,16 +507,10 @@ class Rankings:
             raise InvalidDataError(
                 f"user_rows names row {outside}, but train has {matrix.shape[0]} users"
             )
-        counts = np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
-        order = np.argsort(-counts, kind="stable").astype(np.int32)
-        indptr, items = matrix.indptr.astype(np.int64), as_int32(matrix.indices)
-        ids = np.empty((matrix.shape[0], k), np.int32)
-
-        def fill(first: int, last: int) -> None:
-            popular_unseen(order, indptr[first : last + 1], items, ids[first:last])
-
-        for_blocks(fill, matrix.shape[0])
-        return cls.from_topk(ids[rows], user_rows=rows, shape=matrix.shape)
+        ids = popular_lists(matrix, k)[rows]
+        lists = cls.from_topk(ids, user_rows=rows, shape=matrix.shape)
+        users, items = labels_of(train)
+        return replace(lists, users=users, items_index=items)
 
     @property
     def positions(self) -> Items:
@@ -627,17 +592,6 @@ class Rankings:
         return (
             f"<Rankings: {lists} lists of up to {self.lengths.max(initial=0)} items, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
-        )
-
-
-def _check_users_once(rows: Integers, order: Integers) -> None:
-    ordered = rows[order]
-    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if len(repeated):
-        first, second = order[repeated[0]], order[repeated[0] + 1]
-        raise InvalidDataError(
-            f"user {rows[first]} has two lists (rows {first} and {second} of ids); expected one "
-            "list for each user"
         )
 
 

@@ -9,12 +9,13 @@ from scipy import sparse
 
 from ..core.arguments import check_choice
 from ..core.arrays import as_array
-from ..core.csr import as_int32, canonical_csr, entry_position
+from ..core.csr import as_int32, canonical_csr, entry_position, indptr_from_counts
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
+from ..kernels.rows import rank_scores
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Booleans, Floats, Items
+    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
 
 Ties = Literal["item", "item_descending", "average"]
 
@@ -61,6 +62,53 @@ class ScoreRows:
             f"the score in row {row}, column {column} is {value}; expected a finite number, or "
             "-inf for an item that is not to be recommended"
         )
+
+
+def rank_rows(
+    row_of: ScoreRows, limit: int | None, hidden: CSRMatrix | None, ties: Ties
+) -> tuple[Integers, Items, Items | None, Integers, Items | None]:
+    """Order the candidates of each user.
+
+    Parameters
+    ----------
+    row_of : ScoreRows
+    limit : int or None
+        The longest list, None for all candidates.
+    hidden : csr_matrix or None
+        Items that are no candidates of a user.
+    ties : {"item", "item_descending", "average"}
+
+    Returns
+    -------
+    tuple
+        ``indptr``, ``items``, first positions, ``lengths`` and last positions as `Rankings` has
+        them; without positions unless ties are averaged.
+    """
+    n_users, n_items = row_of.shape
+    collected: list[list[Items]] = [[], [], []]  # items, first and last positions
+    counts = np.zeros(n_users, np.int64)
+    lengths = np.zeros(n_users, np.int64)
+    buffers = [np.empty(n_items, np.int32) for _ in range(3)]
+    for user in range(n_users):
+        candidates, values = row_of(user)
+        if hidden is not None:
+            left_out = hidden.indices[hidden.indptr[user] : hidden.indptr[user + 1]]
+            kept = ~np.isin(candidates, left_out)
+            candidates, values = candidates[kept], values[kept]
+        if ties == "item_descending":  # the first of equal candidates stays the first
+            candidates, values = candidates[::-1].copy(), values[::-1].copy()
+        n = len(candidates)
+        lengths[user] = n if limit is None else min(limit, n)
+        counts[user] = rank_scores(
+            candidates, values, n, int(lengths[user]), ties == "average", *buffers
+        )
+        for column, buffer in zip(collected, buffers, strict=True):
+            column.append(buffer[: counts[user]].copy())
+    items, first, last = (np.concatenate(column or [np.empty(0, np.int32)]) for column in collected)
+    indptr = indptr_from_counts(counts)
+    if ties == "average":
+        return indptr, items, first, lengths, last
+    return indptr, items, None, lengths, None
 
 
 def _is_score(values: AnyArray) -> Booleans:

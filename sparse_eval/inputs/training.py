@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..core.csr import indptr_from_counts
+from ..core.csr import as_int32, indptr_from_counts
+from ..core.threads import for_blocks
 from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_cosines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..core.types import Booleans, Floats, Integers, Items
+    from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items
 
 Entry = TypeVar("Entry", bound=np.generic)
 
@@ -30,6 +31,20 @@ def take_rows(
         counts = np.minimum(counts, limit)
     bounds = indptr_from_counts(counts)
     return bounds, data[np.arange(bounds[-1]) + np.repeat(indptr[rows] - bounds[:-1], counts)]
+
+
+def popular_lists(train: CSRMatrix, k: int) -> Items:
+    """Return the k most popular items that each user has not seen, -1 if there are fewer."""
+    counts = np.bincount(train.indices[train.data != 0], minlength=train.shape[1])
+    order = np.argsort(-counts, kind="stable").astype(np.int32)
+    indptr, items = train.indptr.astype(np.int64), as_int32(train.indices)
+    ids = np.empty((train.shape[0], k), np.int32)
+
+    def fill(first: int, last: int) -> None:
+        popular_unseen(order, indptr[first : last + 1], items, ids[first:last])
+
+    for_blocks(fill, train.shape[0])
+    return ids
 
 
 class Training:

@@ -1,0 +1,198 @@
+"""What a new user writes: the right number, or an error or warning that says what to check."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from implicit.cpu.bpr import BayesianPersonalizedRanking
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.datasets import GuessWarning
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+
+CLICKS = se.datasets.synthetic(n_users=300, n_items=120, seed=0)
+
+
+@pytest.fixture(scope="module")
+def holdout() -> se.Holdout:
+    return se.split.random(CLICKS, seed=0)
+
+
+@pytest.fixture(scope="module")
+def model(holdout: se.Holdout) -> Any:
+    return se.train_als(holdout.train, factors=8, iterations=5)
+
+
+@pytest.fixture(scope="module")
+def truth(holdout: se.Holdout) -> pd.DataFrame:
+    """Return the validation part as a table of ids, its rows in no order."""
+    coo = holdout.validation.tocoo()
+    frame = pd.DataFrame({"user": holdout.users[coo.row], "item": holdout.items[coo.col]})
+    return frame.sample(frac=1, random_state=0, ignore_index=True)
+
+
+def test_labels_on_one_side(model: Any, holdout: se.Holdout, truth: pd.DataFrame) -> None:
+    expected = se.evaluate_model(model, holdout, "ndcg@10")["ndcg@10"]
+    # The model and the train part know their ids, and a table is matched with them.
+    relevance = se.Relevance.from_frame(truth)
+    assert se.evaluate_model(model, holdout.train, relevance, "ndcg@10")["ndcg@10"] == expected
+    ids = se.top_k(model, k=10, seen=holdout.train).ids
+    with pytest.raises(InvalidDataError, match="name users by id .* predictions number them"):
+        se.evaluate(se.Rankings.from_topk(ids), relevance, "ndcg@10")
+    lists = se.Rankings.from_topk(ids, users=holdout.users, items=holdout.items)
+    assert se.evaluate(lists, relevance, "ndcg@10")["ndcg@10"] == expected
+    plain = sparse.csr_matrix(holdout.train)
+    numbered = se.train_als(plain, factors=8, iterations=5)
+    with pytest.raises(InvalidDataError, match="validation names users by id"):
+        se.evaluate_model(numbered, plain, relevance, "ndcg@10")
+    with pytest.raises(InvalidDataError, match="train number them"):
+        se.evaluate(lists, relevance, "ndcg@10", train=plain)
+
+
+def test_train_and_validation_swapped(model: Any, holdout: se.Holdout) -> None:
+    with pytest.raises(InvalidDataError, match="train is the validation part of a holdout"):
+        se.evaluate_model(model, holdout.validation, holdout.train, "ndcg@10")
+
+
+def test_the_validation_part_as_train(model: Any, holdout: se.Holdout) -> None:
+    lists = se.Rankings.from_topk(se.top_k(model, k=10, seen=holdout.train).ids)
+    with pytest.raises(InvalidDataError, match="train is the validation part"):
+        se.evaluate(lists, holdout.validation, "ndcg@10", train=holdout.validation)
+    held = sparse.csr_matrix(holdout.validation)
+    with pytest.raises(InvalidDataError, match="all .* relevant items are in train"):
+        se.evaluate(lists, held, "ndcg@10", train=held)
+    with pytest.raises(InvalidDataError, match="all .* relevant items are in train"):
+        se.evaluate_model(model, held, held, "ndcg@10")
+
+
+def test_seen_items_in_lists(model: Any, holdout: se.Holdout) -> None:
+    lists = se.Rankings.from_topk(se.top_k(model, k=10).ids)
+    with pytest.warns(UserWarning, match=r"\d+ listed items are in train"):
+        se.evaluate(lists, holdout.validation, "ndcg@10", train=holdout.train)
+
+
+def test_a_transposed_side() -> None:
+    positions = sparse.csr_matrix(([1, 1], ([0, 1], [4, 2])), shape=(2, 5))
+    with pytest.raises(InvalidDataError, match="2 × 5 and validation is 5 × 2"):
+        se.evaluate(positions, sparse.csr_matrix(np.eye(5, 2)), "mrr")
+
+
+def test_a_pair_before_and_after_the_cut() -> None:
+    frame = pd.DataFrame({"user": [*"aaab"], "item": [*"xxxy"], "timestamp": [10, 20, 30, 20]})
+    holdout = se.split.temporal(se.Interactions.from_frame(frame), at=15)
+    assert holdout.train.toarray().tolist() == [[1, 0], [0, 0]]
+    assert holdout.left_out.repeated == 2
+
+
+def test_the_history_of_mind_is_trained_on(tmp_path: Path) -> None:
+    (tmp_path / "behaviors.tsv").write_text(
+        "1\tU1\t11/11/2019 9:05:58 AM\tN1 N2\tN3-1 N4-0\n"
+        "2\tU1\t11/13/2019 9:05:58 AM\tN1 N2\tN5-1 N4-0\n"
+    )
+    holdout = se.split.temporal(se.datasets.load(tmp_path), at="2019-11-11")
+    assert holdout.train.nnz == 2
+    assert holdout.items[holdout.train.indices].tolist() == ["N1", "N2"]
+
+
+def test_cold_users_are_said(holdout: se.Holdout) -> None:
+    seen = sparse.csr_matrix(holdout.train)
+    seen.data[: seen.indptr[100]] = 0
+    seen.eliminate_zeros()
+    model = se.train_als(seen, factors=4, iterations=2)
+    with pytest.warns(UserWarning, match=r"evaluated users have nothing in train \(cold\)"):
+        ev = se.evaluate_model(model, seen, sparse.csr_matrix(holdout.validation), "ndcg@10")
+    assert ev.n_cold
+    assert f"{ev.n_cold} cold" in str(ev)
+
+
+def test_lift_where_less_is_better(model: Any, holdout: se.Holdout) -> None:
+    ranks = se.full_ranks(model, held_out=holdout.validation, seen=holdout.train)
+    ev = se.evaluate(ranks, holdout.validation, ["mean_rank", "ndcg"], train=holdout.train)
+    table = ev.summary()
+    assert (table["lift"] > 1).all()
+    row = table.loc["mean_rank"]
+    assert row["lift"] == row["random"] / row["mean"]
+
+
+def test_frames_of_interactions_keep_values_and_times() -> None:
+    shown = se.Interactions.from_frame(
+        pd.DataFrame({"user": [1, 1], "item": [5, 6], "value": [1, 0], "timestamp": [7, 8]})
+    )
+    again = se.Interactions.from_frame(shown.to_frame())
+    assert again.values.tolist() == [1, 0]
+    assert again.timestamps is not None
+    assert again.timestamps.tolist() == [7, 8]
+    assert se.Relevance.from_frame(shown.to_frame()).n_relevant.tolist() == [1]
+    lists = pd.DataFrame({"user": [1, 1], "item": [6, 5], "rank": [1, 2]})
+    assert se.evaluate(lists, shown.to_frame(), "mrr")["mrr"] == 0.5
+
+
+def test_bpr_on_explicit_zeros(holdout: se.Holdout) -> None:
+    shown = holdout.train.copy()
+    shown.data[::4] = 0
+    model = BayesianPersonalizedRanking(factors=4, iterations=2, random_state=0)
+    model.fit(shown, show_progress=False)
+    with pytest.warns(UserWarning, match="explicit zeros .* BPR takes for positives"):
+        se.evaluate_model(model, shown, holdout.validation, "ndcg@10")
+    fitted = [
+        se.EvaluationCallback(shown, holdout.validation, "ndcg@10"),
+        se.EvaluationCallback(holdout.train.multiply(shown != 0), holdout.validation, "ndcg@10"),
+    ]
+    with pytest.warns(UserWarning, match="explicit zeros"):
+        factors = [
+            callback.fit(
+                BayesianPersonalizedRanking(factors=4, iterations=2, random_state=0, num_threads=1)
+            ).item_factors
+            for callback in fitted
+        ]
+    np.testing.assert_array_equal(*factors)
+
+
+def test_no_item_in_common(tmp_path: Path) -> None:
+    lists = pd.DataFrame({"user": [1], "item": [5], "rank": [1]})
+    truth = pd.DataFrame({"user": [1], "item": [6]})
+    sides: list[tuple[Any, Any]] = [
+        (lists, truth),
+        (se.Rankings.from_frame(lists, rank="rank"), se.Relevance.from_frame(truth)),
+        (sparse.csr_matrix([[1, 0]]), sparse.csr_matrix([[0, 1]])),
+    ]
+    se.trec.write_run(sides[1][0], tmp_path / "run")
+    se.trec.write_qrels(sides[1][1], tmp_path / "qrels")
+    sides.append((tmp_path / "run", tmp_path / "qrels"))
+    for name, side in (("lists", lists), ("truth", truth)):
+        side.to_csv(tmp_path / f"{name}.csv", index=False)
+    sides.append((tmp_path / "lists.csv", tmp_path / "truth.csv"))
+    for predictions, validation in sides:
+        with pytest.warns(UserWarning, match="no list holds a relevant item"):
+            assert se.evaluate(predictions, validation, "recall@5")["recall@5"] == 0
+
+
+def test_lines_that_begin_with_a_count(tmp_path: Path) -> None:
+    (tmp_path / "users.dat").write_text("2 10 11\n1 11\n2 10 12\n1 12\n")
+    clicks = se.datasets.load(tmp_path / "users.dat")
+    assert clicks.shape == (4, 3)
+    assert "'line number' as user" in repr(clicks)
+
+
+def test_vectors_that_no_metric_uses() -> None:
+    lists, truth = se.Rankings.from_topk([[0, 1]]), sparse.csr_matrix([[1, 0]])
+    with pytest.raises(InvalidMetricError, match=r"item_vectors is given, and none .*similarity"):
+        se.evaluate(lists, truth, "ndcg@2", item_vectors=np.eye(2))
+    with pytest.raises(InvalidMetricError, match="item_groups is given, and none"):
+        se.evaluate(lists, truth, "ndcg@2", item_groups=[0, 1])
+
+
+def test_ratings_of_zero(tmp_path: Path) -> None:
+    (tmp_path / "BX-Book-Ratings.csv").write_bytes(
+        '"User-ID";"ISBN";"Book-Rating"\n"1";"034";"0"\n"1";"035";"5"\n"2";"03é";"0"\n'.encode(
+            "latin-1"
+        )
+    )
+    with pytest.warns(GuessWarning) as told:
+        se.datasets.load(tmp_path / "BX-Book-Ratings.csv")
+    said = " ".join(str(warning.message) for warning in told)
+    assert "read as Latin-1" in said
+    assert "2 of 3 values in the column 'Book-Rating' are 0" in said
