@@ -347,8 +347,7 @@ class Rankings:
     ) -> Rankings:
         """Make lists from a frame with one row for each recommended item.
 
-        Ids may be any hashable values; `evaluate` matches them with those of a `Relevance` that
-        was made by `Relevance.from_frame`.
+        Ids may be any hashable values; `evaluate` matches them with those of the relevance.
 
         Parameters
         ----------
