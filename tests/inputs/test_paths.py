@@ -30,6 +30,8 @@ CLICKS = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
 HOLDOUT = se.split.random(CLICKS, fraction=0.3, seed=0)
 # Without labels: the tables below name users and items by number.
 TRAIN, HELD = (sparse.csr_matrix(part) for part in (HOLDOUT.train, HOLDOUT.validation))
+#: Relevant items of which not all are in either part.
+TRUTH = (TRAIN + HELD).tocsr()
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,7 @@ def paths(model: Any, whole: se.Evaluation, tmp_path_factory: Any) -> dict[str, 
         table.to_csv(folder / f"{name}.tsv", index=False, sep="\t")
         table.to_csv(folder / f"{name}-semicolon.txt", index=False, sep=";")
         table.to_csv(folder / f"{name}.csv.gz", index=False)
+    rows(TRUTH, "gain").to_csv(folder / "truth.csv", index=False)
     (folder / "held-mark.csv").write_bytes(b"\xef\xbb\xbf" + (folder / "held.csv").read_bytes())
     for name, matrix in (("recs", positions), ("held", HELD), ("seen", TRAIN)):
         saved_csr(folder / f"{name}-npy", matrix)
@@ -71,6 +74,7 @@ def paths(model: Any, whole: se.Evaluation, tmp_path_factory: Any) -> dict[str, 
     for suffix in ("", ".gz"):
         trec.write_run(whole.rankings, folder / f"als.run{suffix}")
         trec.write_qrels(se.Relevance.from_csr(HELD), folder / f"test.qrels{suffix}")
+    trec.write_qrels(se.Relevance.from_csr(TRUTH), folder / "truth.qrels")
     model.save(folder / "als.npz")
     (folder / "factors").mkdir()
     for side in ("user_factors", "item_factors"):
@@ -158,7 +162,7 @@ def test_refuses_what_is_of_no_kind(name: str, paths: dict[str, Path]) -> None:
 
 def test_every_kind_is_tried(paths: dict[str, Path]) -> None:
     assert set(KINDS.values()) == set(Kind)
-    assert set(paths) == set(KINDS) | set(NEITHER)
+    assert set(paths) - {"truth.csv", "truth.qrels"} == set(KINDS) | set(NEITHER)
 
 
 def with_matrices(paths: dict[str, Path], name: str, argument: str) -> se.Evaluation:
@@ -232,7 +236,7 @@ def test_train(name: str, paths: dict[str, Path]) -> None:
     metrics = ["novelty@2", "ndcg@3"]
 
     def evaluate(train: Any) -> se.Evaluation:
-        return se.evaluate(paths["recs.npz"], HELD, metrics, train=train)
+        return se.evaluate(paths["recs.npz"], TRUTH, metrics, train=train)
 
     if name in SEEN:
         same_numbers(evaluate(paths[name]), evaluate(TRAIN if name.startswith("seen") else HELD))
@@ -240,7 +244,7 @@ def test_train(name: str, paths: dict[str, Path]) -> None:
     if name in GAINS:
         labelled = se.evaluate(
             paths["als.run" if name.startswith("test") else "recs.csv"],
-            paths["test.qrels" if name.startswith("test") else "held.csv"],
+            paths["truth.qrels" if name.startswith("test") else "truth.csv"],
             metrics,
             train=paths[name],
         )
