@@ -85,12 +85,13 @@ def evaluate(
         ``user``, ``item`` and ``rank`` or ``score``. Frames are those of pandas, polars, Arrow,
         Dask and Spark; for paths see Notes. An iterable yields matrices or `Rankings` of blocks
         of users, one after the other.
-    validation : Relevance, sparse matrix, frame, path, or iterable of blocks
+    validation : Relevance, sparse matrix, Interactions, Holdout, frame, path, or iterable of blocks
         A matrix of shape (n_users, n_items) holds gains, at least 0 (`Relevance.from_csr`); a
         table (`Relevance.scan`) has columns ``user``, ``item`` and, optionally, ``gain``. Where
-        both sides carry labels they are matched by label; otherwise row and column numbers are
-        compared, and the smaller matrix is padded: an item outside of the other is not relevant
-        but keeps its position. With blocks of predictions, blocks of the same users, or all users
+        both sides have ids (tables, `Interactions`, the parts of a `Holdout`, ``users=`` and
+        ``items=``) they are matched by id; otherwise row and column numbers are compared, and the
+        smaller matrix is padded: an item outside of the other is not relevant but keeps its
+        position. Ids of a table beside mere numbers are refused. With blocks of predictions, blocks of the same users, or all users
         at once.
     metrics : str, Metric or iterable of them
         For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``.
@@ -103,7 +104,7 @@ def evaluate(
     train : sparse matrix of shape (n_users, n_items), Relevance or path, optional
         What the users had seen: every stored entry, also an explicit zero, is no candidate for
         recommendation; entries other than zero count for popularity, co-occurrence and history.
-        Numbered as `validation`, or labelled like it (`Relevance.from_frame`). Some metrics need
+        Numbered as `validation`, or with ids like it (frames, `Interactions`). Some metrics need
         it. The catalogue is as large as the largest of all inputs.
     item_groups : sequence, mapping, Series, or matrix of shape (n_items, n_groups), optional
         The group of each item, or its weights in several.
@@ -189,6 +190,7 @@ def evaluate(
     >>> se.evaluate(rankings, relevant, "ndcg@3", convention="rectools")["ndcg@3"]
     0.7039180890341347
     """
+    validation = getattr(validation, "validation", validation)  # that of a Holdout
     inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     request = Request.parse(metrics, convention, no_relevant, inputs)

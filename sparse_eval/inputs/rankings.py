@@ -437,7 +437,7 @@ class Rankings:
             The column of 1-based positions.
         score : str, optional
             The column of scores, higher is better, of equal ones the smaller item first. With
-            neither, the one of "rank" and "score" that the table has.
+            neither, "rank" if the table has it, or else "score".
 
         Returns
         -------

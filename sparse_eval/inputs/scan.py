@@ -51,8 +51,8 @@ class RankingsScan:
     user, item : str
         The columns with the ids.
     rank, score : str or None
-        The column that orders each list. With neither, the one of "rank" and "score" that the
-        table has.
+        The column that orders each list. With neither, "rank" if the table has it, or else
+        "score".
     """
 
     table: PathLike | FrameLike | ArrowStream
@@ -77,11 +77,10 @@ class RankingsScan:
             raise InvalidDataError("give one of rank= and score=, the column to order by")
         if rank is None and score is None:
             given = [name for name in ("rank", "score") if name in names]
-            if len(given) != 1:
+            if not given:
                 raise InvalidDataError(
-                    f"the recommendations have {'both' if given else 'none of'} the columns 'rank' "
-                    f"and 'score', among {', '.join(names)}; name one: Rankings.scan(…, rank=…), "
-                    "or score="
+                    "the recommendations have none of the columns 'rank' and 'score', among "
+                    f"{', '.join(names)}; name one: Rankings.scan(…, rank=…), or score="
                 )
             rank, score = (given[0], None) if given[0] == "rank" else (None, given[0])
         order = rank if rank is not None else score

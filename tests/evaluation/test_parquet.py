@@ -329,7 +329,6 @@ REFUSED: dict[str, tuple[Any, Any, type[SparseEvalError], str]] = {
     "no user": ({"item": [1], "rank": [1]}, None, InvalidDataError, "'user'.*no c"),
     "no item": (None, {"user": [1]}, InvalidDataError, "the relevant items.*'item'.*no column"),
     "no order": ({"user": [1], "item": [1]}, None, InvalidDataError, "none of the columns 'rank'"),
-    "both orders": ({**RECS, "score": [1.0] * 4}, None, InvalidDataError, "both the columns"),
     "types": ({**RECS, "user": list("aabb")}, None, InvalidDataError, "'user' holds string in the"),
     "float ids": ({**RECS, "item": [1.0, 2, 1, 3]}, None, InvalidDataError, "holds double; exp"),
     "nested": ({**RECS, "user": [{"x": 1}] * 4}, None, InvalidDataError, "holds struct"),

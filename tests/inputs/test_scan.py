@@ -149,6 +149,13 @@ def test_refuses_what_is_no_table(table: Any) -> None:
             scan(table)
 
 
+def test_the_rank_decides_beside_a_score() -> None:
+    recs, truth = tables()
+    by_rank = se.evaluate(se.Rankings.scan(recs, rank="rank"), truth, METRICS)
+    assert {"rank", "score"} <= set(recs.columns)
+    assert se.evaluate(recs, truth, METRICS).mean() == by_rank.mean()
+
+
 def test_refuses_a_scan_of_a_scan() -> None:
     recs, _ = tables()
     with pytest.raises(InvalidDataError, match="a RankingsScan cannot be scanned"):
@@ -156,11 +163,6 @@ def test_refuses_a_scan_of_a_scan() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "both orders": (
-        {},
-        {},
-        "have both the columns 'rank' and 'score'",
-    ),
     "two orders": ({"rank": "rank", "score": "score"}, {}, "give one of rank= and score="),
     "no such user": ({"user": "who", "rank": "rank"}, {}, "the recommendations: .* column 'who'"),
     "no such item": ({"rank": "rank"}, {"item": "what"}, "the relevant items: .* column 'what'"),
