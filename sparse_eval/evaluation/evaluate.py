@@ -91,8 +91,8 @@ def evaluate(
         both sides have ids (tables, `Interactions`, the parts of a `Holdout`, ``users=`` and
         ``items=``) they are matched by id; otherwise row and column numbers are compared, and the
         smaller matrix is padded: an item outside of the other is not relevant but keeps its
-        position. Ids of a table beside mere numbers are refused. With blocks of predictions, blocks of the same users, or all users
-        at once.
+        position. Ids of a table beside mere numbers are refused. With blocks of predictions,
+        blocks of the same users, or all users at once.
     metrics : str, Metric or iterable of them
         For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``.
     convention : str, optional
