@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -22,15 +22,6 @@ class Usual(Enum):
 
 
 USUAL = Usual.NAME
-
-#: Columns of gains, where none is named: "value" is that of `Interactions.to_frame`.
-_GAINS = ("gain", "value")
-
-
-def usual_gain(names: Iterable[Hashable]) -> str | None:
-    """Return which of some columns holds gains, None if none does."""
-    columns = set(names)
-    return next((name for name in _GAINS if name in columns), None)
 
 
 class ArrowStream(Protocol):

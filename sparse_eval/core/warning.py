@@ -10,7 +10,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that called the package."""
-    level = 1
+    level = 2
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
         frame = frame.f_back

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.frames import USUAL
+from ..core.warning import warn
 from ..errors import InvalidDataError
 from .labels import at
 from .lines import GuessWarning, MalformedLineError
@@ -43,7 +44,7 @@ _USUAL_NAMES = {
     "value": """
         value values rating ratings bookrating userrating stars count counts plays playcount
         nplays listens listencount clicks nclicks clickcount views nviews viewcount
-        purchases purchasecount weight quantity qty strength preference
+        purchases purchasecount weight quantity qty strength preference click clicked label
     """,
     "timestamp": """
         timestamp timestamps timestampms ts time times date datetime unixtime unixtimestamp
@@ -125,6 +126,47 @@ def role_of(column: Hashable) -> str | None:
     if not isinstance(column, str):
         return None
     return _ROLE_OF.get(_NO_LETTER.sub("", column.partition(":")[0].lower()))
+
+
+def id_column(name: str, role: str, names: Iterable[Hashable]) -> str:
+    """Return the column of ids: the one that is named, or else the only one with a usual name."""
+    columns = list(names)
+    if not isinstance(name, str) or name != role or role in columns:
+        return name
+    usual = [column for column in columns if role_of(column) == role]
+    return str(usual[0]) if len(usual) == 1 else name  # which is then told as missing
+
+
+def gain_column(names: Iterable[Hashable]) -> str | None:
+    """Return the column of gains that nobody named, None if there is none.
+
+    Raises
+    ------
+    InvalidDataError
+        If several columns may be it.
+
+    Warns
+    -----
+    GuessWarning
+        If it was told by another usual name than "gain" and "value".
+    """
+    columns = list(names)
+    for name in ("gain", "value"):  # the second is that of `Interactions.to_frame`
+        if name in columns:
+            return name
+    usual = [column for column in columns if role_of(column) == "value"]
+    if len(usual) > 1:
+        raise InvalidDataError(
+            f"gain: the columns {', '.join(map(repr, usual))} may all be it; name one with gain="
+        )
+    if not usual:
+        return None
+    warn(
+        f"the column {usual[0]!r} was taken for gains, where 0 is not relevant; name it with gain= "
+        "to be sure, or leave it out if every row is relevant",
+        GuessWarning,
+    )
+    return str(usual[0])
 
 
 def missing_column(name: Hashable, columns: Iterable[Hashable]) -> str:

@@ -190,7 +190,8 @@ def evaluate(
     >>> se.evaluate(rankings, relevant, "ndcg@3", convention="rectools")["ndcg@3"]
     0.7039180890341347
     """
-    validation = getattr(validation, "validation", validation)  # that of a Holdout
+    if hasattr(type(validation), "validation"):  # a Holdout; frames of Spark have any attribute
+        validation = getattr(validation, "validation")  # noqa: B009 - imported by nobody here
     inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     request = Request.parse(metrics, convention, no_relevant, inputs)

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from ..results import Evaluation
 
 
+#: So many relevant items are not all in train by chance.
+_ENOUGH = 20
+
+
 def give_notice(evaluation: Evaluation) -> None:
     """Warn of what looks like a mistake in the inputs of an evaluation.
 
@@ -21,6 +25,7 @@ def give_notice(evaluation: Evaluation) -> None:
     """
     _check_seen(evaluation)
     _warn_of_cold_users(evaluation)
+    _warn_of_missing_lists(evaluation)
     retrieval = evaluation.retrieval
     if retrieval is not None and (retrieval.n_unknown_users or retrieval.n_unknown_items):
         warn(
@@ -40,12 +45,30 @@ def give_notice(evaluation: Evaluation) -> None:
         )
 
 
+def _warn_of_missing_lists(evaluation: Evaluation) -> None:
+    n_without, n_users = evaluation.n_without_list, evaluation.n_users
+    if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
+        warn(
+            f"{n_without} of {n_users} evaluated users have no list, and count 0; if the lists are "
+            "of other users than the first rows, say whose they are: Rankings.from_topk(ids, "
+            "users=…), or user_rows="
+        )
+    if not evaluation.leaves_candidates_out:
+        return
+    warn(
+        "the lists rank fewer items than the catalogue has, and nothing says what users have seen: "
+        "auc, percentile_rank and mean_rank take the others for candidates; give train=, what "
+        "they have seen"
+    )
+
+
 def _check_seen(evaluation: Evaluation) -> None:
     seen = evaluation.seen
     if seen is None:
         return
     n_seen, n_relevant = seen.n_relevant, seen.n_held_out
-    if n_seen and n_seen == n_relevant:
+    by_model = evaluation.retrieval is not None
+    if n_seen == n_relevant and n_seen >= (1 if by_model else _ENOUGH):
         raise InvalidDataError(
             f"all {n_seen} relevant items are in train, as what users have seen already, and no "
             "list can hold them; give as train what came before, without what is held out"
@@ -54,11 +77,11 @@ def _check_seen(evaluation: Evaluation) -> None:
         warn(
             f"{n_seen} of {n_relevant} held-out items were seen by their users; they can be in no "
             "list and count as missed"
-            if evaluation.retrieval is not None
+            if by_model
             else f"{n_seen} of {n_relevant} relevant items are in train, as what their users have "
             "seen already; if they were trained on, results are too good"
         )
-    if evaluation.retrieval is None and seen.n_listed:
+    if seen.n_listed and not by_model:
         warn(
             f"{seen.n_listed} listed items are in train, as what their users have seen "
             "already; take them out of the lists, or leave train out, which says what is no "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..core.arrays import as_array
-from ..core.labelled import labels_of
+from ..core.labelled import LabelledMatrix, labels_of
 from ..core.mistaken import describe, is_frame
 from ..errors import InvalidDataError
 
@@ -34,7 +34,7 @@ def matrix_labels(
 
 def check_part(train: object) -> None:
     """Raise `InvalidDataError` if the validation part of a holdout is given as training data."""
-    if getattr(train, "part", None) == "validation":
+    if isinstance(train, LabelledMatrix) and train.part == "validation":
         raise InvalidDataError(
             "train is the validation part of a holdout, so that everything relevant would count as "
             "seen; give train=holdout.train, and holdout.validation as validation"

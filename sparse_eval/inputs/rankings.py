@@ -385,7 +385,7 @@ class Rankings:
         <Rankings: 1 lists of up to 2 items, 1 users × 2 items>
         """
         # pandas is imported where frames are: it takes longer than evaluating does.
-        from ..datasets.columns import column_of
+        from ..datasets.columns import column_of, id_column
         from ..datasets.labels import encode
 
         if (rank is None) == (score is None):
@@ -397,6 +397,7 @@ class Rankings:
         column = rank if rank is not None else score
         order = check_ties("item" if ties is None else ties)
         df = as_pandas(df)
+        user, item = id_column(user, "user", df.columns), id_column(item, "item", df.columns)
         rows, user_labels = encode(column_of(df, user), "user")
         columns, item_labels = encode(column_of(df, item), "item")
         values = order_values(df, user, item, column, whole=rank is not None)

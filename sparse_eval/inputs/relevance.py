@@ -14,7 +14,7 @@ from ..core.csr import (
     canonical_csr,
     entry_position,
 )
-from ..core.frames import USUAL, Usual, as_pandas, usual_gain
+from ..core.frames import USUAL, Usual, as_pandas
 from ..errors import InvalidDataError
 from .frames import event_gains, largest_of_pairs
 from .labels import matrix_labels
@@ -193,6 +193,7 @@ class Relevance:
         array([3., 1.])
         """
         from ..datasets import Interactions
+        from ..datasets.columns import gain_column, id_column
 
         if combine is not None:
             check_choice("combine", combine, ("max", "sum"))
@@ -207,7 +208,8 @@ class Relevance:
             )
         df = as_pandas(df)
         if gain is USUAL:
-            gain = usual_gain(df.columns) if event is None else None
+            gain = gain_column(df.columns) if event is None else None
+        user, item = id_column(user, "user", df.columns), id_column(item, "item", df.columns)
         pairs = Interactions.from_frame(df, user=user, item=item, value=gain, timestamp=None)
         if gains is not None:
             pairs = replace(pairs, values=event_gains(df, user, event, gains))

@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..core.frames import as_pandas, exports_rows, usual_gain
+from ..core.frames import as_pandas, exports_rows
 from ..errors import InvalidDataError, InvalidFileError
 from .kinds import Kind, kind_of, separator_of
 
@@ -85,7 +85,7 @@ class RankingsScan:
             rank, score = (given[0], None) if given[0] == "rank" else (None, given[0])
         order = rank if rank is not None else score
         assert order is not None  # noqa: S101 - one of them is given by now
-        columns = [self.user, self.item, order]
+        columns = [*_id_columns(self, names), order]
         _check_columns(columns, names, "the recommendations")
         return columns, rank is not None
 
@@ -130,8 +130,10 @@ class RelevanceScan:
         """
         gain = self.gain
         if gain is None:
-            gain = usual_gain(names)
-        columns = [self.user, self.item] + ([] if gain is None else [gain])
+            from ..datasets.columns import gain_column
+
+            gain = gain_column(names)
+        columns = _id_columns(self, names) + ([] if gain is None else [gain])
         _check_columns(columns, names, "the relevant items")
         return columns
 
@@ -140,6 +142,13 @@ class RelevanceScan:
         frame = read_table(self.table, (self.user, self.item))
         columns = self.columns(list(map(str, frame.columns)))
         return _renamed(frame, columns, ["user", "item", "gain"][: len(columns)])
+
+
+def _id_columns(ids: RankingsScan | RelevanceScan, names: Sequence[str]) -> list[str]:
+    """Return the columns of users and items: those named, or else with a usual name."""
+    from ..datasets.columns import id_column
+
+    return [id_column(ids.user, "user", names), id_column(ids.item, "item", names)]
 
 
 def engine_of(table: object) -> Engine | None:
@@ -208,11 +217,14 @@ def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
     """Read a CSV; ids that are all whole numbers, without leading zeros, become int64."""
     import pandas as pd
 
+    from ..datasets.columns import id_column
     from ..datasets.labels import text_labels
     from ..datasets.lines import read_text
 
     text = read_text(path)
     header = text.lstrip().partition(b"\n")[0].decode()
+    names = [name.strip('"') for name in header.split(separator_of(header) or ",")]
+    ids = id_column(ids[0], "user", names), id_column(ids[1], "item", names)
     try:
         frame = pd.read_csv(
             BytesIO(text),

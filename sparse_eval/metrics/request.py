@@ -77,13 +77,6 @@ class Plan(NamedTuple):
         )
 
 
-#: Inputs that only these metrics use; given for others, they were meant for something.
-_USED_BY = {
-    "item_groups": "calibration@10",
-    "item_vectors": "diversity(similarity=vectors)@10",
-}
-
-
 @dataclass(frozen=True)
 class Request:
     """What is to be computed; immutable, and cheap to send to another process.
@@ -139,13 +132,23 @@ class Request:
                 # The other commands have no option for what is known of items.
                 where = "" if name == "train" else " to evaluate"
                 raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}={where}")
-        used = {name for plan in request.plans for name in plan.inputs}
-        for name in sorted({*_USED_BY} & request.inputs - used):
-            raise InvalidMetricError(
-                f"{name} is given, and none of the metrics uses it; ask for {_USED_BY[name]}, or "
-                f"leave {name} out"
-            )
+        request._check_vectors_are_used()
         return request
+
+    def _check_vectors_are_used(self) -> None:
+        """Raise if item vectors were meant for a metric that compares items by their users."""
+        if "item_vectors" not in self.inputs:
+            return
+        if any("item_vectors" in plan.inputs for plan in self.plans):
+            return
+        for plan in self.plans:
+            if "similarity" in plan.arguments:
+                metric = plan.metric
+                raise InvalidMetricError(
+                    f"{metric} compares items by their users, and not by the item_vectors given; "
+                    f"ask for {metric.name}(similarity=vectors)@{metric.cutoff or 10}, or leave "
+                    "item_vectors out"
+                )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling by name: definitions hold functions, which every process has."""

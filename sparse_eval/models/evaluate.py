@@ -304,7 +304,10 @@ def parse_cut_request(
         if metric.cutoff is None and metric.name not in request.convention.uncut:
             remedy = f"ask for '{metric}@k'"
             if metric.definition.cutoff == "none":
-                remedy = "rank everything with se.full_ranks, and give the ranks to se.evaluate"
+                remedy = (
+                    "rank everything: ranks = se.full_ranks(model, held_out=validation, "
+                    f"seen=train), then se.evaluate(ranks, validation, '{metric}', train=train)"
+                )
             raise InvalidMetricError(
                 f"{metric} has no cut-off, and would need the whole catalogue ranked for every "
                 f"user; {remedy}"

@@ -124,6 +124,22 @@ class Counts:
         return self._totals.seen if self._block is None else self._block.seen
 
     @property
+    def leaves_candidates_out(self) -> bool:
+        """Whether full rankings of different lengths are counted against the whole catalogue.
+
+        As those of unseen items, where no training data say which items were seen.
+        """
+        block = self._block
+        if block is None or block.aligned.side_data.training is not None:
+            return False
+        if not any("candidates" in plan.definition.uses for plan in self.request.plans):
+            return False
+        lengths = block.aligned.rankings.lengths[block.counted()]
+        n_items = block.aligned.side_data.n_items
+        least, most = lengths.min(), lengths.max()
+        return bool(least < most and least < n_items and 2 * lengths.mean() > n_items)
+
+    @property
     def has_sampled_lists(self) -> bool:
         """Whether every list seems to rank a few candidates of its user.
 

@@ -23,7 +23,7 @@ RECS = pd.DataFrame(
         "points": [0.5, 0.5, 0.1, 0.9, 0.9, 0.9],
     }
 )
-TRUTH = pd.DataFrame({"visitor": [*"aabc"], "page": [*"yzxx"], "stars": [1, 5, 3, 0]})
+TRUTH = pd.DataFrame({"visitor": [*"aabc"], "page": [*"yzxx"], "worth": [1, 5, 3, 0]})
 GROUPS = pd.DataFrame({"page": [*"xyz"], "genre": ["news", "sport", "news"]})
 VECTORS = pd.DataFrame({"page": [*"xyz"], "v0": [1.0, 0.0, 1.0], "v1": [0.0, 1.0, 1.0]})
 COLUMNS = ("--user", "visitor", "--item", "page")
@@ -70,8 +70,8 @@ def test_names_columns(write: Callable[..., Path], means: Means) -> None:
     paths = (write("recs", RECS), write("truth", TRUTH))
     found = means(*paths, *COLUMNS, "--rank", "place", "-m", "ndcg@3,mrr")
     assert found == se.evaluate(rankings(rank="place"), relevance(), ["ndcg@3", "mrr"]).mean()
-    found = means(*paths, *COLUMNS, "--score", "points", "--gain", "stars", "-m", "ndcg@3")
-    expected = se.evaluate(rankings(score="points"), relevance(gain="stars"), "ndcg@3")
+    found = means(*paths, *COLUMNS, "--score", "points", "--gain", "worth", "-m", "ndcg@3")
+    expected = se.evaluate(rankings(score="points"), relevance(gain="worth"), "ndcg@3")
     assert found == expected.mean()
 
 
@@ -86,7 +86,7 @@ def test_orders_equal_scores(write: Callable[..., Path], means: Means, ties: Any
 def test_ties_given_go_before_those_of_a_convention(tmp_path: Path, means: Means) -> None:
     lines = RECS.assign(q="Q0", rank=0, tag="t")[["visitor", "q", "page", "rank", "points", "tag"]]
     lines.to_csv(tmp_path / "run", sep=" ", header=False, index=False)
-    judged = TRUTH.assign(q=0)[["visitor", "q", "page", "stars"]]
+    judged = TRUTH.assign(q=0)[["visitor", "q", "page", "worth"]]
     judged.to_csv(tmp_path / "qrels", sep=" ", header=False, index=False)
     words = (tmp_path / "run", tmp_path / "qrels", "-m", "mrr", "--convention", "trec_eval")
     run, qrels = tmp_path / "run", se.trec.read_qrels(tmp_path / "qrels")
@@ -99,8 +99,8 @@ def test_ties_given_go_before_those_of_a_convention(tmp_path: Path, means: Means
 
 def test_users_without_relevant_items(write: Callable[..., Path], means: Means) -> None:
     paths = (write("recs", RECS), write("truth", TRUTH))
-    words = (*COLUMNS, "--rank", "place", "--gain", "stars", "-m", "recall@1,mrr")
-    lists, gains = rankings(rank="place"), relevance(gain="stars")
+    words = (*COLUMNS, "--rank", "place", "--gain", "worth", "-m", "recall@1,mrr")
+    lists, gains = rankings(rank="place"), relevance(gain="worth")
     seen = set()
     for rule in ("exclude", "zero", "judged"):
         ev = se.evaluate(lists, gains, ["recall@1", "mrr"], no_relevant=rule)
@@ -110,15 +110,15 @@ def test_users_without_relevant_items(write: Callable[..., Path], means: Means) 
 
 
 def test_threshold(write: Callable[..., Path], means: Means, tmp_path: Path) -> None:
-    words = (*COLUMNS, "--rank", "place", "--gain", "stars", "-m", "recall@3,ndcg@3")
+    words = (*COLUMNS, "--rank", "place", "--gain", "worth", "-m", "recall@3,ndcg@3")
     words = (*words, "--threshold", 3)
-    gains = relevance(gain="stars", threshold=3)
+    gains = relevance(gain="worth", threshold=3)
     expected = se.evaluate(rankings(rank="place"), gains, ["recall@3", "ndcg@3"]).mean()
     assert means(write("recs", RECS), write("truth", TRUTH), *words) == expected
     positions = sparse.csr_matrix([[1, 2, 3], [2, 3, 1]])
-    stars = sparse.csr_matrix([[0, 1, 5], [3, 0, 0]])
+    worth = sparse.csr_matrix([[0, 1, 5], [3, 0, 0]])
     sparse.save_npz(tmp_path / "p.npz", positions)
-    sparse.save_npz(tmp_path / "v.npz", stars)
+    sparse.save_npz(tmp_path / "v.npz", worth)
     words = (tmp_path / "p.npz", tmp_path / "v.npz", "--threshold", 3, "-m", "recall@3,ndcg@3")
     assert means(*words) == pytest.approx(expected)
     run = "a Q0 x 1 3 t\na Q0 y 1 2 t\na Q0 z 1 1 t\nb Q0 z 1 3 t\nb Q0 x 1 2 t\nb Q0 y 1 1 t\n"
@@ -136,7 +136,7 @@ def test_groups_and_vectors_of_items(
     for name, frame in (("recs", RECS), ("truth", TRUTH)):  # of which tables on disk have none
         frame.to_csv(tmp_path / f"{name}-in-memory.csv", index=False)
     paths = (tmp_path / "recs-in-memory.csv", tmp_path / "truth-in-memory.csv")
-    train = TRUTH.iloc[::-1].rename(columns={"stars": "ignored"})
+    train = TRUTH.iloc[::-1].rename(columns={"worth": "ignored"})
     words = (*COLUMNS, "--rank", "place", "--train", write("train", train))
     files = ("--item-groups", write("groups", GROUPS), "--item-vectors", write("vectors", VECTORS))
     expected = se.evaluate(
@@ -222,7 +222,7 @@ def test_refuses_options(
     RECS.drop(columns="points").rename(columns={**names, "place": "rank"}).to_csv(
         "recs.csv", index=False
     )
-    TRUTH.rename(columns={**names, "stars": "gain"}).to_csv("truth.csv", index=False)
+    TRUTH.rename(columns={**names, "worth": "gain"}).to_csv("truth.csv", index=False)
     Path("no.csv").write_text("a,b\n1,2\n")
     Path("two.csv").write_text("item,group\nx,1\ny,2\n")
     status, printed, said = command("evaluate", *words)

@@ -39,7 +39,9 @@ def test_says_what_columns_were_taken_for(command: Command, events: Path, tmp_pa
         "timestamps, 'visitorId' as user, 'productId' as item, 'Rating' as value, "
         "'eventTime' as timestamp)" in said
     )
-    status, _, said = command("run", events, events, *SMALL, "-m", "ndcg@5")
+    train = tmp_path / "train.csv"
+    train.write_text("".join(events.read_text().splitlines(keepends=True)[:150]))
+    status, _, said = command("run", train, events, *SMALL, "-m", "ndcg@5")
     assert status == 0, said
     assert said.count("'visitorId' as user") == 1
     everything = held(tmp_path / "s").train + held(tmp_path / "s").validation
@@ -161,7 +163,9 @@ def test_times_that_are_not_needed_are_not_read(command: Command, tmp_path: Path
     path = tmp_path / "a.csv"
     path.write_text("user,item,date\n1,1,yesterday\n1,2,today\n2,1,today\n2,2,today\n")
     assert command("train", path, *SMALL, "--out", tmp_path / "m.npz")[0] == 0
-    words = ("score", tmp_path / "m.npz", "--train", path, "--validation", path, "-m", "ndcg@1")
+    held = tmp_path / "b.csv"
+    held.write_text("user,item,date\n1,3,today\n2,3,today\n")
+    words = ("score", tmp_path / "m.npz", "--train", path, "--validation", held, "-m", "ndcg@1")
     assert command(*words)[0] == 0
     split = ("split", path, "--fraction", 0.5, "--out", tmp_path / "s")
     assert command(*split)[0] == 0

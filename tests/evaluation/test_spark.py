@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from merge_cases import same_bits, same_numbers, same_random
+from scipy import sparse
 from tables_cases import damage_pages, saved_csr
 from ways_cases import check_against_plain, make_case
 from ways_cases import same as same_by_every_way
@@ -165,8 +166,9 @@ def test_frames_give_the_number_of_every_way(
 def test_a_model_and_matrices(session: SparkSession, tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=120, n_items=60, seed=0)
     holdout = se.split.random(clicks, seed=0)
-    model = se.train_als(holdout.train, factors=4, iterations=2)
-    sides = (holdout.train, holdout.validation)
+    model = se.train_als(sparse.csr_matrix(holdout.train), factors=4, iterations=2)
+    # Without ids, which matrices on disk do not have either.
+    sides = tuple(sparse.csr_matrix(part) for part in (holdout.train, holdout.validation))
     metrics = ["ndcg@5", "coverage@5", "recall(average=micro)@5"]
     expected = se.evaluate_model(model, *sides, metrics)
     folders = [saved_csr(tmp_path / str(n), side) for n, side in enumerate(sides)]
@@ -334,11 +336,6 @@ def test_types_are_compared_before_any_job(
         se.evaluate(recs.selectExpr("user", "item", "'a' AS rank"), truth, "err@3")
     with pytest.raises(InvalidDataError, match="expected one column 'who'"):
         se.evaluate(se.Rankings.scan(recs, user="who", rank="rank"), truth, "ndcg@3")
-    ranked_only = se.Rankings.scan(recs, rank="rank")
-    assert (
-        se.evaluate(recs, truth, "ndcg@3").mean()
-        == se.evaluate(ranked_only, truth, "ndcg@3").mean()
-    )
     with pytest.raises(InvalidDataError, match="the tables are of pandas, pyspark; give both sid"):
         se.evaluate(tables(3)[0], truth, "ndcg@3")
 

@@ -53,9 +53,9 @@ def test_events_may_be_of_any_type() -> None:
 
 
 def test_gains_may_be_combined_either_way() -> None:
-    df = pd.DataFrame({"user": [*"aaab"], "item": [*"xxyx"], "stars": [1.0, 4.0, 2.0, 0.0]})
+    df = pd.DataFrame({"user": [*"aaab"], "item": [*"xxyx"], "worth": [1.0, 4.0, 2.0, 0.0]})
     for combine, expected in ((None, [5, 2, 0]), ("sum", [5, 2, 0]), ("max", [4, 2, 0])):
-        found = Relevance.from_frame(df, gain="stars", combine=combine)
+        found = Relevance.from_frame(df, gain="worth", combine=combine)
         assert found.gains.tolist() == expected
     assert Relevance.from_frame(df).gains.tolist() == [2, 1, 1]
     once = Relevance.from_frame(df, combine="max")
@@ -85,7 +85,7 @@ def test_what_is_combined_equals_pandas(rows: list[tuple[str, str, float]], comb
     [
         ({"event": "event"}, r"give event= .* and gains= .* together"),
         ({"gains": WORTH}, r"give event= .* and gains= .* together"),
-        ({"event": "event", "gains": WORTH, "gain": "stars"}, "give gain= .* not both"),
+        ({"event": "event", "gains": WORTH, "gain": "worth"}, "give gain= .* not both"),
         ({"combine": "mean"}, "combine is 'mean'; expected 'max' or 'sum'"),
         ({"event": "event", "gains": [1, 2]}, "gains is a list; expected a mapping of events"),
         ({"event": "what", "gains": WORTH}, "there is no column 'what'"),
@@ -108,7 +108,7 @@ def test_what_is_combined_equals_pandas(rows: list[tuple[str, str, float]], comb
 )
 def test_refuses_events(options: dict[str, object], says: str) -> None:
     with pytest.raises(InvalidDataError, match=says):
-        Relevance.from_frame(EVENTS.assign(stars=1), **options)
+        Relevance.from_frame(EVENTS.assign(worth=1), **options)
 
 
 @pytest.mark.parametrize(

@@ -179,10 +179,13 @@ def test_lines_that_begin_with_a_count(tmp_path: Path) -> None:
 
 def test_vectors_that_no_metric_uses() -> None:
     lists, truth = se.Rankings.from_topk([[0, 1]]), sparse.csr_matrix([[1, 0]])
-    with pytest.raises(InvalidMetricError, match=r"item_vectors is given, and none .*similarity"):
-        se.evaluate(lists, truth, "ndcg@2", item_vectors=np.eye(2))
-    with pytest.raises(InvalidMetricError, match="item_groups is given, and none"):
-        se.evaluate(lists, truth, "ndcg@2", item_groups=[0, 1])
+    train = sparse.csr_matrix(np.eye(3, 2))
+    with pytest.raises(InvalidMetricError, match=r"ask for diversity\(similarity=vectors\)@2"):
+        se.evaluate(lists, truth, "diversity@2", item_vectors=np.eye(2), train=train)
+    given = {"item_vectors": np.eye(2), "train": train}
+    with pytest.warns(UserWarning, match="listed items are in train"):
+        ev = se.evaluate(lists, truth, "diversity@2,diversity(similarity=vectors)@2", **given)
+    assert ev["diversity(similarity=vectors)@2"] == 1
 
 
 def test_ratings_of_zero(tmp_path: Path) -> None:
@@ -196,3 +199,56 @@ def test_ratings_of_zero(tmp_path: Path) -> None:
     said = " ".join(str(warning.message) for warning in told)
     assert "read as Latin-1" in said
     assert "2 of 3 values in the column 'Book-Rating' are 0" in said
+
+
+def test_a_table_with_other_names_of_columns(
+    model: Any, holdout: se.Holdout, truth: pd.DataFrame, tmp_path: Path
+) -> None:
+    recs = se.recommend(model, holdout, 10)
+    expected = se.evaluate(recs, truth, "ndcg@10")["ndcg@10"]
+    renamed = {"user": "userId", "item": "movieId"}
+    sides = (recs.rename(columns=renamed), truth.rename(columns=renamed))
+    assert se.evaluate(*sides, "ndcg@10")["ndcg@10"] == expected
+    for name, side in zip(("recs", "truth"), sides, strict=True):
+        side.to_csv(tmp_path / f"{name}.csv", index=False)
+        side.to_parquet(tmp_path / f"{name}.parquet", index=False)
+    for suffix in ("csv", "parquet"):
+        paths = (tmp_path / f"recs.{suffix}", tmp_path / f"truth.{suffix}")
+        assert se.evaluate(*paths, "ndcg@10")["ndcg@10"] == expected
+    assert se.train_als(sides[1], factors=2, iterations=1).user_ids is not None
+
+
+def test_ratings_are_gains_and_said() -> None:
+    recs = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "rank": [1, 2]})
+    truth = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "rating": [0, 1]})
+    with pytest.warns(GuessWarning) as told:
+        assert se.evaluate(recs, truth, "precision@2")["precision@2"] == 0.5
+    assert "the column 'rating' was taken for gains" in str(told[0].message)
+    assert se.Relevance.from_frame(truth, gain=None).gains.tolist() == [1, 1]
+    with pytest.raises(InvalidDataError, match="'rating', 'count' may all be it"):
+        se.evaluate(recs, truth.assign(count=1), "precision@2")
+
+
+def test_lists_of_some_users_by_number(model: Any, holdout: se.Holdout) -> None:
+    ids = se.top_k(model, k=10, seen=holdout.train).ids[250:280]
+    with pytest.warns(UserWarning, match="evaluated users have no list, .* say whose they are"):
+        se.evaluate(se.Rankings.from_topk(ids), holdout.validation, "ndcg@10")
+    lists = se.Rankings.from_topk(ids, users=holdout.users[250:280], items=holdout.items)
+    with pytest.warns(UserWarning, match="evaluated users have no list"):
+        assert se.evaluate(lists, holdout.validation, "hit_rate@10")["hit_rate@10"] > 0
+
+
+def test_full_rankings_know_no_seen_items(model: Any, holdout: se.Holdout) -> None:
+    ranks = se.full_ranks(model, held_out=holdout.validation, seen=holdout.train)
+    with pytest.warns(UserWarning, match="auc, percentile_rank and mean_rank take the others"):
+        se.evaluate(ranks, holdout.validation, "auc")
+    right = se.evaluate(ranks, holdout.validation, "auc", train=holdout.train)["auc"]
+    scores = model.user_factors.astype(float) @ model.item_factors.astype(float).T
+    aucs = []
+    for user in range(holdout.train.shape[0]):
+        unseen = np.flatnonzero(holdout.train[user].toarray().ravel() == 0)
+        relevant = holdout.validation[user].toarray().ravel()[unseen] > 0
+        if relevant.any() and not relevant.all():
+            of = scores[user, unseen]
+            aucs.append(np.mean(of[relevant][:, None] > of[~relevant]))
+    assert right == pytest.approx(np.mean(aucs))
