@@ -304,7 +304,8 @@ class BlockSource:
             self.distinct = True
             whole = isinstance(relevance, Relevance)
             labels = (relevance.users, relevance.items_index) if whole else (None, None)
-            side_data = SideData.of(relevance.shape, *labels, **inputs)
+            encoded = whole and relevance.encoded
+            side_data = SideData.of(relevance.shape, *labels, **inputs, encoded=encoded)
             gain = largest_gain(request, relevance)
             self.side_data = replace(side_data, largest_gain=gain)
 
@@ -326,6 +327,7 @@ class BlockSource:
                 side_data = SideData.beside(rankings, relevance, **self.inputs)
                 if self.request.needs_largest_gain:
                     side_data = replace(side_data, largest_gain=1.0)
+            _check_items(rankings, relevance, side_data)
             if max(rankings.shape[1], relevance.shape[1]) > side_data.n_items:
                 self.repeatable = False  # the catalogue, and with it what is random, is unknown
             n_users = relevance.shape[0]
@@ -397,6 +399,20 @@ class BlockSource:
                 "train has a row for each user by number, and the blocks' users have labels; give "
                 "blocks without labels, in the order of the rows of train"
             )
+
+
+def _check_items(rankings: Rankings, relevance: Relevance, side_data: SideData) -> None:
+    """Raise if a block lists items by id behind those of validation, where train has others."""
+    listed, known = rankings.items_index, relevance.items_index
+    if listed is None or known is None or side_data.n_items <= relevance.shape[1]:
+        return
+    unknown = listed[~listed.isin(known)]
+    if len(unknown):
+        raise InvalidDataError(
+            f"the lists have item {unknown.tolist()[0]!r}, which validation does not have, as "
+            "train has others; give the lists whole instead of in blocks, or validation with the "
+            "ids of all items"
+        )
 
 
 def _next_gains(blocks: Iterator[Any], number: int, n_users: int) -> Any:

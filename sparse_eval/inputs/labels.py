@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from ..core.arrays import as_array
@@ -44,7 +44,7 @@ def check_part(train: object) -> None:
 def axis_labels(labels: Any, n: int, name: str) -> Labels:
     """Return the labels of one axis as an index."""
     expected = "a label for each of them, in order"
-    if isinstance(labels, str | bytes | Mapping) or is_frame(labels):
+    if isinstance(labels, str | bytes | Mapping | Set) or is_frame(labels):
         raise InvalidDataError(f"{name} is {describe(labels)}; expected {expected}")
     if hasattr(labels, "__dlpack__"):
         labels = as_array(labels, name, expected)

@@ -310,6 +310,14 @@ class EvaluationCallback:
                 f"train has shape {matrix.shape}, the callback's {self._train.shape}; expected the "
                 "same users and items"
             )
+        for name, own, other in zip(
+            ("users", "items"), labels_of(self._train), labels_of(matrix), strict=True
+        ):
+            if own is not None and other is not None and not own.equals(other):
+                raise InvalidDataError(
+                    f"train has other {name} than the callback's, or in another order; make the "
+                    "callback of the data that the model is trained on"
+                )
         callback = self.on(model)
         with tqdm(
             total=model.iterations, desc="train", unit=" iterations", **display(progress)

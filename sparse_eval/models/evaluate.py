@@ -82,7 +82,8 @@ def evaluate_model(
     metrics : str, Metric or iterable of them
         Each with a cut-off.
     convention, item_groups, item_vectors, no_relevant
-        As in `evaluate`; `train` is given to metrics that need it.
+        As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
+        are in the order of the model's items.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
@@ -253,7 +254,9 @@ def _evaluate_in_memory(
     def rank_by_popularity(progress: bool | None) -> Ranked:
         users = np.flatnonzero(relevance.n_relevant)
         n_users = max(matrix.shape[0], relevance.shape[0])
-        popular = Rankings.from_popularity(slice_rows(matrix, 0, n_users), k, user_rows=users)
+        popular = Rankings.from_popularity(
+            slice_rows(matrix, 0, n_users), longest_list(request, matrix.shape[1]), user_rows=users
+        )
         return slice_rows(popular, 0, relevance.shape[0]), None
 
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:

@@ -36,6 +36,10 @@ def ids_of(
 def _checked(model: object, ids: Any, name: str) -> Labels | None:
     if ids is None:
         return None
+    try:
+        ids = ids if hasattr(ids, "__len__") else list(ids)
+    except TypeError:
+        raise InvalidDataError(f"{name} is {ids!r}; expected the id of each of them") from None
     side = "user_factors" if name == USER_IDS else "item_factors"
     factors = getattr(model, side, None)
     if factors is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -106,7 +107,19 @@ def open_held_out(validation: Any, name: str = "validation") -> Relevance:
 
 
 def digest_of(matrix: CSRMatrix | Relevance) -> str:
-    """Return 16 hexadecimal digits that identify what a matrix holds, whatever its dtypes."""
+    """Return 16 hexadecimal digits that identify what a matrix holds, whatever its dtypes.
+
+    Ids of users and items count, where it has any.
+    """
     if isinstance(matrix, Relevance):
-        return digest_csr(matrix.shape, matrix.indptr, matrix.items, matrix.gains)[:16]
-    return digest_csr(matrix.shape, matrix.indptr, matrix.indices, matrix.data)[:16]
+        digest = digest_csr(matrix.shape, matrix.indptr, matrix.items, matrix.gains)
+        labels = (matrix.users, matrix.items_index)
+    else:
+        digest = digest_csr(matrix.shape, matrix.indptr, matrix.indices, matrix.data)
+        labels = labels_of(matrix)
+    if any(axis is not None for axis in labels):
+        hashed = sha256(digest.encode())
+        for axis in labels:
+            hashed.update(repr(None if axis is None else axis.tolist()).encode())
+        digest = hashed.hexdigest()
+    return digest[:16]

@@ -103,8 +103,8 @@ def rank(
     n_users, n_items = catalogue(model)
     if n_users is None:
         n_users = train.shape[0] if n_known is None else n_known
+    users = np.flatnonzero(relevance.n_relevant[:n_users])  # also of items it does not know
     train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
-    users = np.flatnonzero(relevance.n_relevant)
     shape = (relevance.shape[0], n_items)
     if via == "recommend":
         assert not isinstance(model, Factors)  # noqa: S101 - refused by choose_way
@@ -127,12 +127,15 @@ def rank(
         )
         if stored_zeros:
             n_seen = count_seen(relevance, train)
+        lengths = ranks.lengths[: shape[0]].copy()
+        others = users[relevance.n_relevant[users] == 0]  # who get a list without a hit
+        lengths[others] = np.minimum(k, n_items - np.diff(train.indptr)[others])
         rankings = Rankings(
             shape,
             ranks.indptr[: shape[0] + 1],
             ranks.items,
             ranks.gapped_positions,
-            ranks.lengths[: shape[0]],
+            lengths,
         )
     return rankings, Retrieval(via, n_seen, n_tied, report.cold_users, report.cold_items)
 

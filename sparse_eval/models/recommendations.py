@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from .recommend import recommend_lists
 from .source import open_model
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable
 
     import pandas as pd
     from numpy.typing import ArrayLike
@@ -130,15 +131,21 @@ def rows_of(
                 f"user_rows names row {outside}, but there are {n_users} users (0 to {n_users - 1})"
             )
         return rows.astype(np.int64)
+    import pandas as pd
+
     if sides.users is None:
         raise InvalidDataError(
             "users are ids, and neither the model nor train has ids; give user_rows= (rows of "
             "train), or train with ids, such as Interactions"
         )
-    if isinstance(users, str | bytes):
+    if isinstance(users, str | bytes) or not isinstance(users, Iterable):
         raise InvalidDataError(f"users is {users!r}; expected a list of ids, such as [{users!r}]")
     labels = list(users)
-    rows = sides.users[:n_users].get_indexer(_index(labels))
+    try:
+        index: Labels = pd.Index(labels, tupleize_cols=False)
+        rows = sides.users[:n_users].get_indexer(index)
+    except (TypeError, ValueError) as error:
+        raise InvalidDataError(f"users cannot be ids: {error}") from None
     if (rows < 0).any():
         unknown = labels[int((rows < 0).argmax())]
         example = sides.users[0] if n_users else "none"
@@ -146,16 +153,6 @@ def rows_of(
             f"the model knows no user {unknown!r}; its {n_users} users are {example!r}, …"
         )
     return rows.astype(np.int64)
-
-
-def _index(labels: list[Any]) -> Labels:
-    import pandas as pd
-
-    try:
-        index: Labels = pd.Index(labels, tupleize_cols=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidDataError(f"users cannot be ids: {error}") from None
-    return index
 
 
 def _names(labels: Labels | None, codes: AnyArray) -> Any:

@@ -324,6 +324,11 @@ def _prepare(
     if held_out is None:
         raise InvalidDataError("held_out is missing; give the held-out items, as held_out=")
     if item_factors is not None:
+        if getattr(held_out, "encoded", False):
+            raise InvalidDataError(
+                "held_out names users by id, and factors have none; give a model with ids, or "
+                "held_out as a matrix with the rows and columns of the factors"
+            )
         return _Ranked((user_factors, item_factors), held_out, seen)
     model, sides = _open(user_factors, seen, held_out)
     some = take_users(model, sides.user_rows)

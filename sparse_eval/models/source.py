@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -29,13 +29,13 @@ from ..inputs.side_data import SideData
 from ..kernels.catalogue import popular_unseen
 from .accepted import as_model, check_shape, has_factors
 from .checkpoints import Factors
-from .identifiers import ITEM_IDS, USER_IDS
+from .identifiers import ITEM_IDS, USER_IDS, ids_of
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides, take_users
 from .ranking import choose_way, rank
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix, Items, PathLike
+    from ..core.types import AnyArray, CSRMatrix, Items, Labels, PathLike
     from ..metrics.request import Request
     from .accepted import ImplicitModel, ModelLike
     from .ranking import Via
@@ -272,6 +272,9 @@ def _rows_of_reference(reference: FileReference, first: int, last: int) -> Any:
     return rows
 
 
+_Ids: TypeAlias = "tuple[Labels | None, Labels | None]"
+
+
 class _UserSource:
     """The users of a model in blocks: the base class of the sources below.
 
@@ -295,6 +298,8 @@ class _UserSource:
             for side, name in ((train, "the train matrix"), (validation, "the validation matrix"))
         )
         self.matched = matched
+        #: The ids of all users and items, where blocks of an iterable must have the same.
+        self.ids: _Ids = (None, None)
         self.sides = {"factors": factors, "train": train, "validation": validation}
         wholes = [side.shape[0] for side in (factors, train) if not is_blocks(side)]
         self.total: int | None = wholes[0] if wholes else None
@@ -359,6 +364,8 @@ class _UserSource:
                 name: blocks[name] if name in blocks else self._rows(name, first, last)
                 for name in self.sides
             }
+            for name, block in blocks.items():
+                _check_ids(name, _ids_of_side(block), self.ids, first, last)
             yield UserRows(first, last, **rows), last - first
             release(*self.sides.values())
             first = last
@@ -439,6 +446,8 @@ class ModelSource(_UserSource):
             n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
             opened = take_users(opened, sides.user_rows)
         super().__init__(opened.user_factors, train, validation, n_items, matched=matched)
+        if not matched:
+            self.ids = _common_ids(opened, train, validation)
         if not matched and not is_blocks(train) and not is_blocks(opened.user_factors):
             check_shape(opened, self.sides["train"].shape)
         way = choose_way(opened, request, via)
@@ -521,6 +530,39 @@ class PopularitySource(_UserSource):
         self.load = self.random_load = PopularityLoader(
             order, longest_list(request, n_items), self.side_data(request, inputs, n_items)
         )
+
+
+def _ids_of_side(side: Any) -> _Ids:
+    return (side.users, side.items_index) if isinstance(side, Relevance) else labels_of(side)
+
+
+def _common_ids(model: ImplicitModel | Factors, *sides: Any) -> _Ids:
+    """Return the ids of a model or side, or raise if whole sides beside blocks have others."""
+    ids = ids_of(model)
+    for name, side in zip(("train", "validation"), sides, strict=True):
+        if is_blocks(side):
+            continue
+        own = _ids_of_side(side)
+        if getattr(side, "encoded", False):
+            raise InvalidDataError(f"{name} has ids, and {_IN_BLOCKS}")
+        _check_ids(name, own, ids, 0, None)
+        ids = (own[0] if ids[0] is None else ids[0], own[1] if ids[1] is None else ids[1])
+    return ids
+
+
+def _check_ids(name: str, own: _Ids, ids: _Ids, first: int, last: int | None) -> None:
+    """Raise unless the ids of a block or side are those of the same rows and columns."""
+    users, items = ids
+    expected = (None if users is None else users[first:last], items)
+    for given, known in zip(own, expected, strict=True):
+        if given is not None and known is not None and not given.equals(known[: len(given)]):
+            raise InvalidDataError(f"{name} has other ids than the model, and {_IN_BLOCKS}")
+
+
+_IN_BLOCKS = (
+    "blocks of an iterable are matched by number; give whole matrices or tables, which are matched "
+    "by id (memory= keeps them within bounds), or blocks in the order of the model's users"
+)
 
 
 def _has_ids(model: ImplicitModel | Factors, *sides: Any) -> bool:

@@ -181,3 +181,113 @@ def test_refuses_swapped_parts() -> None:
     ):
         with pytest.raises(InvalidDataError, match="validation part of a holdout|does not exist"):
             call()
+
+
+def small_model(users: str, items: str) -> Any:
+    """Return a model whose scores fall with the position of the item, for every user."""
+    model = AlternatingLeastSquares(factors=1)
+    model.user_factors = np.ones((len(users), 1), np.float32)
+    model.item_factors = np.arange(len(items), 0, -1, dtype=np.float32)[:, None]
+    model.user_ids, model.item_ids = list(users), list(items)
+    return model
+
+
+def pairs(*words: str) -> pd.DataFrame:
+    return pd.DataFrame([tuple(word) for word in words], columns=["user", "item"])
+
+
+def ways(model: Any, train: Any, validation: Any, metrics: Any, **more: Any) -> list[se.Evaluation]:
+    """Evaluate in memory, by lists, in blocks and without the values of the users."""
+    return [
+        se.evaluate_model(model, train, validation, metrics, **more, **options)
+        for options in ({}, {"via": "top_k"}, {"memory": 10**9}, {"per_user": False})
+    ]
+
+
+def test_users_whose_relevant_items_are_unknown_get_a_list() -> None:
+    model = small_model("ab", "xyz")
+    train, held = pairs("ax", "bx"), pairs("ay", "bN")
+    for ev in ways(model, train, held, "user_coverage@1,coverage@1,ndcg@2"):
+        assert ev["user_coverage@1"] == 1
+        assert ev["coverage@1"] == 1 / 4  # of x, y, z and the unknown N
+        assert ev["ndcg@2"] == 0.5
+    train, held = pairs("ax", "qy"), pairs("aN", "by", "qx")
+    recs = se.recommend(model, train, 2)
+    expected = se.evaluate(recs, held, "ndcg@2", convention="trec_eval")
+    for ev in ways(model, train, held, "ndcg@2", convention="trec_eval"):
+        assert ev.mean() == expected.mean()
+        assert ev.n_users == expected.n_users
+
+
+def test_the_popularity_ranking_is_of_all_that_train_has() -> None:
+    train = pairs("aq", "br", "cs", "dt", "ex")
+    for ev in ways(small_model("ab", "xyz"), train, pairs("at", "by"), "recall@10", baselines=True):
+        # The most popular unseen items, t among them; nobody has seen y.
+        assert ev.baselines["popularity"]["recall@10"] == 1.0
+
+
+def test_blocks_of_other_ids_are_refused() -> None:
+    model = small_model("ba", "zyx")
+    clicks = se.Interactions.from_frame(pairs("ax", "by", "bz"))
+    held = se.Interactions.from_frame(pairs("az", "bx"), users=["a", "b"], items=[*"xyz"]).matrix()
+    assert se.evaluate_model(model, clicks, held, "recall@1")["recall@1"] == 1.0
+    blocks: list[Any] = [[held], [se.Relevance.from_csr(held)]]
+    for block in blocks:
+        with pytest.raises(InvalidDataError, match="has other ids than the model"):
+            se.evaluate_model(model, clicks, block, "recall@1")
+    with pytest.raises(InvalidDataError, match="train has ids, and blocks of an iterable"):
+        se.evaluate_model(model, pairs("ax"), [held], "recall@1")
+    own = se.Interactions.from_frame(pairs("ax"), users=["b", "a"], items=[*"zyx"]).matrix()
+    right = held[[1, 0]][:, [2, 1, 0]]
+    assert se.evaluate_model(model, own, [right], "recall@1")["recall@1"] == 0.5
+
+
+def test_blocks_of_lists_with_items_that_train_lacks_are_refused() -> None:
+    lists = se.Rankings.from_frame(pairs("ax", "by").assign(rank=1), rank="rank")
+    held, train = map(se.Relevance.from_frame, (pairs("az", "by"), pairs("aq", "by", "cq")))
+    assert se.evaluate(lists, held, "popularity@1", train=train)["popularity@1"] == 0.5
+    with pytest.raises(InvalidDataError, match="the lists have item 'x', which validation does"):
+        se.evaluate([lists], held, "popularity@1", train=train)
+    with pytest.raises(InvalidDataError, match="train number them"):
+        se.evaluate([lists], held, "popularity@1", train=sparse.csr_matrix(np.eye(2, 3)))
+
+
+def test_a_callback_of_other_data_is_refused() -> None:
+    holdout = se.split.random(se.Interactions.from_frame(YESTERDAY), seed=0)
+    callback = se.EvaluationCallback(holdout, "ndcg@5")
+    order = np.arange(holdout.train.shape[0])[::-1]
+    other = se.Interactions.from_frame(YESTERDAY, users=holdout.users[order]).matrix()
+    with pytest.raises(InvalidDataError, match="train has other users than the callback's"):
+        se.train_als(other, factors=2, iterations=1, callback=callback)
+
+
+def test_a_sweep_goes_on_only_with_the_same_ids(tmp_path: Path) -> None:
+    model = small_model("ab", "xyz")
+    path = se.save_model(model, tmp_path / "a.npz")
+    train, out = pairs("ax", "bx"), tmp_path / "sweep.csv"
+    first = se.sweep(path, train, pairs("ay", "by"), "recall@1", out=out)
+    assert first["recall@1"].item() == 1.0
+    with pytest.raises(ValueError, match="was made with other inputs"):
+        se.sweep(path, train, pairs("az", "bz"), "recall@1", out=out)
+
+
+@pytest.mark.parametrize("ids", [5, {"x", "y", "z"}, {"x": 1, "y": 2, "z": 3}, "xyz", ["x"] * 3])
+def test_refuses_what_are_no_ids(ids: Any, tmp_path: Path) -> None:
+    model = small_model("ab", "xyz")
+    with pytest.raises(InvalidDataError):
+        se.save_model(model, tmp_path / "m.npz", items=ids)
+    model.item_ids = ids
+    with pytest.raises(InvalidDataError):
+        se.evaluate_model(model, pairs("ax"), pairs("ay"), "recall@1")
+    assert se.save_model(small_model("ab", "xyz"), tmp_path / "m.npz", items=iter("zyx")).exists()
+
+
+def test_factors_alone_have_no_ids() -> None:
+    model = small_model("ab", "xyz")
+    held = se.Relevance.from_frame(pairs("ay", "by"))
+    with pytest.raises(InvalidDataError, match="held_out names users by id, and factors have none"):
+        se.held_out_ranks(model.user_factors, model.item_factors, held, 2)
+    assert se.held_out_ranks(model, held_out=held, k=3).positions.tolist() == [2, 2]
+    for users in (5, "a", [[1]], ["nobody"]):
+        with pytest.raises(InvalidDataError):
+            se.recommend(model, pairs("ax"), 1, users=users)  # type: ignore[arg-type]
