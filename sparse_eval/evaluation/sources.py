@@ -404,7 +404,9 @@ class BlockSource:
 def _check_items(rankings: Rankings, relevance: Relevance, side_data: SideData) -> None:
     """Raise if a block lists items by id behind those of validation, where train has others."""
     listed, known = rankings.items_index, relevance.items_index
-    if listed is None or known is None or side_data.n_items <= relevance.shape[1]:
+    if listed is None or known is None or side_data.training is None:
+        return
+    if side_data.n_items <= relevance.shape[1]:
         return
     unknown = listed[~listed.isin(known)]
     if len(unknown):

@@ -81,7 +81,9 @@ def test_takes_every_kind_of_model_and_matrix(folder: Path, holdout: Any) -> Non
         (holdout.train.tocoo(), truth),
         (sparse.csr_array(holdout.train.astype(np.int64)), holdout.validation.tocsc()),
     ):
-        assert same_table(se.sweep(folder, train, validation, METRICS), expected)
+        found = se.sweep(folder, train, validation, METRICS)
+        digests = ["train", "validation"]  # ids count there, of which these have others
+        assert same_table(found.drop(columns=digests), expected.drop(columns=digests))
     assert (holdout.train != before).nnz == 0
 
 
