@@ -15,7 +15,14 @@ from ..errors import InvalidDataError
 from .loading import holdout_of, load_parts
 from .options import METRICS, Format, Loading, Metrics, Out, Printed, Progress, Rules
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
-from .table_options import EqualScores, NoRelevantUsers, TableColumns
+from .table_options import (
+    ItemGroups,
+    ItemVectors,
+    NoRelevantOption,
+    TableColumns,
+    Threshold,
+    TiesOption,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,43 +125,17 @@ def evaluate(
     columns: TableColumns,
     metric: Metrics = [METRICS],
     convention: Rules = None,
-    ties: Annotated[
-        EqualScores | None,
-        typer.Option(
-            help="Order of equal scores: the lower item first, the higher item first, or the "
-            "expectation over random orders.",
-            show_default="as the convention does",
-        ),
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Gains below it are not relevant.", show_default="any gain above 0 is"),
-    ] = None,
-    no_relevant: Annotated[
-        NoRelevantUsers | None,
-        typer.Option(
-            help="Users without relevant items: leave them out of every mean, count them 0, or "
-            "count those 0 of whom zeros are judged.",
-            show_default="as the convention does",
-        ),
-    ] = None,
+    ties: TiesOption = None,
+    threshold: Threshold = None,
+    no_relevant: NoRelevantOption = None,
     train: Annotated[
         Path | None,
         typer.Option(
             help="Training data, for metrics that need it: a file as the validation data are."
         ),
     ] = None,
-    item_groups: Annotated[
-        Path | None,
-        typer.Option(
-            help="The group of each item: a table with a row for each item and one other column, "
-            "or columns of weights; .npy, or .npz of items × groups."
-        ),
-    ] = None,
-    item_vectors: Annotated[
-        Path | None,
-        typer.Option(help="A vector for each item: a table with columns of numbers, or .npy."),
-    ] = None,
+    item_groups: ItemGroups = None,
+    item_vectors: ItemVectors = None,
     per_user: Annotated[
         bool,
         typer.Option(
@@ -191,16 +172,17 @@ def evaluate(
     metric = _supported(metric, rules, averaged)
     if out is not None:
         make_folder(out)
-    ev = evaluate_lists(
-        rankings,
-        opening.open_gains(validation, columns, threshold),
-        metric,
-        convention=convention,
-        train=None if train is None else opening.open_train(train, columns),
-        item_groups=item_groups and opening.open_groups(item_groups, columns, kind),
-        item_vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
-        no_relevant=None if no_relevant is None else no_relevant.value,
-    )
+    with warnings_in_a_line():
+        ev = evaluate_lists(
+            rankings,
+            opening.open_gains(validation, columns, threshold),
+            metric,
+            convention=convention,
+            train=None if train is None else opening.open_train(train, columns),
+            item_groups=item_groups and opening.open_groups(item_groups, columns, kind),
+            item_vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
+            no_relevant=None if no_relevant is None else no_relevant.value,
+        )
     if per_user:
         print_table(ev.per_user.reset_index(), format)
         if format in (Format.table, Format.markdown):

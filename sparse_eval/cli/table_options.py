@@ -1,6 +1,7 @@
 """Options of the command evaluate: the columns of tables, and what its words may be."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
@@ -22,6 +23,39 @@ class NoRelevantUsers(StrEnum):
     exclude = "exclude"
     zero = "zero"
     judged = "judged"
+
+
+TiesOption = Annotated[
+    EqualScores | None,
+    typer.Option(
+        help="Order of equal scores: the lower item first, the higher item first, or the "
+        "expectation over random orders.",
+        show_default="as the convention does",
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(help="Gains below it are not relevant.", show_default="any gain above 0 is"),
+]
+NoRelevantOption = Annotated[
+    NoRelevantUsers | None,
+    typer.Option(
+        help="Users without relevant items: leave them out of every mean, count them 0, or count "
+        "those 0 of whom zeros are judged.",
+        show_default="as the convention does",
+    ),
+]
+ItemGroups = Annotated[
+    Path | None,
+    typer.Option(
+        help="The group of each item: a table with a row for each item and one other column, or "
+        "columns of weights; .npy, or .npz of items × groups."
+    ),
+]
+ItemVectors = Annotated[
+    Path | None,
+    typer.Option(help="A vector for each item: a table with columns of numbers, or .npy."),
+]
 
 
 class TableColumns(NamedTuple):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..core.warning import warn
 from ..errors import InvalidDataError
 
@@ -33,16 +35,27 @@ def give_notice(evaluation: Evaluation) -> None:
             f"{retrieval.n_unknown_items} of their relevant items are unknown to the model; such "
             "users count 0, and such items are missed"
         )
-    hits = [
-        name
-        for name, metric in zip(evaluation.names, evaluation.metrics, strict=True)
-        if metric.definition.over == "statistics" and metric.definition.lower == 0
-    ]
-    if hits and not any(evaluation[name] for name in hits):
+    if _found_nothing(evaluation):
         warn(
             "no list holds a relevant item, so that every metric of hits is 0; check that both "
             "sides mean the same users and items, by ids of the same kind or by the same numbers"
         )
+
+
+def _found_nothing(evaluation: Evaluation) -> bool:
+    """Return whether every metric of hits is 0, of which there is at least one."""
+    plans = zip(evaluation.names, evaluation.request.plans, strict=True)
+    of_hits = [
+        (name, plan) for name, plan in plans if plan.is_swept and plan.definition.higher_is_better
+    ]
+    for name, plan in of_hits:
+        if evaluation.has_lists and plan.per_user:
+            # The mean of many users is an exact sum, which takes longer.
+            if np.nan_to_num(evaluation.values(name)).any():
+                return False
+        elif evaluation[name]:
+            return False
+    return bool(of_hits)
 
 
 def _warn_of_missing_lists(evaluation: Evaluation) -> None:

@@ -120,8 +120,8 @@ class Rankings:
         ------
         InvalidDataError
             If `ids` is not a two-dimensional array of integers; an id lies outside ``shape[1]``
-            or stands in a list twice; `user_rows` has another length, lies outside ``shape[0]``
-            or names a user twice; `users` is given with it; or labels are repeated or too few.
+            or stands in a list twice; `user_rows` does not fit, names a user twice or is given
+            with `users`; or labels are repeated or too few.
 
         Examples
         --------
@@ -134,15 +134,15 @@ class Rankings:
 
         With labels, lists are matched with relevant items by user and item:
 
-        >>> from sparse_eval import Relevance, evaluate
         >>> import pandas as pd
+        >>> from sparse_eval import Relevance, evaluate
         >>> lists = Rankings.from_topk([[1, 0]], users=["ann"], items=["milk", "eggs"])
         >>> truth = Relevance.from_frame(pd.DataFrame({"user": ["ann"], "item": ["eggs"]}))
         >>> evaluate(lists, truth, "mrr")["mrr"]
         1.0
         """
         if users is not None and user_rows is not None:
-            raise InvalidDataError("give the labels of the lists' users, or user_rows, not both")
+            raise InvalidDataError("give users= (labels) or user_rows= (rows), not both")
         table = integer_array(ids, "ids", dimensions=2)
         rows = (
             np.arange(len(table), dtype=np.int64)
@@ -157,10 +157,8 @@ class Rankings:
         if shape is None:
             items = items if items is None or hasattr(items, "__len__") else list(items)
             labelled = 0 if items is None else len(items)
-            shape = (
-                int(rows.max(initial=-1)) + 1,
-                max(int(table.max(initial=-1)) + 1, labelled),
-            )
+            n_items = max(int(table.max(initial=-1)) + 1, labelled)
+            shape = (int(rows.max(initial=-1)) + 1, n_items)
         n_users, n_items = _shape(shape)
         labels = matrix_labels(None, (n_users, n_items), users, items)
         if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):

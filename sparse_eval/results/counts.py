@@ -124,6 +124,11 @@ class Counts:
         return self._totals.seen if self._block is None else self._block.seen
 
     @property
+    def has_lists(self) -> bool:
+        """Whether the lists, and the values of each user, are kept in memory."""
+        return self._block is not None
+
+    @property
     def leaves_candidates_out(self) -> bool:
         """Whether full rankings of different lengths are counted against the whole catalogue.
 
