@@ -111,6 +111,7 @@ def test_every_metric_has_the_bits_of_one_process(client: Any, data: Any, tmp_pa
         _ = found.per_user
 
 
+@pytest.mark.slow
 def test_gowalla_has_the_bits_of_one_process(client: Any, gowalla: Path) -> None:
     parts = [part.matrix() for part in load_adjacency(gowalla / "train.txt", gowalla / "test.txt")]
     model = gowalla / "als64.npz"
