@@ -63,6 +63,8 @@ def break_checkpoints(folder: Path) -> dict[str, str]:
     }
 
 
+# Interpreted kernels warn of what compiled ones do not.
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 def test_broken_checkpoints_have_a_row_and_do_not_stop_the_sweep(
     tmp_path: Path, holdout: Any, scored: list[Any]
 ) -> None:
