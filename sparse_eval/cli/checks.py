@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.arguments import check_number, check_whole
-from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
     from .options import ALS, Splitting
@@ -23,11 +22,10 @@ def check_splitting(splitting: Splitting) -> None:
     """Raise `InvalidDataError` if there is no such share or number to hold out."""
     if splitting.n is not None:
         check_whole("n", splitting.n, 1)
-    if splitting.fraction is not None and not 0 < splitting.fraction < 1:
-        raise InvalidDataError(
-            "fraction: expected a number between 0 and 1, both excluded, found "
-            f"{splitting.fraction!r}"
-        )
+    if splitting.fraction is not None:
+        from ..datasets.split.pairs import check_fraction
+
+        check_fraction("fraction", splitting.fraction)
 
 
 def check_seed(seed: int) -> None:

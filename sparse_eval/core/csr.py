@@ -214,6 +214,21 @@ def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.i
     return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
 
 
+def row_numbers(values: ArrayLike, name: str, n: int, kind: str) -> Integers:
+    """Return numbers of rows as int64, or raise `InvalidDataError` unless there are such rows.
+
+    There are `n` of them, which are users or items, as `kind` says.
+    """
+    array = integer_array(values, name, 1)
+    outside = (array < 0) | (array >= n)
+    if outside.any():
+        position = int(outside.argmax())
+        raise InvalidDataError(
+            f"{name}[{position}] is {array[position]}, but there are {n} {kind} (0 to {n - 1})"
+        )
+    return array.astype(np.int64, copy=False)
+
+
 def _check_matrix(matrix: object, name: str) -> SparseInput:
     """Raise unless `matrix` is a sparse matrix or array with two dimensions."""
     if not sparse.issparse(matrix):

@@ -71,11 +71,13 @@ def own_labels(labels: Labels | None) -> Labels | None:
     return None if counts else labels
 
 
-def labels_of(side: object) -> tuple[Labels | None, Labels | None]:
-    """Return the labels of users and items of a matrix, None where it has none.
+def labels_of(side: Any) -> tuple[Labels | None, Labels | None]:
+    """Return the labels of users and items of a matrix, lists or relevance, None where it has none.
 
     A matrix that was resized in place has those of the axes that kept their size.
     """
+    if hasattr(side, "items_index"):  # Rankings and Relevance, which are above this room
+        return side.users, side.items_index
     if not isinstance(side, LabelledMatrix):
         return None, None
     n_users, n_items = side.shape

@@ -32,8 +32,7 @@ SPARSE = "a scipy sparse matrix, such as scipy.sparse.csr_matrix(x) of a dense a
 
 def is_frame(values: object) -> bool:
     """Return whether a value is a frame of pandas, polars, Arrow, Dask, Spark or the like."""
-    kind = type(values)
-    return hasattr(kind, "columns") and not hasattr(kind, "matrix")  # that is Interactions
+    return hasattr(type(values), "columns")
 
 
 def describe(values: Any) -> str:

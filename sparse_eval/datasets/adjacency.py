@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
+from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
 from .interactions import Interactions
 from .labels import sort_labels, text_labels, vocabulary
@@ -67,7 +67,7 @@ def load_adjacency(
     counts : bool, optional
         Whether lines begin with the number of their items. By default they do if the first number
         of every line is the number of the others, and is there twice (users are not);
-        `Interactions.columns` then has ``{"user": "line number"}``.
+        `Interactions.recognized` then has ``{"user": "line number"}``.
     encoding : str, optional
         As in `load_csv`.
     on_bad_lines : {"error", "skip"}
@@ -138,7 +138,7 @@ def load_adjacency(
             users=users,
             items=items,
             n_skipped=file.n_skipped,
-            columns={"user": "line number"} if counted else {},
+            recognized={"user": "line number"} if counted else {},
         )
         for file in files
     )
@@ -183,11 +183,10 @@ def _begins_with_counts(text: bytes, path: PathLike) -> bool | None:
 
 
 def _warn_of_counts(path: PathLike, doubt: str) -> None:
-    warnings.warn(
+    warn(
         f"{path}: lines begin with the number of their items, {doubt}; it was taken for a user; "
         "say which it is with counts=True or counts=False",
         GuessWarning,
-        stacklevel=4,
     )
 
 

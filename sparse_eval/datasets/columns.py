@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Hashable, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -220,13 +219,12 @@ def warn_of_zeros(values: Floats, column: Hashable, *, named: bool, where: str =
         return
     n_zeros = int(np.count_nonzero(values == 0))
     if n_zeros:
-        warnings.warn(
+        warn(
             f"{where}{n_zeros:,} of {len(values):,} values in the column {column!r} are 0, which "
             "means shown and not chosen; if here it means chosen without a rating, drop these "
             "events (Interactions.filter with a min_value above 0), or count every event as 1 "
             "(value=None)",
             GuessWarning,
-            stacklevel=4,
         )
 
 

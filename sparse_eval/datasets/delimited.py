@@ -61,7 +61,7 @@ def load_csv(
     user, item : str or int, optional
         Columns with the ids: names, or with ``header=False`` numbers counted from 0 (0 and 1 by
         default). Columns that are not named are recognized as in `Interactions.from_frame`, and
-        said in `Interactions.columns`.
+        said in `Interactions.recognized`.
     value : str, int or None, optional
         Column with the values, finite and >= 0. None, or no column with a usual name: every line
         counts 1.
@@ -216,7 +216,7 @@ class TextTable:
                 where=f"{self.path}: ",
             )
         return replace(
-            interactions, n_skipped=self.bad.report(), columns=recognized(columns, given)
+            interactions, n_skipped=self.bad.report(), recognized=recognized(columns, given)
         )
 
     def _frame(

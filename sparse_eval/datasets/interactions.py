@@ -68,7 +68,7 @@ class Interactions:
     time_unit : {"s", "ms", "us", "ns"} or None
         The unit in which `timestamps` count from 1970 (UTC), so that splits understand dates;
         None if the source does not say it.
-    columns : mapping of str to hashable
+    recognized : mapping of str to hashable
         What was taken for a role though nobody named it: columns with a usual name, such as
         ``{"user": "userId", "value": "rating"}``, or the ``"line number"`` as user. Columns that
         were named in the call, or are called like their role, are not there.
@@ -106,7 +106,7 @@ class Interactions:
     items: Labels
     n_skipped: int = 0
     time_unit: TimeUnit | None = None
-    columns: Mapping[str, Hashable] = field(default_factory=dict)
+    recognized: Mapping[str, Hashable] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -162,7 +162,7 @@ class Interactions:
         """What was left out, and taken for a role without being named, as `repr` says it."""
         notes = [f"{self.n_skipped:,} lines skipped"] if self.n_skipped else []
         notes += [f"{n:,} events dropped by {option}" for option, n in self.dropped.items()]
-        return notes + [f"{column!r} as {role}" for role, column in self.columns.items()]
+        return notes + [f"{column!r} as {role}" for role, column in self.recognized.items()]
 
     def matrix(self) -> LabelledMatrix:
         """Return the values as a matrix of users × items.
@@ -329,9 +329,9 @@ class Interactions:
 
         Columns that are not named are recognized: the column called like its role ("user",
         "item", "value", "timestamp"), or else the only one with another usual name, such as
-        ``userId``, ``movie_id``, ``Rating`` or ``date``. `columns` of the result, and its `repr`,
-        say which have been taken. So ``from_frame(interactions.to_frame())`` loses nothing but
-        users and items without events, which `users` and `items` keep.
+        ``userId``, ``movie_id``, ``Rating`` or ``date``. `recognized` of the result, and its
+        `repr`, say which have been taken. So ``from_frame(interactions.to_frame())`` loses nothing
+        but users and items without events, which `users` and `items` keep.
 
         Parameters
         ----------
@@ -424,7 +424,7 @@ class Interactions:
             users=user_index,
             items=item_index,
             time_unit=unit,
-            columns=recognized(names, given),
+            recognized=recognized(names, given),
         )
         if mask is None:
             return result

@@ -6,10 +6,10 @@ import codecs
 import gzip
 import io
 import math
-import warnings
 import zlib
 from typing import TYPE_CHECKING
 
+from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
 
 if TYPE_CHECKING:
@@ -73,10 +73,9 @@ class BadLines:
         """Return the number of skipped lines, and warn once if there are any."""
         if self.count:
             lines = "line" if self.count == 1 else "lines"
-            warnings.warn(
+            warn(
                 f"skipped {self.count} malformed {lines} of {self.path} (first: line {self.first})",
                 SkippedLinesWarning,
-                stacklevel=3,
             )
         return self.count
 
@@ -135,11 +134,10 @@ def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -
                 path,
                 line,
             )
-        warnings.warn(
+        warn(
             f"{path}: line {line} is not UTF-8, so the file was read as Latin-1; name the encoding "
             "to be sure (encoding='latin-1', 'cp1252', …)",
             GuessWarning,
-            stacklevel=4,
         )
         data = data.decode("latin-1").encode()
     if not data or data.isspace():

@@ -128,7 +128,7 @@ def load_parts(
     (Interactions(2 users × 3 items, 2 events), Interactions(2 users × 3 items, 1 events))
     """
     parts = [load(path, format=format, **options) for path in paths]
-    if len({part.columns.get("user") == "line number" for part in parts}) > 1:
+    if len({part.recognized.get("user") == "line number" for part in parts}) > 1:
         raise InvalidDataError(
             "lines begin with the number of their items in one of the files, and with a user in "
             "another; say what they begin with (counts=True or counts=False)"

@@ -14,51 +14,11 @@ from .interactions import Interactions, check_events
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from ..core.frames import Frame
     from ..core.types import Labels, PathLike
-    from .interactions import MissingTimes
 
 
-def load_frame(
-    df: Frame,
-    *,
-    user: Hashable = USUAL,
-    item: Hashable = USUAL,
-    value: Hashable = USUAL,
-    timestamp: Hashable = USUAL,
-    missing_times: MissingTimes = "error",
-    event: Hashable = None,
-    keep: Sequence[object] | None = None,
-    users: Labels | Sequence[Hashable] | None = None,
-    items: Labels | Sequence[Hashable] | None = None,
-) -> Interactions:
-    """Encode a frame with one row per event.
-
-    The same as `Interactions.from_frame`, which describes the parameters and the errors.
-
-    Returns
-    -------
-    Interactions
-        In the order of the rows.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> load_frame(pd.DataFrame({"user": [1, 1], "item": ["x", "y"]}))
-    Interactions(1 users × 2 items, 2 events)
-    """
-    return Interactions.from_frame(
-        df,
-        user=user,
-        item=item,
-        value=value,
-        timestamp=timestamp,
-        missing_times=missing_times,
-        event=event,
-        keep=keep,
-        users=users,
-        items=items,
-    )
+#: The loader of frames, beside those of files.
+load_frame = Interactions.from_frame
 
 
 def load_parquet(

@@ -255,7 +255,8 @@ def _scanned(predictions: Any, validation: Any) -> tuple[Any, Any]:
 
 def _labelled(side: Any, make: Callable[[Any], Any]) -> Any:
     """Return a matrix that knows its users and items in the form that keeps them in slices."""
-    return side if all(labels is None for labels in labels_of(side)) else make(side)
+    is_plain = all(labels is None for labels in labels_of(side))
+    return side if is_plain or not issparse(side) else make(side)
 
 
 def _checked(path: Any, opened: Any, check: Callable[[Any], Any]) -> Any:

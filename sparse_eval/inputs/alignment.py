@@ -98,6 +98,22 @@ def check_types(labels: Labels, others: Labels, role: str, sides: tuple[str, str
         )
 
 
+def locate(
+    known: Labels, given: Labels, role: str, sides: tuple[str, str]
+) -> tuple[Integers, Labels]:
+    """Return the positions of given labels among those known, and the union of both.
+
+    Labels that are not known come behind the known ones. Raises as `check_types` does, which takes
+    the labels of `sides` in the order given, known.
+    """
+    positions = known.get_indexer(given).astype(np.int64)
+    unknown = positions < 0
+    if unknown.all():
+        check_types(given, known, role, sides)
+    positions[unknown] = len(known) + np.arange(unknown.sum())
+    return positions, known.append(given[unknown])
+
+
 _SIDES = ("the predictions", "validation")
 
 
@@ -153,12 +169,7 @@ def _match_items(rankings: Rankings, labels: Labels) -> Rankings:
     assert rankings.items_index is not None  # noqa: S101 - for the type checker
     if rankings.items_index is labels:
         return rankings
-    columns = labels.get_indexer(rankings.items_index)
-    unknown = columns < 0
-    if unknown.all():
-        check_types(rankings.items_index, labels, "item", _SIDES)
-    columns[unknown] = len(labels) + np.arange(unknown.sum())
-    union = labels.append(rankings.items_index[unknown])
+    columns, union = locate(labels, rankings.items_index, "item", _SIDES)
     return replace(
         rankings,
         shape=(rankings.shape[0], len(union)),

@@ -19,6 +19,7 @@ from ..core.csr import (
     indptr_from_counts,
     integer_array,
     raise_repeated_item,
+    row_numbers,
     training_csr,
 )
 from ..core.frames import as_pandas
@@ -495,16 +496,12 @@ class Rankings:
         """
         matrix = training_csr(train)
         k = min(check_whole("k", k, 1), max(matrix.shape[1], 1))
+        n_users = matrix.shape[0]
         rows = (
-            np.arange(matrix.shape[0])
+            np.arange(n_users)
             if user_rows is None
-            else integer_array(user_rows, "user_rows", 1)
+            else row_numbers(user_rows, "user_rows", n_users, "users")
         )
-        if len(rows) and not (rows.min() >= 0 and rows.max() < matrix.shape[0]):
-            outside = rows.max() if rows.min() >= 0 else rows.min()
-            raise InvalidDataError(
-                f"user_rows names row {outside}, but train has {matrix.shape[0]} users"
-            )
         ids = popular_lists(matrix, k)[rows]
         lists = cls.from_topk(ids, user_rows=rows, shape=matrix.shape)
         users, items = labels_of(train)

@@ -155,16 +155,14 @@ def _train_matrix(
     if isinstance(train, Relevance):
         parts = (train.gains, train.items, train.indptr)
         matrix = sparse.csr_matrix(parts, shape=train.shape)
-        own = (train.users, train.items_index)
     elif sparse.issparse(train):
         matrix = training_csr(train)
-        own = labels_of(train)
     else:
         raise InvalidDataError(
             f"train is a {type(train).__name__}; expected a scipy sparse matrix, Interactions, or "
             "a Relevance such as Relevance.from_frame(df)"
         )
-    others = (users, items)
+    own, others = labels_of(train), (users, items)
     for axis, labels, aligned in zip(("users", "items"), own, others, strict=True):
         has_ids = encoded if labels is None else getattr(train, "encoded", False)
         if (labels is None) != (aligned is None) and has_ids:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from ..core.warning import warn
 from ..errors import InvalidMetricError
 
 #: The group of entry points under which other packages announce modules that register metrics.
@@ -325,10 +325,9 @@ def load_extensions() -> None:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - any failure of foreign code
             REGISTRY.clear()
             REGISTRY.update(before)  # without what it had registered before it failed
-            warnings.warn(
+            warn(
                 f"the metrics of entry point {point.name!r} ({point.value}) are left out, because "
                 f"it failed to load: {type(error).__name__}: {error}",
-                stacklevel=2,
             )
 
 

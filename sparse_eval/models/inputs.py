@@ -113,10 +113,9 @@ def digest_of(matrix: CSRMatrix | Relevance) -> str:
     """
     if isinstance(matrix, Relevance):
         digest = digest_csr(matrix.shape, matrix.indptr, matrix.items, matrix.gains)
-        labels = (matrix.users, matrix.items_index)
     else:
         digest = digest_csr(matrix.shape, matrix.indptr, matrix.indices, matrix.data)
-        labels = labels_of(matrix)
+    labels = labels_of(matrix)
     if any(axis is not None for axis in labels):
         hashed = sha256(digest.encode())
         for axis in labels:

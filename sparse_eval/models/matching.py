@@ -12,7 +12,7 @@ from scipy import sparse
 from ..core.csr import canonical_csr, indptr_from_counts
 from ..core.labelled import LabelledMatrix, labels_of
 from ..errors import InvalidDataError
-from ..inputs.alignment import check_types
+from ..inputs.alignment import locate
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from .accepted import catalogue, check_shape, has_factors
@@ -141,10 +141,6 @@ def take_users(model: ImplicitModel | Factors, user_rows: Integers | None) -> An
     return some
 
 
-def _labels(side: Any) -> tuple[Labels | None, Labels | None]:
-    return (side.users, side.items_index) if isinstance(side, Relevance) else labels_of(side)
-
-
 def _place_train(
     model: Any,
     train: CSRMatrix | Relevance,
@@ -155,7 +151,7 @@ def _place_train(
 ) -> _Axis:
     """Return where the rows or columns of training data are among those of the model."""
     number = _AXES.index(axis)
-    given = _labels(train)[number]
+    given = labels_of(train)[number]
     if known is not None and given is not None:
         return _place(known, given, axis, (name, "the model"))
     if model is not None and catalogue(model)[number] is not None:
@@ -173,7 +169,7 @@ def _place_train(
 def _place_held_out(relevance: Relevance, axis: str, trained: _Axis, name: str) -> _Axis:
     """Return where the rows or columns of held-out items are among those trained on."""
     number = _AXES.index(axis)
-    given, known = _labels(relevance)[number], trained.labels
+    given, known = labels_of(relevance)[number], trained.labels
     if known is not None and given is not None:
         return _place(known, given, axis, (name, "the model"))
     if given is not None and relevance.encoded:
@@ -195,12 +191,7 @@ def _place(known: Labels, given: Labels, axis: str, sides: tuple[str, str]) -> _
     """Return where given labels are among those known, behind which come the unknown ones."""
     if given is known or given.equals(known):
         return _Axis(None, known, len(known))
-    places = known.get_indexer(given).astype(np.int64)
-    unknown = places < 0
-    if unknown.all():
-        check_types(given, known, axis.removesuffix("s"), sides)
-    places[unknown] = len(known) + np.arange(unknown.sum())
-    union = known.append(given[unknown])
+    places, union = locate(known, given, axis.removesuffix("s"), sides)
     return _Axis(places, union, len(union))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_whole
-from ..core.csr import integer_array
+from ..core.csr import row_numbers
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
@@ -124,13 +124,9 @@ def rows_of(
     if users is not None and user_rows is not None:
         raise InvalidDataError("give users= (ids) or user_rows= (rows), not both")
     if users is None:
-        rows = np.arange(n_users) if user_rows is None else integer_array(user_rows, "user_rows", 1)
-        if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
-            outside = rows.max() if rows.min() >= 0 else rows.min()
-            raise InvalidDataError(
-                f"user_rows names row {outside}, but there are {n_users} users (0 to {n_users - 1})"
-            )
-        return rows.astype(np.int64)
+        if user_rows is None:
+            return np.arange(n_users)
+        return row_numbers(user_rows, "user_rows", n_users, "users")
     import pandas as pd
 
     if sides.users is None:

@@ -365,7 +365,7 @@ class _UserSource:
                 for name in self.sides
             }
             for name, block in blocks.items():
-                _check_ids(name, _ids_of_side(block), self.ids, first, last)
+                _check_ids(name, labels_of(block), self.ids, first, last)
             yield UserRows(first, last, **rows), last - first
             release(*self.sides.values())
             first = last
@@ -532,17 +532,13 @@ class PopularitySource(_UserSource):
         )
 
 
-def _ids_of_side(side: Any) -> _Ids:
-    return (side.users, side.items_index) if isinstance(side, Relevance) else labels_of(side)
-
-
 def _common_ids(model: ImplicitModel | Factors, *sides: Any) -> _Ids:
     """Return the ids of a model or side, or raise if whole sides beside blocks have others."""
     ids = ids_of(model)
     for name, side in zip(("train", "validation"), sides, strict=True):
         if is_blocks(side):
             continue
-        own = _ids_of_side(side)
+        own = labels_of(side)
         if getattr(side, "encoded", False):
             raise InvalidDataError(f"{name} has ids, and {_IN_BLOCKS}")
         _check_ids(name, own, ids, 0, None)
@@ -569,9 +565,7 @@ def _has_ids(model: ImplicitModel | Factors, *sides: Any) -> bool:
     """Return whether data in memory have ids, so that they are to be matched with the model."""
     if any(is_blocks(side) for side in (getattr(model, "user_factors", None), *sides)):
         return False
-    labels = [labels_of(side) for side in sides if not isinstance(side, Relevance)]
-    labels += [(side.users, side.items_index) for side in sides if isinstance(side, Relevance)]
-    return any(axis is not None for pair in labels for axis in pair)
+    return any(axis is not None for side in sides for axis in labels_of(side))
 
 
 def longest_list(request: Request, n_items: int) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.files import as_path, replacing
+from ..core.warning import warn
 from ..errors import InvalidDataError
 from .breakdown import break_down
 from .comparison import compare
@@ -192,7 +192,7 @@ class Evaluation(Scores):
 
     def _warn_of_sampled_lists(self) -> None:
         if self.has_sampled_lists:
-            warnings.warn(NOTE, stacklevel=3)
+            warn(NOTE)
 
     @cached_property
     def _random(self) -> RandomTotals | None:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from tqdm.auto import tqdm
 
-from ..core.csr import canonical_csr, integer_array
+from ..core.csr import canonical_csr, row_numbers
 from ..core.progress import display
 from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
@@ -188,9 +188,9 @@ class Search:
         n_items = self.shape[1]
         mask = np.full(n_items, candidates is None)
         if candidates is not None:
-            mask[_check_ids(candidates, "candidates", n_items, "items")] = True
+            mask[row_numbers(candidates, "candidates", n_items, "items")] = True
         if exclude is not None:
-            mask[_check_ids(exclude, "exclude", n_items, "items")] = False
+            mask[row_numbers(exclude, "exclude", n_items, "items")] = False
         if not mask.any():
             raise InvalidDataError(
                 "no item is left to choose from: candidates= is empty, or exclude= names all"
@@ -203,7 +203,7 @@ class Search:
         """Return the selected rows of `user_factors`, all of them if `user_rows` is None."""
         if user_rows is None:
             return np.arange(self.shape[0])
-        return _check_ids(user_rows, "user_rows", self.shape[0], "users")
+        return row_numbers(user_rows, "user_rows", self.shape[0], "users")
 
     def n_candidates(self, rows: Integers) -> Integers:
         """Return the number of unseen candidates of each user in `rows`."""
@@ -453,15 +453,3 @@ class Search:
                 np.concatenate(owners).astype(np.int64),
                 projections,
             )
-
-
-def _check_ids(ids: ArrayLike, name: str, n: int, kind: str) -> Integers:
-    """Return ids as int64, or raise `InvalidDataError` unless they are integers below `n`."""
-    array = integer_array(ids, name, dimensions=1)
-    outside = (array < 0) | (array >= n)
-    if outside.any():
-        position = int(outside.argmax())
-        raise InvalidDataError(
-            f"{name}[{position}] is {array[position]}, but there are {n} {kind} (0 to {n - 1})"
-        )
-    return array.astype(np.int64, copy=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from ..core.arguments import check_whole
 from ..core.threads import for_blocks
+from ..core.warning import warn
 from ..errors import InvalidDataError
 from ..inputs.rankings import Rankings
 from ..kernels.exact import find_seen
@@ -191,7 +191,6 @@ def _ranks(
 
 def _warn_of_overlap(n_overlap: int) -> None:
     if n_overlap:
-        warnings.warn(
+        warn(
             f"{n_overlap} held-out items were seen by their users; they have no rank",
-            stacklevel=3,
         )

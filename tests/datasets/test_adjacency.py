@@ -56,11 +56,11 @@ def test_counts_at_the_beginning_of_lines_are_no_users(write):
     for clicks in (load(path), load_adjacency(path, counts=True)):
         assert rows(clicks) == [(0, 10, 1.0), (0, 11, 1.0), (1, 5, 1.0), (3, 5, 1.0), (3, 10, 1.0)]
         assert clicks.users.tolist() == [0, 1, 2, 3]
-        assert clicks.columns == {"user": "line number"}
+        assert clicks.recognized == {"user": "line number"}
         assert repr(clicks).endswith("5 events, 'line number' as user)")
     as_users = load(path, counts=False)
     assert as_users.users.tolist() == [0, 1, 2]
-    assert as_users.columns == {}
+    assert as_users.recognized == {}
     first, second = load_parts(path, write("test.dat", "1 7\n1 5\n2 5 7\n"))
     assert first.users.tolist() == second.users.tolist() == [0, 1, 2, 3]
     assert rows(second) == [(0, 7, 1.0), (1, 5, 1.0), (2, 5, 1.0), (2, 7, 1.0)]
@@ -80,7 +80,7 @@ def test_says_where_counts_are_in_doubt(write):
     assert load_adjacency(tiny, counts=False).users.tolist() == [1, 2]
     damaged = write("damaged.txt", COUNTED * 10 + "2 5\n")
     with pytest.warns(GuessWarning, match="except for line 41 and 0 others"):
-        assert load_adjacency(damaged).columns == {}
+        assert load_adjacency(damaged).recognized == {}
     with pytest.raises(InvalidFileError, match="line 41: expected the number of the 1 items, fo"):
         load_adjacency(damaged, counts=True)
     with pytest.warns(SkippedLinesWarning):

@@ -63,7 +63,7 @@ def test_says_what_was_recognized(tmp_path):
     for read in sources(tmp_path, frame):
         clicks = read()
         assert rows(clicks) == [("u", "m", 4.0, pd.Timestamp("2024-01-01").value)]
-        assert clicks.columns == {
+        assert clicks.recognized == {
             "user": "userId", "item": "movieId", "value": "Rating", "timestamp": "date"
         }  # fmt: skip
         assert repr(clicks).endswith(
@@ -72,7 +72,7 @@ def test_says_what_was_recognized(tmp_path):
         )
         named = read(user="userId", item="movieId", value=None, timestamp=None)
         assert rows(named) == [("u", "m", 1.0)]
-        assert named.columns == {}
+        assert named.recognized == {}
         assert repr(named) == "Interactions(1 users × 1 items, 1 events)"
 
 
@@ -199,7 +199,7 @@ def test_a_file_without_header_is_told(write):
     path = write("a.csv", "196,242,3\n186,302,3\n")
     with pytest.raises(InvalidFileError, match=r"name one with user=, or give header=False if"):
         load_csv(path)
-    assert load_csv(path, header=False).columns == {}
+    assert load_csv(path, header=False).recognized == {}
 
 
 def test_a_column_that_is_named_is_not_taken_for_something_else():

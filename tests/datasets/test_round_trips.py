@@ -68,7 +68,7 @@ def test_nothing_is_lost(clicks):
             assert rows(found) == expected
         assert found.values.tobytes() == clicks.values.tobytes()
         assert (found.timestamps is None) == (clicks.timestamps is None)
-        assert found.columns == {}
+        assert found.recognized == {}
         assert (found.n_users, found.n_items) == clicks.filter().shape
 
 

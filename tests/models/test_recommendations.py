@@ -92,8 +92,8 @@ def test_a_short_list_where_almost_all_was_seen() -> None:
         ({"users": ["U3", "nobody"]}, "knows no user 'nobody'"),
         ({"users": "U3"}, r"expected a list of ids, such as \['U3'\]"),
         ({"users": ["U3"], "user_rows": [1]}, "not both"),
-        ({"user_rows": [60]}, "row 60, but there are 60 users"),
-        ({"user_rows": [-1]}, "row -1"),
+        ({"user_rows": [60]}, r"user_rows\[0\] is 60, but there are 60 users"),
+        ({"user_rows": [-1]}, r"user_rows\[0\] is -1"),
         ({"k": 0}, "k: expected"),
     ],
 )
