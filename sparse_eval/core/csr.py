@@ -13,8 +13,10 @@ from scipy import sparse
 
 from ..errors import InvalidDataError
 from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows
+from ..kernels.selection import select
 from .arrays import as_array
 from .mistaken import SPARSE, describe, mistaken
+from .sorting import gather, move_by_value, sort_pairs
 from .threads import for_blocks
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from .types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels, SparseInput
+    from .types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items, Labels, SparseInput
 
 MAX_ITEMS = int(np.iinfo(np.int32).max)
 
@@ -112,23 +114,65 @@ def summed_csr(
     InvalidDataError
         If a sum overflows float64.
     """
-    order, starts = sort_pairs(rows, columns, shape[1])
+    order, columns, starts = sort_pairs(rows, columns, shape[1])
+    values = gather(values, order)
     if len(starts) < len(values):
-        order = np.lexsort((values, columns, rows))
-    rows, columns, values = rows[order], columns[order], values[order]
-    if len(starts) < len(values):
+        entries, places = move_by_value(starts, values)
+        values[places] = values[entries]
+    bounds = indptr_from_counts(np.bincount(rows, minlength=shape[0]))
+    return sorted_csr(bounds, columns, values, shape, starts)
+
+
+def sorted_csr(
+    bounds: Integers,
+    columns: AnyArray,
+    values: AnyArray,
+    shape: tuple[int, int],
+    starts: Integers | None = None,
+    chosen: Booleans | None = None,
+) -> CSRMatrix:
+    """Build a float64 CSR from entries that are sorted by pair, and within a pair by value.
+
+    Parameters
+    ----------
+    bounds : ndarray of int, shape (n_rows + 1,)
+        Where the entries of each row start and end.
+    columns, values : ndarray, shape (n,)
+        The entries.
+    shape : tuple of int
+    starts : ndarray of int64, shape (n_pairs,), optional
+        Where the entries of each distinct pair start, which are summed; by default each is one.
+    chosen : ndarray of bool, shape (n,), optional
+        Which entries to take; by default all.
+
+    Raises
+    ------
+    InvalidDataError
+        If a sum overflows float64.
+    """
+    if starts is None or len(starts) == len(values):
+        starts = np.empty(0, np.int64)
+    if chosen is not None:
+        n_chosen = np.count_nonzero(chosen)
+        entries = (bounds.astype(np.int64, copy=False), starts, columns, values, chosen)
+        bounds, starts = np.zeros(len(bounds), np.int64), np.empty_like(starts)
+        columns, values = np.empty(n_chosen, columns.dtype), np.empty(n_chosen, values.dtype)
+        n_pairs = select(*entries, bounds, starts, columns, values)
+        starts, columns = starts[:n_pairs], columns[:n_pairs]
+    elif len(starts):
+        bounds, columns = np.searchsorted(starts, bounds), columns[starts]
+    if 0 < len(starts) < len(values):
         with np.errstate(over="ignore"):
             values = np.add.reduceat(values, starts)
-        rows, columns = rows[starts], columns[starts]
         finite = np.isfinite(values)
         if not finite.all():
             first = int(np.argmin(finite))
+            row = int(np.searchsorted(bounds, first, side="right")) - 1
             raise InvalidDataError(
-                f"row {rows[first]}, column {columns[first]}: the sum of the values of this pair "
+                f"row {row}, column {columns[first]}: the sum of the values of this pair "
                 "is beyond float64; scale the values down"
             )
-    indptr = indptr_from_counts(np.bincount(rows, minlength=shape[0]))
-    csr: CSRMatrix = sparse.csr_matrix((values, columns, indptr), shape=shape, dtype=np.float64)
+    csr: CSRMatrix = sparse.csr_matrix((values, columns, bounds), shape=shape, dtype=np.float64)
     return csr
 
 
@@ -157,18 +201,6 @@ def coordinates(matrix: object) -> tuple[Items, Items, Floats, tuple[int, int]]:
             "finite number that is not negative"
         )
     return rows, columns, values, (int(checked.shape[0]), int(checked.shape[1]))
-
-
-def sort_pairs(
-    rows: AnyArray, columns: AnyArray, n_columns: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return an order that sorts coordinates by pair, and where each distinct pair starts in it.
-
-    Within a pair the order is arbitrary.
-    """
-    keys = rows.astype(np.int64) * n_columns + columns  # one key sorts faster than np.lexsort's two
-    order = np.argsort(keys)
-    return order, np.flatnonzero(np.diff(keys[order], prepend=-1) > 0)
 
 
 def indptr_from_counts(counts: NDArray[np.integer]) -> Integers:
@@ -301,7 +333,7 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
 
 def check_no_duplicates(coo: Any, users: Labels | None = None, items: Labels | None = None) -> None:
     """Raise if a (row, column) pair of a COO matrix is stored twice; labels name the pair."""
-    order, starts = sort_pairs(coo.row, coo.col, coo.shape[1])
+    order, _, starts = sort_pairs(coo.row, coo.col, coo.shape[1])
     if len(starts) < len(order):
         starts_pair = np.zeros(len(order), bool)
         starts_pair[starts] = True

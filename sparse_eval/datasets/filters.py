@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.arguments import check_number, check_whole
-from ..core.csr import sort_pairs
+from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Selection:
         rows = np.flatnonzero(self.kept & (self.values > 0))
         marked = np.zeros(len(self.kept), dtype=bool)
         if len(rows):
-            order, starts = sort_pairs(
+            order, _, starts = sort_pairs(
                 self.users[rows], self.items[rows], int(self.items.max()) + 1
             )
             marked[rows[order[starts]]] = True

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.arguments import check_number
-from ..core.csr import MAX_ITEMS, sort_pairs
+from ..core.csr import MAX_ITEMS
+from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
 from .scores import check_exact
 
@@ -97,7 +98,7 @@ def event_gains(df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, flo
 
 def largest_of_pairs(pairs: Interactions) -> Interactions:
     """Return each (user, item) once, with the largest of its values."""
-    order, starts = sort_pairs(pairs.user_codes, pairs.item_codes, pairs.n_items)
+    order, _, starts = sort_pairs(pairs.user_codes, pairs.item_codes, pairs.n_items)
     once = order[starts]
     return replace(
         pairs,

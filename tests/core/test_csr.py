@@ -15,7 +15,6 @@ from sparse_eval.core.csr import (
     entry_position,
     find_fault,
     integer_array,
-    sort_pairs,
     summed_csr,
 )
 from sparse_eval.errors import InvalidDataError
@@ -126,14 +125,6 @@ def test_sums_do_not_depend_on_the_order_of_the_rows() -> None:
     assert first.indptr.tolist() == [0, 3, 6, 9, 9]
     with pytest.raises(InvalidDataError, match="row 1, column 0: the sum .* beyond float64"):
         summed_csr(np.array([1, 1]), np.array([0, 0]), np.full(2, 1e308), (2, 1))
-
-
-def test_pairs_are_sorted() -> None:
-    rows, columns = np.array([1, 0, 1, 0]), np.array([2, 1, 2, 0])
-    order, starts = sort_pairs(rows, columns, 3)
-    assert rows[order].tolist() == [0, 0, 1, 1]
-    assert columns[order].tolist() == [0, 1, 2, 2]
-    assert starts.tolist() == [0, 1, 2]
 
 
 def test_integers_get_one_of_two_dtypes() -> None:

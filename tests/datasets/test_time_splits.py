@@ -448,3 +448,10 @@ def test_refuses_events_without_any_date():
             function(data)
     with pytest.raises(InvalidDataError, match="last_n: |n: expected|test: expected"):
         split.last_n(interactions_of([(0, 0, 1)]), test=0)
+
+
+def test_no_share_of_pairs_that_are_all_met_without_a_date():
+    data = interactions_of([(0, 0, None), (0, 0, 5), (1, 1, None), (1, 1, 7)])
+    with pytest.raises(InvalidDataError, match="every pair has an event without a date"):
+        split.temporal(data)
+    assert split.last_n(data).validation.nnz == 0

@@ -156,6 +156,6 @@ def k_fold(
     order = pairs.random_order(seed)
     # Each user starts at another fold; otherwise the first folds would get all odd pairs.
     starts = hashes(seed, np.arange(pairs.matrix.shape[0])) % np.uint64(k)
-    folds = (order + starts.astype(np.int64)[pairs.rows]) % k
-    folds[pairs.sizes[pairs.rows] < 2] = -1
+    folds = (order + pairs.of_users(starts.astype(np.int64))) % k
+    folds[pairs.of_users(pairs.sizes) < 2] = -1
     return (pairs.hold_out(folds == fold) for fold in range(k))

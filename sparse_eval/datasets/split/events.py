@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.csr import sort_pairs, summed_csr
+from ...core.csr import indptr_from_counts, sorted_csr
+from ...core.sorting import gather, move_by_value, sort_pairs
 from ...errors import InvalidDataError
 from ..times import UNDATED, Clock
 from .holdout import Holdout
@@ -15,32 +16,35 @@ from .holdout import Holdout
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...core.types import Booleans, CSRMatrix, Integers
+    from numpy.typing import NDArray
+
+    from ...core.types import Booleans, CSRMatrix, Floats, Integers
     from ..interactions import Interactions
     from .holdout import LeftOut
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """Events with times, and the distinct pairs of user and item that they are of.
+    """Events with times, sorted by pair of user and item, and within a pair by value.
 
     Attributes
     ----------
     interactions : Interactions
         Where they come from.
-    times : ndarray of int64, shape (n,)
-        Their times; at least one is not `UNDATED`.
-    pairs : ndarray of int64, shape (n,)
-        The number of the pair of each event. Pairs are numbered by user, then by item.
-    users, first : ndarray of int64, shape (n_pairs,)
-        The user and the time of the first event of each pair.
+    bounds : ndarray of int64, shape (n_users + 1,)
+        Where the events of each user start and end.
+    items, values, times : ndarray, shape (n,)
+        Their item codes, values and times; at least one time is not `UNDATED`.
+    starts : ndarray of int64, shape (n_pairs,)
+        Where the events of each pair start.
     """
 
     interactions: Interactions
+    bounds: Integers
+    items: NDArray[np.int32]
+    values: Floats
     times: Integers
-    pairs: Integers
-    users: Integers
-    first: Integers
+    starts: Integers
 
     @classmethod
     def of(cls, interactions: Interactions, function: str) -> Events:
@@ -56,13 +60,38 @@ class Events:
             raise InvalidDataError(
                 f"{function} needs events with dates, found none; use split.random"
             )
-        order, starts = sort_pairs(
-            interactions.user_codes, interactions.item_codes, interactions.n_items
-        )
-        pairs = np.empty(len(order), np.int64)
-        pairs[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
-        users = interactions.user_codes[order[starts]].astype(np.int64)
-        return cls(interactions, times, pairs, users, np.minimum.reduceat(times[order], starts))
+        users, items = interactions.user_codes, interactions.item_codes
+        order, items, starts = sort_pairs(users, items, interactions.n_items)
+        values = gather(interactions.values, order)
+        if len(starts) < len(order):
+            entries, places = move_by_value(starts, values)
+            values[places], order[places] = values[entries], order[entries]
+        bounds = indptr_from_counts(np.bincount(users, minlength=interactions.n_users))
+        return cls(interactions, bounds, items, values, gather(times, order), starts)
+
+    @property
+    def first(self) -> Integers:
+        """The time of the first event of each pair."""
+        if len(self.starts) == len(self):
+            return self.times
+        return np.asarray(np.minimum.reduceat(self.times, self.starts), np.int64)
+
+    @property
+    def pair_bounds(self) -> Integers:
+        """Where the pairs of each user start and end."""
+        return np.searchsorted(self.starts, self.bounds)
+
+    def of_events(self, pairs: NDArray[Any]) -> NDArray[Any]:
+        """Return for each event what is given for each pair."""
+        if len(self.starts) == len(self):
+            return pairs
+        return np.repeat(pairs, np.diff(self.starts, append=len(self)))
+
+    def in_pairs(self, chosen: Booleans) -> Booleans:
+        """Return which pairs have a chosen event."""
+        if len(self.starts) == len(self):
+            return chosen
+        return np.asarray(np.logical_or.reduceat(chosen, self.starts), bool)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -101,6 +130,5 @@ class Events:
         )
 
     def _matrix(self, chosen: Booleans) -> CSRMatrix:
-        data = self.interactions
-        arrays = (data.user_codes[chosen], data.item_codes[chosen], data.values[chosen])
-        return summed_csr(*arrays, data.shape)
+        shape = self.interactions.shape
+        return sorted_csr(self.bounds, self.items, self.values, shape, self.starts, chosen)

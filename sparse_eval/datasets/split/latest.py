@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.arguments import check_whole
+from ...core.csr import indptr_from_counts
+from ...core.sorting import order_within
 from ..times import UNDATED
 from .events import Events
 from .holdout import LeftOut
-from .pairs import MAX_COUNT, order_within
+from .pairs import MAX_COUNT
 
 if TYPE_CHECKING:
-    from ...core.types import Integers
+    from ...core.types import Booleans, Integers
     from ..interactions import Interactions
     from .holdout import Holdout
 
@@ -76,32 +78,38 @@ def last_n(interactions: Interactions, *, n: int = 1, test: int | None = None) -
     check_whole("n", n, 1, MAX_COUNT)
     n_test = 0 if test is None else check_whole("test", test, 1, MAX_COUNT)
     events = Events.of(interactions, "last_n")
-    users, first = events.users, events.first
-    sizes = np.bincount(users, minlength=interactions.n_users)
-    dated = np.bincount(users[first != UNDATED], minlength=interactions.n_users)
+    bounds, first = events.pair_bounds, events.first
+    sizes = np.diff(bounds)
+    dates = first != UNDATED
+    dated = sizes if dates.all() else np.diff(indptr_from_counts(dates)[bounds])
     tested = np.where((sizes > n_test) & (dated >= n_test), n_test, 0)
     validated = np.where((sizes - tested > n) & (dated - tested >= n), n, 0)
 
-    from_end = sizes[users] - 1 - order_within(users, first)
-    in_test = from_end < tested[users]
-    held_out = from_end < (tested + validated)[users]
+    if dates.any() and not dates.all():
+        # So far from all dates, `UNDATED` would leave few bits to sort those by.
+        first = np.where(dates, first, first[dates].min() - 1)
+    positions = order_within(bounds, first)
     # What is not held out must not be later than what is, of the same user.
-    limit = _first_of_users(users[held_out], first[held_out], interactions.n_users)
-    test_limit = _first_of_users(users[in_test], first[in_test], interactions.n_users)
-    of_event, times = interactions.user_codes, events.times
-    in_test, held_out = in_test[events.pairs], held_out[events.pairs]
-    parts = [
-        ~held_out & (times <= limit[of_event]),
-        held_out & ~in_test & (times <= test_limit[of_event]),
-    ]
+    n_events, times = np.diff(events.bounds), events.times
+    held_out = positions >= np.repeat(sizes - tested - validated, sizes)
+    limit = np.repeat(_first_of_users(bounds, held_out, first), n_events)
+    of_events = events.of_events(held_out)
+    parts = [~of_events & (times <= limit), of_events]
     if test is not None:
-        parts.append(in_test)
+        in_test = positions >= np.repeat(sizes - tested, sizes)
+        limit = np.repeat(_first_of_users(bounds, in_test, first), n_events)
+        of_events = events.of_events(in_test)
+        parts = [parts[0], parts[1] & ~of_events & (times <= limit), of_events]
     n_repeated = len(events) - sum(int(np.count_nonzero(part)) for part in parts)
     return events.divide(parts, LeftOut(repeated=n_repeated))
 
 
-def _first_of_users(users: Integers, times: Integers, n_users: int) -> Integers:
-    """Return the earliest time of each user, the largest int64 for a user without any."""
-    earliest = np.full(n_users, np.iinfo(np.int64).max)
-    np.minimum.at(earliest, users, times)
+def _first_of_users(bounds: Integers, chosen: Booleans, times: Integers) -> Integers:
+    """Return the earliest time of the chosen pairs of each user, the largest int64 without any."""
+    pairs = np.flatnonzero(chosen)
+    starts = np.searchsorted(pairs, bounds)
+    some = starts[1:] > starts[:-1]
+    earliest = np.full(len(some), np.iinfo(np.int64).max)
+    if len(pairs):
+        earliest[some] = np.minimum.reduceat(times[pairs], starts[:-1][some])
     return earliest

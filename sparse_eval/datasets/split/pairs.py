@@ -10,9 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from ...core.arguments import check_whole
-from ...core.csr import coordinates, summed_csr
+from ...core.csr import coordinates, sorted_csr, summed_csr
 from ...core.hashing import splitmix64
 from ...core.labelled import labels_of
+from ...core.sorting import order_within
+from ...core.threads import for_blocks
 from ...errors import InvalidDataError
 from ..interactions import Interactions
 from .holdout import Holdout
@@ -44,7 +46,6 @@ class Pairs:
     """The distinct pairs of interactions, in the order of a canonical CSR matrix."""
 
     matrix: CSRMatrix
-    rows: Integers
     users: Labels | None
     items: Labels | None
 
@@ -63,44 +64,42 @@ class Pairs:
                 )
             users, items = labels_of(given)
             matrix = summed_csr(*coordinates(given))
-        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        return cls(matrix, rows, users, items)
+        return cls(matrix, users, items)
 
     @property
     def sizes(self) -> Integers:
         """Number of pairs of each user."""
         return np.asarray(np.diff(self.matrix.indptr), np.int64)
 
+    def of_users(self, numbers: Integers) -> Integers:
+        """Return the number of its user for each pair."""
+        return np.repeat(numbers, self.sizes)
+
     def random_order(self, seed: int) -> Integers:
         """Return the position of each pair among those of its user, in a random order."""
-        keys = hashes(seed, self.rows, self.matrix.indices)
-        return order_within(self.rows, keys)
+        bounds, items = self.matrix.indptr, self.matrix.indices
+        keys = np.empty(len(items), np.uint64)
+        states = hashes(seed, np.arange(len(bounds) - 1))
+
+        def hash_items(first: int, last: int) -> None:
+            chosen = slice(bounds[first], bounds[last])
+            of_pairs = np.repeat(states[first:last], np.diff(bounds[first : last + 1]))
+            keys[chosen] = splitmix64(of_pairs ^ items[chosen].astype(np.uint64))
+
+        for_blocks(hash_items, len(states))
+        return order_within(bounds, keys)
 
     def hold_out_first(self, counts: Integers, positions: Integers) -> Holdout:
         """Hold out a number of pairs of each user, the first by their positions."""
-        return self.hold_out(positions < counts[self.rows])
+        return self.hold_out(positions < self.of_users(counts))
 
     def hold_out(self, mask: Booleans) -> Holdout:
         """Hold out the pairs that a mask selects."""
         return Holdout(self._select(~mask), self._select(mask), self.users, self.items)
 
     def _select(self, mask: Booleans) -> CSRMatrix:
-        matrix = self.matrix
-        n_before = np.concatenate([[0], np.cumsum(mask)])
-        parts = (matrix.data[mask], matrix.indices[mask], n_before[matrix.indptr])
-        selected: CSRMatrix = sparse.csr_matrix(parts, shape=matrix.shape)
-        return selected
-
-
-def order_within(rows: Integers, keys: AnyArray) -> Integers:
-    """Return the position of each pair among those of its user, sorted by `keys`.
-
-    `rows` are the users, ascending. Pairs with equal keys stay in their order.
-    """
-    order = np.lexsort((keys, rows))  # it is stable
-    positions = np.empty(len(order), dtype=np.int64)
-    positions[order] = np.arange(len(order)) - np.searchsorted(rows, rows)
-    return positions
+        whole = self.matrix
+        return sorted_csr(whole.indptr, whole.indices, whole.data, whole.shape, chosen=mask)
 
 
 def hashes(seed: int, *columns: AnyArray) -> Hashes:

@@ -237,6 +237,10 @@ def _cuts_by_share(first: Integers, fraction: float | None, test: object) -> lis
             f"fraction: {fraction} for validation and {test} for the test leave nothing to train on"
         )
     dated = first[first != UNDATED]
+    if not len(dated):
+        raise InvalidDataError(
+            "every pair has an event without a date, which is its first; give at="
+        )
     cuts: list[int] = []
     count = 0
     for share in reversed(shares.values()):
@@ -250,13 +254,14 @@ def _without_repeats(
 ) -> tuple[list[Booleans], LeftOut]:
     """Return the parts, the held-out ones without pairs of the parts before them."""
     parts = [train]
-    known = np.zeros(len(events.first), bool)
+    known = np.zeros(len(events.starts), bool)
     n_repeated = 0
     for chosen in held_out:
-        known[events.pairs[parts[-1]]] = True
-        repeated = chosen & known[events.pairs]
         if repeats == "keep":
-            repeated[:] = False
+            parts.append(chosen)
+            continue
+        known |= events.in_pairs(parts[-1])
+        repeated = chosen & events.of_events(known)
         n_repeated += int(np.count_nonzero(repeated))
         parts.append(chosen & ~repeated)
     n_inside = n_repeated + sum(int(np.count_nonzero(part)) for part in parts)
