@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pandas as pd
 
 from ..core.frames import USUAL, Usual
 from ..errors import InvalidDataError, InvalidFileError
+from .blocks import UnusualError
 from .columns import (
     choose_columns,
     missing_column,
@@ -21,13 +22,18 @@ from .columns import (
 )
 from .interactions import Interactions, check_events
 from .labels import check_labels, text_labels
-from .lines import BadLines, MalformedLineError, numbered_lines, parse_number, read_text
+from .lines import BadLines, MalformedLineError, parse_number
+from .text_blocks import TextFile
 from .text_table import Layout, read_table, split_fields
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from ..core.types import Labels, PathLike
+    from ..core.types import Floats, Labels, PathLike
+    from .labels import Column
+
+    #: Labels to encode with, if any are given.
+    Given: TypeAlias = Labels | Sequence[Hashable] | None
 
 _SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
 
@@ -139,8 +145,7 @@ def load_csv(
             raise InvalidDataError(f"{role}: expected {expected}, found {name!r}")
     if sep is not None and (not isinstance(sep, str) or not sep or set(sep) & set('"\r\n')):
         raise InvalidDataError(f"sep: expected the text between two fields, found {sep!r}")
-    data = read_text(Path(path), encoding, guess=True)
-    table = TextTable(Path(path), data, sep, header, on_bad_lines)
+    table = TextTable(TextFile(Path(path), encoding, guess=True), sep, header, on_bad_lines)
     return table.load(given, event=event, keep=keep, users=users, items=items)
 
 
@@ -154,10 +159,8 @@ class TextTable:
 
     Parameters
     ----------
-    path : Path
-        The file, for messages.
-    data : bytes
-        What `read_text` returned.
+    file : TextFile
+        The file.
     sep : str or None
         The separator, None to guess it.
     header : bool
@@ -166,17 +169,18 @@ class TextTable:
         As in `load_csv`.
     """
 
-    def __init__(
-        self, path: Path, data: bytes, sep: str | None, header: bool, on_bad_lines: str
-    ) -> None:
-        self.path, self.data, self.header = path, data, header
-        self.bad = BadLines(path, on_bad_lines)
-        self.number, first = next(numbered_lines(data))
-        self.sep = _separator(path, first) if sep is None else sep
+    def __init__(self, file: TextFile, sep: str | None, header: bool, on_bad_lines: str) -> None:
+        self.file, self.path, self.header = file, file.path, header
+        self.number, first = file.first
+        self.bad = BadLines(self.path, on_bad_lines)
         try:
+            self.sep = _separator(self.path, first) if sep is None else sep
             self.names = split_fields(first, self.sep)
-        except MalformedLineError as error:
-            raise InvalidFileError(str(error), path, self.number) from None
+        except (InvalidFileError, MalformedLineError) as error:
+            file.check()
+            if isinstance(error, InvalidFileError):
+                raise
+            raise InvalidFileError(str(error), self.path, self.number) from None
 
     def load(
         self,
@@ -192,25 +196,17 @@ class TextTable:
             columns = choose_columns(self.names if self.header else (), given)
         except InvalidDataError as error:
             no_names = any(math.isfinite(parse_number(name)) for name in self.names)
+            self.file.check()
             hint = ", or give header=False if the first line is not a header" if no_names else ""
             raise InvalidFileError(f"{error}{hint}", self.path) from None
-        frame = self._frame(columns, given, event)
-        for role, labels in (("user", users), ("item", items)):
-            if labels is None or pd.api.types.is_integer_dtype(check_labels(labels, role).dtype):
-                ids = text_labels(frame[role].cat.categories.tolist())
-                frame[role] = frame[role].cat.rename_categories(ids.tolist())
-        roles: dict[str, Any] = {
-            role: role if role in frame else None for role in (*given, "event")
-        }
+        layout = self._layout(columns, given, event)
         try:
-            interactions = Interactions.from_frame(
-                frame, **roles, keep=keep, users=users, items=items
-            )
-        except InvalidDataError as error:
-            raise InvalidFileError(str(error), self.path) from error
+            interactions, values = self._from_blocks(layout, users, items, keep)
+        except (ImportError, InvalidDataError, UnusualError):
+            interactions, values = self._from_frame(layout, given, users, items, keep)
         if "value" in columns and self.header:
             warn_of_zeros(
-                frame["value"].to_numpy(),
+                values,
                 columns["value"],
                 named=given["value"] is not USUAL,
                 where=f"{self.path}: ",
@@ -219,12 +215,11 @@ class TextTable:
             interactions, n_skipped=self.bad.report(), recognized=recognized(columns, given)
         )
 
-    def _frame(
+    def _layout(
         self, columns: Mapping[str, Hashable], given: Mapping[str, Hashable], event: Hashable
-    ) -> pd.DataFrame:
-        """Return the columns that are needed, called by their roles."""
+    ) -> Layout:
         needed = dict(columns) if event is None else {**columns, "event": event}
-        layout = Layout(
+        return Layout(
             sep=self.sep,
             n_fields=len(self.names),
             columns=_column_numbers(self.path, self.names, needed),
@@ -235,14 +230,54 @@ class TextTable:
                 if given[role] is USUAL
             },
         )
-        frame = read_table(self.data, layout, self.bad)
+
+    def _from_blocks(
+        self, layout: Layout, users: Given, items: Given, keep: Sequence[object] | None
+    ) -> tuple[Interactions, Floats]:
+        """Return the events of a plain table and their values, before any are dropped."""
+        given = {"user": users, "item": items}
+
+        def column(role: str, ids: Any) -> Column:
+            return pd.Series(_ids_of(ids.to_pylist(), role, given[role]))
+
+        return self.file.table(layout).interactions(column, users, items, keep)
+
+    def _from_frame(
+        self,
+        layout: Layout,
+        given: Mapping[str, Hashable],
+        users: Given,
+        items: Given,
+        keep: Sequence[object] | None,
+    ) -> tuple[Interactions, Floats]:
+        """Return the events of any table and their values, or say which line is at fault."""
+        frame = read_table(self.file.data, layout, self.bad)
         if not len(frame):
             bad = self.bad
             fault = (
                 f"all {bad.count} lines are malformed" if bad.count else "no line after the header"
             )
             raise InvalidFileError(f"there are no interactions: {fault}", self.path)
-        return frame
+        for role, labels in (("user", users), ("item", items)):
+            ids = _ids_of(frame[role].cat.categories.tolist(), role, labels)
+            frame[role] = frame[role].cat.rename_categories(ids.tolist())
+        roles: dict[str, Any] = {
+            role: role if role in frame else None for role in (*given, "event")
+        }
+        try:
+            interactions = Interactions.from_frame(
+                frame, **roles, keep=keep, users=users, items=items
+            )
+        except InvalidDataError as error:
+            raise InvalidFileError(str(error), self.path) from error
+        return interactions, frame["value"].to_numpy() if "value" in frame else interactions.values
+
+
+def _ids_of(texts: list[str], role: str, given: Given) -> Labels:
+    """Return ids as integers if all are, and given labels too; otherwise as text."""
+    if given is None or pd.api.types.is_integer_dtype(check_labels(given, role).dtype):
+        return text_labels(texts)
+    return pd.Index(texts)
 
 
 def _separator(path: Path, line: str) -> str:

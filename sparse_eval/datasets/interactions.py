@@ -428,8 +428,15 @@ class Interactions:
         )
         if mask is None:
             return result
-        kept = result._take(mask, {"keep": len(mask) - int(np.count_nonzero(mask))})
-        return kept._without_unused_labels(users=users is None, items=items is None)
+        return keep_events(result, mask, users=users is None, items=items is None)
+
+
+def keep_events(
+    interactions: Interactions, kept: Booleans, *, users: bool, items: bool
+) -> Interactions:
+    """Return the events to keep and, if so, only the users and the items of these."""
+    taken = interactions._take(kept, {"keep": len(kept) - int(np.count_nonzero(kept))})
+    return taken._without_unused_labels(users=users, items=items)
 
 
 def check_events(event: Hashable, keep: Sequence[object] | None) -> None:

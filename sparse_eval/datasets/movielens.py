@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidFileError
 from .delimited import TextTable
-from .lines import find_file, numbered_lines, read_text, shorten
+from .lines import find_file, shorten
+from .text_blocks import TextFile
 
 if TYPE_CHECKING:
     from ..core.types import PathLike
@@ -61,15 +62,16 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     0     1  1193    5.0  978300760
     """
     path = find_file(Path(path), FILE_NAMES)
-    data = read_text(path)
-    number, first = next(numbered_lines(data))
+    file = TextFile(path)
+    number, first = file.first
     if first == _HEADER:
         columns = dict(zip(_COLUMNS, _HEADER.split(","), strict=True))
-        return replace(TextTable(path, data, ",", True, on_bad_lines).load(columns), time_unit="s")
+        return replace(TextTable(file, ",", True, on_bad_lines).load(columns), time_unit="s")
     for sep in ("\t", "::"):
         if first.count(sep) == len(_COLUMNS) - 1:
-            table = TextTable(path, data, sep, False, on_bad_lines)
+            table = TextTable(file, sep, False, on_bad_lines)
             return replace(table.load(_COLUMNS), time_unit="s")
+    file.check()
     raise InvalidFileError(
         "expected MovieLens ratings: user, item, rating and timestamp separated by tabs or '::', "
         f"or the header {_HEADER}; found {shorten(first)}",

@@ -1,0 +1,255 @@
+"""Reading plain delimited text block by block, with Arrow's reader.
+
+Whatever could be read otherwise than line by line, or is a fault, is left to `text_table`: Arrow
+does not say where a fault is, and takes some text for numbers that Python does not.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import zlib
+from contextlib import closing
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from .blocks import BlockTable, UnusualError
+from .lines import MalformedLineError, numbered_lines, read_text
+from .written_times import nanoseconds, parser_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+    from pathlib import Path
+
+    from ..core.types import Integers
+    from .text_table import Layout
+
+#: Bytes of a block: a few hundred thousand lines, so that most ids come more than once.
+_BLOCK = 2**25
+
+#: Bytes of the block in which the first line is looked for.
+_HEAD = 2**16
+
+#: The years of which int64 has every nanosecond.
+_YEARS = ("1678", "2261")
+
+
+class TextFile:
+    """A text file that is in memory as a whole only if it has to be.
+
+    Parameters
+    ----------
+    path, encoding, guess
+        As of `read_text`.
+    """
+
+    def __init__(self, path: Path, encoding: str | None = None, *, guess: bool = False) -> None:
+        self.path = path
+        self._encoding, self._guess = encoding, guess
+
+    @cached_property
+    def data(self) -> bytes:
+        """What `read_text` returns."""
+        return read_text(self.path, self._encoding, guess=self._guess)
+
+    @cached_property
+    def first(self) -> tuple[int, str]:
+        """The number and the text of the first line that is not blank."""
+        try:
+            with closing(self._blocks(_HEAD)) as blocks:
+                return next(numbered_lines(next(blocks)))
+        except (UnusualError, StopIteration):
+            return next(numbered_lines(self.data))
+
+    def check(self) -> None:
+        """Raise what `read_text` raises: a file that is no text has no wrong columns."""
+        len(self.data)
+
+    def table(self, layout: Layout) -> BlockTable:
+        """Read the table that the file is, block by block, or raise `UnusualError`."""
+        with closing(self._blocks(_BLOCK)) as blocks:
+            return read_blocks(blocks, layout)
+
+    def _blocks(self, size: int) -> Generator[bytes, None, None]:
+        return blocks_of(self.path if self._encoding is None else self.data, size)
+
+
+def blocks_of(source: Path | bytes, size: int) -> Generator[bytes, None, None]:
+    r"""Yield a text file, or text in memory, in blocks of whole lines that end in ``\n``.
+
+    Blocks are about `size` bytes of UTF-8 without a byte order mark and without NUL characters.
+
+    Raises
+    ------
+    UnusualError
+        If the file is anything else, or cannot be read.
+    """
+    try:
+        with _opened(source) as file:
+            rest = file.read(size).removeprefix(codecs.BOM_UTF8)
+            while rest:
+                read = file.read(size)
+                end = rest.rfind(b"\n") + 1 if read else len(rest)
+                if not end:  # a line that is longer than a block
+                    raise UnusualError
+                yield _plain(rest[:end])
+                rest = rest[end:] + read
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise UnusualError from error
+
+
+def _opened(source: Path | bytes) -> IO[bytes]:
+    if isinstance(source, bytes):
+        return io.BytesIO(source)
+    return cast(
+        "IO[bytes]", gzip.open(source) if source.suffix.lower() == ".gz" else source.open("rb")
+    )
+
+
+def _plain(block: bytes) -> bytes:
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if b"\0" in block:
+        raise UnusualError
+    if not block.isascii():
+        block.decode()
+    return block if block.endswith(b"\n") else block + b"\n"
+
+
+def read_blocks(blocks: Iterable[bytes], layout: Layout) -> BlockTable:
+    """Read a table of text whose lines are all plain, or raise `UnusualError`."""
+    from pyarrow import ArrowException
+
+    columns = layout.columns
+    if layout.n_fields < 2 or len(set(columns.values())) < len(columns):
+        raise UnusualError
+    table = BlockTable(events="event" in columns)
+    reader = _Reader(layout)
+    n_header = layout.n_header
+    try:
+        for block in blocks:
+            begin = 0
+            while n_header and begin < len(block):
+                begin = block.index(b"\n", begin) + 1
+                n_header -= 1
+            lines = block[begin:] if begin else block
+            if lines and not lines.isspace():
+                reader.add(lines, table)
+    except (ArrowException, MalformedLineError, OverflowError) as error:
+        raise UnusualError from error
+    if reader.dated is None:  # no lines
+        raise UnusualError
+    return table
+
+
+class _Reader:
+    """Reads blocks of lines, the first of which decides how times are written."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.dated: bool | None = None
+
+    def add(self, lines: bytes, table: BlockTable) -> None:
+        """Add the fields of some lines to a table."""
+        from pyarrow import BufferReader, csv
+
+        lines, sep = _separated(lines, self.layout.sep)
+        names = list(map(str, range(self.layout.n_fields)))
+        column_of = {role: names[number] for role, number in self.layout.columns.items()}
+        types = self._types(lines, sep)
+        fields = csv.read_csv(
+            BufferReader(lines),
+            read_options=csv.ReadOptions(column_names=names),
+            parse_options=csv.ParseOptions(delimiter=sep, quote_char=False),
+            convert_options=csv.ConvertOptions(
+                column_types={column_of[role]: kind for role, kind in types.items()},
+                include_columns=list(column_of.values()),
+                null_values=[],
+            ),
+        )
+        for role, codes in table.ids.items():
+            codes.add(fields[column_of[role]])
+        if "value" in types:
+            values = fields[column_of["value"]].to_numpy()
+            if not (values.min() >= 0 and values.max() < np.inf):
+                raise UnusualError
+            table.values.append(values)
+        if "timestamp" in types:
+            times = fields[column_of["timestamp"]]
+            table.times.append(_nanoseconds(times) if self.dated else _whole(times))
+            table.unit = "ns" if self.dated else None
+
+    def _types(self, lines: bytes, sep: str) -> dict[str, Any]:
+        """Return the type of the column of each role."""
+        import pyarrow as pa
+
+        columns = self.layout.columns
+        if self.dated is None:
+            self.dated = False
+            if "timestamp" in columns:
+                fields = lines.lstrip(b"\n").partition(b"\n")[0].decode().split(sep)
+                if len(fields) != self.layout.n_fields:
+                    raise UnusualError
+                self.dated = parser_of(fields[columns["timestamp"]]) is nanoseconds
+        # Arrow takes hexadecimal text for a number as well.
+        as_text = self.dated or b"0x" in lines or b"0X" in lines
+        kinds = {"value": pa.float64(), "timestamp": pa.string() if as_text else pa.int64()}
+        return {role: kinds.get(role, pa.string()) for role in columns}
+
+
+def _separated(lines: bytes, sep: str) -> tuple[bytes, str]:
+    """Return lines without quotes and with a separator of one byte, and that."""
+    if sep == "::" and b"\t" not in lines:
+        return lines.replace(b"::", b"\t"), "\t"
+    if len(sep) > 1 or not sep.isascii():
+        raise UnusualError
+    return (_unquoted(lines, sep) if b'"' in lines else lines), sep
+
+
+def _unquoted(lines: bytes, sep: str) -> bytes:
+    """Return lines without quotes, if these are around whole fields and hide nothing in them."""
+    text = np.frombuffer(lines, np.uint8)
+    quotes = np.flatnonzero(text == ord('"'))
+    if len(quotes) % 2:
+        raise UnusualError
+    begins, ends = quotes[::2], quotes[1::2]
+    edges = np.flatnonzero((text == ord(sep)) | (text == ord("\n")))
+    n_edges = np.searchsorted(edges, begins)
+    n_before = np.where(n_edges, edges[n_edges - 1], -1)  # of the edge before each quoted field
+    whole = (n_before == begins - 1) & (edges[n_edges] == ends + 1) & (ends > begins + 1)
+    if not whole.all():
+        raise UnusualError
+    return lines.replace(b'"', b"")
+
+
+def _whole(column: Any) -> Integers:
+    """Return whole numbers, or text of nothing but their digits, as int64."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_string(column.type):
+        if not compute.all(compute.match_substring_regex(column, "^-?[0-9]+$")).as_py():
+            raise UnusualError
+        column = column.cast(pa.int64())
+    return np.asarray(column.to_numpy())
+
+
+def _nanoseconds(column: Any) -> Integers:
+    """Return dates as nanoseconds since 1970."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    limits = compute.min_max(column)
+    if _YEARS[0] <= limits["min"].as_py() and limits["max"].as_py()[:4] <= _YEARS[1]:
+        for zone in (None, "UTC"):
+            try:
+                dates = column.cast(pa.timestamp("ns", zone))
+            except pa.ArrowInvalid:  # some have a zone and should not, or the other way round
+                continue
+            return np.asarray(dates.cast(pa.int64()).to_numpy())
+    encoded = column.dictionary_encode().combine_chunks()
+    parsed = np.array([nanoseconds(text) for text in encoded.dictionary.to_pylist()], np.int64)
+    return np.asarray(parsed[encoded.indices.to_numpy()])
