@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ..core.threads import for_blocks
 from .columns import events_kept
 from .interactions import Interactions, keep_events
 from .labels import check_labels, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,6 +46,7 @@ class Codes:
             raise UnusualError
         encoded = column.dictionary_encode()
         chunks = getattr(encoded, "chunks", [encoded])  # which share the ids
+        # Copies, as those of values.
         codes = np.concatenate([chunk.indices.to_numpy() for chunk in chunks], dtype=np.int32)
         if not len(codes):
             return
@@ -98,17 +100,35 @@ class BlockTable:
     ----------
     ids : dict of str to Codes
         By role: user, item and, if they are wanted, event.
-    values, times : list of ndarray
-        The values and times of each block, if there are any.
-    unit : {"s", "ms", "us", "ns"} or None
-        The unit of the times, if they are dates.
     """
 
     def __init__(self, *, events: bool) -> None:
         self.ids = {role: Codes() for role in ("user", "item", *(["event"] * events))}
-        self.values: list[Floats] = []
-        self.times: list[Integers] = []
-        self.unit: TimeUnit | None = None
+        self._values: list[Floats] = []
+        self._times: list[Integers] = []
+        self._unit: TimeUnit | None = None
+
+    def add_values(self, values: Floats) -> None:
+        """Add the values of a block, which are valid."""
+        # A copy: Arrow keeps what it frees, and by then needs it for the next block.
+        self._values.append(values.copy())
+
+    def add_times(self, times: Integers, unit: TimeUnit | None) -> None:
+        """Add the times of a block, and their unit if they are dates."""
+        if self._times and unit != self._unit:
+            raise UnusualError
+        self._times.append(times.copy())
+        self._unit = unit
+
+    def add_ids(self, columns: Mapping[str, Any]) -> None:
+        """Add the rows of a block to the ids of each role, which threads share."""
+        roles = list(self.ids)
+
+        def add(first: int, last: int) -> None:
+            for role in roles[first:last]:
+                self.ids[role].add(columns[role])
+
+        for_blocks(add, len(roles), block=1)
 
     def interactions(
         self,
@@ -131,17 +151,17 @@ class BlockTable:
         if keep is not None:
             names = pd.Series(self.ids["event"].ids.to_pylist(), dtype=object)
             kept = self.ids["event"].take(events_kept(names, keep))
-        values = _joined(self.values)
+        values = _joined(self._values)
         if values is None:
             values = np.ones(len(codes["user"]))
         result = Interactions(
             user_codes=codes["user"],
             item_codes=codes["item"],
             values=values,
-            timestamps=_joined(self.times),
+            timestamps=_joined(self._times),
             users=labels["user"],
             items=labels["item"],
-            time_unit=self.unit,
+            time_unit=self._unit,
         )
         if kept is not None:
             result = keep_events(result, kept, users=users is None, items=items is None)

@@ -92,7 +92,9 @@ def encode(
         raise _missing_id(column, int(np.argmax(missing)), role)
     codes, labels = _factorize(column, role)
     blank = [
-        code for code, label in enumerate(labels) if isinstance(label, str) and not label.strip()
+        code
+        for code, label in enumerate(labels.tolist())
+        if isinstance(label, str) and not label.strip()
     ]
     if blank:
         raise _missing_id(column, int(np.argmax(np.isin(codes, blank))), role)

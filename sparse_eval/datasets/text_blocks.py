@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .text_table import Layout
 
 #: Bytes of a block: a few hundred thousand lines, so that most ids come more than once.
-_BLOCK = 2**25
+_BLOCK = 2**24
 
 #: Bytes of the block in which the first line is looked for.
 _HEAD = 2**16
@@ -89,14 +89,22 @@ def blocks_of(source: Path | bytes, size: int) -> Generator[bytes, None, None]:
     """
     try:
         with _opened(source) as file:
-            rest = file.read(size).removeprefix(codecs.BOM_UTF8)
-            while rest:
-                read = file.read(size)
-                end = rest.rfind(b"\n") + 1 if read else len(rest)
-                if not end:  # a line that is longer than a block
+            read = file.read(size).removeprefix(codecs.BOM_UTF8)
+            rest = b""
+            while read:
+                end = read.rfind(b"\n") + 1
+                if end:
+                    lines, rest = b"".join((rest, memoryview(read)[:end])), read[end:]
+                    del read
+                    yield _plain(lines)
+                    del lines  # before the next ones are read
+                elif len(rest) > size:  # a line that is longer than a block
                     raise UnusualError
-                yield _plain(rest[:end])
-                rest = rest[end:] + read
+                else:
+                    rest += read
+                read = file.read(size)
+            if rest:
+                yield _plain(rest)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise UnusualError from error
 
@@ -121,7 +129,7 @@ def _plain(block: bytes) -> bytes:
 
 def read_blocks(blocks: Iterable[bytes], layout: Layout) -> BlockTable:
     """Read a table of text whose lines are all plain, or raise `UnusualError`."""
-    from pyarrow import ArrowException
+    from pyarrow import ArrowException, default_memory_pool
 
     columns = layout.columns
     if layout.n_fields < 2 or len(set(columns.values())) < len(columns):
@@ -142,6 +150,7 @@ def read_blocks(blocks: Iterable[bytes], layout: Layout) -> BlockTable:
         raise UnusualError from error
     if reader.dated is None:  # no lines
         raise UnusualError
+    default_memory_pool().release_unused()
     return table
 
 
@@ -170,17 +179,17 @@ class _Reader:
                 null_values=[],
             ),
         )
-        for role, codes in table.ids.items():
-            codes.add(fields[column_of[role]])
+        table.add_ids({role: fields[column_of[role]] for role in table.ids})
         if "value" in types:
             values = fields[column_of["value"]].to_numpy()
             if not (values.min() >= 0 and values.max() < np.inf):
                 raise UnusualError
-            table.values.append(values)
+            table.add_values(values)
         if "timestamp" in types:
             times = fields[column_of["timestamp"]]
-            table.times.append(_nanoseconds(times) if self.dated else _whole(times))
-            table.unit = "ns" if self.dated else None
+            table.add_times(
+                _nanoseconds(times) if self.dated else _whole(times), "ns" if self.dated else None
+            )
 
     def _types(self, lines: bytes, sep: str) -> dict[str, Any]:
         """Return the type of the column of each role."""
@@ -190,12 +199,12 @@ class _Reader:
         if self.dated is None:
             self.dated = False
             if "timestamp" in columns:
-                fields = lines.lstrip(b"\n").partition(b"\n")[0].decode().split(sep)
+                fields = next(numbered_lines(lines))[1].split(sep)
                 if len(fields) != self.layout.n_fields:
                     raise UnusualError
                 self.dated = parser_of(fields[columns["timestamp"]]) is nanoseconds
         # Arrow takes hexadecimal text for a number as well.
-        as_text = self.dated or b"0x" in lines or b"0X" in lines
+        as_text = self.dated or b"x" in lines or b"X" in lines
         kinds = {"value": pa.float64(), "timestamp": pa.string() if as_text else pa.int64()}
         return {role: kinds.get(role, pa.string()) for role in columns}
 
