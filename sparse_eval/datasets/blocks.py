@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from .labels import Column
     from .times import TimeUnit
 
-#: Distinct ids of this many rows, or of as many as there are ids already, are joined with them.
-_JOINED = 2**20
+#: The distinct ids of new blocks are joined with all others once there are so many times as many
+#: of them, and not just a few: joining looks at all again, and until then they take memory.
+_JOINED = 4
+_FEW = 2**20
 
 
 class UnusualError(Exception):
@@ -51,12 +53,13 @@ class Codes:
         if not len(codes):
             return
         ids = chunks[0].dictionary
-        if not np.bincount(codes, minlength=len(ids)).all():  # as the writer of a file left it
-            self.add(column.dictionary_decode())
-            return
+        used = np.bincount(codes, minlength=len(ids)) > 0
+        if not used.all():  # the ids of a file, of which a batch has some
+            codes = (np.cumsum(used, dtype=np.int32) - 1)[codes]
+            ids = ids.take(np.flatnonzero(used))
         self._blocks.append(codes)
         self._ids.append(ids)
-        if sum(map(len, self._ids[1:])) > max(len(self._ids[0]), _JOINED):
+        if sum(map(len, self._ids[1:])) > max(_JOINED * len(self._ids[0]), _FEW):
             self._join()
 
     def _join(self) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.files import need_pyarrow
 from ..core.frames import USUAL, Usual
 from ..errors import InvalidDataError, InvalidFileError
-from .columns import choose_columns, missing_column
+from .blocks import UnusualError
+from .columns import choose_columns, missing_column, recognized, warn_of_zeros
 from .interactions import Interactions, check_events
+from .parquet_blocks import column_of, read_batches
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -81,12 +85,20 @@ def load_parquet(
     check_events(event, keep)
     try:
         names = parquet.read_schema(path).names
-        columns = [*choose_columns(names, given).values(), *([] if event is None else [event])]
-        for name in columns:
+        columns = choose_columns(names, given)
+        needed = columns if event is None else {**columns, "event": event}
+        for name in needed.values():
             if name not in names:
                 raise InvalidDataError(missing_column(name, names))
+        with suppress(InvalidDataError, UnusualError):  # which row it is the whole table says
+            interactions, values = read_batches(path, needed).interactions(
+                lambda role, ids: column_of(needed[role], ids), users, items, keep
+            )
+            if "value" in columns:
+                warn_of_zeros(values, columns["value"], named=value is not USUAL)
+            return replace(interactions, recognized=recognized(columns, given))
         # Read as a single file: a path like year=2024/x.parquet must not add a column.
-        table = parquet.ParquetFile(path).read(columns=list(dict.fromkeys(columns)))
+        table = parquet.ParquetFile(path).read(columns=list(dict.fromkeys(needed.values())))
         return Interactions.from_frame(
             table,
             user=user,

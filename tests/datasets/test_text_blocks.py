@@ -6,18 +6,15 @@ import gzip
 import warnings
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparse_eval.datasets import GuessWarning, delimited, load_csv, load_movielens, text_blocks
-from sparse_eval.datasets.blocks import Codes, UnusualError
-from sparse_eval.datasets.written_times import nanoseconds
+from sparse_eval.datasets import blocks, delimited, load_csv, text_blocks
+from sparse_eval.datasets.blocks import UnusualError
 from sparse_eval.errors import SparseEvalError
 
-pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow")
 
 HEADER = "user,item,rating,timestamp,event"
 IDS = ["a", "b", "7", "-3", "007", "NA", "null", "nan", "é", " a", "a ", "", " ", "True", "0x1F"]
@@ -62,7 +59,7 @@ def tables(draw: st.DrawFn) -> bytes:
     ]
     if draw(st.integers(0, 5)) == 0:
         place = draw(st.integers(0, len(rows)))
-        rows.insert(place, draw(st.sampled_from(["", "  ", "a,b", '"', '""', 'a"b', '"a,b",1', "\t"])))
+        rows.insert(place, draw(st.sampled_from(["", "  ", "a,b", '"', '""', 'a"b', '"a,b",1'])))
     end = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
     text = end.join([HEADER.replace(",", sep), *rows]) + draw(st.sampled_from(["", end, end + end]))
     return draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + text.encode()
@@ -100,13 +97,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tables")
 
 
-@pytest.mark.parametrize("size", [2**25, 40])
+@pytest.mark.parametrize("size", [2**25, 40, 1])
 @given(text=tables(), options=st.sampled_from(OPTIONS))
 def test_blocks_give_what_the_whole_gives(folder, size, text, options):
     path = folder / "events.csv"
     path.write_bytes(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_blocks, "_BLOCK", size)
+        patch.setattr(blocks, "_FEW", size)
         found = outcome(path, **options)
         patch.setattr(delimited.TextTable, "_from_blocks", refuse)
         assert found == outcome(path, **options)
@@ -122,6 +120,8 @@ def refuse_frames(*_: object) -> None:
 
 PLAIN = "".join(f"u{n % 7},{n % 5},{n / 4},{10**9 + n},view\n" for n in range(100))
 
+ZONES = "".join(f"a,b,1,2024-01-01T10:00:{n}.5+01:00,view\n" for n in range(10, 60))
+
 
 @pytest.mark.parametrize(
     ("name", "content"),
@@ -136,7 +136,7 @@ PLAIN = "".join(f"u{n % 7},{n % 5},{n / 4},{10**9 + n},view\n" for n in range(10
         ("quoted.csv", PLAIN.replace("view", '"view"').replace("u1", '"u1"')),
         ("hexadecimal.csv", PLAIN.replace("u1", "0xu1")),
         ("dates.csv", PLAIN.replace(",1000000", ",2024-01-01 00:00:00.1234")),
-        ("zones.csv", PLAIN.replace(",1000000", ",2024-01-01T00:00:00Z").replace("Z0", "Z").replace("Z", "Z,")),
+        ("zones.csv", ZONES),
         ("a.csv.gz", gzip.compress(PLAIN.encode(), mtime=0)),
     ],
 )
@@ -144,9 +144,6 @@ PLAIN = "".join(f"u{n % 7},{n % 5},{n / 4},{10**9 + n},view\n" for n in range(10
 def test_plain_tables_are_read_in_blocks(write, monkeypatch, name, content, size):
     path = write(name, content)
     options = {"header": False, "value": 2, "timestamp": 3, "event": 4, "keep": ["view"]}
-    if name == "zones.csv":
-        options["event"] = None
-        options["keep"] = None
     monkeypatch.setattr(text_blocks, "_BLOCK", size)
     monkeypatch.setattr(text_blocks, "_HEAD", size)
     frames = delimited.TextTable._from_frame
