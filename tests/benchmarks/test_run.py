@@ -24,7 +24,7 @@ def written() -> dict[str, int]:
 
 @pytest.mark.slow
 def test_every_suite_runs_at_toy_size_and_writes_nothing() -> None:
-    assert len(SUITES) == 10
+    assert len(SUITES) == 11
     before = written()
     done = run("run.py", "--smoke")
     assert not done.returncode, done.stderr
