@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections import deque
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from .arguments import check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+Value = TypeVar("Value")
+Result = TypeVar("Result")
 
 #: The largest block of users, which bounds the memory of a thread.
 BLOCK = 25_000
@@ -77,6 +80,18 @@ def for_blocks(
         helper.join()
     if errors:
         raise errors[0]
+
+
+def for_each(work: Callable[[Value], Result], values: Sequence[Value]) -> list[Result]:
+    """Return ``work(value)`` for each of a few values, shared between threads."""
+    results: dict[int, Result] = {}
+
+    def call(first: int, last: int) -> None:
+        for place in range(first, last):
+            results[place] = work(values[place])
+
+    for_blocks(call, len(values), block=1)
+    return [results[place] for place in range(len(values))]
 
 
 def _share(total: int, n_threads: int) -> int:

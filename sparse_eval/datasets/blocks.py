@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..core.threads import for_blocks
+from ..core.threads import for_each
 from .columns import events_kept
 from .interactions import Interactions, keep_events
 from .labels import check_labels, encode
@@ -125,13 +125,7 @@ class BlockTable:
 
     def add_ids(self, columns: Mapping[str, Any]) -> None:
         """Add the rows of a block to the ids of each role, which threads share."""
-        roles = list(self.ids)
-
-        def add(first: int, last: int) -> None:
-            for role in roles[first:last]:
-                self.ids[role].add(columns[role])
-
-        for_blocks(add, len(roles), block=1)
+        for_each(lambda role: self.ids[role].add(columns[role]), list(self.ids))
 
     def interactions(
         self,

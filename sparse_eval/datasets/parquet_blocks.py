@@ -37,14 +37,14 @@ def read_batches(path: Path, columns: Mapping[str, Hashable]) -> BlockTable:
         raise UnusualError
     table = BlockTable(events="event" in columns)
     texts = [columns[role] for role in table.ids if not pa.types.is_integer(types[role])]
-    file = parquet.ParquetFile(path, read_dictionary=texts)
     names = list(dict.fromkeys(columns.values()))
-    for group in range(file.num_row_groups):
-        for batch in file.iter_batches(_ROWS, row_groups=[group], columns=names):
-            fields = {role: batch.column(name) for role, name in columns.items()}
-            _add_batch(table, fields, columns)
-    if not file.metadata.num_rows:
-        raise UnusualError
+    with parquet.ParquetFile(path, read_dictionary=texts) as file:
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(_ROWS, row_groups=[group], columns=names):
+                fields = {role: batch.column(name) for role, name in columns.items()}
+                _add_batch(table, fields, columns)
+        if not file.metadata.num_rows:
+            raise UnusualError
     pa.default_memory_pool().release_unused()
     return table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparse_eval.core.threads import BLOCK, for_blocks, thread_count
+from sparse_eval.core.threads import BLOCK, for_blocks, for_each, thread_count
 from sparse_eval.errors import InvalidDataError
 
 
@@ -42,3 +42,10 @@ def test_refuses_fewer_than_one_thread() -> None:
     assert thread_count(None) >= 1
     with pytest.raises(InvalidDataError, match="num_threads: expected a whole number of at least"):
         thread_count(0)
+
+
+def test_results_come_in_the_order_of_the_values() -> None:
+    assert for_each(lambda value: value * 2, ["a", "b", "c"]) == ["aa", "bb", "cc"]
+    assert for_each(len, []) == []
+    with pytest.raises(ZeroDivisionError):
+        for_each(lambda value: 1 / value, [1, 0])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparse_eval.datasets import blocks, delimited, load_csv, text_blocks
+from sparse_eval.datasets import SkippedLinesWarning, blocks, delimited, load_csv, text_blocks
 from sparse_eval.datasets.blocks import UnusualError
 from sparse_eval.errors import SparseEvalError
 
@@ -153,3 +153,24 @@ def test_plain_tables_are_read_in_blocks(write, monkeypatch, name, content, size
     monkeypatch.setattr(delimited.TextTable, "_from_blocks", refuse)
     assert found == outcome(path, **options)
     assert found[0] is not None
+
+
+def test_without_pyarrow_tables_are_read_as_a_whole(write, monkeypatch):
+    path = write("a.csv", PLAIN)
+    options = {"header": False, "value": 2, "timestamp": 3}
+    found = outcome(path, **options)
+    monkeypatch.setattr(delimited.TextTable, "_from_blocks", without_pyarrow)
+    assert found == outcome(path, **options)
+
+
+def without_pyarrow(*_: object) -> None:
+    raise ImportError("pyarrow")
+
+
+def test_a_fault_in_a_late_block_is_told_with_its_line(write, monkeypatch):
+    path = write("a.csv", "user,item\n" + "a,b\n" * 100 + "c\n")
+    monkeypatch.setattr(text_blocks, "_BLOCK", 50)
+    with pytest.raises(SparseEvalError, match="line 102: expected 2 fields"):
+        load_csv(path)
+    with pytest.warns(SkippedLinesWarning, match="first: line 102"):
+        assert len(load_csv(path, on_bad_lines="skip")) == 100

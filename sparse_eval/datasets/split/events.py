@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.csr import indptr_from_counts, sorted_csr
 from ...core.sorting import gather, move_by_value, sort_pairs
+from ...core.threads import for_each
 from ...errors import InvalidDataError
 from ..times import UNDATED, Clock
 from .holdout import Holdout
@@ -118,7 +119,7 @@ class Events:
         self, parts: Sequence[Booleans], left_out: LeftOut, cut: np.datetime64 | int | None = None
     ) -> Holdout:
         """Return the split whose parts are the given events: train, validation, maybe test."""
-        train, validation, *test = map(self._matrix, parts)
+        train, validation, *test = for_each(self._matrix, parts)
         return Holdout(
             train,
             validation,

@@ -14,7 +14,7 @@ from ...core.csr import coordinates, sorted_csr, summed_csr
 from ...core.hashing import splitmix64
 from ...core.labelled import labels_of
 from ...core.sorting import order_within
-from ...core.threads import for_blocks
+from ...core.threads import for_blocks, for_each
 from ...errors import InvalidDataError
 from ..interactions import Interactions
 from .holdout import Holdout
@@ -95,7 +95,8 @@ class Pairs:
 
     def hold_out(self, mask: Booleans) -> Holdout:
         """Hold out the pairs that a mask selects."""
-        return Holdout(self._select(~mask), self._select(mask), self.users, self.items)
+        train, validation = for_each(self._select, (~mask, mask))
+        return Holdout(train, validation, self.users, self.items)
 
     def _select(self, mask: Booleans) -> CSRMatrix:
         whole = self.matrix
