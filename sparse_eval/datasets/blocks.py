@@ -70,8 +70,11 @@ class Codes:
             pa.DictionaryArray.from_arrays(pa.array(np.arange(len(ids), dtype=np.int32)), ids)
             for ids in self._ids
         ]
-        # Ids that have numbers keep them, as they come first.
-        joined = pa.chunked_array(of_blocks).unify_dictionaries().chunks
+        try:
+            # Ids that have numbers keep them, as they come first.
+            joined = pa.chunked_array(of_blocks).unify_dictionaries().chunks
+        except pa.ArrowException as error:  # more text than one array holds
+            raise UnusualError from error
         n_new = len(self._blocks) - len(self._numbers)
         self._numbers += [chunk.indices.to_numpy() for chunk in joined[len(joined) - n_new :]]
         self._ids = [joined[0].dictionary]

@@ -60,6 +60,10 @@ def load_csv(
     verbatim: ``NA`` is an id like any other. Fields may be quoted with ``"``, but not across
     lines. Blank lines are ignored.
 
+    With pyarrow (the extra ``parquet``) plain files in UTF-8 are read block by block, and never as
+    a whole. A malformed line, or quotes that hide a separator, take the time and memory of reading
+    the file as text.
+
     Parameters
     ----------
     path : str or Path

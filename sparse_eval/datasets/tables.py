@@ -90,7 +90,8 @@ def load_parquet(
         for name in needed.values():
             if name not in names:
                 raise InvalidDataError(missing_column(name, names))
-        with suppress(InvalidDataError, UnusualError):  # which row it is the whole table says
+        # What is at fault, and in which row, is told by the whole table.
+        with suppress(ArrowException, InvalidDataError, OSError, UnusualError):
             interactions, values = read_batches(path, needed).interactions(
                 lambda role, ids: column_of(needed[role], ids), users, items, keep
             )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
 from sparse_eval.core import csr as module
@@ -15,6 +17,7 @@ from sparse_eval.core.csr import (
     entry_position,
     find_fault,
     integer_array,
+    sorted_csr,
     summed_csr,
 )
 from sparse_eval.errors import InvalidDataError
@@ -125,6 +128,30 @@ def test_sums_do_not_depend_on_the_order_of_the_rows() -> None:
     assert first.indptr.tolist() == [0, 3, 6, 9, 9]
     with pytest.raises(InvalidDataError, match="row 1, column 0: the sum .* beyond float64"):
         summed_csr(np.array([1, 1]), np.array([0, 0]), np.full(2, 1e308), (2, 1))
+
+
+@given(
+    entries=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 2), st.sampled_from([0.0, 0.1, 0.7, 3.0]))
+    ),
+    data=st.data(),
+)
+def test_chosen_entries_are_summed_as_if_there_were_no_others(
+    entries: list[tuple[int, int, float]], data: st.DataObject
+) -> None:
+    chosen = data.draw(st.lists(st.booleans(), min_size=len(entries), max_size=len(entries)))
+    entries.sort()
+    rows, columns = (np.array([entry[n] for entry in entries], np.int32) for n in (0, 1))
+    values, mask = np.array([entry[2] for entry in entries]), np.array(chosen, bool)
+    bounds = np.searchsorted(rows, np.arange(5))
+    pairs = rows.astype(np.int64) * 3 + columns
+    starts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    found = sorted_csr(bounds, columns, values, (4, 3), starts, mask)
+    expected = summed_csr(rows[mask], columns[mask], values[mask], (4, 3))
+    for part in ("data", "indices", "indptr"):
+        one, other = getattr(found, part), getattr(expected, part)
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
 
 
 def test_integers_get_one_of_two_dtypes() -> None:
