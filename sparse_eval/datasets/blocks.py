@@ -62,6 +62,11 @@ class Codes:
         if sum(map(len, self._ids[1:])) > max(_JOINED * len(self._ids[0]), _FEW):
             self._join()
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return sum(map(len, self._blocks))
+
     def _join(self) -> None:
         """Give numbers to the ids of the blocks that have none yet."""
         import pyarrow as pa
@@ -88,7 +93,7 @@ class Codes:
 
     def take(self, array: AnyArray) -> NDArray[Any]:
         """Return for each row what `array` has for its id, and forget the rows."""
-        result = np.empty(sum(map(len, self._blocks)), array.dtype)
+        result = np.empty(self.n_rows, array.dtype)
         end = len(result)
         while self._blocks:
             codes = self._blocks.pop()
@@ -129,6 +134,11 @@ class BlockTable:
     def add_ids(self, columns: Mapping[str, Any]) -> None:
         """Add the rows of a block to the ids of each role, which threads share."""
         for_each(lambda role: self.ids[role].add(columns[role]), list(self.ids))
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.ids["user"].n_rows
 
     def interactions(
         self,

@@ -60,9 +60,8 @@ def load_csv(
     verbatim: ``NA`` is an id like any other. Fields may be quoted with ``"``, but not across
     lines. Blank lines are ignored.
 
-    With pyarrow (the extra ``parquet``) plain files in UTF-8 are read block by block, and never as
-    a whole. A malformed line, or quotes that hide a separator, take the time and memory of reading
-    the file as text.
+    With pyarrow (the extra ``parquet``) files in UTF-8 are read block by block. Blocks with quotes
+    that hide a separator, or with lines to skip, take the time of reading them line by line.
 
     Parameters
     ----------
@@ -176,7 +175,7 @@ class TextTable:
     def __init__(self, file: TextFile, sep: str | None, header: bool, on_bad_lines: str) -> None:
         self.file, self.path, self.header = file, file.path, header
         self.number, first = file.first
-        self.bad = BadLines(self.path, on_bad_lines)
+        self.bad, self.on_bad_lines = BadLines(self.path, on_bad_lines), on_bad_lines
         try:
             self.sep = _separator(self.path, first) if sep is None else sep
             self.names = split_fields(first, self.sep)
@@ -244,7 +243,10 @@ class TextTable:
         def column(role: str, ids: Any) -> Column:
             return pd.Series(_ids_of(ids.to_pylist(), role, given[role]))
 
-        return self.file.table(layout).interactions(column, users, items, keep)
+        bad = BadLines(self.path, self.on_bad_lines)
+        found = self.file.table(layout, bad).interactions(column, users, items, keep)
+        self.bad = bad
+        return found
 
     def _from_frame(
         self,

@@ -1,7 +1,7 @@
 """Reading plain delimited text block by block, with Arrow's reader.
 
-Whatever could be read otherwise than line by line, or is a fault, is left to `text_table`: Arrow
-does not say where a fault is, and takes some text for numbers that Python does not.
+Blocks that could be read otherwise than line by line are, by `text_table`: Arrow does not say where
+a fault is, and takes some text for numbers that Python does not.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..errors import InvalidFileError
 from .blocks import BlockTable, UnusualError
 from .lines import MalformedLineError, numbered_lines, read_text
-from .written_times import nanoseconds, parser_of
+from .text_table import read_lines
+from .written_times import nanoseconds, parser_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from pathlib import Path
 
     from ..core.types import Integers
-    from .text_table import Layout
+    from .lines import BadLines
+    from .text_table import Layout, Parsers
 
 #: Bytes of a block: a few hundred thousand lines, so that most ids come more than once.
 _BLOCK = 2**24
@@ -68,10 +71,10 @@ class TextFile:
         """Raise what `read_text` raises: a file that is no text has no wrong columns."""
         len(self.data)
 
-    def table(self, layout: Layout) -> BlockTable:
+    def table(self, layout: Layout, bad: BadLines) -> BlockTable:
         """Read the table that the file is, block by block, or raise `UnusualError`."""
         with closing(self._blocks(_BLOCK)) as blocks:
-            return read_blocks(blocks, layout)
+            return read_blocks(blocks, layout, bad)
 
     def _blocks(self, size: int) -> Generator[bytes, None, None]:
         return blocks_of(self.path if self._encoding is None else self.data, size)
@@ -127,8 +130,11 @@ def _plain(block: bytes) -> bytes:
     return block if block.endswith(b"\n") else block + b"\n"
 
 
-def read_blocks(blocks: Iterable[bytes], layout: Layout) -> BlockTable:
-    """Read a table of text whose lines are all plain, or raise `UnusualError`."""
+def read_blocks(blocks: Iterable[bytes], layout: Layout, bad: BadLines) -> BlockTable:
+    """Read a table of text, or raise `UnusualError` if only the whole tells what is at fault.
+
+    Blocks in which anything is not plain are read line by line.
+    """
     from pyarrow import ArrowException, default_memory_pool
 
     columns = layout.columns
@@ -136,19 +142,20 @@ def read_blocks(blocks: Iterable[bytes], layout: Layout) -> BlockTable:
         raise UnusualError
     table = BlockTable(events="event" in columns)
     reader = _Reader(layout)
-    n_header = layout.n_header
-    try:
-        for block in blocks:
-            begin = 0
-            while n_header and begin < len(block):
-                begin = block.index(b"\n", begin) + 1
-                n_header -= 1
-            lines = block[begin:] if begin else block
-            if lines and not lines.isspace():
+    n_before = 0
+    for block in blocks:
+        begin = 0
+        while n_before < layout.n_header and begin < len(block):
+            begin = block.index(b"\n", begin) + 1
+            n_before += 1
+        lines = block[begin:] if begin else block
+        if lines and not lines.isspace():
+            try:
                 reader.add(lines, table)
-    except (ArrowException, MalformedLineError, OverflowError) as error:
-        raise UnusualError from error
-    if reader.dated is None:  # no lines
+            except (ArrowException, MalformedLineError, OverflowError, UnusualError):
+                reader.add_lines(lines, n_before, bad, table)
+        n_before += lines.count(b"\n")
+    if not table.n_rows:
         raise UnusualError
     default_memory_pool().release_unused()
     return table
@@ -159,16 +166,44 @@ class _Reader:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self.dated: bool | None = None
+        self.parsers: Parsers = {}
+
+    def add_lines(self, lines: bytes, n_before: int, bad: BadLines, table: BlockTable) -> None:
+        """Add the fields of any lines to a table; `n_before` is the number of lines before them."""
+        import pyarrow as pa
+
+        try:
+            frame = read_lines(lines, self.layout, bad, n_before, self.parsers)
+        except InvalidFileError as error:
+            raise UnusualError from error
+        if not len(frame):
+            return
+        if "value" in frame:
+            table.add_values(frame["value"].to_numpy())
+        if "timestamp" in frame:
+            dated = self.parsers["timestamp"] is nanoseconds
+            times = frame["timestamp"].to_numpy().astype(np.int64)
+            table.add_times(times, "ns" if dated else None)
+        of_roles = {role: frame[role].cat for role in table.ids}
+        table.add_ids(
+            {
+                role: pa.DictionaryArray.from_arrays(
+                    pa.array(ids.codes.to_numpy().astype(np.int32)),
+                    pa.array(ids.categories.tolist(), pa.string()),
+                )
+                for role, ids in of_roles.items()
+            }
+        )
 
     def add(self, lines: bytes, table: BlockTable) -> None:
-        """Add the fields of some lines to a table."""
-        from pyarrow import BufferReader, csv
+        """Add the fields of plain lines to a table, or raise an error and add nothing."""
+        from pyarrow import BufferReader, compute, csv
 
         lines, sep = _separated(lines, self.layout.sep)
         names = list(map(str, range(self.layout.n_fields)))
         column_of = {role: names[number] for role, number in self.layout.columns.items()}
-        types = self._types(lines, sep)
+        dated = self._dated(lines, sep)
+        types = self._types(lines, dated)
         fields = csv.read_csv(
             BufferReader(lines),
             read_options=csv.ReadOptions(column_names=names),
@@ -179,34 +214,46 @@ class _Reader:
                 null_values=[],
             ),
         )
-        table.add_ids({role: fields[column_of[role]] for role in table.ids})
+        values = times = None
         if "value" in types:
             values = fields[column_of["value"]].to_numpy()
             if not (values.min() >= 0 and values.max() < np.inf):
                 raise UnusualError
-            table.add_values(values)
         if "timestamp" in types:
-            times = fields[column_of["timestamp"]]
-            table.add_times(
-                _nanoseconds(times) if self.dated else _whole(times), "ns" if self.dated else None
-            )
+            column = fields[column_of["timestamp"]]
+            times = _nanoseconds(column) if dated else _whole(column)
+        ids = {role: fields[column_of[role]] for role in table.ids}
+        # What is blank is before all other text, but for exotic spaces, which labels may not be.
+        lowest = [compute.min_max(ids[role])["min"].as_py() for role in ("user", "item")]
+        if any(text <= " " or text[0] <= " " for text in lowest):
+            raise UnusualError
+        table.add_ids(ids)
+        if values is not None:
+            table.add_values(values)
+        if times is not None:
+            table.add_times(times, "ns" if dated else None)
+            self.parsers["timestamp"] = nanoseconds if dated else whole
 
-    def _types(self, lines: bytes, sep: str) -> dict[str, Any]:
+    def _dated(self, lines: bytes, sep: str) -> bool:
+        """Return whether times are dates."""
+        place = self.layout.columns.get("timestamp")
+        if place is None:
+            return False
+        if "timestamp" in self.parsers:
+            return self.parsers["timestamp"] is nanoseconds
+        fields = next(numbered_lines(lines))[1].split(sep)
+        if len(fields) != self.layout.n_fields:
+            raise UnusualError
+        return parser_of(fields[place]) is nanoseconds
+
+    def _types(self, lines: bytes, dated: bool) -> dict[str, Any]:
         """Return the type of the column of each role."""
         import pyarrow as pa
 
-        columns = self.layout.columns
-        if self.dated is None:
-            self.dated = False
-            if "timestamp" in columns:
-                fields = next(numbered_lines(lines))[1].split(sep)
-                if len(fields) != self.layout.n_fields:
-                    raise UnusualError
-                self.dated = parser_of(fields[columns["timestamp"]]) is nanoseconds
         # Arrow takes hexadecimal text for a number as well.
-        as_text = self.dated or b"x" in lines or b"X" in lines
+        as_text = dated or b"x" in lines or b"X" in lines
         kinds = {"value": pa.float64(), "timestamp": pa.string() if as_text else pa.int64()}
-        return {role: kinds.get(role, pa.string()) for role in columns}
+        return {role: kinds.get(role, pa.string()) for role in self.layout.columns}
 
 
 def _separated(lines: bytes, sep: str) -> tuple[bytes, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..core.types import AnyArray
+
+    #: What reads the text of a role's fields.
+    Parsers: TypeAlias = dict[str, Callable[[str], float] | Callable[[str], int]]
 
 
 @dataclass(frozen=True)
@@ -120,15 +123,27 @@ def read_fast(data: bytes, layout: Layout) -> pd.DataFrame | None:
     return pd.DataFrame(columns)
 
 
-def read_lines(data: bytes, layout: Layout, bad: BadLines) -> pd.DataFrame:
-    """Read a table line by line, and raise or skip malformed lines."""
+def read_lines(
+    data: bytes,
+    layout: Layout,
+    bad: BadLines,
+    n_before: int = 0,
+    parsers: Parsers | None = None,
+) -> pd.DataFrame:
+    """Read a table line by line, and raise or skip malformed lines.
+
+    Of a part of a table, `n_before` is the number of lines before it, and `parsers` has what lines
+    before it decided, and then those of this part.
+    """
     columns = layout.columns
     texts = [role for role in columns if role not in ("value", "timestamp")]
     ids = {role: vocabulary() for role in texts}
     codes: dict[str, list[int]] = {role: [] for role in texts}
     cells: dict[str, list[float]] = {role: [] for role in columns if role not in texts}
-    parsers: dict[str, Callable[[str], float] | Callable[[str], int]] = {"value": _value}
-    for number, line in numbered_lines(data):
+    parsers = {} if parsers is None else parsers
+    parsers["value"] = _value
+    for place, line in numbered_lines(data):
+        number = n_before + place
         if number <= layout.n_header:
             continue
         try:
