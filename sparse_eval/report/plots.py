@@ -20,6 +20,7 @@ from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError
 from ..results import Evaluation
 from ..results.comparison import Comparison
+from ..results.intervals import student
 from .subgroups import MIN_USERS
 
 if TYPE_CHECKING:
@@ -449,8 +450,6 @@ def cutoffs_of(metrics: list[str], name: str) -> list[int]:
 
 def group_means(ev: Evaluation, groups: str, metric: str) -> list[GroupMean]:
     """Return a metric by activity or popularity, with Student's 95 % intervals."""
-    from scipy import stats
-
     rows = []
     for row in ev.record.content["by"].get(groups, []):
         if row["metric"] != metric or row["mean"] is None:
@@ -458,7 +457,7 @@ def group_means(ev: Evaluation, groups: str, metric: str) -> list[GroupMean]:
         half = math.nan
         if row["std"] is not None and row["n_users"] >= MIN_USERS:
             error = row["std"] / math.sqrt(row["n_users"])
-            half = float(stats.t.ppf(0.975, row["n_users"] - 1)) * error
+            half = float(student(0.95, row["n_users"] - 1)[1]) * error
         rows.append(GroupMean(row["group"], row["mean"], row["mean"] - half, row["mean"] + half))
     return rows
 

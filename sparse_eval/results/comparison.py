@@ -16,7 +16,7 @@ from ..core.progress import display
 from ..errors import InvalidDataError
 from ..metrics import parse_metrics
 from .intervals import check_level, interval_of_mean, interval_of_replicates
-from .paired_tests import CORRECTIONS, TESTS, correct, p_value, significance
+from .paired_tests import CORRECTIONS, TESTS, correct, p_value, significance, two_sided
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +152,7 @@ def compare(
         Metrics to compare, by their names in the evaluations; all by default. The fewer are
         chosen, before looking at the results, the smaller the correction.
     test : {"t", "wilcoxon", "permutation"}
-        The paired test, from `scipy.stats`: Student's t-test of the mean difference, Wilcoxon's
+        The paired test, as in `scipy.stats`: Student's t-test of the mean difference, Wilcoxon's
         signed-rank test, or a permutation test of the mean difference under random signs (all
         signs for few users, otherwise 9,999 draws with a fixed seed).
     correction : {"holm", "bh", "none"}
@@ -394,9 +394,9 @@ def _name_users(users: Labels) -> str:
 @lru_cache(maxsize=64)
 def _detectable_standard_errors(level: float, freedom: int) -> float:
     """Return the smallest difference that a t-test detects with `POWER`, in standard errors."""
-    from scipy import stats
+    from scipy.special import stdtrit
 
-    return float(stats.t.ppf([0.5 + level / 2, POWER], freedom).sum())
+    return float(stdtrit(freedom, [0.5 + level / 2, POWER]).sum())
 
 
 def _compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, float | str]:
@@ -435,8 +435,6 @@ def _compare_replicates(
     pair: tuple[Scores, Scores], metric: str, level: float, n_users: int, all_users: bool
 ) -> dict[str, float | str]:
     """Compare a metric of all users together, unless users were left out."""
-    from scipy import stats
-
     a, b = (ev[metric] if all_users else math.nan for ev in pair)
     differences = np.zeros(0)
     if all_users:
@@ -446,7 +444,7 @@ def _compare_replicates(
     if interval.method != "none":
         error = float(differences.std(ddof=1))
         freedom = len(differences) - 1
-        p = float(2 * stats.t.sf(abs(a - b) / error, freedom)) if error else float(a == b)
+        p = two_sided((a - b) / error, freedom) if error else float(a == b)
     return {
         "mean_a": a,
         "mean_b": b,

@@ -59,9 +59,10 @@ def check_level(level: float) -> float:
 @lru_cache(maxsize=64)
 def student(level: float, freedom: int) -> Floats:
     """Return both ends of Student's interval around 0; comparisons ask for the same ones again."""
-    from scipy import stats
+    # The same bits as stats.t.interval; importing scipy.stats takes longer than a summary.
+    from scipy.special import stdtrit
 
-    ends: Floats = np.array(stats.t.interval(level, freedom))
+    ends: Floats = stdtrit(freedom, [(1 - level) / 2, (1 + level) / 2])
     ends.flags.writeable = False
     return ends
 
@@ -86,8 +87,6 @@ def interval_of_mean(values: Floats, level: float) -> Interval:
     .. [1] Efron, B. (1987). Better Bootstrap Confidence Intervals. Journal of the American
        Statistical Association 82(397), 171-185. doi:10.1080/01621459.1987.10478410
     """
-    from scipy import stats
-
     if len(values) < 2:
         return NO_INTERVAL
     if len(values) >= FEWEST_FOR_T:
@@ -95,6 +94,9 @@ def interval_of_mean(values: Floats, level: float) -> Interval:
     if values.min() == values.max():
         mean = Moments.of(values, squares=False).mean
         return Interval(mean, mean, "bca")
+
+    from scipy import stats
+
     with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
         # Of numbers near the largest float, or nearly all equal: there is no interval then.
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)

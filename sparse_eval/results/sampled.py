@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.training import take_rows
-from ..retrieval.top_k import mark_seen
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, Integers
@@ -85,6 +84,9 @@ def find_sampled(aligned: Aligned, counted: Booleans) -> SampledLists | None:
 
 def _count_late(aligned: Aligned, users: Integers) -> int | None:
     """Count the late relevant items of some users; None if one of theirs is not listed."""
+    # Only these few evaluations pay for the import of all that finds lists.
+    from ..retrieval.top_k import mark_seen
+
     bounds, items = take_rows(aligned.rankings.indptr, users, aligned.rankings.items)
     relevance = aligned.relevance
     starts, relevant = take_rows(relevance.indptr, users, relevance.items)

@@ -145,9 +145,9 @@ def test_no_class_has_more_than_30_methods() -> None:
                 assert len(methods) <= 30, f"{module}: {node.name}"
 
 
-def run(code: str, **environment: str) -> str:
+def run(code: str, *arguments: str, **environment: str) -> str:
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         env=os.environ | environment,
         check=True,
         capture_output=True,
@@ -162,6 +162,23 @@ def test_import_leaves_heavy_libraries_out() -> None:
         "print(sorted({'pandas', 'implicit', 'typer', 'matplotlib'} & set(sys.modules)))"
     )
     assert run(evaluate).strip() == "[]"
+
+
+def test_only_tests_and_bootstraps_load_scipy_stats(tmp_path: Path) -> None:
+    """It takes longer than all that is called here together."""
+    use = (
+        "import sys, numpy as np, sparse_eval as se; from scipy.sparse import csr_matrix;"
+        "drawn = np.random.default_rng(0).permuted(np.tile(np.arange(9), (300, 1)), axis=1);"
+        "held_out, metrics = csr_matrix(drawn > 5), 'ndcg@3,coverage@3';"
+        "ev, other = (se.evaluate(se.Rankings.from_topk(drawn[:, part]), held_out, metrics)"
+        " for part in (slice(0, 3), slice(3, 6)));"
+        "names = {'sparse_eval.retrieval', 'tqdm', 'pandas'} & set(sys.modules);"
+        "print(ev); summary = ev.summary(); ev.save(sys.argv[1]);"
+        "assert set(summary['interval']) == {'t', 'jackknife'};"
+        "compared = se.compare({'a': ev, 'b': other}).table; assert compared['p'].notna().all();"
+        "print(sorted(names | {'scipy.stats', 'scipy.optimize'} & set(sys.modules)))"
+    )
+    assert run(use, str(tmp_path / "saved")).splitlines()[-1] == "[]"
 
 
 def test_a_place_without_cache_still_compiles() -> None:
