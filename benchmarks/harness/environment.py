@@ -91,8 +91,9 @@ def python(name: str) -> Path:
     if RIVALS[name].get("bare"):
         first, *others = wanted.splitlines()
         calls = [[*pip, "--no-deps", first], [*pip, *others]]
+    how = os.environ | RIVALS[name].get("build", {})
     for call in calls:
-        if subprocess.run(call, cwd=REPOSITORY, stdout=sys.stderr, check=False).returncode:
+        if subprocess.run(call, cwd=REPOSITORY, env=how, stdout=sys.stderr, check=False).returncode:
             raise RuntimeError(f"pip could not install {wanted.splitlines()[0]}")
     building.rename(built)  # only now: an interrupted build must not pass for a finished one
     return executable

@@ -1,7 +1,7 @@
 """Measure several things in turn, so that what the machine does meanwhile hits all alike."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from statistics import median
 from typing import Any
 
@@ -17,11 +17,13 @@ def take_turns(
     unit: str = "seconds",
     reference: str = REFERENCE,
     *,
+    once: Container[str] = (),
     warm_up: bool = True,
 ) -> dict[str, dict[str, Any]]:
     """Call every measure once to warm up, then once per round; return what they gave.
 
     Each entry has the raw values, their median, and its ratio to the reference's (None without).
+    Those in `once`, which take long, have a turn in the first round only, and no warm-up.
     A measure that raises `RuntimeError` takes no further part; its entry says why.
     """
     values: dict[str, list[float]] = {label: [] for label in measures}
@@ -29,7 +31,7 @@ def take_turns(
     for done in range(0 if warm_up else 1, rounds + 1):
         say(f"{title}: " + (f"round {done} of {rounds}" if done else "warming up"))
         for label, measure in measures.items():
-            if label in failed:
+            if label in failed or (label in once and done != 1):
                 continue
             try:
                 value = measure()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, save_npz
 
-CHECK = Path(__file__).parents[2] / "benchmarks" / "suites" / "checkpoint" / "check.py"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+CHECK = BENCHMARKS / "suites" / "checkpoint" / "check.py"
 N_USERS, N_ITEMS, K = 6, 40, 5
 
 Arrays = dict[str, Any]
@@ -128,3 +130,27 @@ def test_a_mean_is_between_those_of_the_worst_and_the_best_ranks(case: Case) -> 
     _, *found = case.check(*({"ndcg": np.array(value)} for value in values))
     assert found[0]["allowed"] == pytest.approx([lowest, highest], abs=1.1e-9)
     assert ["wrong" in report for report in found] == [False, False, True, True]
+
+
+def test_every_user_has_to_be_right_where_each_is_told(case: Case) -> None:
+    right = np.array([0.3, *[1 / np.log2(5)] * (N_USERS - 1)])  # user 0 may have anything
+    single = right.astype(np.float32)
+    two_wrong = right + 1e-3 * np.array([0, 1, -1, 0, 0, 0])  # with the same mean
+    unknown = np.where(np.arange(N_USERS) == 4, np.nan, right)
+    _, *found = case.check(
+        *({"ndcg_of_users": values} for values in (right, single, two_wrong, unknown))
+    )
+    assert found[0]["ndcg"] == pytest.approx(right.mean(), abs=1e-15)
+    assert ["wrong" in report for report in found] == [False, False, True, True]
+    assert "user 1, " in found[2]["wrong"]
+    assert "user 4, nan" in found[3]["wrong"]
+
+
+def test_who_takes_long_has_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    turns = importlib.import_module("harness.turns")
+    calls: list[str] = []
+    measures = {name: lambda name=name: calls.append(name) or 2.0 for name in ("a", "b")}
+    found = turns.take_turns("title", measures, 3, reference="a", once={"b"})
+    assert calls == ["a", "a", "b", "a", "a"]
+    assert found["b"] == {"median_seconds": 2.0, "ratio": 1.0, "seconds": [2.0]}

@@ -6,6 +6,7 @@ Each file but CASE is an .npz of a contestant's answer, and holds one of
 
     ids                                what each of `users` is recommended, best first
     ndcg                               the mean of ndcg@k over them
+    ndcg_of_users                      that of each, where a library tells it
     hit_users, hit_items, hit_ranks    the held-out items among the first k, and their ranks
     nothing                            where there is nothing to compare
 
@@ -20,7 +21,8 @@ if, and only if, scores this close to the exact ones would have it in its order:
 where every unseen item that is not listed stands behind all that are. This lets equal scores come
 in any order. Our own list has to be right in double precision. A mean ndcg is right between the
 values that the worst and the best possible ranks of the held-out items give, and hits are right if
-they are those of our list.
+they are those of our list. What is told of each user has to be right for each of them, but for its
+rounding to single precision; the mean is taken here.
 """
 
 import json
@@ -84,6 +86,9 @@ def main(path: Path, *answers: Path) -> None:
         worst, best = ndcg_range(case, block, ours[block.rows], single)
         lowest += worst.sum()
         highest += best.sum()
+        for answer, report in zip(found, reports, strict=True):
+            if "ndcg_of_users" in answer and "wrong" not in report:
+                check_users(block, answer["ndcg_of_users"][block.rows], worst, best, report)
     mine = hits_of(case, ours)
     mean = ndcg_of(case, mine)
     allowed = [lowest / len(case.users) - TOLERANCE, highest / len(case.users) + TOLERANCE]
@@ -92,11 +97,12 @@ def main(path: Path, *answers: Path) -> None:
             report["share_of_scores"] = float(answer["share"])
         if "hit_items" in answer:
             check_hits(mine, answer, report)
-        if "ndcg" in answer:
-            value = float(answer["ndcg"])
+        told = answer.get("ndcg", answer.get("ndcg_of_users"))
+        if told is not None:
+            value = float(told.mean(dtype=np.float64))
             report |= {"ndcg": value, "difference": abs(value - mean), "allowed": allowed}
-            if not allowed[0] <= value <= allowed[1]:
-                report["wrong"] = f"ndcg {value} is outside {allowed}"
+        if "ndcg" in answer and not allowed[0] <= value <= allowed[1]:
+            report["wrong"] = f"ndcg {value} is outside {allowed}"
     reports[0]["ndcg"] = mean
     print(json.dumps(reports))
 
@@ -191,6 +197,20 @@ def ndcg_range(case: Checkpoint, block: Block, ours: Array, unit: float) -> tupl
         best[row] = min(best[row] / ideal, 1.0)
         worst[row] /= ideal
     return worst, best
+
+
+def check_users(
+    block: Block, values: Array, worst: Array, best: Array, report: dict[str, Any]
+) -> None:
+    """Every user's ndcg has to be in range; numbers of single precision are rounded to it."""
+    slack = TOLERANCE + best * np.finfo(values.dtype).eps
+    wrong = ~((values >= worst - slack) & (values <= best + slack))  # NaN, too
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        report["wrong"] = (
+            f"the ndcg of user {block.users[row]}, {values[row]}, is outside "
+            f"[{worst[row]}, {best[row]}]"
+        )
 
 
 def held_out_by(case: Checkpoint, user: int) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,9 @@ OURS = f"{environment.REFERENCE}, top_k"
 
 # Threads of whoever had the last turn go on spinning for a while.
 PAUSE_SECONDS = 0.2
+
+# Whose first call takes longer is timed in one round.
+LONG_SECONDS = 30.0
 
 
 class Case(NamedTuple):
@@ -133,26 +137,33 @@ def contest(
     job: Job, case: Case, path: Path, contestants: dict[str, tuple[Client, str]]
 ) -> dict[str, Any]:
     """Check the answers of all who take part, then time them in turn."""
-    found = check(case, path, contestants)
+    found, long = check(case, path, contestants)
     measures: dict[str, Callable[[], float]] = {
         label: partial(turn_seconds, *contestants[label], job.turn_seconds, pause=PAUSE_SECONDS)
         for label, entry in found.items()
         if "failed" not in entry
     }
-    entries = take_turns(case.name, measures, job.rounds, reference=OURS, warm_up=not job.smoke)
+    entries = take_turns(
+        case.name, measures, job.rounds, reference=OURS, once=long, warm_up=not job.smoke
+    )
     return {label: found[label] | entries.get(label, {}) for label in contestants}
 
 
 def check(
     case: Case, path: Path, contestants: dict[str, tuple[Client, str]]
-) -> dict[str, dict[str, Any]]:
-    """Return what was compared of each one's answer, and the peak of memory; or why it failed."""
+) -> tuple[dict[str, dict[str, Any]], set[str]]:
+    """Return what was compared of each one's answer, and the peak of memory, or why it failed.
+
+    Behind that are those whose call took long.
+    """
     found: dict[str, dict[str, Any]] = {}
+    long = set()
     answers: dict[str, Path] = {}
     with tempfile.TemporaryDirectory() as folder:
         for number, (label, (client, task)) in enumerate(contestants.items()):
             say(f"{case.name}: {label}: its first call")
             answer = Path(folder, f"{number}.npz")
+            start = time.perf_counter()
             try:
                 found[label] = {"peak_bytes": client.save(task, answer)}
             except RuntimeError as error:
@@ -160,6 +171,8 @@ def check(
                 found[label] = {"failed": str(error)}
                 continue
             answers[label] = answer
+            if time.perf_counter() - start > LONG_SECONDS:
+                long.add(label)
         if OURS not in answers:
             raise RuntimeError(f"{case.name}: {OURS} failed, and there is nothing to compare with")
         say(f"{case.name}: comparing")
@@ -168,4 +181,4 @@ def check(
         if "wrong" in entry:
             raise MismatchError(f"{case.name}: {label} is wrong: {entry['wrong']}")
         found[label] |= entry
-    return found
+    return found, long

@@ -25,13 +25,15 @@ def checkpoint(report: dict[str, Any]) -> str:
             cells.append(f"{seconds} ({ratio}×)" if ratio and name not in ours else seconds)
         found = [case["contestants"].get(name, {}).get("share_of_scores") for name in ours]
         shares = " / ".join(f"{100 * share:.0f} %" for share in found if share is not None)
-        rows.append((f"{case['title']}, K = {case['k']}", *cells, shares))
+        rates = " / ".join(pairs_per_second(report, case, name) for name in ours)
+        rows.append((f"{case['title']}, K = {case['k']}", *cells, rates, shares))
     peaks = [
         max(case["contestants"].get(name, {}).get("peak_bytes", 0) for case in cases)
         for name in columns
     ]
-    rows.append(("peak of memory above the inputs, at most", *map(size, peaks), ""))
-    table = markdown(("", *heads, "share of scores we compute"), rows)
+    rows.append(("peak of memory above the inputs, at most", *map(size, peaks), "", ""))
+    ends = ("user–item pairs per second that we rank, in billions", "share of scores we compute")
+    table = markdown(("", *heads, *ends), rows)
 
     counted = [
         entry
@@ -56,6 +58,15 @@ def checkpoint(report: dict[str, Any]) -> str:
         for why in dict.fromkeys(skipped.values())
     ]
     return "\n\n".join([table, " ".join([note, *left_out, conditions(report)])])
+
+
+def pairs_per_second(report: dict[str, Any], case: dict[str, Any], contestant: str) -> str:
+    """Return the users times the items by the seconds, in billions: the unit of papers."""
+    entry = case["contestants"].get(contestant, {"failed": ""})
+    if "failed" in entry:
+        return "failed"
+    sizes = report["inputs"][case["model"]]
+    return f"{sizes['n_lists'] * sizes['n_items'] / entry['median_seconds'] / 1e9:.3g}"
 
 
 def summary(report: dict[str, Any]) -> list[Row]:
