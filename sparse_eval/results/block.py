@@ -73,16 +73,17 @@ class BlockResult:
         for row, plan in enumerate(request.plans):
             alike.setdefault(plan.counts_apart(request.convention), []).append(row)
         without_relevant = n_relevant == 0
+        exclude = request.no_relevant == "exclude"
         for rows in alike.values():
-            left_out = np.flatnonzero(~result.counted(request.plans[rows[0]]))
-            not_yet = left_out[~without_relevant[left_out]]  # the others are NaN already
-            for row in rows:
-                swept = request.plans[row].is_swept
-                if swept and request.no_relevant != "exclude":
+            is_out = ~result.counted(request.plans[rows[0]])
+            # Of swept metrics: where the others are NaN already, few or none are left to find.
+            not_yet = np.flatnonzero(is_out & ~without_relevant)
+            kept_nan = [exclude and request.plans[row].is_swept for row in rows]
+            left_out = not_yet if all(kept_nan) else np.flatnonzero(is_out)
+            for row, is_nan in zip(rows, kept_nan, strict=True):
+                if request.plans[row].is_swept and not exclude:
                     columns.values[row, without_relevant] = 0.0
-                    columns.values[row, left_out] = np.nan
-                else:
-                    columns.values[row, not_yet if swept else left_out] = np.nan
+                columns.values[row, not_yet if is_nan else left_out] = np.nan
         return result
 
     def counted(self, plan: Plan | None = None) -> Booleans:
