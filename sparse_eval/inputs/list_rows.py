@@ -33,9 +33,11 @@ def order_rows(
 
 def repeated_item(indptr: Integers, items: Items) -> tuple[int, int] | None:
     """Return the row and entry of an item that is in its row twice, or None."""
+    longest = int(np.diff(indptr).max(initial=0))
 
     def check(first: int, last: int, fault: Integers) -> None:
-        find_repeat_in_rows(first, last, indptr, items, fault)
+        scratch = np.empty(longest, items.dtype)
+        find_repeat_in_rows(first, last, indptr, items, scratch, fault)
 
     fault = find_fault(check, len(indptr) - 1)
     return None if fault is None else fault[1:]

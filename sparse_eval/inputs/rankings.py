@@ -182,7 +182,7 @@ class Rankings:
             )
 
         def check(first: int, last: int, fault: Integers) -> None:
-            find_repeat(first, last, table, fault)
+            find_repeat(first, last, table, np.empty(table.shape[1], table.dtype), fault)
 
         fault = find_fault(check, len(table))
         if fault is not None:

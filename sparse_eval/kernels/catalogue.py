@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .jit import inlined, kernel
+from .jit import allocating_kernel, kernel, part
 
 if TYPE_CHECKING:
     from .jit import Array
@@ -57,7 +57,7 @@ def set_bits(item_indptr: Array, item_users: Array, items: Array, bits: Array) -
             bits[i, user >> np.uint64(6)] |= np.uint64(1) << (user & np.uint64(63))
 
 
-@inlined
+@part
 def count_bits(word: np.uint64) -> np.uint64:
     """Return the number of bits set, in a form that compiles to one instruction."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -69,7 +69,7 @@ def count_bits(word: np.uint64) -> np.uint64:
     return total
 
 
-@kernel
+@allocating_kernel
 def sum_cosines(
     list_indptr: Array,
     list_items: Array,
@@ -195,7 +195,7 @@ def count_listed(indptr: Array, items: Array, k: int, users: Array, counts: Arra
             counts[items[entry]] += 1
 
 
-@kernel
+@allocating_kernel
 def popular_unseen(order: Array, seen_indptr: Array, seen_items: Array, out: Array) -> None:
     """Write the k most popular items that each user has not seen, padded with -1.
 
@@ -220,7 +220,7 @@ def popular_unseen(order: Array, seen_indptr: Array, seen_items: Array, out: Arr
             seen[seen_items[entry]] = False
 
 
-@kernel
+@allocating_kernel
 def draw_ranks(numbers: Array, n_candidates: Array, indptr: Array, out: Array) -> None:
     """Draw for each user distinct ranks from 1 to ``n_candidates[user]``, in random order.
 
@@ -249,7 +249,7 @@ def draw_ranks(numbers: Array, n_candidates: Array, indptr: Array, out: Array) -
             order[index] = index
 
 
-@kernel
+@allocating_kernel
 def draw_lists(
     numbers: Array, seen_indptr: Array, seen_items: Array, n_items: int, out: Array
 ) -> None:
@@ -294,7 +294,7 @@ def draw_lists(
             order[item] = item
 
 
-@kernel
+@allocating_kernel
 def count_seen(
     seen_indptr: Array,
     seen_items: Array,
@@ -328,7 +328,7 @@ def count_seen(
         listed_out[user] = n_listed
 
 
-@kernel
+@allocating_kernel
 def count_unseen_candidates(
     seen_indptr: Array,
     seen_items: Array,

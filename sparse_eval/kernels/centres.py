@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .jit import kernel
+from .jit import allocating_kernel
 from .products import LANES, ROWS_AT_ONCE, UNIT, multiply, pack
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _BLOCK = 10 * ROWS_AT_ONCE
 
 
-@kernel
+@allocating_kernel
 def assign(
     first: int, last: int, directions: Array, centres: Array, nearest: Array, cosine: Array
 ) -> None:
@@ -48,7 +48,7 @@ def assign(
             cosine[begin + i] = best
 
 
-@kernel
+@allocating_kernel
 def project(
     first: int, last: int, catalogue: Catalogue, centres: Array, projections: Array
 ) -> None:

@@ -11,18 +11,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .jit import inlined, kernel
+from .jit import allocating_kernel, kernel, part
 from .prefetch import DISTANCE, prefetch
+from .sorting import is_better, sort_best_first
 
 if TYPE_CHECKING:
     from .jit import Array
-    from .structures import HeldOut, Lists, Seen
+    from .structures import HeldOut, Lists, Seen, SortingRoom
 
 #: The number of products compared at once. They are compared one by one only if one of them passes.
 COMPARED_AT_ONCE = 32
 
 #: The length up to which numbers are sorted by counting.
 _COUNTING_SORT = 256
+
+#: The length up to which lists are cut first and then sorted by counting.
+_DISTRIBUTED = 32
 
 #: The length up to which numbers are searched one by one.
 _LINEAR_SEARCH = 64
@@ -60,13 +64,7 @@ def measure_rows(first: int, last: int, factors: Array, norms: Array) -> None:
         norms[row] = largest * math.sqrt(total) if finite else np.nan
 
 
-@inlined
-def is_better(score: float, item: int, other_score: float, other_item: int) -> bool:
-    """Return whether an item comes before another."""
-    return score > other_score or (score == other_score and item < other_item)
-
-
-@inlined
+@part
 def select_best(scores: Array, items: Array, n: int, k: int) -> None:
     """Move the `k` best of the first `n` items to the front, the k-th to index k - 1."""
     low = 0
@@ -95,7 +93,7 @@ def select_best(scores: Array, items: Array, n: int, k: int) -> None:
             return
 
 
-@inlined
+@part
 def write_sorted(
     scores: Array, items: Array, n: int, sorted_scores: Array, sorted_items: Array
 ) -> None:
@@ -114,14 +112,43 @@ def write_sorted(
             sorted_scores[position] = score
             sorted_items[position] = item
         return
-    by_item = np.argsort(items[:n])
-    order = by_item[np.argsort(-scores[:n][by_item], kind="mergesort")]
     for i in range(n):
-        sorted_scores[i] = scores[order[i]]
-        sorted_items[i] = items[order[i]]
+        sorted_scores[i] = scores[i]
+        sorted_items[i] = items[i]
+    sort_best_first(sorted_scores, sorted_items, n)
 
 
-@inlined
+@part
+def _distribute(scores: Array, items: Array, n: int, room: SortingRoom) -> None:
+    """Copy the first `n` items to the room, nearly sorted: by equal steps of their scores.
+
+    Sorting them then is comparing neighbours: a fifth of the time for 500 items.
+    """
+    high = scores[0]
+    low = scores[0]
+    for i in range(n):
+        high = max(high, scores[i])
+        low = min(low, scores[i])
+    counts = room.counts
+    last = len(counts) - 1
+    step = (0.5 * high - 0.5 * low) / last  # halves, whose difference is finite
+    is_spread = step > 1e-300
+    for b in range(len(counts)):
+        counts[b] = 0
+    for i in range(n):
+        counts[int((0.5 * high - 0.5 * scores[i]) / step) if is_spread else 0] += 1
+    total = 0
+    for b in range(len(counts)):
+        total += counts[b]
+        counts[b] = total - counts[b]
+    for i in range(n):
+        b = int((0.5 * high - 0.5 * scores[i]) / step) if is_spread else 0
+        room.scores[counts[b]] = scores[i]
+        room.items[counts[b]] = items[i]
+        counts[b] += 1
+
+
+@part
 def score_exactly(
     user: int, user_factors: Array, item_factors: Array, items: Array, n: int, out: Array
 ) -> None:
@@ -169,14 +196,19 @@ def score_exactly(
 
 @kernel
 def score_held_out(
-    first: int, last: int, users: Array, user_factors: Array, item_factors: Array, held_out: HeldOut
+    first: int,
+    last: int,
+    users: Array,
+    user_factors: Array,
+    item_factors: Array,
+    held_out: HeldOut,
+    unsorted: Array,
+    exact: Array,
 ) -> None:
-    """Score and sort the held-out items of rows; ``users[i]`` is the user of row i."""
-    longest = 0
-    for row in range(first, last):
-        longest = max(longest, held_out.indptr[row + 1] - held_out.indptr[row])
-    exact = np.empty(longest + 7)
-    unsorted = np.empty(longest, np.int32)
+    """Score and sort the held-out items of rows; ``users[i]`` is the user of row i.
+
+    `unsorted`, of int32, has room for the longest row, and `exact`, of float64, for seven more.
+    """
     width = item_factors.shape[1]
     for row in range(first, last):
         start = held_out.indptr[row]
@@ -190,7 +222,7 @@ def score_held_out(
         write_sorted(exact, unsorted, n, held_out.scores[start:], held_out.items[start:])
 
 
-@inlined
+@part
 def lower_bound(seen_items: Array, start: int, stop: int, item: int) -> int:
     """Return the index of the first of ``items[start:stop]``, which ascend, not below `item`."""
     low = start
@@ -204,7 +236,7 @@ def lower_bound(seen_items: Array, start: int, stop: int, item: int) -> int:
     return low
 
 
-@inlined
+@part
 def contains(items: Array, item: int) -> bool:
     """Return whether `items`, which ascend, contain `item`."""
     if len(items) <= _LINEAR_SEARCH:  # as fast as a step or two of a binary search
@@ -231,41 +263,7 @@ def find_seen(
             was_seen[entry] = contains(seen_by_user, items[entry])
 
 
-@kernel
-def count_hits(first: int, last: int, held_out: HeldOut, k: int, counts: Array) -> None:
-    """Count the held-out items of rows that are among the first `k`."""
-    for row in range(first, last):
-        start = held_out.indptr[row]
-        n = 0
-        while n < held_out.alive[row] and held_out.above[start + n] < k:  # the best come first
-            n += 1
-        counts[row] = n
-
-
-@kernel
-def write_hits(
-    first: int,
-    last: int,
-    held_out: HeldOut,
-    indptr: Array,
-    items: Array,
-    ranks: Array,
-    tied: Array,
-) -> None:
-    """Write the items that `count_hits` counts, their ranks, and whether other items tie with them.
-
-    The hits of row i start at ``indptr[i]``.
-    """
-    for row in range(first, last):
-        start = held_out.indptr[row]
-        for out in range(indptr[row], indptr[row + 1]):
-            h = start + out - indptr[row]
-            items[out] = held_out.items[h]
-            ranks[out] = held_out.above[h] + 1
-            tied[out] = held_out.tied[h] > 0
-
-
-@inlined
+@part
 def extend_list(
     i: int,
     n: int,
@@ -278,8 +276,12 @@ def extend_list(
     lists: Lists,
     selected: Array,
     exact: Array,
+    is_last: bool,
 ) -> float:
-    """Add the first `n` selected items to list `i`; return the relative score to reach next."""
+    """Add the first `n` selected items to list `i`; return the relative score to reach next.
+
+    It is not determined anew if these `is_last`.
+    """
     score_exactly(user, user_factors, item_factors, selected, n, exact)
     scores = lists.scores[i]
     items = lists.items[i]
@@ -291,7 +293,7 @@ def extend_list(
         scores[size] = exact[e]
         items[size] = selected[e]
         size += 1
-        if size == len(scores) or (e == n - 1 and size >= enough):
+        if size == len(scores) or (e == n - 1 and size >= enough and not is_last):
             lists.size[i] = size
             _cut(i, k, lists)
             size = lists.size[i]
@@ -300,7 +302,7 @@ def extend_list(
     return limit
 
 
-@inlined
+@part
 def _cut(i: int, k: int, lists: Lists) -> None:
     """Keep the `k` best items of list `i`, and the best score of the others."""
     scores = lists.scores[i]
@@ -311,18 +313,28 @@ def _cut(i: int, k: int, lists: Lists) -> None:
     lists.size[i] = min(size, k)
 
 
-@inlined
-def write_list(i: int, row: int, k: int, lists: Lists, out: Lists) -> None:
+@part
+def write_list(i: int, row: int, k: int, lists: Lists, room: SortingRoom, out: Lists) -> None:
     """Copy list `i` to the results, the best item first."""
-    if lists.size[i] > k:
-        _cut(i, k, lists)
-    size = lists.size[i]
-    out.size[row] = size
+    if k > _DISTRIBUTED:
+        size = lists.size[i]
+        _distribute(lists.scores[i], lists.items[i], size, room)
+        sort_best_first(room.scores, room.items, size)
+        if size > k:
+            lists.dropped[i] = max(lists.dropped[i], room.scores[k])
+        for j in range(min(size, k)):
+            out.scores[row, j] = room.scores[j]
+            out.items[row, j] = room.items[j]
+    else:
+        if lists.size[i] > k:
+            _cut(i, k, lists)
+        size = lists.size[i]
+        write_sorted(lists.scores[i], lists.items[i], size, out.scores[row], out.items[row])
+    out.size[row] = min(size, k)
     out.dropped[row] = lists.dropped[i]
-    write_sorted(lists.scores[i], lists.items[i], size, out.scores[row], out.items[row])
 
 
-@inlined
+@part
 def count_above_item(
     n: int, selected: Array, exact: Array, h: int, held_out: HeldOut, sign: int
 ) -> int:
@@ -338,7 +350,7 @@ def count_above_item(
     return above
 
 
-@inlined
+@part
 def count_above_in_line(
     line: Array,
     margins: Array,
@@ -380,7 +392,7 @@ def count_above_in_line(
     return above
 
 
-@inlined
+@part
 def limit_of_ranks(row: int, alive: int, scale: float, held_out: HeldOut) -> float:
     """Return the relative score to reach: that of the lowest held-out item that is alive."""
     held_out.alive[row] = alive
@@ -390,7 +402,7 @@ def limit_of_ranks(row: int, alive: int, scale: float, held_out: HeldOut) -> flo
     return limit
 
 
-@inlined
+@part
 def extend_ranks(
     row: int,
     n: int,
@@ -421,7 +433,7 @@ def extend_ranks(
     return limit_of_ranks(row, alive, scale, held_out)
 
 
-@inlined
+@part
 def unseen_candidates(row: int, candidates: Array, seen: Seen, most: int, unseen: Array) -> int:
     """Write at most `most` candidates that a user has not seen; return their number."""
     entry = seen.indptr[row]
@@ -438,7 +450,7 @@ def unseen_candidates(row: int, candidates: Array, seen: Seen, most: int, unseen
     return n
 
 
-@kernel
+@allocating_kernel
 def list_exhaustively(
     first: int,
     last: int,
@@ -476,7 +488,7 @@ def list_exhaustively(
             out.scores[row, j] = scores[j]
 
 
-@kernel
+@allocating_kernel
 def rank_exhaustively(
     first: int,
     last: int,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .exact import count_above_in_line, count_above_item, score_exactly
-from .jit import kernel
+from .jit import allocating_kernel
 from .products import LANES, ROUNDING, ROWS_AT_ONCE, multiply, pack
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .structures import Catalogue, HeldOut, Seen, Users
 
 
-@kernel
+@allocating_kernel
 def count_above(
     first: int,
     last: int,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .jit import kernel
+from .jit import allocating_kernel, kernel
 
 if TYPE_CHECKING:
     from .jit import Array
@@ -40,7 +40,7 @@ def sum_ranks(indptr: Array, ranks: Array, gains: Array, k: int, graded: bool, o
         out[user] = total
 
 
-@kernel
+@allocating_kernel
 def sum_geometric(
     indptr: Array, ranks: Array, gains: Array, k: int, p: float, graded: bool, out: Array
 ) -> None:
@@ -84,7 +84,7 @@ def sum_cascade(
         out[user] = total
 
 
-@kernel
+@allocating_kernel
 def count_pairs(
     indptr: Array,
     ranks: Array,

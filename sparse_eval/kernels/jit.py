@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from numba import config, njit
 
+from .cache import KernelCache
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -16,31 +18,60 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+#: Whether ``NUMBA_DISABLE_JIT`` asks for kernels that run as plain Python.
+_INTERPRETED: bool = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
+
+#: numba's types leave out the options that we use.
+_njit: Any = njit
+
+#: Kernels are called from Python and from one another only; nothing takes their C form.
+_KERNEL = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_PART = {"error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+
+
 def kernel(function: F) -> F:
     """Compile `function` on its first call, releasing the interpreter's lock, and cache it on disk.
 
     Types are inferred at the first call, because explicit signatures cost import time and refuse
     read-only arrays. ``parallel`` is off, because threads over blocks of users are as fast and
     reentrant. ``fastmath`` is off, because sums would not be reproducible.
+
+    A kernel allocates nothing: it is given the arrays that it works in. Then no references need to
+    be counted, which took half of the time to compile a function with many arrays, and a tenth of
+    the time to run one that calls another for each user.
     """
-    try:
-        return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
-    except RuntimeError:
-        # numba looks for a writable cache folder while decorating, and raises if there is none: a
-        # read-only installation without a home directory compiles in each process.
-        return cast(F, njit(nogil=True, error_model="numpy")(function))
+    return _compile(function, _nrt=False)
+
+
+def allocating_kernel(function: F) -> F:
+    """Compile `function` as `kernel` does, with references counted, so that it may allocate."""
+    return _compile(function)
+
+
+def _compile(function: F, **options: bool) -> F:
+    compiled = _njit(**_KERNEL, **options)(function)
+    if not _INTERPRETED:
+        compiled._cache = KernelCache(function)
+    return cast(F, compiled)
+
+
+def is_ready(function: Callable[..., Any]) -> bool:
+    """Return whether a kernel has been compiled before, in this process or one that kept it."""
+    if _INTERPRETED:
+        return True
+    compiled: Any = function
+    return bool(compiled.overloads) or not compiled._cache.is_empty
+
+
+def part(function: F) -> F:
+    """Compile `function` as a part of the kernels that call it; it allocates nothing either.
+
+    It is typed and lowered once and linked into each of them, where the compiler may inline it.
+    Inlined by numba, before types are known, all parts took twice as long to compile.
+    """
+    return cast(F, _njit(_nrt=False, **_PART)(function))
 
 
 def compiled(plain: F, intrinsic: Any) -> F:
     """Return the intrinsic that kernels call or, if compilation is disabled, its plain form."""
-    interpreted = config.DISABLE_JIT  # type: ignore[attr-defined]
-    return plain if interpreted else cast(F, intrinsic)
-
-
-def inlined(function: F) -> F:
-    """Inline `function` into each kernel that calls it.
-
-    A call would count the references of each array passed, atomically, which took a tenth of the
-    time of the sweep.
-    """
-    return cast(F, njit(inline="always", error_model="numpy")(function))
+    return plain if _INTERPRETED else cast(F, intrinsic)

@@ -12,31 +12,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .exact import (
-    COMPARED_AT_ONCE,
-    contains,
-    count_above_in_line,
-    extend_list,
-    extend_ranks,
-    limit_of_ranks,
-    write_list,
-)
-from .jit import inlined, kernel
+from .exact import contains, extend_list, extend_ranks, write_list
+from .jit import kernel, part
+from .lines import bound_of_best, extend_by_line, select_above
 from .prefetch import DISTANCE, prefetch
 from .products import LANES, ROUNDING, ROWS_AT_ONCE, mark_above, multiply, pack
-from .structures import Lists, Workspace
+from .sorting import sort_best_first
 
 if TYPE_CHECKING:
     from .jit import Array
-    from .structures import Catalogue, Groups, HeldOut, Seen, Task, Users
+    from .structures import (
+        Catalogue,
+        Groups,
+        GroupSpace,
+        HeldOut,
+        Lists,
+        Seen,
+        Task,
+        Users,
+        Workspace,
+    )
 
     Single = np.float32
 
 #: The number of classes into which `collect` sorts the keys of items.
-_BUCKETS = 128
+BUCKETS = 128
 
 #: The number of items from which it is estimated how many a user needs.
-_SAMPLE = 512
+SAMPLE = 512
 
 #: Use the keys only if they cut the items of a user by at least this factor; computing them takes
 #: time.
@@ -46,58 +49,7 @@ _MIN_SAVING = 1.4
 _COST_PER_ITEM = 4
 
 
-@inlined
-def _new_workspace(tile: int, most: int, block: int, pairs: int, task: Task) -> Workspace:
-    """Allocate for `tile` users at once, lists of `most` users, and `block` selected items."""
-    n_strips = -(-tile // LANES)
-    capacity = 1 if task.ranks else task.k + max(task.k // 2, 64)
-    return Workspace(
-        np.empty(tile, np.int64),
-        np.empty(tile, np.int64),
-        Lists(
-            np.empty((most, capacity), np.int32),
-            np.empty((most, capacity)),
-            np.empty(most, np.int64),
-            np.empty(most),
-        ),
-        np.empty(tile, np.int64),
-        np.empty((n_strips, pairs, LANES), np.int32),
-        np.empty(n_strips * LANES, np.float32),
-        np.empty((task.chunk + ROWS_AT_ONCE) * n_strips, np.uint16),
-        np.empty((tile, task.chunk), np.int32),
-        np.empty(tile, np.int64),
-        np.empty(block, np.int32),
-        np.empty(block + 7),
-    )
-
-
-@inlined
-def _bound_of_best(values: Array, k: int) -> float:
-    """Return a number that at least `k` of the values reach, close to the k-th largest.
-
-    It is found by bisection: counting is vectorized, and took a tenth of the time of a selection,
-    whose branches are unpredictable.
-    """
-    low = values[0]
-    high = values[0]
-    for j in range(len(values)):
-        low = values[j] if values[j] < low else low
-        high = values[j] if values[j] > high else high
-    bound: float = low
-    for _ in range(0 if low == -np.inf else 10):
-        middle = np.float32(0.5) * (low + high)
-        reached = 0
-        for j in range(len(values)):
-            reached += values[j] >= middle
-        if reached >= k:
-            low = middle
-        else:
-            high = middle
-        bound = low
-    return bound
-
-
-@inlined
+@part
 def _count_at_least(norms: Array, least: float) -> int:
     """Return the number of norms, which descend, that are at least `least`."""
     low = 0
@@ -111,7 +63,7 @@ def _count_at_least(norms: Array, least: float) -> int:
     return low
 
 
-@inlined
+@part
 def _key(norm: Single, projection: Single, cosine: Single, sine: Single) -> Single:
     """Return a bound on the product of an item and any user whose angle to the centre is given.
 
@@ -124,7 +76,7 @@ def _key(norm: Single, projection: Single, cosine: Single, sine: Single) -> Sing
     return norm if projection >= norm * cosine else turned
 
 
-@inlined
+@part
 def _sine(cosine: Single) -> Single:
     one = np.float32(1.0)
     return np.float32(np.sqrt(max((one - cosine) * (one + cosine), np.float32(0.0))))
@@ -141,11 +93,12 @@ def collect(
     order: Array,
     starts: Array,
     tops: Array,
+    counts: Array,
 ) -> int:
     """Collect the items outside of the batch whose key is at least `least`; return their number.
 
     Their indices in the catalogue are written to `order` by descending bucket of the key: bucket b
-    starts at ``starts[b]`` and has no key above ``tops[b]``.
+    starts at ``starts[b]`` and has no key above ``tops[b]``. There is room for a count of each.
     """
     n = _count_at_least(norms, least)
     cosine32 = np.float32(cosine)
@@ -154,28 +107,29 @@ def collect(
         keys[j] = _key(norms[j], projection[j], cosine32, sine32)
     top = norms[0]
     bottom = np.float32(max(least, -1.0))
-    per_bucket = np.float32(_BUCKETS) / max(top - bottom, np.float32(1e-30))
-    counts = np.zeros(_BUCKETS, np.int64)
+    per_bucket = np.float32(BUCKETS) / max(top - bottom, np.float32(1e-30))
+    for b in range(BUCKETS):
+        counts[b] = 0
     for j in range(n):
         if keys[j] >= bottom and in_batch[j] == 0:
-            b = min(max(int((top - keys[j]) * per_bucket), 0), _BUCKETS - 1)
+            b = min(max(int((top - keys[j]) * per_bucket), 0), BUCKETS - 1)
             counts[b] += 1
     total = 0
-    for b in range(_BUCKETS):
+    for b in range(BUCKETS):
         starts[b] = total
         tops[b] = top - b / per_bucket
         total += counts[b]
         counts[b] = starts[b]
-    starts[_BUCKETS] = total
+    starts[BUCKETS] = total
     for j in range(n):
         if keys[j] >= bottom and in_batch[j] == 0:
-            b = min(max(int((top - keys[j]) * per_bucket), 0), _BUCKETS - 1)
+            b = min(max(int((top - keys[j]) * per_bucket), 0), BUCKETS - 1)
             order[counts[b]] = j
             counts[b] += 1
     return total
 
 
-@inlined
+@part
 def _prefetch_user(at: int, users: Users, seen: Seen, ranks: bool, held_out: HeldOut) -> None:
     """Prefetch the data of a user."""
     user = users.row[at]
@@ -190,24 +144,6 @@ def _prefetch_user(at: int, users: Users, seen: Seen, ranks: bool, held_out: Hel
         prefetch(held_out.above, h, n)
 
 
-@inlined
-def _select_above(line: Array, bound: Single, items: Array, selected: Array) -> int:
-    """Write the items whose product is at least `bound`; return their number."""
-    n = 0
-    for lane in range(0, len(line), COMPARED_AT_ONCE):
-        part = line[lane : min(lane + COMPARED_AT_ONCE, len(line))]
-        passing = np.int32(0)
-        for j in range(len(part)):
-            passing += part[j] >= bound
-        if passing == 0:
-            continue
-        for j in range(len(part)):
-            if part[j] >= bound and part[j] > -np.inf:
-                selected[n] = items[lane + j]
-                n += 1
-    return n
-
-
 @kernel
 def pick_batch(projection: Array, catalogue: Catalogue, size: int, order: Array) -> None:
     """Write the indices of about the `size` largest projections to the front of `order`.
@@ -217,77 +153,47 @@ def pick_batch(projection: Array, catalogue: Catalogue, size: int, order: Array)
     # A projection is at most the norm of its item, so a bound from a few of them excludes the items
     # of smaller norms.
     few = min(16 * size, len(projection))
-    reach = _count_at_least(catalogue.norms, _bound_of_best(projection[:few], size))
+    reach = _count_at_least(catalogue.norms, bound_of_best(projection[:few], size))
     longest = projection[: max(reach, few)]
-    _select_above(longest, np.float32(_bound_of_best(longest, size)), catalogue.order, order)
+    select_above(longest, np.float32(bound_of_best(longest, size)), catalogue.order, order)
 
 
 @kernel
 def begin_batch(
     first: int,
     n: int,
-    products: Array,
-    slot: Array,
-    in_slot: Array,
-    margins: Array,
-    items: Array,
-    maxima: Array,
     users: Users,
     catalogue: Catalogue,
     seen: Seen,
     task: Task,
     held_out: HeldOut,
     limits: Array,
+    space: GroupSpace,
     work: Workspace,
 ) -> None:
-    """Process a first batch of items for `n` users from `first` on, and write their limits.
-
-    Item i has column ``slot[i]`` if its bit of `in_slot` is set.
-    """
-    size = len(items)
-    margin = 0.0
-    for j in range(size):
-        margin = max(margin, float(margins[j]))
+    """Process a first batch of items for `n` users from `first` on, and write their limits."""
+    margin = space.margins[0]
+    for j in range(task.batch):
+        margin = max(margin, space.margins[j])
     for i in range(n):
         at = first + i
         user = users.row[at]
         _prefetch_user(first + min(i + DISTANCE, n - 1), users, seen, task.ranks, held_out)
-        line = products[i, :size]
+        line = space.products[i, : task.batch]
         for entry in range(seen.indptr[user], seen.indptr[user + 1]):
             item = seen.items[entry]
-            if (in_slot[item >> 5] >> (item & 31)) & 1:
-                line[slot[item]] = -np.inf
+            if (space.in_slot[item >> 5] >> (item & 31)) & 1:
+                line[space.slot[item]] = -np.inf
         if task.ranks:
             row = users.result_row[at]
-            alive = held_out.indptr[row + 1] - held_out.indptr[row]
-            for h in range(held_out.indptr[row], held_out.indptr[row + 1]):
-                above = count_above_in_line(
-                    line, margins, items, h, user, users.scale[at], users.factors,
-                    catalogue.factors, held_out, work.selected, work.exact,
-                )  # fmt: skip
-                held_out.above[h] = above
-                if above >= task.k:  # and so are all worse ones
-                    alive = h - held_out.indptr[row]
-                    break
-            limits[at] = limit_of_ranks(row, alive, users.scale[at], held_out)
-            continue
-        # The k-th largest of the maxima of disjoint parts of the batch is at most the k-th largest
-        # product, and needs no sorting of the batch.
-        bound = np.float32(-np.inf)
-        if size >= task.maxima >= task.k:
-            for g in range(task.maxima):
-                maxima[g] = line[g]
-            for base in range(task.maxima, size - task.maxima + 1, task.maxima):
-                part = line[base : base + task.maxima]
-                for g in range(task.maxima):
-                    maxima[g] = part[g] if part[g] > maxima[g] else maxima[g]
-            bound = np.float32(_bound_of_best(maxima, task.k) - 2.0 * margin)
-        work.lists.size[i] = 0
-        work.lists.dropped[i] = -np.inf
-        n_selected = _select_above(line, bound, items, work.selected)
-        limits[at] = extend_list(
-            i, n_selected, -np.inf, task.k, user, users.scale[at], users.factors, catalogue.factors,
-            work.lists, work.selected, work.exact,
+            held_out.alive[row] = held_out.indptr[row + 1] - held_out.indptr[row]
+        else:
+            work.lists.size[i] = 0
+            work.lists.dropped[i] = -np.inf
+        limits[at] = -np.inf
+        extend_by_line(
+            at, i, line, space.items, margin, space.maxima, users, catalogue.factors, task,
+            held_out, limits, work.lists, work.selected, work.exact, False,
         )  # fmt: skip
 
 
@@ -381,7 +287,7 @@ def scan(
             else:
                 limits[at] = extend_list(
                     work.slot[a], n_selected, limits[at], task.k, user, users.scale[at],
-                    users.factors, catalogue.factors, work.lists, work.selected, work.exact,
+                    users.factors, catalogue.factors, work.lists, work.selected, work.exact, False,
                 )  # fmt: skip
             work.limits[a] = limits[at]
     return n_products
@@ -399,46 +305,28 @@ def search_groups(
     held_out: HeldOut,
     out: Lists,
     limits: Array,
+    space: GroupSpace,
+    work: Workspace,
     counts: Array,
 ) -> None:
     """Search for the users of groups, near the centre of each group.
 
     ``limits[i]`` becomes the relative score that items of user i must reach, infinity for a user
-    who is done. The others are left to `search_by_norm`. The number of products computed is added
-    to ``counts[0]``.
+    who is done. The others are left to `ordered.search_in_order`. The number of products computed
+    is added to ``counts[0]``.
     """
     n_items = len(catalogue.norms)
-    pairs = catalogue.directions.shape[1]
-    most = 0
-    for group in range(first, last):
-        most = max(most, groups.start[group + 1] - groups.start[group])
-    batch = min(task.batch, n_items)
+    batch = task.batch
     n_strips = -(-batch // LANES)
-    work = _new_workspace(task.tile, most, max(batch, task.chunk), pairs, task)
-    done = np.empty(most, np.bool_)
-    reaches = np.empty(most, np.int64)
-    chosen = np.empty(most, np.int64)
-    cosines = np.empty(most, np.float32)
-    needs = np.empty(task.tile, np.int64)
-    strips = np.empty((n_strips, pairs, LANES), np.int32)
-    products = np.empty((most + ROWS_AT_ONCE, n_strips * LANES), np.float32)
-    weights = np.zeros(n_strips * LANES, np.float32)
-    margins = np.zeros(batch, np.float32)
-    items = np.empty(batch, np.int32)
-    batch_indices = np.empty(batch, np.int32)
-    in_batch = np.zeros(n_items, np.uint8)
-    slot = np.empty(len(catalogue.factors), np.int32)
-    in_slot = np.zeros((len(catalogue.factors) >> 5) + 1, np.uint32)
-    keys = np.empty(n_items, np.float32)
-    order = np.empty(n_items, np.int32)
-    starts = np.empty(_BUCKETS + 1, np.int64)
-    tops = np.empty(_BUCKETS, np.float32)
-    bounds = np.empty(-(-n_items // task.chunk), np.float32)
-    maxima = np.empty(task.maxima, np.float32)
-    n_sample = min(n_items, _SAMPLE)
-    sample_norm = np.empty(n_sample, np.float32)
-    sample_along = np.empty(n_sample, np.float32)
+    n_sample = len(space.sample_norm)
     slack = np.float32(ROUNDING)
+    order = space.order
+    items = space.items
+    chosen = space.chosen
+    needs = space.needs
+    by_need = space.by_need
+    starts = space.starts
+    tops = space.tops
     for group in range(first, last):
         begin = groups.start[group]
         n = groups.start[group + 1] - begin
@@ -449,48 +337,45 @@ def search_groups(
         pick_batch(projection, catalogue, batch, order)
         for j in range(batch):
             index = order[j]
-            batch_indices[j] = index
+            space.indices[j] = index
             items[j] = catalogue.item_of[index]
-            weights[j] = catalogue.weights[index]
-            margins[j] = catalogue.margins[index]
-            in_batch[index] = 1
-            slot[items[j]] = j
-            in_slot[items[j] >> 5] |= np.uint32(1 << (items[j] & 31))
-        pack(catalogue.directions, batch_indices, batch, strips)
+            space.weights[j] = catalogue.weights[index]
+            space.margins[j] = catalogue.margins[index]
+            space.in_batch[index] = 1
+            space.slot[items[j]] = j
+            space.in_slot[items[j] >> 5] |= np.uint32(1 << (items[j] & 31))
+        pack(catalogue.directions, space.indices, batch, space.strips)
         rows = users.direction[begin : begin + n]
         for i in range(0, n, ROWS_AT_ONCE):
             for c in range(n_strips):
-                multiply(users.directions, rows, i, strips, c, weights, products)
+                multiply(users.directions, rows, i, space.strips, c, space.weights, space.products)
         counts[0] += n * batch
-        begin_batch(
-            begin, n, products, slot, in_slot, margins, items, maxima, users, catalogue, seen, task,
-            held_out, limits, work,
-        )  # fmt: skip
+        begin_batch(begin, n, users, catalogue, seen, task, held_out, limits, space, work)
         for j in range(batch):
-            in_slot[items[j] >> 5] = 0
+            space.in_slot[items[j] >> 5] = 0
 
         # A sample of items tells which users need far fewer items by key than by norm.
         for j in range(n_sample):
             index = j * n_items // n_sample
-            sample_norm[j] = catalogue.norms[index]
-            sample_along[j] = projection[index]
+            space.sample_norm[j] = catalogue.norms[index]
+            space.sample_along[j] = projection[index]
         n_chosen = 0
         for i in range(n):
             limit = limits[begin + i] - slack
-            done[i] = limit == np.inf
-            if done[i]:
+            space.done[i] = limit == np.inf
+            if space.done[i]:
                 continue
             cosine = users.cosine[begin + i]
             sine = _sine(cosine)
             need = 0
             for j in range(n_sample):
-                need += _key(sample_norm[j], sample_along[j], cosine, sine) >= limit
-            reaches[i] = _count_at_least(catalogue.norms, limit)
-            if _MIN_SAVING * need * n_items < reaches[i] * n_sample:
+                need += _key(space.sample_norm[j], space.sample_along[j], cosine, sine) >= limit
+            space.reaches[i] = _count_at_least(catalogue.norms, limit)
+            if _MIN_SAVING * need * n_items < space.reaches[i] * n_sample:
                 chosen[n_chosen] = i
-                cosines[n_chosen] = -cosine
+                space.cosines[n_chosen] = cosine
                 n_chosen += 1
-        chosen[:n_chosen] = chosen[:n_chosen][np.argsort(cosines[:n_chosen])]
+        sort_best_first(space.cosines, chosen, n_chosen)
 
         # Users of similar angle share the keys, and the scan in the order of the keys.
         for tile in range(0, n_chosen, task.tile):
@@ -503,24 +388,25 @@ def search_groups(
                 cosine = min(cosine, users.cosine[begin + i])
             lowest_limit -= float(slack)
             total = collect(
-                projection, catalogue.norms, cosine, lowest_limit, in_batch, keys, order, starts,
-                tops,
+                projection, catalogue.norms, cosine, lowest_limit, space.in_batch, space.keys,
+                order, starts, tops, space.counts,
             )  # fmt: skip
             # The users who need most would prolong the scan for themselves alone: cut where the
             # total cost is lowest.
             cost = 0
-            per_bucket = _BUCKETS / max(tops[0] - max(lowest_limit, -1.0), 1e-30)
+            per_bucket = BUCKETS / max(tops[0] - max(lowest_limit, -1.0), 1e-30)
             for a in range(n_active):
                 i = chosen[tile + a]
                 b = int((tops[0] - (limits[begin + i] - slack)) * per_bucket)
-                needs[a] = starts[min(max(b, 0), _BUCKETS - 1) + 1]
-                cost += reaches[i]
-            by_need = np.argsort(needs[:n_active])
+                needs[a] = -starts[min(max(b, 0), BUCKETS - 1) + 1]
+                by_need[a] = a
+                cost += space.reaches[i]
+            sort_best_first(needs, by_need, n_active)  # negative: who needs least comes first
             cheapest = cost
-            n_kept = 0
+            n_kept = int(np.int64(0))  # no literal 0, for which `scan` would be compiled once more
             for a in range(n_active):
-                need = needs[by_need[a]]
-                cost += need - reaches[chosen[tile + by_need[a]]]
+                need = -int(needs[a])
+                cost += need - space.reaches[chosen[tile + by_need[a]]]
                 if cost + _COST_PER_ITEM * need <= cheapest:
                     cheapest = cost + _COST_PER_ITEM * need
                     n_kept = a + 1
@@ -528,61 +414,21 @@ def search_groups(
                 i = chosen[tile + by_need[a]]
                 work.slot[a] = i
                 work.at[a] = begin + i
-                done[i] = True
+                space.done[i] = True
             bucket = 0
             n_chunks = -(-total // task.chunk)
             for c in range(n_chunks):
                 while starts[bucket + 1] <= c * task.chunk:
                     bucket += 1
-                bounds[c] = tops[bucket] + slack
+                space.bounds[c] = tops[bucket] + slack
             counts[0] += scan(
-                n_kept, order[:total], bounds[:n_chunks], users, catalogue, seen, task, held_out,
-                limits, work,
+                n_kept, order[:total], space.bounds[:n_chunks], users, catalogue, seen, task,
+                held_out, limits, work,
             )  # fmt: skip
         for j in range(batch):
-            in_batch[batch_indices[j]] = 0
+            space.in_batch[space.indices[j]] = 0
         for i in range(n):
-            if done[i] and not task.ranks:
-                write_list(i, users.result_row[begin + i], task.k, work.lists, out)
-            if done[i]:
+            if space.done[i] and not task.ranks:
+                write_list(i, users.result_row[begin + i], task.k, work.lists, work.room, out)
+            if space.done[i]:
                 limits[begin + i] = np.inf
-
-
-@kernel
-def search_by_norm(
-    first: int,
-    last: int,
-    chosen: Array,
-    users: Users,
-    catalogue: Catalogue,
-    seen: Seen,
-    task: Task,
-    held_out: HeldOut,
-    out: Lists,
-    limits: Array,
-    counts: Array,
-) -> None:
-    """Scan the items by descending norm, for the users ``chosen[first:last]``.
-
-    They have been through `search_groups`. A user is done when the norm is below the limit.
-    """
-    n = last - first
-    work = _new_workspace(n, n, task.chunk, catalogue.directions.shape[1], task)
-    for i in range(n):
-        work.at[i] = chosen[first + i]
-        work.slot[i] = i
-        row = users.result_row[chosen[first + i]]
-        if task.ranks:  # count again the items that are alive
-            for h in range(held_out.indptr[row], held_out.indptr[row] + held_out.alive[row]):
-                held_out.above[h] = 0
-                held_out.tied[h] = 0
-        else:  # and start the lists again
-            work.lists.size[i] = 0
-            work.lists.dropped[i] = -np.inf
-    bounds = catalogue.norms[:: task.chunk] + np.float32(ROUNDING)
-    counts[0] += scan(
-        n, catalogue.order, bounds, users, catalogue, seen, task, held_out, limits, work
-    )
-    if not task.ranks:
-        for i in range(n):
-            write_list(i, users.result_row[chosen[first + i]], task.k, work.lists, out)

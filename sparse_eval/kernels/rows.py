@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .jit import inlined, kernel
+from .jit import allocating_kernel, kernel, part
+from .sorting import sort_best_first, sort_falling
 
 if TYPE_CHECKING:
     from .jit import Array
@@ -60,14 +61,16 @@ def check_rows(
                 fault[2] = entry
 
 
-@inlined
-def first_repeat(ids: Array) -> int:
+@part
+def first_repeat(ids: Array, scratch: Array) -> int:
     """Return the index of the first id that occurs before it, or -1; the id -1 may repeat."""
     if len(ids) > 64:  # comparing all pairs would be quadratic
-        ordered = np.sort(ids)
+        for i in range(len(ids)):
+            scratch[i] = ids[i]
+        sort_falling(scratch, len(ids))
         repeated = False
-        for i in range(1, len(ordered)):
-            if ordered[i] == ordered[i - 1] and ordered[i] != -1:
+        for i in range(1, len(ids)):
+            if scratch[i] == scratch[i - 1] and scratch[i] != -1:
                 repeated = True
         if not repeated:
             return -1
@@ -88,13 +91,13 @@ def first_repeat(ids: Array) -> int:
 
 
 @kernel
-def find_repeat(first: int, last: int, ids: Array, fault: Array) -> None:
+def find_repeat(first: int, last: int, ids: Array, scratch: Array, fault: Array) -> None:
     """Find an id that occurs twice in its list, a row of `ids`; -1 is padding.
 
-    The entry of the fault is the column of `ids`.
+    The entry of the fault is the column of `ids`. `scratch` has room for a row.
     """
     for i in range(first, last):
-        repeat = first_repeat(ids[i])
+        repeat = first_repeat(ids[i], scratch)
         if repeat >= 0:
             fault[0] = 1
             fault[1] = i
@@ -103,10 +106,12 @@ def find_repeat(first: int, last: int, ids: Array, fault: Array) -> None:
 
 
 @kernel
-def find_repeat_in_rows(first: int, last: int, indptr: Array, ids: Array, fault: Array) -> None:
-    """Find an id that occurs twice in its row of a CSR."""
+def find_repeat_in_rows(
+    first: int, last: int, indptr: Array, ids: Array, scratch: Array, fault: Array
+) -> None:
+    """Find an id that occurs twice in its row of a CSR; `scratch` has room for a row."""
     for i in range(first, last):
-        repeat = first_repeat(ids[indptr[i] : indptr[i + 1]])
+        repeat = first_repeat(ids[indptr[i] : indptr[i + 1]], scratch)
         if repeat >= 0:
             fault[0] = 1
             fault[1] = i
@@ -132,22 +137,24 @@ def order_by_position(
     for row in range(first, last):
         start = indptr[row]
         stop = indptr[row + 1]
-        if stop - start <= 32:
-            for source in range(start, stop):
-                position = data[source]
-                column = columns[source]
-                target = source
-                while target > start and positions[target - 1] > position:
-                    positions[target] = positions[target - 1]
-                    items[target] = items[target - 1]
-                    target -= 1
-                positions[target] = position
-                items[target] = column
-        else:
-            order = np.argsort(data[start:stop])
-            for i in range(stop - start):
-                positions[start + i] = data[start + order[i]]
-                items[start + i] = columns[start + order[i]]
+        # Nearly all positions are 1, 2, 3, … without a gap, and say where they belong.
+        for entry in range(start, stop):
+            positions[entry] = 0
+        n_placed = 0
+        for entry in range(start, stop):
+            target = start + data[entry] - 1
+            if target < start or target >= stop or positions[target] != 0:
+                break
+            positions[target] = data[entry]
+            items[target] = columns[entry]
+            n_placed += 1
+        if n_placed < stop - start:
+            for entry in range(start, stop):
+                positions[entry] = -data[entry]
+                items[entry] = columns[entry]
+            sort_best_first(positions[start:stop], items[start:stop], stop - start)
+            for entry in range(start, stop):
+                positions[entry] = -positions[entry]
         for entry in range(start + 1, stop):
             if positions[entry] == positions[entry - 1]:
                 fault[0] = 1
@@ -156,7 +163,7 @@ def order_by_position(
                 return
 
 
-@kernel
+@allocating_kernel
 def rank_scores(
     candidates: Array,
     scores: Array,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .jit import inlined, kernel
+from .jit import kernel, part
+from .sorting import sort_falling
 
 if TYPE_CHECKING:
     from .jit import Array
@@ -33,7 +34,7 @@ NAMES = (
 )
 
 
-@inlined
+@part
 def raised_gain(gain: float) -> float:
     """Return 2^g − 1, exact for whole numbers and accurate for small ones."""
     if gain < 0.5:
@@ -52,6 +53,7 @@ def sum_ideal(
     exponential: bool,
     slots: bool,
     limits: Array,
+    ideal: Array,
     table: Array,
     n_relevant: Array,
 ) -> None:
@@ -61,8 +63,8 @@ def sum_ideal(
     are neither read nor sorted. Cut-offs ascend, ``discounts[r]`` is the discount of rank r, and
     ``discount_sums[r]`` the sum over the ranks 1 to r. If `slots`, the ideal list has an item of
     gain 1 at every rank down to the cut-off. Otherwise it has the user's relevant items, at most
-    ``limits[user]`` of them unless `limits` is empty. `table` has shape (statistics, cut-offs,
-    users).
+    ``limits[user]`` of them unless `limits` is empty. `ideal`, of float64, has room for the longest
+    row, if gains are read. `table` has shape (statistics, cut-offs, users).
     """
     n_users = len(indptr) - 1
     n_cutoffs = len(cutoffs)
@@ -84,10 +86,6 @@ def sum_ideal(
                 table[7, cut, user] = total
         return
 
-    longest = 0
-    for user in range(n_users):
-        longest = max(longest, indptr[user + 1] - indptr[user])
-    ideal = np.empty(longest, np.float64)
     for user in range(n_users):
         n = 0
         for entry in range(indptr[user], indptr[user + 1]):
@@ -96,16 +94,7 @@ def sum_ideal(
                 n += 1
         n_relevant[user] = n
         reached = min(n, limits[user]) if limited else n
-        if n <= 32:
-            for i in range(1, n):
-                gain = ideal[i]
-                j = i
-                while j > 0 and ideal[j - 1] < gain:
-                    ideal[j] = ideal[j - 1]
-                    j -= 1
-                ideal[j] = gain
-        else:
-            ideal[:n] = np.sort(ideal[:n])[::-1]
+        sort_falling(ideal, n)
         linear = 0.0
         raised = 0.0
         rank = 1

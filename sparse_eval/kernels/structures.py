@@ -96,6 +96,24 @@ class Catalogue(NamedTuple):
     order: Array
 
 
+class Packed(NamedTuple):
+    """The catalogue in strips, in its own order.
+
+    Attributes
+    ----------
+    strips : ndarray of int32, shape (⌈n / LANES⌉, pairs, LANES)
+        See `products`.
+    weights : ndarray of float32, shape (⌈n / LANES⌉ · LANES,)
+        Those of `Catalogue`, padded with zeros.
+    index_of : ndarray of int32, shape (n_ids,)
+        The index in the catalogue of each item, -1 for one that is no candidate.
+    """
+
+    strips: Array
+    weights: Array
+    index_of: Array
+
+
 class Users(NamedTuple):
     """Users in the order of their groups.
 
@@ -155,9 +173,7 @@ class Task(NamedTuple):
     ranks : bool
         Whether ranks of held-out items are computed instead of lists.
     batch : int
-        The number of items in the first batch of a group.
-    maxima : int
-        The number of parts of that batch whose maxima bound the k-th best score.
+        The number of items in the first batch of a group or tile.
     tile : int
         The number of users multiplied at once.
     chunk : int
@@ -167,9 +183,16 @@ class Task(NamedTuple):
     k: int
     ranks: bool
     batch: int
-    maxima: int
     tile: int
     chunk: int
+
+
+class SortingRoom(NamedTuple):
+    """What `exact.write_list` sorts a long list in: an item, a score and a count for each entry."""
+
+    scores: Array
+    items: Array
+    counts: Array
 
 
 class Workspace(NamedTuple):
@@ -195,6 +218,7 @@ class Workspace(NamedTuple):
         Items whose products reach the limit, and their number.
     selected, exact : ndarray of int32 and of float64
         The unseen ones of a user, and their exact scores.
+    room : SortingRoom
     """
 
     at: Array
@@ -208,3 +232,85 @@ class Workspace(NamedTuple):
     n_hits: Array
     selected: Array
     exact: Array
+    room: SortingRoom
+
+
+class GroupSpace(NamedTuple):
+    """What `retrieval.search_groups` writes to while it processes a group.
+
+    Attributes
+    ----------
+    done : ndarray of bool, shape (n_users,)
+        Users of the group who need nothing more.
+    reaches, chosen, cosines : ndarray of int64, int64 and float32, shape (n_users,)
+        The number of items that users need by norm; users who are searched by key, and the cosines
+        of those.
+    needs, by_need : ndarray of float32 and int64, shape (tile,)
+        The number of items that users need by key, negative, and the users in that order.
+    indices, items, weights, margins : ndarray of int32, int32, float32 and float32
+        The first batch: indices in the catalogue and, from there, rows of factors and the rest.
+    strips, products : ndarray of int32 and float32
+        Directions of the batch, and products with it, user by user.
+    maxima : ndarray of float32
+        The largest products of parts of the batch, at least twice as many as a list has items.
+    in_batch, slot, in_slot : ndarray of uint8, int32 and uint32
+        Whether an index is in the batch; the place of an item in it; whether it has one, in bits.
+    keys, order, starts, tops, counts, bounds : ndarray
+        See `retrieval.collect`; `bounds` are those of the chunks of `order`.
+    sample_norm, sample_along : ndarray of float32
+        Norms and projections of a sample of the catalogue.
+    """
+
+    done: Array
+    reaches: Array
+    chosen: Array
+    cosines: Array
+    needs: Array
+    by_need: Array
+    indices: Array
+    items: Array
+    weights: Array
+    margins: Array
+    strips: Array
+    products: Array
+    maxima: Array
+    in_batch: Array
+    slot: Array
+    in_slot: Array
+    keys: Array
+    order: Array
+    starts: Array
+    tops: Array
+    counts: Array
+    bounds: Array
+    sample_norm: Array
+    sample_along: Array
+
+
+class OrderSpace(NamedTuple):
+    """What `ordered.search_in_order` writes to while it processes a tile of users.
+
+    Attributes
+    ----------
+    at, slot, rows : ndarray of int64, shape (tile,)
+        The users still searched for: indices in `Users`, rows of `lists`, rows of directions.
+    lists : Lists
+        Their lists.
+    products : ndarray of float32
+        Products with a chunk of items, user by user.
+    maxima : ndarray of float32
+        As in `GroupSpace`.
+    selected, exact : ndarray of int32 and of float64
+        Selected items of a user, and their exact scores.
+    room : SortingRoom
+    """
+
+    at: Array
+    slot: Array
+    rows: Array
+    lists: Lists
+    products: Array
+    maxima: Array
+    selected: Array
+    exact: Array
+    room: SortingRoom

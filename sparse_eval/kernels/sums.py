@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .jit import inlined, kernel
+from .jit import kernel, part
 
 if TYPE_CHECKING:
     from .jit import Array
@@ -23,7 +23,7 @@ SQUARE_DIGITS = 134
 _LOW = 0xFFFFFFFF
 
 
-@inlined
+@part
 def _add(digits: Array, whole: int, exponent: int, sign: int) -> None:
     """Add sign·whole·2^exponent; `whole` has at most 55 bits."""
     digit = exponent >> 5

@@ -130,7 +130,8 @@ class _Sweep:
         limits = np.maximum(lengths, 1) if self.limited_ideal else lengths[:0]
         sum_ideal(
             indptr, relevance.gains, relevance.binary, self.ideal_cutoffs, *self.tables,
-            self.exponential, self.slots, limits, table, self.n_relevant[users],
+            self.exponential, self.slots, limits, room_for_ideal(indptr, relevance.binary),
+            table, self.n_relevant[users],
         )  # fmt: skip
         first_hit = np.zeros(last - first, np.int64)
         hits = _allocate_hits(lists[0], indptr, self.collects_hits)
@@ -163,6 +164,11 @@ class _Sweep:
             optional["raised_sums"] = raised if self.exponential else None
             statistics[k] = Statistics(k, n_relevant, first_hit, lengths, **named, **optional)
         return statistics
+
+
+def room_for_ideal(indptr: Integers, binary: bool) -> Floats:
+    """Return an array for the gains of any row, which `sum_ideal` sorts unless all are 1."""
+    return np.empty(0 if binary else int(np.diff(indptr).max(initial=0)))
 
 
 def _allocate_hits(list_indptr: Integers, relevant_indptr: Integers, collect: bool) -> Hits:

@@ -23,7 +23,7 @@ from ..kernels.statistics import NAMES, sum_ideal
 from .columns import MetricColumns, ratio_of
 from .conventions import MOST_SLOTS
 from .expectation import Chances, ExpectedStatistics
-from .measure import discount_tables, measure, values_of_lists
+from .measure import discount_tables, measure, room_for_ideal, values_of_lists
 from .random_lists import RandomLists
 from .statistics import FULL_LIST
 
@@ -221,7 +221,7 @@ class _Block:
             self.indptr, relevance.gains, relevance.binary, np.array([min(k, deepest)]), *tables,
             self.exponential, convention.ideal == "slots",
             np.maximum(depths, 1) if convention.ideal == "length" else depths[:0],
-            table, n_relevant,
+            room_for_ideal(self.indptr, relevance.binary), table, n_relevant,
         )  # fmt: skip
         chances = Chances(
             self.n_candidates, depths, self.n_hits, self.gain, self.exp_gain, tables[1][depths]

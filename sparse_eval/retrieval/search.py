@@ -9,6 +9,7 @@ centre of each group first; users for whom that does not help are searched by fa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -22,19 +23,15 @@ from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
 from ..kernels.centres import assign, project
-from ..kernels.exact import (
-    count_hits,
-    find_seen,
-    list_exhaustively,
-    rank_exhaustively,
-    score_held_out,
-    write_hits,
-)
+from ..kernels.exact import find_seen, list_exhaustively, rank_exhaustively, score_held_out
 from ..kernels.full_ranks import count_above
-from ..kernels.products import ROUNDING, UNIT, cosine_error, to_directions
-from ..kernels.retrieval import search_by_norm, search_groups
-from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Seen, Task, Users
+from ..kernels.jit import is_ready
+from ..kernels.ordered import search_in_order
+from ..kernels.products import LANES, ROUNDING, UNIT, cosine_error, pack, to_directions
+from ..kernels.retrieval import search_groups
+from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Seen, Task, Users
 from .factors import check_factors, read_only
+from .spaces import group_space, order_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,10 +52,29 @@ MAX_GROUP = 512
 USERS_PER_CENTRE = 256
 MAX_CENTRES = 96
 
-#: Users and items of one product.
+#: Users and items of one product: near the centres of groups, and in the order of the norms.
 TILE = 128
-WIDE_TILE = 256
 CHUNK = 512
+ORDER_TILE = 24
+ORDER_CHUNK = 2048
+FIRST_CHUNK = 4096
+
+#: Users searched for in the order of the norms at once.
+ORDER_BLOCK = 1536
+
+#: The largest catalogue that is always searched in order.
+ORDER_ITEMS = 60_000
+
+#: In larger ones the search in order is tried on about so many users, at most on one of so many;
+#: all are searched for in order if it needed no more items of them than these.
+TRIED_USERS = 256
+TRIED_SHARE = 16
+EASY_ITEMS = 30_000
+
+#: The number of multiplications by which a process searches in order before it compiles the
+#: kernels of the search in groups: both take about ten seconds on two cores.
+WORTH_COMPILING = 2 * 10**12
+_multiplied = 0
 
 #: Items projected on the centres at once.
 PROJECTED_ITEMS = 4096
@@ -93,6 +109,15 @@ class Report:
     n_products: int
     cold_users: int
     cold_items: int
+
+
+class _Goal(NamedTuple):
+    """What is searched for: see `Task`; `maxima` as in `OrderSpace`."""
+
+    k: int
+    ranks: bool
+    maxima: int
+    batch: int
 
 
 class Hits(NamedTuple):
@@ -156,7 +181,7 @@ class Search:
         self.error = cosine_error(self.user_factors.shape[1])
         self.catalogue = Catalogue(
             self.item_factors,
-            self._directions(self.item_factors, rows, norms[rows]),
+            self._directions(self.item_factors, rows.astype(np.int64), norms[rows]),
             short,
             short / np.float32(UNIT**2),
             short * np.float32(self.error) + np.float32(ROUNDING),
@@ -259,38 +284,130 @@ class Search:
             np.zeros(len(rows), np.int64),
         )
         factors = (self.user_factors, self.item_factors)
-        self._share(score_held_out, len(rows), rows, *factors, held_out)
+        longest = int(np.diff(indptr).max(initial=0))
+
+        def score(first: int, last: int) -> None:
+            space = np.empty(longest, np.int32), np.empty(longest + 7)
+            score_held_out(first, last, rows, *factors, held_out, *space)
+
+        for_blocks(score, len(rows), self.threads)
         return held_out, rows, n_overlap
 
-    def run(self, rows: Integers, k: int, held_out: HeldOut | None, out: Lists | None) -> None:
-        """Find the ranks of the held-out items of the users in `rows`, or else their lists."""
+    def run(
+        self,
+        rows: Integers,
+        k: int,
+        held_out: HeldOut | None,
+        out: Lists | None,
+        in_groups: bool | None = None,
+    ) -> None:
+        """Find the ranks of the held-out items of the users in `rows`, or else their lists.
+
+        Whether groups of users are searched for near their centres is chosen by what it costs, if
+        `in_groups` does not say.
+        """
         ranks = held_out is not None
         held_out = held_out or _empty_held_out()
         out = out or _empty_lists()
         maxima = MIN_PARTS
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
-        batch = min(ITEMS_PER_PART * maxima, len(self.candidates))
-        task = Task(k, ranks, batch, maxima, TILE, CHUNK)
-        group = max(min(MAX_GROUP, MAX_CELLS // max(batch, 1 if ranks else 8 * k)), 1)
-        limits = np.empty(min(len(rows), USERS_PER_BLOCK), np.float32)
-
+        goal = _Goal(k, ranks, maxima, min(ITEMS_PER_PART * maxima, len(self.candidates)))
         plainly, results = (
             (rank_exhaustively, (held_out,)) if ranks else (list_exhaustively, (k, out))
         )
+        in_order = len(self.candidates) <= ORDER_ITEMS if in_groups is None else not in_groups
         with self._progress(len(rows)) as bar:
-            for result_rows in self._regular_blocks(rows, bar, plainly, *results):
-                users, groups_of = self._grouped(rows, result_rows, group)
-                arguments = (users, self.catalogue, self.seen, task, held_out, out, limits)
-                for groups in groups_of:
-                    block = max(len(groups.centre) // (8 * self.threads), 1)
-                    self._search(groups.start, block, bar, search_groups, groups, *arguments)
-                open_users = np.flatnonzero(limits[: len(result_rows)] < np.inf)
-                open_users = open_users[np.argsort(limits[open_users])[::-1]]
-                already_counted = np.zeros(len(open_users) + 1, np.int64)
-                self._search(
-                    already_counted, WIDE_TILE, bar, search_by_norm, open_users, *arguments
-                )
+            for block, result_rows in enumerate(self._regular_blocks(rows, bar, plainly, *results)):
+                if ranks:
+                    lengths = held_out.indptr[result_rows + 1] - held_out.indptr[result_rows]
+                    held_out.alive[result_rows] = lengths
+                others = result_rows
+                if block == 0 and not in_order and in_groups is None:
+                    is_first = np.zeros(len(result_rows), bool)
+                    is_first[:: max(len(result_rows) // TRIED_USERS, TRIED_SHARE)] = True
+                    tried, others = result_rows[is_first], result_rows[~is_first]
+                    n_products = self._in_order(goal, rows, tried, bar, held_out, out)
+                    is_easy = n_products <= EASY_ITEMS * len(tried)
+                    in_order = is_easy or not self._is_worth_compiling(len(rows))
+                if in_order:
+                    self._in_order(goal, rows, others, bar, held_out, out)
+                elif len(others):
+                    self._in_groups(goal, rows, others, bar, held_out, out)
+
+    def _is_worth_compiling(self, n_users: int) -> bool:
+        """Return whether `search_groups` is compiled, or the whole product would take longer."""
+        global _multiplied
+        if is_ready(search_groups):
+            return True
+        _multiplied += n_users * len(self.candidates) * int(self.user_factors.shape[1])
+        return _multiplied > WORTH_COMPILING
+
+    def _in_order(
+        self,
+        goal: _Goal,
+        rows: Integers,
+        result_rows: Integers,
+        bar: tqdm[Any],
+        held_out: HeldOut,
+        out: Lists,
+    ) -> int:
+        """Search through the items by descending norm; return the number of products."""
+        users = self._users(rows, result_rows)
+        limits = np.full(len(result_rows), -np.inf, np.float32)
+        everyone = np.arange(len(result_rows))
+        return self._go_on_in_order(goal, everyone, users, bar, held_out, out, limits)
+
+    def _go_on_in_order(
+        self,
+        goal: _Goal,
+        chosen: Integers,
+        users: Users,
+        bar: tqdm[Any],
+        held_out: HeldOut,
+        out: Lists,
+        limits: NDArray[np.float32],
+    ) -> int:
+        before = int(self.n_products[0])
+        # Of a small catalogue, the more items in the first chunk the better its bounds are.
+        batch = goal.batch if len(self.candidates) > ORDER_ITEMS else FIRST_CHUNK
+        whole_strips = -(-max(batch, goal.batch) // LANES) * LANES
+        task = Task(goal.k, goal.ranks, whole_strips, ORDER_TILE, ORDER_CHUNK)
+        self._search(
+            np.arange(len(chosen) + 1), ORDER_BLOCK, bar, search_in_order,
+            lambda: (order_space(task, goal.maxima),),
+            chosen, users, self.catalogue, self.packed, self.seen, task, held_out, out, limits,
+        )  # fmt: skip
+        return int(self.n_products[0]) - before
+
+    def _in_groups(
+        self,
+        goal: _Goal,
+        rows: Integers,
+        result_rows: Integers,
+        bar: tqdm[Any],
+        held_out: HeldOut,
+        out: Lists,
+    ) -> None:
+        """Search near the centres of groups, then in order for whom that does not help."""
+        task = Task(goal.k, goal.ranks, goal.batch, TILE, CHUNK)
+        cells = max(goal.batch, 1 if goal.ranks else 8 * goal.k)
+        largest = max(min(MAX_GROUP, MAX_CELLS // cells), 1)
+        users, groups_of = self._grouped(rows, result_rows, largest)
+        limits = np.empty(len(result_rows), np.float32)
+        for groups in groups_of:
+            block = max(len(groups.centre) // (8 * self.threads), 1)
+            most = int(np.diff(groups.start).max(initial=0))
+            pairs, n_items = self.catalogue.directions.shape[1], len(self.candidates)
+            sizes = (most, pairs, n_items, self.shape[1], goal.maxima)
+            self._search(
+                groups.start, block, bar, search_groups, partial(group_space, task, *sizes),
+                groups, users, self.catalogue, self.seen, task, held_out, out, limits,
+            )  # fmt: skip
+        left = np.flatnonzero(limits < np.inf)
+        left = left[np.argsort(limits[left])[::-1]]  # those of a tile are done after as many items
+        bar.update(-len(left))
+        self._go_on_in_order(goal, left, users, bar, held_out, out, limits)
 
     def run_fully(self, rows: Integers, held_out: HeldOut) -> None:
         """Count all candidates above every held-out item of the users in `rows`."""
@@ -302,17 +419,22 @@ class Search:
                 lowest = held_out.scores[held_out.indptr[result_rows + 1] - 1] / scale
                 users = self._users(rows, result_rows[np.argsort(lowest)])
                 arguments = (users, self.catalogue, self.seen, self.is_candidate, CHUNK, held_out)
-                self._search(np.arange(len(result_rows) + 1), TILE, bar, count_above, *arguments)
+                self._search(
+                    np.arange(len(result_rows) + 1), TILE, bar, count_above, tuple, *arguments
+                )
 
     def hits(self, held_out: HeldOut, k: int) -> Hits:
         """Return the held-out items among the first `k`."""
-        counts = np.empty(len(held_out.alive), np.int64)
-        self._share(count_hits, len(counts), held_out, k, counts)
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        items, ranks = np.empty((2, indptr[-1]), np.int32)
-        tied = np.empty(indptr[-1], bool)
-        self._share(write_hits, len(counts), held_out, indptr, items, ranks, tied)
-        return Hits(items, ranks, tied, counts)
+        sizes = np.diff(held_out.indptr)
+        place = np.arange(len(held_out.items)) - np.repeat(held_out.indptr[:-1], sizes)
+        is_hit = (held_out.above < k) & (place < np.repeat(held_out.alive, sizes))
+        before = np.concatenate([[0], np.cumsum(is_hit)])
+        return Hits(
+            held_out.items[is_hit],
+            held_out.above[is_hit] + np.int32(1),
+            held_out.tied[is_hit] > 0,
+            np.diff(before[held_out.indptr]),
+        )
 
     def report(self, n_users: int) -> Report:
         """Return the statistics of this search for `n_users` users."""
@@ -333,13 +455,29 @@ class Search:
         for_blocks(lambda start, stop: kernel(start, stop, *arguments), total, self.threads, block)
 
     def _search(
-        self, starts: Integers, block: int, bar: tqdm[Any], kernel: Kernel, *arguments: object
+        self,
+        starts: Integers,
+        block: int,
+        bar: tqdm[Any],
+        kernel: Kernel,
+        make_space: Callable[[], tuple[object, ...]],
+        *arguments: object,
     ) -> None:
-        """Share a kernel that counts its products; `starts` are the users before each unit."""
+        """Share a kernel that counts its products; `starts` are the users before each unit.
+
+        A thread takes the space that it works in and gives it back: most blocks are shorter than
+        the page faults of fresh memory.
+        """
+        spaces: list[tuple[object, ...]] = []
 
         def work(start: int, stop: int) -> None:
             counts = np.zeros(1, np.int64)
-            kernel(start, stop, *arguments, counts)
+            try:
+                space = spaces.pop()
+            except IndexError:
+                space = make_space()
+            kernel(start, stop, *arguments, *space, counts)
+            spaces.append(space)
             with self.lock:
                 self.n_products += counts
                 bar.update(int(starts[stop] - starts[start]))
@@ -372,6 +510,26 @@ class Search:
         directions = np.empty((len(rows), width + width % 2), np.int16)
         self._share(to_directions, len(rows), factors, rows, norms, directions)
         return directions.view(np.int32)
+
+    @cached_property
+    def packed(self) -> Packed:
+        """The catalogue in strips, for the search in order."""
+        directions = self.catalogue.directions
+        n = len(directions)
+        n_strips = -(-n // LANES)
+        strips = np.empty((n_strips, directions.shape[1], LANES), np.int32)
+        rows = np.arange(n)
+
+        def pack_strips(first: int, last: int) -> None:
+            chosen = rows[first * LANES : last * LANES]
+            pack(directions, chosen, len(chosen), strips[first:last])
+
+        for_blocks(pack_strips, n_strips, self.threads)
+        weights = np.zeros(n_strips * LANES, np.float32)
+        weights[:n] = self.catalogue.weights
+        index_of = np.full(self.shape[1], -1, np.int32)
+        index_of[self.catalogue.item_of] = self.catalogue.order
+        return Packed(strips, weights, index_of)
 
     def _users(self, rows: Integers, result_rows: Integers) -> Users:
         users = rows[result_rows]

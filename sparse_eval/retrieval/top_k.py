@@ -152,14 +152,18 @@ def mark_seen(indptr: Integers, items: Items, seen_indptr: Integers, seen_items:
     return was_seen
 
 
+def empty_results(n: int, k: int) -> Lists:
+    """Return `n` empty lists with room for `k` items each."""
+    return Lists(
+        np.full((n, k), -1, np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64), np.zeros(n)
+    )
+
+
 def _lists(search: Search, k: int, user_rows: ArrayLike | None) -> tuple[TopK, Floats]:
     """Return each user's list, and the best score that it left out."""
     k = min(check_whole("k", k, 1), len(search.candidates))
     rows = search.check_rows(user_rows)
-    n = len(rows)
-    out = Lists(
-        np.full((n, k), -1, np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64), np.zeros(n)
-    )
+    out = empty_results(len(rows), k)
     search.run(rows, k, None, out)
     return TopK(out.items, out.scores), out.dropped
 

@@ -38,11 +38,18 @@ TILES: dict[str, tuple[int, ...]] = {
     "USERS_PER_CENTRE": (1, 3),
     "MAX_CENTRES": (1, 2),
     "TILE": (1, 3),
-    "WIDE_TILE": (1, 3),
     "CHUNK": (1, 7, 64),
     "MIN_PARTS": (1, 2, 64),
     "ITEMS_PER_PART": (1, 2),
     "MAX_CELLS": (1, 100),
+    "ORDER_TILE": (1, 5),
+    "ORDER_CHUNK": (16, 64),
+    "ORDER_BLOCK": (1, 7),
+    "ORDER_ITEMS": (0, 5, 10_000),
+    "TRIED_USERS": (1, 3),
+    "TRIED_SHARE": (1, 4),
+    "EASY_ITEMS": (0, 10, 10_000),
+    "WORTH_COMPILING": (0, 2 * 10**12),
 }
 DTYPES = (np.float16, np.float32, np.float64)
 

@@ -1,0 +1,95 @@
+"""Selecting the items of a vector of products, in a few instructions and without a branch.
+
+Which items pass is unpredictable, and a processor that guesses wrong loses as much time as it takes
+to multiply an item: a loop with branches took twice as long as the products it selected from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from .jit import compiled
+from .products import LANES
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.typing.context import BaseContext as TypingContext
+    from numba.core.typing.templates import Signature
+
+    from .jit import Array
+    from .products import Intrinsic
+
+    Single = np.float32
+
+
+def _compress_in_numpy(
+    line: Array, first: int, bound: Single, items: Array, selected: Array, n: int
+) -> int:
+    lanes = slice(first, first + LANES)
+    chosen = items[lanes][(line[lanes] >= bound) & (line[lanes] > -np.inf)]
+    selected[n : n + len(chosen)] = chosen
+    return n + len(chosen)
+
+
+@intrinsic
+def _compress(
+    typing: TypingContext,
+    line: types.Type,
+    first: types.Type,
+    bound: types.Type,
+    items: types.Type,
+    selected: types.Type,
+    n: types.Type,
+) -> Intrinsic:
+    signature = types.int64(line, types.int64, types.float32, items, selected, types.int64)
+
+    def generate(
+        context: BaseContext,
+        builder: ir.IRBuilder,
+        signature: Signature,
+        arguments: tuple[ir.Value, ...],
+    ) -> ir.Value:
+        i16, i32, i64, single = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
+        products, ids = ir.VectorType(single, LANES), ir.VectorType(i32, LANES)
+        line, first, bound, items, selected, n = arguments
+
+        def pointer(position: int, array: ir.Value, element: ir.Type, index: ir.Value) -> ir.Value:
+            data = context.make_array(signature.args[position])(context, builder, array).data
+            place = builder.gep(data, [index], source_etype=element)
+            place.type = ir.PointerType()  # as in `products`
+            return place
+
+        def in_all_lanes(value: ir.Value) -> ir.Value:
+            undefined = ir.Constant(products, ir.Undefined)
+            lane = builder.insert_element(undefined, value, i32(0))
+            return builder.shuffle_vector(lane, undefined, ir.Constant(ids, None))
+
+        vector = builder.load(pointer(0, line, single, first), align=4, typ=products)
+        passes = builder.and_(
+            builder.fcmp_ordered(">=", vector, in_all_lanes(bound)),
+            builder.fcmp_ordered(">", vector, in_all_lanes(single(float("-inf")))),
+        )
+        item = builder.load(pointer(3, items, i32, first), align=4, typ=ids)
+        vector_compress = builder.module.declare_intrinsic(
+            f"llvm.experimental.vector.compress.v{LANES}i32",
+            (),
+            ir.FunctionType(ids, [ids, ir.VectorType(ir.IntType(1), LANES), ids]),
+        )
+        front = builder.call(vector_compress, [item, passes, ir.Constant(ids, ir.Undefined)])
+        builder.store(front, pointer(4, selected, i32, n), align=4)
+        number = builder.ctpop(builder.bitcast(passes, i16))
+        return builder.add(n, builder.zext(number, i64))
+
+    return signature, generate
+
+
+#: ``compress(line, first, bound, items, selected, n)`` writes those of the `LANES` items from
+#: `first` on whose product is at least `bound`, and more than minus infinity, to `selected` from `n`
+#: on, in their order, and returns where the next ones go. What follows them there is overwritten:
+#: there is room for `LANES`. `line` and `items` have at least ``first + LANES`` elements.
+compress = compiled(_compress_in_numpy, _compress)
