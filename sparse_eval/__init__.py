@@ -24,6 +24,7 @@ if _TYPE_CHECKING:
     from .inputs import trec
     from .models.callback import EvaluationCallback, TrainingStopped
     from .models.checkpoints import save_model
+    from .models.compile import compile_kernels
     from .models.evaluate import evaluate_model
     from .models.recommendations import recommend
     from .models.retrieving import full_ranks, held_out_ranks, top_k
@@ -46,6 +47,7 @@ __all__ = [
     "SparseEvalError",
     "TrainingStopped",
     "compare",
+    "compile_kernels",
     "datasets",
     "errors",
     "evaluate",
@@ -78,6 +80,7 @@ _ATTRIBUTES = {
     "Holdout": "datasets.split",
     "Interactions": "datasets.interactions",
     "TrainingStopped": "models.callback",
+    "compile_kernels": "models.compile",
     "evaluate_model": "models.evaluate",
     "full_ranks": "models.retrieving",
     "held_out_ranks": "models.retrieving",

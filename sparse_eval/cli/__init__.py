@@ -17,6 +17,7 @@ import typer
 from ..core.progress import lines_without_terminal
 from ..errors import SparseEvalError
 from .comparing import compare, report
+from .compiling import compile_ahead
 from .listing import metrics
 from .messages import message_of
 from .options import expand_groups
@@ -42,6 +43,7 @@ for _command in (
     demo, run, split, train, tune, score, evaluate, recommend, compare, report, metrics,
 ):  # fmt: skip
     app.command()(expand_groups(_command))
+app.command("compile")(compile_ahead)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

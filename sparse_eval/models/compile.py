@@ -1,0 +1,179 @@
+"""Compiling the kernels ahead, for an image or a cache of continuous integration."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from tqdm.auto import tqdm
+
+from ..core.progress import display
+from ..datasets.split import random
+from ..datasets.synthetic import synthetic
+from ..errors import SparseEvalError
+from ..evaluation.evaluate import evaluate
+from ..inputs.list_rows import repeated_item
+from ..inputs.rankings import Rankings
+from ..kernels.cache import compiled_now, processor, writable_folder
+from ..metrics.registry import REGISTRY
+from ..retrieval.search import Search
+from ..retrieval.top_k import empty_results, full_ranks, held_out_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from ..core.types import AnyArray
+
+
+class CompiledKernels(NamedTuple):
+    """What `compile_kernels` did.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+        Where compiled kernels are kept.
+    processor : str
+        The processor that they are compiled for, by LLVM's name.
+    n_compiled : int
+        The number of kernels compiled now; those that were there already are not compiled again.
+    """
+
+    folder: Path
+    processor: str
+    n_compiled: int
+
+
+def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
+    """Compile every kernel ahead, so that no later process has to.
+
+    A kernel is compiled at its first call for the processor at hand and kept on disk: in the folder
+    that the environment variable ``NUMBA_CACHE_DIR`` names, or else in the package's own, or else
+    in a folder of the user. Later processes read it from there; the folder need not be writable for
+    them, and may be that of another user. An image for several kinds of processors sets
+    ``NUMBA_CPU_NAME=generic`` while it is built and where it runs.
+
+    Parameters
+    ----------
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    CompiledKernels
+        The folder, the processor, and the number of kernels compiled now.
+
+    Raises
+    ------
+    SparseEvalError
+        If no folder can be written.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> se.compile_kernels()  # doctest: +SKIP
+    CompiledKernels(folder=PosixPath('…/sparse_eval/kernels/__pycache__'), processor='znver5',
+    n_compiled=97)
+    """
+    folder = writable_folder()
+    if folder is None:
+        raise SparseEvalError(
+            "no folder can be written to keep compiled kernels; name one with the environment "
+            "variable NUMBA_CACHE_DIR"
+        )
+    before = len(compiled_now)
+    calls = list(_calls())
+    with (
+        warnings.catch_warnings(),
+        tqdm(total=len(calls), desc="compile", unit=" calls", **display(progress)) as bar,
+    ):
+        warnings.simplefilter("ignore")  # about data that nobody looks at
+        for call in calls:
+            call()
+            bar.update()
+    return CompiledKernels(folder, processor(), len(compiled_now) - before)
+
+
+def _calls() -> Iterator[Callable[[], object]]:
+    """Yield calls that need every kernel, for all types of arrays that it is compiled for."""
+    from implicit.nearest_neighbours import CosineRecommender
+
+    from .evaluate import evaluate_model
+
+    holdout = random(synthetic(60, 40, n_interactions=600, seed=0), seed=0)
+    train, validation = sparse.csr_matrix(holdout.train), sparse.csr_matrix(holdout.validation)
+    graded = validation.copy()
+    graded.data = 1.0 + np.arange(graded.nnz) % 3
+    rng = np.random.default_rng(0)
+    scores = np.round(rng.random((60, 40)), 1)
+    names = {
+        name: f"{name}@10" if "@" in entry.spelling else name for name, entry in REGISTRY.items()
+    }
+    groups = np.arange(40) % 3
+
+    lists = Rankings.from_scores(scores, k=30)
+    positions = lists.to_positions()
+    gapped = positions.multiply(positions != 3).tocsr()
+    for index in (np.int32, np.int64):
+        table = np.argsort(-scores, axis=1)[:, :20].astype(index)
+        yield partial(Rankings.from_topk, table)
+        for matrix in (positions, gapped):
+            yield partial(_evaluate_indexed, matrix, graded, index)
+    tied = Rankings.from_scores(scores, k=30, ties="average")
+    for relevance in (validation, graded):
+        yield partial(
+            _evaluate_and_print, lists, relevance, [*names.values()], train=train,
+            item_groups=groups,
+        )  # fmt: skip
+        yield partial(_evaluate_and_print, Rankings.from_positions(gapped), relevance, ["ndcg@10"])
+        yield partial(evaluate, tied, relevance, ["ndcg@10"])
+        yield partial(evaluate, lists, relevance, ["ndcg@10"], convention="mind-notebook")
+        yield partial(_evaluate_and_print, positions, relevance, ["ndcg@10"], memory=1 << 24)
+    yield partial(Rankings.from_popularity, train, k=10)
+    yield partial(repeated_item, lists.indptr, lists.items)
+
+    for dtype in (np.float32, np.float64):
+        factors = rng.standard_normal((60, 8)).astype(dtype), rng.random((40, 8)).astype(dtype)
+        factors[0][0] = 0.0
+        factors[0][1] = 1e-30 if dtype == np.float32 else 1e-280
+        for metrics in (["ndcg@10"], ["ndcg@10", "coverage@10"]):
+            yield partial(evaluate_model, factors, train, validation, metrics)
+        yield partial(full_ranks, *factors, validation, seen=train)
+        yield partial(held_out_ranks, *factors, validation, 10, seen=train)
+        yield partial(_search_near_centres, *factors, train, validation)
+    model = CosineRecommender(K=5)
+    model.fit(train, show_progress=False)
+    yield partial(evaluate_model, model, train, validation, ["ndcg@10"])
+
+
+def _evaluate_and_print(*arguments: Any, **options: Any) -> None:
+    evaluation = evaluate(*arguments, **options)
+    str(evaluation)
+    for metric in evaluation.metrics:
+        with suppress(SparseEvalError):  # some need lists, which were not kept
+            evaluation.random(metric)
+
+
+def _evaluate_indexed(
+    positions: sparse.csr_matrix, relevance: sparse.csr_matrix, dtype: type[np.integer]
+) -> None:
+    """Evaluate matrices whose indices have a dtype."""
+    sides = positions.copy(), relevance.copy()
+    for side in sides:
+        side.indices, side.indptr = side.indices.astype(dtype), side.indptr.astype(dtype)
+    evaluate(sides[0], sides[1], ["ndcg@10"])
+
+
+def _search_near_centres(
+    users: AnyArray, items: AnyArray, seen: sparse.csr_matrix, held_out: sparse.csr_matrix
+) -> None:
+    """Search in groups, which is not worth while for so few items."""
+    search = Search(users, items, seen)
+    rows = np.arange(len(users))
+    search.run(rows, 10, None, empty_results(len(users), 10), in_groups=True)
+    prepared, rows, _ = search.prepare_held_out(held_out, "error")
+    search.run(rows, 10, prepared, None, in_groups=True)

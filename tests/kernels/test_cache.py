@@ -1,0 +1,152 @@
+"""Kernels on disk: read where nothing can be written, compiled again when a source changes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import sparse_eval as se
+from sparse_eval import kernels
+from sparse_eval.kernels import cache
+from sparse_eval.kernels.jit import is_ready, kernel
+from sparse_eval.kernels.rows import check_rows
+
+if numba.config.DISABLE_JIT:
+    pytest.skip("nothing is compiled", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    cache._warn_of_no_place.cache_clear()
+    return tmp_path
+
+
+def twice(values: Any, out: Any) -> None:
+    for i in range(len(values)):
+        out[i] = 2 * values[i]
+
+
+def call(function: Any) -> Any:
+    out = np.empty(3)
+    function(np.arange(3.0), out)
+    assert out.tolist() == [0.0, 2.0, 4.0]
+    return function
+
+
+def n_hits(function: Any) -> int:
+    return sum(function.stats.cache_hits.values())
+
+
+def test_a_kernel_is_read_from_disk(folder: Path) -> None:
+    assert not is_ready(kernel(twice))
+    assert n_hits(call(kernel(twice))) == 0
+    assert len(list(folder.rglob("*.nbc"))) == 1
+    assert is_ready(kernel(twice))
+    assert n_hits(call(kernel(twice))) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    call(kernel(twice))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("read-only")
+
+    for name in ("mkdir", "touch", "open"):
+        monkeypatch.setattr(Path, name, refuse)
+    monkeypatch.setattr(cache._Place, "save_overload", refuse)
+    assert n_hits(call(kernel(twice))) == 1
+
+
+def test_without_a_folder_there_is_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(cache._Place, "save_overload", refuse)
+    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR"):
+        call(kernel(twice))
+    call(kernel(twice))  # a second warning would be an error
+
+
+def test_a_change_of_any_source_compiles_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    call(kernel(twice))
+    monkeypatch.setattr(cache, "_digest", lambda: "of other sources")
+    changed = kernel(twice)
+    assert not is_ready(changed)
+    assert n_hits(call(changed)) == 0
+    assert n_hits(call(kernel(twice))) == 1
+
+
+def test_whoever_waits_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cache, "PATIENCE", 0.0)
+    monkeypatch.setattr(cache, "_waiting", cache._Waiting())
+    call(kernel(twice))
+    out = np.empty(3, np.int64)
+    kernel(twice)(np.arange(3), out)
+    assert capfd.readouterr().err.count("compiles its kernels") == 1
+
+
+def all_kernels() -> dict[str, Any]:
+    found = {}
+    for module in pkgutil.iter_modules(kernels.__path__):
+        members = vars(importlib.import_module(f"{kernels.__name__}.{module.name}"))
+        found |= {
+            name: member
+            for name, member in members.items()
+            if isinstance(getattr(member, "_cache", None), cache.KernelCache)
+        }
+    return found
+
+
+#: What a process that finds all kernels on disk does: it prints how many it has compiled itself.
+CALLS = """
+import numpy as np, sparse_eval as se
+from scipy import sparse
+from sparse_eval.kernels.cache import compiled_now
+holdout = se.split.random(se.datasets.synthetic(80, 50, n_interactions=900, seed=1), seed=0)
+rng = np.random.default_rng(0)
+factors = rng.random((80, 8)).astype(np.float32), rng.random((50, 8)).astype(np.float32)
+metrics = ["ndcg@10", "map@5", "recall@20", "coverage@10", "novelty@10", "diversity@10"]
+print(se.evaluate_model(factors, holdout.train, holdout.validation, metrics))
+print(se.evaluate_model(factors, holdout.train, holdout.validation, ["ndcg@10", "hit_rate@3"]))
+lists = se.top_k(*factors, k=10, seen=holdout.train)
+print(se.evaluate(se.Rankings.from_topk(lists.ids), se.Relevance.from_csr(holdout.validation),
+                  ["ndcg@10", "auc", "mrr"]))
+full = se.full_ranks(*factors, holdout.validation, seen=holdout.train)
+print(se.evaluate(full, holdout.validation, ["auc", "mean_rank"], train=holdout.train).summary())
+frame = se.recommend(factors, holdout.train, k=3)
+print(se.evaluate(frame, holdout.validation, "ndcg@3"))
+print("compiled", *compiled_now)
+"""
+
+
+@pytest.mark.slow
+def test_after_compiling_ahead_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", os.environ.get("NUMBA_CACHE_DIR", ""))
+    done = se.compile_kernels(progress=False)
+    assert done.folder.is_dir()
+    assert done.processor
+    assert check_rows.__name__ in all_kernels()
+    assert [name for name, one in all_kernels().items() if not is_ready(one)] == []
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CALLS], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.splitlines()[-1] == "compiled"
+    assert se.compile_kernels(progress=False).n_compiled == 0
+
+
+def test_compiling_ahead_needs_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sparse_eval.models.compile.writable_folder", lambda: None)
+    with pytest.raises(se.SparseEvalError, match="NUMBA_CACHE_DIR"):
+        se.compile_kernels(progress=False)
