@@ -89,7 +89,8 @@ def _compress(
 
 
 #: ``compress(line, first, bound, items, selected, n)`` writes those of the `LANES` items from
-#: `first` on whose product is at least `bound`, and more than minus infinity, to `selected` from `n`
-#: on, in their order, and returns where the next ones go. What follows them there is overwritten:
-#: there is room for `LANES`. `line` and `items` have at least ``first + LANES`` elements.
+#: `first` on whose product is at least `bound`, and more than minus infinity, to `selected` from
+#: `n` on, in their order, and returns where the next ones go. What follows them there is
+#: overwritten: there is room for `LANES`. `line` and `items` have at least ``first + LANES``
+#: elements.
 compress = compiled(_compress_in_numpy, _compress)
