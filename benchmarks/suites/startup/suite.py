@@ -46,6 +46,14 @@ def run(job: Job) -> dict[str, Any]:
         if rival.FIRST_CALL
     }
     turns = partial(take_turns, rounds=job.rounds, warm_up=not job.smoke)
+    ours = [name for name in scripts if environment.library(name) == environment.REFERENCE]
+    cold = {name: partial(cold_seconds, name, "evaluate") for name in scripts if has_cold(name)}
+    cold_models = {name: partial(cold_seconds, name, "evaluate_model") for name in ours}
+    kept = job.inputs / "kernels"
+    ahead = {
+        name: partial(cold_seconds, name, "evaluate_model", compiled_ahead(name, kept))
+        for name in ours
+    }
     return {
         "inputs": inputs,
         "rivals": described,
@@ -53,6 +61,9 @@ def run(job: Job) -> dict[str, Any]:
         "cases": {
             "import": {"contestants": turns("import", imports)},
             "first call": {"contestants": turns("first call", first_calls)},
+            "cold": {"contestants": turns("cold", cold)},
+            "cold model": {"contestants": turns("cold model", cold_models)},
+            "compiled ahead": {"contestants": turns("compiled ahead", ahead)},
         },
     }
 
@@ -70,6 +81,33 @@ def heavy_modules_imported() -> list[str]:
     module = script(environment.REFERENCE).MODULE
     modules = environment.run(environment.REFERENCE, "-c", IMPORT, module)["modules"]
     return sorted(HEAVY & set(modules))
+
+
+def has_cold(name: str) -> bool:
+    return cold_script(name).is_file()
+
+
+def cold_script(name: str) -> Path:
+    return Path(__file__).parent / "cold" / f"{environment.library(name)}.py"
+
+
+def cold_seconds(rival: str, task: str, kernels: Path | None = None) -> float:
+    """Import and score in a new process, whose kernels are in a folder or have to be compiled.
+
+    Raises `RuntimeError` if kernels are compiled that were to be there.
+    """
+    folder = [] if kernels is None else [str(kernels)]
+    result = environment.run(rival, cold_script(rival), task, *folder)
+    if kernels is not None and result["n_compiled"]:
+        raise RuntimeError(f"{result['n_compiled']} kernels have been compiled again")
+    return result["seconds"]
+
+
+def compiled_ahead(rival: str, folder: Path) -> Path:
+    """Compile the kernels of a rival of our own ahead, and return their folder."""
+    kernels = folder / rival.replace("/", "_")
+    environment.run(rival, cold_script(rival), "compile", kernels)
+    return kernels
 
 
 def first_call_seconds(rival: str, inputs: Path, task: str, *, prepared: bool) -> float:
