@@ -111,14 +111,16 @@ def extend_by_line(
     users: Users,
     item_factors: Array,
     task: Task,
-    held_out: HeldOut,
+    held_out: HeldOut | None,
     limits: Array,
-    lists: Lists,
+    lists: Lists | None,
     selected: Array,
     exact: Array,
     is_last: bool,
 ) -> None:
-    """Add the items of a line to the list of a user, or to the ranks, and raise the limit.
+    """Add the items of a line to the list of a user, or count them, and raise the limit.
+
+    Either `held_out` or `lists` is None, and numba compiles what is left.
 
     Products are exact up to `margin`; those of seen items are minus infinity. The limit of a user
     is minus infinity, and lists and counts are empty, if this is the first line. A list needs no
@@ -126,24 +128,25 @@ def extend_by_line(
     """
     limit = limits[at]
     scale = users.scale[at]
-    row = users.result_row[at]
     is_first = limit == -np.inf
-    if is_first and task.ranks:
-        alive = _reachable(row, line, margin, task.k, scale, held_out)
-        limit = limit_of_ranks(row, alive, scale, held_out)
-        bound = np.float32(limit) - margin
-    elif is_first:
-        bound = np.float32(_bound_of_list(line, maxima, task.k)) - np.float32(2.0) * margin
-    else:
-        bound = np.float32(limit) - margin
-    n = select_above(line, bound, items, selected)
-    if task.ranks:
+    if lists is not None:
+        if is_first:
+            bound = np.float32(_bound_of_list(line, maxima, task.k)) - np.float32(2.0) * margin
+        else:
+            bound = np.float32(limit) - margin
+        n = select_above(line, bound, items, selected)
+        if n > 0 or is_first:
+            limits[at] = extend_list(
+                slot, n, limit, task.k, users.row[at], scale, users.factors, item_factors, lists,
+                selected, exact, is_last,
+            )  # fmt: skip
+    if held_out is not None:
+        row = users.result_row[at]
+        if is_first:
+            alive = _reachable(row, line, margin, task.k, scale, held_out)
+            limit = limit_of_ranks(row, alive, scale, held_out)
+        n = select_above(line, np.float32(limit) - margin, items, selected)
         limits[at] = extend_ranks(
             row, n, task.k, users.row[at], scale, users.factors, item_factors, held_out, selected,
             exact,
-        )  # fmt: skip
-    elif n > 0 or is_first:
-        limits[at] = extend_list(
-            slot, n, limit, task.k, users.row[at], scale, users.factors, item_factors, lists,
-            selected, exact, is_last,
         )  # fmt: skip

@@ -32,10 +32,11 @@ def search_in_order(
     packed: Packed,
     seen: Seen,
     task: Task,
-    held_out: HeldOut,
-    out: Lists,
+    held_out: HeldOut | None,
+    out: Lists | None,
     limits: Array,
     space: OrderSpace,
+    lists: Lists | None,
     counts: Array,
 ) -> None:
     """Search for the users ``chosen[first:last]``, tile by tile.
@@ -43,22 +44,22 @@ def search_in_order(
     ``limits[i]`` is the relative score that items of user i must reach, minus infinity if nothing
     is known; it becomes infinity. Lists and counts start again whatever was found before; of
     held-out items only those that are alive are counted. The number of products computed is added
-    to ``counts[0]``.
+    to ``counts[0]``. `lists` have room for those of a tile while they grow, and `out` for the
+    results; both are None if items are counted, and `held_out` if they are not.
     """
     n_items = len(catalogue.norms)
-    lists = space.lists
     for tile in range(first, last, task.tile):
         n_of_tile = min(task.tile, last - tile)
         for a in range(n_of_tile):
             at = chosen[tile + a]
             space.at[a] = at
             space.slot[a] = a
-            if task.ranks:
+            if held_out is not None:
                 row = users.result_row[at]
                 for h in range(held_out.indptr[row], held_out.indptr[row] + held_out.alive[row]):
                     held_out.above[h] = 0
                     held_out.tied[h] = 0
-            else:
+            if lists is not None:
                 lists.size[a] = 0
                 lists.dropped[a] = -np.inf
         n = n_of_tile
@@ -105,5 +106,5 @@ def search_in_order(
         for a in range(n_of_tile):
             at = chosen[tile + a]
             limits[at] = np.inf
-            if not task.ranks:
+            if lists is not None and out is not None:
                 write_list(a, users.result_row[at], task.k, lists, space.room, out)

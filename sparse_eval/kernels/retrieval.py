@@ -130,13 +130,13 @@ def collect(
 
 
 @part
-def _prefetch_user(at: int, users: Users, seen: Seen, ranks: bool, held_out: HeldOut) -> None:
+def _prefetch_user(at: int, users: Users, seen: Seen, held_out: HeldOut | None) -> None:
     """Prefetch the data of a user."""
     user = users.row[at]
     width = users.factors.shape[1]
     prefetch(users.factors, user * width, width)
     prefetch(seen.items, seen.indptr[user], seen.indptr[user + 1] - seen.indptr[user])
-    if ranks:
+    if held_out is not None:
         h = held_out.indptr[users.result_row[at]]
         n = held_out.indptr[users.result_row[at] + 1] - h
         prefetch(held_out.scores, h, n)
@@ -166,8 +166,9 @@ def begin_batch(
     catalogue: Catalogue,
     seen: Seen,
     task: Task,
-    held_out: HeldOut,
+    held_out: HeldOut | None,
     limits: Array,
+    lists: Lists | None,
     space: GroupSpace,
     work: Workspace,
 ) -> None:
@@ -178,22 +179,22 @@ def begin_batch(
     for i in range(n):
         at = first + i
         user = users.row[at]
-        _prefetch_user(first + min(i + DISTANCE, n - 1), users, seen, task.ranks, held_out)
+        _prefetch_user(first + min(i + DISTANCE, n - 1), users, seen, held_out)
         line = space.products[i, : task.batch]
         for entry in range(seen.indptr[user], seen.indptr[user + 1]):
             item = seen.items[entry]
             if (space.in_slot[item >> 5] >> (item & 31)) & 1:
                 line[space.slot[item]] = -np.inf
-        if task.ranks:
+        if held_out is not None:
             row = users.result_row[at]
             held_out.alive[row] = held_out.indptr[row + 1] - held_out.indptr[row]
-        else:
-            work.lists.size[i] = 0
-            work.lists.dropped[i] = -np.inf
+        if lists is not None:
+            lists.size[i] = 0
+            lists.dropped[i] = -np.inf
         limits[at] = -np.inf
         extend_by_line(
             at, i, line, space.items, margin, space.maxima, users, catalogue.factors, task,
-            held_out, limits, work.lists, work.selected, work.exact, False,
+            held_out, limits, lists, work.selected, work.exact, False,
         )  # fmt: skip
 
 
@@ -206,8 +207,9 @@ def scan(
     catalogue: Catalogue,
     seen: Seen,
     task: Task,
-    held_out: HeldOut,
+    held_out: HeldOut | None,
     limits: Array,
+    lists: Lists | None,
     work: Workspace,
 ) -> int:
     """Scan the items in an order, for the first `n` of ``work.at``; return the number of products.
@@ -261,7 +263,7 @@ def scan(
                         item = catalogue.item_of[rows[j]]
                         prefetch(catalogue.factors, item * width, width)
                         if work.n_hits[a] == 0:
-                            _prefetch_user(work.at[a], users, seen, task.ranks, held_out)
+                            _prefetch_user(work.at[a], users, seen, held_out)
                         work.hits[a, work.n_hits[a]] = item
                         work.n_hits[a] += 1
                     mark >>= 1
@@ -279,15 +281,15 @@ def scan(
                     n_selected += 1
             if n_selected == 0:
                 continue
-            if task.ranks:
+            if held_out is not None:
                 limits[at] = extend_ranks(
                     users.result_row[at], n_selected, task.k, user, users.scale[at], users.factors,
                     catalogue.factors, held_out, work.selected, work.exact,
                 )  # fmt: skip
-            else:
+            if lists is not None:
                 limits[at] = extend_list(
                     work.slot[a], n_selected, limits[at], task.k, user, users.scale[at],
-                    users.factors, catalogue.factors, work.lists, work.selected, work.exact, False,
+                    users.factors, catalogue.factors, lists, work.selected, work.exact, False,
                 )  # fmt: skip
             work.limits[a] = limits[at]
     return n_products
@@ -302,18 +304,20 @@ def search_groups(
     catalogue: Catalogue,
     seen: Seen,
     task: Task,
-    held_out: HeldOut,
-    out: Lists,
+    held_out: HeldOut | None,
+    out: Lists | None,
     limits: Array,
     space: GroupSpace,
     work: Workspace,
+    lists: Lists | None,
     counts: Array,
 ) -> None:
     """Search for the users of groups, near the centre of each group.
 
     ``limits[i]`` becomes the relative score that items of user i must reach, infinity for a user
     who is done. The others are left to `ordered.search_in_order`. The number of products computed
-    is added to ``counts[0]``.
+    is added to ``counts[0]``. `lists` have room for those of a group while they grow; they and
+    `out` are None if items are counted, and `held_out` if they are not.
     """
     n_items = len(catalogue.norms)
     batch = task.batch
@@ -350,7 +354,7 @@ def search_groups(
             for c in range(n_strips):
                 multiply(users.directions, rows, i, space.strips, c, space.weights, space.products)
         counts[0] += n * batch
-        begin_batch(begin, n, users, catalogue, seen, task, held_out, limits, space, work)
+        begin_batch(begin, n, users, catalogue, seen, task, held_out, limits, lists, space, work)
         for j in range(batch):
             space.in_slot[items[j] >> 5] = 0
 
@@ -423,12 +427,12 @@ def search_groups(
                 space.bounds[c] = tops[bucket] + slack
             counts[0] += scan(
                 n_kept, order[:total], space.bounds[:n_chunks], users, catalogue, seen, task,
-                held_out, limits, work,
+                held_out, limits, lists, work,
             )  # fmt: skip
         for j in range(batch):
             space.in_batch[space.indices[j]] = 0
         for i in range(n):
-            if space.done[i] and not task.ranks:
-                write_list(i, users.result_row[begin + i], task.k, work.lists, work.room, out)
             if space.done[i]:
+                if lists is not None and out is not None:
+                    write_list(i, users.result_row[begin + i], task.k, lists, work.room, out)
                 limits[begin + i] = np.inf

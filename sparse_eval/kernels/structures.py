@@ -170,8 +170,6 @@ class Task(NamedTuple):
     ----------
     k : int
         The length of a list.
-    ranks : bool
-        Whether ranks of held-out items are computed instead of lists.
     batch : int
         The number of items in the first batch of a group or tile.
     tile : int
@@ -181,7 +179,6 @@ class Task(NamedTuple):
     """
 
     k: int
-    ranks: bool
     batch: int
     tile: int
     chunk: int
@@ -203,9 +200,7 @@ class Workspace(NamedTuple):
     at : ndarray of int64, shape (tile,)
         Indices of the users in `Users`.
     slot : ndarray of int64, shape (tile,)
-        Their rows of `lists`.
-    lists : Lists
-        Lists of the users of a group.
+        The rows of their lists.
     rows : ndarray of int64, shape (tile,)
         Rows of their directions.
     strips : ndarray of int32, shape (⌈tile / LANES⌉, pairs, LANES)
@@ -223,7 +218,6 @@ class Workspace(NamedTuple):
 
     at: Array
     slot: Array
-    lists: Lists
     rows: Array
     strips: Array
     limits: Array
@@ -293,9 +287,7 @@ class OrderSpace(NamedTuple):
     Attributes
     ----------
     at, slot, rows : ndarray of int64, shape (tile,)
-        The users still searched for: indices in `Users`, rows of `lists`, rows of directions.
-    lists : Lists
-        Their lists.
+        The users still searched for: indices in `Users`, rows of their lists, rows of directions.
     products : ndarray of float32
         Products with a chunk of items, user by user.
     maxima : ndarray of float32
@@ -308,7 +300,6 @@ class OrderSpace(NamedTuple):
     at: Array
     slot: Array
     rows: Array
-    lists: Lists
     products: Array
     maxima: Array
     selected: Array

@@ -9,7 +9,7 @@ centre of each group first; users for whom that does not help are searched by fa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -31,7 +31,7 @@ from ..kernels.products import LANES, ROUNDING, UNIT, cosine_error, pack, to_dir
 from ..kernels.retrieval import search_groups
 from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Seen, Task, Users
 from .factors import check_factors, read_only
-from .spaces import group_space, order_space
+from .spaces import group_space, growing_lists, order_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -115,7 +115,6 @@ class _Goal(NamedTuple):
     """What is searched for: see `Task`; `maxima` as in `OrderSpace`."""
 
     k: int
-    ranks: bool
     maxima: int
     batch: int
 
@@ -130,15 +129,6 @@ class Hits(NamedTuple):
     ranks: Items
     tied: Booleans
     counts: Integers
-
-
-def _empty_lists() -> Lists:
-    return Lists(np.empty((0, 0), np.int32), np.empty((0, 0)), np.empty(0, np.int64), np.empty(0))
-
-
-def _empty_held_out() -> HeldOut:
-    int32 = np.empty(0, np.int32)
-    return HeldOut(np.zeros(1, np.int64), int32, np.empty(0), int32, int32, np.empty(0, np.int64))
 
 
 class Search:
@@ -306,20 +296,20 @@ class Search:
         Whether groups of users are searched for near their centres is chosen by what it costs, if
         `in_groups` does not say.
         """
-        ranks = held_out is not None
-        held_out = held_out or _empty_held_out()
-        out = out or _empty_lists()
         maxima = MIN_PARTS
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
-        goal = _Goal(k, ranks, maxima, min(ITEMS_PER_PART * maxima, len(self.candidates)))
-        plainly, results = (
-            (rank_exhaustively, (held_out,)) if ranks else (list_exhaustively, (k, out))
-        )
+        goal = _Goal(k, maxima, min(ITEMS_PER_PART * maxima, len(self.candidates)))
+        plainly: Kernel
+        results: tuple[object, ...]
+        if held_out is None:
+            plainly, results = list_exhaustively, (k, out)
+        else:
+            plainly, results = rank_exhaustively, (held_out,)
         in_order = len(self.candidates) <= ORDER_ITEMS if in_groups is None else not in_groups
         with self._progress(len(rows)) as bar:
             for block, result_rows in enumerate(self._regular_blocks(rows, bar, plainly, *results)):
-                if ranks:
+                if held_out is not None:
                     lengths = held_out.indptr[result_rows + 1] - held_out.indptr[result_rows]
                     held_out.alive[result_rows] = lengths
                 others = result_rows
@@ -349,8 +339,8 @@ class Search:
         rows: Integers,
         result_rows: Integers,
         bar: tqdm[Any],
-        held_out: HeldOut,
-        out: Lists,
+        held_out: HeldOut | None,
+        out: Lists | None,
     ) -> int:
         """Search through the items by descending norm; return the number of products."""
         users = self._users(rows, result_rows)
@@ -364,19 +354,23 @@ class Search:
         chosen: Integers,
         users: Users,
         bar: tqdm[Any],
-        held_out: HeldOut,
-        out: Lists,
+        held_out: HeldOut | None,
+        out: Lists | None,
         limits: NDArray[np.float32],
     ) -> int:
         before = int(self.n_products[0])
         # Of a small catalogue, the more items in the first chunk the better its bounds are.
         batch = goal.batch if len(self.candidates) > ORDER_ITEMS else FIRST_CHUNK
         whole_strips = -(-max(batch, goal.batch) // LANES) * LANES
-        task = Task(goal.k, goal.ranks, whole_strips, ORDER_TILE, ORDER_CHUNK)
+        task = Task(goal.k, whole_strips, ORDER_TILE, ORDER_CHUNK)
+
+        def make_space() -> tuple[object, ...]:
+            lists = None if out is None else growing_lists(task.tile, task.k)
+            return order_space(task, goal.maxima), lists
+
         self._search(
-            np.arange(len(chosen) + 1), ORDER_BLOCK, bar, search_in_order,
-            lambda: (order_space(task, goal.maxima),),
-            chosen, users, self.catalogue, self.packed, self.seen, task, held_out, out, limits,
+            np.arange(len(chosen) + 1), ORDER_BLOCK, bar, search_in_order, make_space, chosen,
+            users, self.catalogue, self.packed, self.seen, task, held_out, out, limits,
         )  # fmt: skip
         return int(self.n_products[0]) - before
 
@@ -386,23 +380,28 @@ class Search:
         rows: Integers,
         result_rows: Integers,
         bar: tqdm[Any],
-        held_out: HeldOut,
-        out: Lists,
+        held_out: HeldOut | None,
+        out: Lists | None,
     ) -> None:
         """Search near the centres of groups, then in order for whom that does not help."""
-        task = Task(goal.k, goal.ranks, goal.batch, TILE, CHUNK)
-        cells = max(goal.batch, 1 if goal.ranks else 8 * goal.k)
+        task = Task(goal.k, goal.batch, TILE, CHUNK)
+        cells = max(goal.batch, 1 if held_out is not None else 8 * goal.k)
         largest = max(min(MAX_GROUP, MAX_CELLS // cells), 1)
         users, groups_of = self._grouped(rows, result_rows, largest)
         limits = np.empty(len(result_rows), np.float32)
+        pairs, n_items = self.catalogue.directions.shape[1], len(self.candidates)
         for groups in groups_of:
             block = max(len(groups.centre) // (8 * self.threads), 1)
             most = int(np.diff(groups.start).max(initial=0))
-            pairs, n_items = self.catalogue.directions.shape[1], len(self.candidates)
-            sizes = (most, pairs, n_items, self.shape[1], goal.maxima)
+
+            def make_space(most: int = most) -> tuple[object, ...]:
+                lists = None if out is None else growing_lists(most, task.k)
+                sizes = (most, pairs, n_items, self.shape[1], goal.maxima)
+                return *group_space(task, *sizes), lists
+
             self._search(
-                groups.start, block, bar, search_groups, partial(group_space, task, *sizes),
-                groups, users, self.catalogue, self.seen, task, held_out, out, limits,
+                groups.start, block, bar, search_groups, make_space, groups, users,
+                self.catalogue, self.seen, task, held_out, out, limits,
             )  # fmt: skip
         left = np.flatnonzero(limits < np.inf)
         left = left[np.argsort(limits[left])[::-1]]  # those of a tile are done after as many items

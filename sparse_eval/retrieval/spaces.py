@@ -12,26 +12,24 @@ from ..kernels.structures import GroupSpace, Lists, OrderSpace, SortingRoom, Tas
 _PADDING = 3 * LANES
 
 
-def _capacity(task: Task) -> int:
-    return 1 if task.ranks else task.k + max(task.k // 2, 64)
-
-
-def _sorting_room(task: Task) -> SortingRoom:
-    capacity = _capacity(task)
-    return SortingRoom(
-        np.empty(capacity), np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-    )
-
-
-def empty_lists(n: int, task: Task) -> Lists:
-    """Return room for the lists of `n` users while they grow, or for one item of each."""
-    capacity = _capacity(task)
+def growing_lists(n: int, k: int) -> Lists:
+    """Return room for the lists of `n` users while they grow."""
+    capacity = _capacity(k)
     return Lists(
         np.empty((n, capacity), np.int32),
         np.empty((n, capacity)),
         np.empty(n, np.int64),
         np.empty(n),
     )
+
+
+def _capacity(k: int) -> int:
+    return k + max(k // 2, 64)
+
+
+def _sorting_room(k: int) -> SortingRoom:
+    n = _capacity(k)
+    return SortingRoom(np.empty(n), np.empty(n, np.int32), np.empty(n, np.int32))
 
 
 def order_space(task: Task, maxima: int) -> OrderSpace:
@@ -42,12 +40,11 @@ def order_space(task: Task, maxima: int) -> OrderSpace:
         at,
         slot,
         rows,
-        empty_lists(task.tile, task),
         np.empty((task.tile + ROWS_AT_ONCE, widest + _PADDING), np.float32),
         np.empty(maxima, np.float32),
         np.empty(widest + LANES, np.int32),
         np.empty(widest + 7),
-        _sorting_room(task),
+        _sorting_room(task.k),
     )
 
 
@@ -91,7 +88,6 @@ def group_space(
     work = Workspace(
         at,
         slot,
-        empty_lists(most, task),
         rows,
         np.empty((user_strips, pairs, LANES), np.int32),
         np.empty(user_strips * LANES, np.float32),
@@ -100,6 +96,6 @@ def group_space(
         np.empty(task.tile, np.int64),
         np.empty(block + LANES, np.int32),
         np.empty(block + 7),
-        _sorting_room(task),
+        _sorting_room(task.k),
     )
     return groups, work
