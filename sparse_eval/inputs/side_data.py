@@ -141,10 +141,10 @@ def _training(matrix: Any, n_users: int, n_items: int) -> Training:
     if missing > 0:
         indptr = np.concatenate((indptr, np.full(missing, indptr[-1])))
     interacted = matrix.data != 0
-    items = np.ascontiguousarray(matrix.indices, np.int32)
-    if np.shares_memory(items, matrix.indices):
-        items = items.view()
-        items.flags.writeable = False  # the caller's array, and formulas are anybody's
+    items = np.ascontiguousarray(matrix.indices, np.int32).view()
+    # It may be the caller's array, and formulas are anybody's. Always, since kernels are compiled
+    # apart for arrays that can be written.
+    items.flags.writeable = False
     return Training(indptr, items, None if interacted.all() else interacted, n_items)
 
 

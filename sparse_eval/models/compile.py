@@ -86,15 +86,11 @@ def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
             "variable NUMBA_CACHE_DIR"
         )
     before = len(compiled_now)
-    calls = list(_calls())
-    with (
-        warnings.catch_warnings(),
-        tqdm(total=len(calls), desc="compile", unit=" calls", **display(progress)) as bar,
-    ):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about data that nobody looks at
-        for call in calls:
+        calls = list(_calls())
+        for call in tqdm(calls, desc="compile", unit=" calls", **display(progress)):
             call()
-            bar.update()
     return CompiledKernels(folder, processor(), len(compiled_now) - before)
 
 
@@ -117,7 +113,9 @@ def _calls() -> Iterator[Callable[[], object]]:
 
     lists = Rankings.from_scores(scores, k=30)
     positions = lists.to_positions()
-    gapped = positions.multiply(positions != 3).tocsr()
+    gapped = positions.copy()
+    gapped.data[gapped.data == 3] = 0
+    gapped.eliminate_zeros()
     for index in (np.int32, np.int64):
         table = np.argsort(-scores, axis=1)[:, :20].astype(index)
         yield partial(Rankings.from_topk, table)

@@ -36,11 +36,14 @@ def imported(path: Path) -> set[str]:
     return found
 
 
+#: What compiles and keeps kernels; vectors and fetching ahead cannot be written in Python.
+WITH_NUMBA = ("cache", "compress", "jit", "prefetch", "products")
+
+
 def test_only_kernels_know_numba() -> None:
     for module in ROOT.rglob("*.py"):
         knows = any(name.split(".")[0] in ("numba", "llvmlite") for name in imported(module))
-        # Vectors and fetching ahead cannot be written in Python.
-        may = module.parent.name == "kernels" and module.stem in ("jit", "prefetch", "products")
+        may = module.parent.name == "kernels" and module.stem in WITH_NUMBA
         assert knows == may, module
 
 
