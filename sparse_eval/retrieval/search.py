@@ -22,6 +22,7 @@ from ..core.progress import display
 from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
+from ..kernels.cache import writable_folder
 from ..kernels.centres import assign, project
 from ..kernels.exact import find_seen, list_exhaustively, rank_exhaustively, score_held_out
 from ..kernels.full_ranks import count_above
@@ -72,8 +73,10 @@ TRIED_SHARE = 16
 EASY_ITEMS = 30_000
 
 #: The number of multiplications by which a process searches in order before it compiles the
-#: kernels of the search in groups: both take about ten seconds on two cores.
+#: kernels of the search in groups: both take about ten seconds on two cores. Where kernels can be
+#: kept a tenth is enough, because later processes need not compile them.
 WORTH_COMPILING = 2 * 10**12
+WORTH_KEEPING = 2 * 10**11
 _multiplied = 0
 
 #: Items projected on the centres at once.
@@ -331,7 +334,7 @@ class Search:
         if is_ready(search_groups):
             return True
         _multiplied += n_users * len(self.candidates) * int(self.user_factors.shape[1])
-        return _multiplied > WORTH_COMPILING
+        return _multiplied > (WORTH_COMPILING if writable_folder() is None else WORTH_KEEPING)
 
     def _in_order(
         self,

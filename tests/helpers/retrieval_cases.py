@@ -49,7 +49,7 @@ TILES: dict[str, tuple[int, ...]] = {
     "TRIED_USERS": (1, 3),
     "TRIED_SHARE": (1, 4),
     "EASY_ITEMS": (0, 10, 10_000),
-    "WORTH_COMPILING": (0, 2 * 10**12),
+    "WORTH_KEEPING": (0, 2 * 10**11),
 }
 DTYPES = (np.float16, np.float32, np.float64)
 
