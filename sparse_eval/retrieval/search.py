@@ -14,7 +14,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from tqdm.auto import tqdm
 
 from ..core.csr import canonical_csr, row_numbers
@@ -23,7 +22,7 @@ from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
 from ..kernels.cache import writable_folder
-from ..kernels.centres import assign, project
+from ..kernels.centres import project
 from ..kernels.exact import find_seen, list_exhaustively, rank_exhaustively, score_held_out
 from ..kernels.full_ranks import count_above
 from ..kernels.jit import is_ready
@@ -31,6 +30,7 @@ from ..kernels.ordered import search_in_order
 from ..kernels.products import LANES, ROUNDING, UNIT, cosine_error, pack, to_directions
 from ..kernels.retrieval import search_groups
 from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Seen, Task, Users
+from .centres import find_centres, nearest_centres
 from .factors import check_factors, read_only
 from .spaces import group_space, growing_lists, order_space
 
@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ..core.types import AnyArray, Booleans, Floats, Integers, Items, SparseInput
+    from .centres import Directions
 
-    #: The 16-bit integers of two adjacent factors in one, as `kernels.products` takes them.
-    Directions = NDArray[np.int32]
     Kernel = Callable[..., None]
 
 #: Users per block; bounds the memory needed beside the factors.
@@ -60,7 +59,7 @@ ORDER_TILE = 24
 ORDER_CHUNK = 2048
 FIRST_CHUNK = 4096
 
-#: Users searched for in the order of the norms at once.
+#: Users searched for in the order of the norms at once, at most.
 ORDER_BLOCK = 1536
 
 #: The largest catalogue that is always searched in order.
@@ -365,15 +364,18 @@ class Search:
         # Of a small catalogue, the more items in the first chunk the better its bounds are.
         batch = goal.batch if len(self.candidates) > ORDER_ITEMS else FIRST_CHUNK
         whole_strips = -(-max(batch, goal.batch) // LANES) * LANES
-        task = Task(goal.k, whole_strips, ORDER_TILE, ORDER_CHUNK)
+        cells = max(whole_strips, 1 if out is None else 8 * goal.k)
+        tile = max(min(ORDER_TILE, MAX_CELLS // cells), 1)
+        task = Task(goal.k, whole_strips, tile, ORDER_CHUNK)
+        block = max(min(len(chosen) // (8 * self.threads), ORDER_BLOCK), tile)
 
         def make_space() -> tuple[object, ...]:
             lists = None if out is None else growing_lists(task.tile, task.k)
             return order_space(task, goal.maxima), lists
 
         self._search(
-            np.arange(len(chosen) + 1), ORDER_BLOCK, bar, search_in_order, make_space, chosen,
-            users, self.catalogue, self.packed, self.seen, task, held_out, out, limits,
+            np.arange(len(chosen) + 1), block, bar, search_in_order, make_space, chosen, users,
+            self.catalogue, self.packed, self.seen, task, held_out, out, limits,
         )  # fmt: skip
         return int(self.n_products[0]) - before
 
@@ -552,8 +554,9 @@ class Search:
     ) -> tuple[Users, Iterator[Groups]]:
         """Order users by direction; return them with their groups of at most `largest` users."""
         users = self._users(rows, result_rows)
-        centres = self._find_centres(users.directions)
-        nearest, cosine = self._assign(users.directions, centres)
+        n_centres = min(max(len(result_rows) // USERS_PER_CENTRE, 1), MAX_CENTRES)
+        centres = find_centres(users.directions, n_centres, self.threads)
+        nearest, cosine = nearest_centres(users.directions, centres, self.threads)
         order = np.argsort(nearest, kind="stable")
         users = users._replace(
             row=users.row[order],
@@ -564,33 +567,6 @@ class Search:
         )
         bounds = np.searchsorted(nearest[order], np.arange(len(centres) + 1))
         return users, self._groups(centres, bounds, largest)
-
-    def _find_centres(self, directions: Directions) -> Directions:
-        """Return centres of the users' directions: a few rounds of k-means on a sample."""
-        n_centres = min(max(len(directions) // USERS_PER_CENTRE, 1), MAX_CENTRES)
-        n = min(len(directions), 32 * n_centres)
-        sample = directions[np.linspace(0, len(directions) - 1, n).astype(np.int64)]
-        centres = sample[np.linspace(0, n - 1, n_centres).astype(np.int64)]
-        for _ in range(3):
-            nearest, _ = self._assign(sample, centres)
-            members = sparse.csr_matrix(
-                (np.ones(n, np.float32), nearest, np.arange(n + 1)), shape=(n, n_centres)
-            )
-            sums = members.T @ sample.view(np.int16)
-            lengths = np.linalg.norm(sums, axis=1)
-            moved = lengths > 1e-3 * UNIT
-            centres.view(np.int16)[moved] = np.rint(sums[moved] * (UNIT / lengths[moved, None]))
-        return centres
-
-    def _assign(
-        self, directions: Directions, centres: Directions
-    ) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
-        # Without BLAS, whose threads would go on waiting for work on the same cores.
-        n = len(directions)
-        nearest = np.empty(n, np.int16)
-        cosine = np.empty(n, np.float32)
-        self._share(assign, n, directions, centres, nearest, cosine, block=2048)
-        return nearest, cosine
 
     def _groups(self, centres: Directions, bounds: Integers, largest: int) -> Iterator[Groups]:
         """Yield groups, for as many centres at a time as `MAX_CELLS` allows."""
