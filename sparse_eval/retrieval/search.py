@@ -62,14 +62,18 @@ FIRST_CHUNK = 4096
 #: Users searched for in the order of the norms at once, at most.
 ORDER_BLOCK = 1536
 
-#: The largest catalogue that is always searched in order.
-ORDER_ITEMS = 60_000
+#: A catalogue that is not larger is always searched in order; one up to the second size is for so
+#: few users, who make poor groups, and for lists of so many items.
+SMALL_CATALOGUE = 20_000
+LARGE_CATALOGUE = 60_000
+FEW_USERS = 1 << 15
+LONG_LIST = 50
 
-#: In larger ones the search in order is tried on about so many users, at most on one of so many;
-#: all are searched for in order if it needed no more items of them than these.
+#: Else the search in order is tried on about so many users, at most on one of so many; all are
+#: searched for in order if it needed no more items of them than these.
 TRIED_USERS = 256
 TRIED_SHARE = 16
-EASY_ITEMS = 30_000
+EASY_ITEMS = 3000
 
 #: The number of multiplications by which a process searches in order before it compiles the
 #: kernels of the search in groups: both take about ten seconds on two cores. Where kernels can be
@@ -302,13 +306,10 @@ class Search:
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
         goal = _Goal(k, maxima, min(ITEMS_PER_PART * maxima, len(self.candidates)))
-        plainly: Kernel
-        results: tuple[object, ...]
-        if held_out is None:
-            plainly, results = list_exhaustively, (k, out)
-        else:
-            plainly, results = rank_exhaustively, (held_out,)
-        in_order = len(self.candidates) <= ORDER_ITEMS if in_groups is None else not in_groups
+        plainly: Kernel = list_exhaustively if held_out is None else rank_exhaustively
+        results: Any = (k, out) if held_out is None else (held_out,)
+        is_small = self._is_small(len(rows), 0 if out is None else k)
+        in_order = is_small if in_groups is None else not in_groups
         with self._progress(len(rows)) as bar:
             for block, result_rows in enumerate(self._regular_blocks(rows, bar, plainly, *results)):
                 if held_out is not None:
@@ -326,6 +327,13 @@ class Search:
                     self._in_order(goal, rows, others, bar, held_out, out)
                 elif len(others):
                     self._in_groups(goal, rows, others, bar, held_out, out)
+
+    def _is_small(self, n_users: int, length: int) -> bool:
+        """Return whether users are searched for in order whatever the model is like."""
+        n_items = len(self.candidates)
+        if n_items <= SMALL_CATALOGUE:
+            return True
+        return n_items <= LARGE_CATALOGUE and (n_users <= FEW_USERS or length >= LONG_LIST)
 
     def _is_worth_compiling(self, n_users: int) -> bool:
         """Return whether `search_groups` is compiled, or the whole product would take longer."""
@@ -362,7 +370,7 @@ class Search:
     ) -> int:
         before = int(self.n_products[0])
         # Of a small catalogue, the more items in the first chunk the better its bounds are.
-        batch = goal.batch if len(self.candidates) > ORDER_ITEMS else FIRST_CHUNK
+        batch = goal.batch if len(self.candidates) > LARGE_CATALOGUE else FIRST_CHUNK
         whole_strips = -(-max(batch, goal.batch) // LANES) * LANES
         cells = max(whole_strips, 1 if out is None else 8 * goal.k)
         tile = max(min(ORDER_TILE, MAX_CELLS // cells), 1)
