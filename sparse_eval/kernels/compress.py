@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from .jit import compiled
-from .products import LANES
+from .products import LANES, Emitter
 
 if TYPE_CHECKING:
     from numba.core.base import BaseContext
@@ -56,32 +56,21 @@ def _compress(
     ) -> ir.Value:
         i16, i32, i64, single = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
         products, ids = ir.VectorType(single, LANES), ir.VectorType(i32, LANES)
-        line, first, bound, items, selected, n = arguments
-
-        def pointer(position: int, array: ir.Value, element: ir.Type, index: ir.Value) -> ir.Value:
-            data = context.make_array(signature.args[position])(context, builder, array).data
-            place = builder.gep(data, [index], source_etype=element)
-            place.type = ir.PointerType()  # as in `products`
-            return place
-
-        def in_all_lanes(value: ir.Value) -> ir.Value:
-            undefined = ir.Constant(products, ir.Undefined)
-            lane = builder.insert_element(undefined, value, i32(0))
-            return builder.shuffle_vector(lane, undefined, ir.Constant(ids, None))
-
-        vector = builder.load(pointer(0, line, single, first), align=4, typ=products)
+        emitter = Emitter(context, builder, signature, arguments)
+        line, first, bound, items, selected, n = emitter.arguments
+        vector = emitter.load(products, emitter.pointer(line, single, first))
         passes = builder.and_(
-            builder.fcmp_ordered(">=", vector, in_all_lanes(bound)),
-            builder.fcmp_ordered(">", vector, in_all_lanes(single(float("-inf")))),
+            builder.fcmp_ordered(">=", vector, emitter.broadcast(bound, single)),
+            builder.fcmp_ordered(">", vector, emitter.broadcast(single(float("-inf")), single)),
         )
-        item = builder.load(pointer(3, items, i32, first), align=4, typ=ids)
+        item = emitter.load(ids, emitter.pointer(items, i32, first))
         vector_compress = builder.module.declare_intrinsic(
             f"llvm.experimental.vector.compress.v{LANES}i32",
             (),
             ir.FunctionType(ids, [ids, ir.VectorType(ir.IntType(1), LANES), ids]),
         )
         front = builder.call(vector_compress, [item, passes, ir.Constant(ids, ir.Undefined)])
-        builder.store(front, pointer(4, selected, i32, n), align=4)
+        builder.store(front, emitter.pointer(selected, i32, n), align=4)
         number = builder.ctpop(builder.bitcast(passes, i16))
         return builder.add(n, builder.zext(number, i64))
 

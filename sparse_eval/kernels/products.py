@@ -146,8 +146,8 @@ _LANES_OF_I32 = ir.VectorType(_I32, LANES)
 _LANES_OF_F32 = ir.VectorType(_F32, LANES)
 
 
-class _Emitter:
-    """Writes the LLVM instructions for `ROWS_AT_ONCE` rows and one strip."""
+class Emitter:
+    """Writes the LLVM instructions for vectors, and for `ROWS_AT_ONCE` rows and one strip."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class _Emitter:
         arguments: tuple[ir.Value, ...],
     ) -> None:
         self.builder = builder
-        self.row_type = ir.IntType(signature.args[1].dtype.bitwidth)
+        self.types = signature.args
         self.arguments = [
             context.make_array(kind)(context, builder, value)
             if isinstance(kind, types.Array)
@@ -174,6 +174,7 @@ class _Emitter:
         return pointer
 
     def load(self, kind: ir.Type, pointer: ir.Value) -> ir.Value:
+        """Load a number or a vector, which need not be aligned as a vector."""
         return self.builder.load(pointer, align=4, typ=kind)
 
     def broadcast(self, value: ir.Value, element: ir.Type) -> ir.Value:
@@ -186,13 +187,14 @@ class _Emitter:
     def load_rows(self, rows: ir.Value, first: ir.Value) -> list[ir.Value]:
         """Load the row numbers; the last one is repeated past the end."""
         builder = self.builder
+        row_type = ir.IntType(self.types[1].dtype.bitwidth)
         last = builder.sub(builder.extract_value(rows.shape, 0), _I64(1))
         numbers = []
         for r in range(ROWS_AT_ONCE):
             index = builder.add(first, _I64(r))
             index = builder.select(builder.icmp_signed("<", index, last), index, last)
-            pointer = self.pointer(rows, self.row_type, index)
-            numbers.append(builder.sext(builder.load(pointer, typ=self.row_type), _I64))
+            pointer = self.pointer(rows, row_type, index)
+            numbers.append(builder.sext(builder.load(pointer, typ=row_type), _I64))
         return numbers
 
     def multiply(
@@ -277,7 +279,7 @@ def _multiply(
         signature: Signature,
         arguments: tuple[ir.Value, ...],
     ) -> ir.Value:
-        emitter = _Emitter(context, builder, signature, arguments)
+        emitter = Emitter(context, builder, signature, arguments)
         directions, rows, first, strips, strip, weights, out = emitter.arguments
         products = emitter.multiply(directions, emitter.load_rows(rows, first), strips, strip)
         lane = builder.mul(strip, _I64(LANES))
@@ -320,7 +322,7 @@ def _mark_above(
         signature: Signature,
         arguments: tuple[ir.Value, ...],
     ) -> ir.Value:
-        emitter = _Emitter(context, builder, signature, arguments)
+        emitter = Emitter(context, builder, signature, arguments)
         directions, rows, first, strips, strip, weights, margins, limits, marks = emitter.arguments
         numbers = emitter.load_rows(rows, first)
         products = emitter.multiply(directions, numbers, strips, strip)
