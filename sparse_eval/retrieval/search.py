@@ -118,8 +118,14 @@ class Report:
 
 
 class _Goal(NamedTuple):
-    """What is searched for: see `Task`; `maxima` as in `OrderSpace`."""
+    """What is searched for, of the users in `rows`: the ranks of what is held out, or else lists.
 
+    `k` and `batch` are those of `Task`, `maxima` is as in `OrderSpace`.
+    """
+
+    rows: Integers
+    held_out: HeldOut | None
+    out: Lists | None
     k: int
     maxima: int
     batch: int
@@ -305,7 +311,8 @@ class Search:
         maxima = MIN_PARTS
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
-        goal = _Goal(k, maxima, min(ITEMS_PER_PART * maxima, len(self.candidates)))
+        batch = min(ITEMS_PER_PART * maxima, len(self.candidates))
+        goal = _Goal(rows, held_out, out, k, maxima, batch)
         plainly: Kernel = list_exhaustively if held_out is None else rank_exhaustively
         results: Any = (k, out) if held_out is None else (held_out,)
         is_small = self._is_small(len(rows), 0 if out is None else k)
@@ -320,13 +327,13 @@ class Search:
                     is_first = np.zeros(len(result_rows), bool)
                     is_first[:: max(len(result_rows) // TRIED_USERS, TRIED_SHARE)] = True
                     tried, others = result_rows[is_first], result_rows[~is_first]
-                    n_products = self._in_order(goal, rows, tried, bar, held_out, out)
+                    n_products = self._in_order(goal, tried, bar)
                     is_easy = n_products <= EASY_ITEMS * len(tried)
                     in_order = is_easy or not self._is_worth_compiling(len(rows))
                 if in_order:
-                    self._in_order(goal, rows, others, bar, held_out, out)
+                    self._in_order(goal, others, bar)
                 elif len(others):
-                    self._in_groups(goal, rows, others, bar, held_out, out)
+                    self._in_groups(goal, others, bar)
 
     def _is_small(self, n_users: int, length: int) -> bool:
         """Return whether users are searched for in order whatever the model is like."""
@@ -343,64 +350,46 @@ class Search:
         _multiplied += n_users * len(self.candidates) * int(self.user_factors.shape[1])
         return _multiplied > (WORTH_COMPILING if writable_folder() is None else WORTH_KEEPING)
 
-    def _in_order(
-        self,
-        goal: _Goal,
-        rows: Integers,
-        result_rows: Integers,
-        bar: tqdm[Any],
-        held_out: HeldOut | None,
-        out: Lists | None,
-    ) -> int:
+    def _in_order(self, goal: _Goal, result_rows: Integers, bar: tqdm[Any]) -> int:
         """Search through the items by descending norm; return the number of products."""
-        users = self._users(rows, result_rows)
+        users = self._users(goal.rows, result_rows)
         limits = np.full(len(result_rows), -np.inf, np.float32)
         everyone = np.arange(len(result_rows))
-        return self._go_on_in_order(goal, everyone, users, bar, held_out, out, limits)
+        return self._go_on_in_order(goal, everyone, users, limits, bar)
 
     def _go_on_in_order(
         self,
         goal: _Goal,
         chosen: Integers,
         users: Users,
-        bar: tqdm[Any],
-        held_out: HeldOut | None,
-        out: Lists | None,
         limits: NDArray[np.float32],
+        bar: tqdm[Any],
     ) -> int:
         before = int(self.n_products[0])
         # Of a small catalogue, the more items in the first chunk the better its bounds are.
         batch = goal.batch if len(self.candidates) > LARGE_CATALOGUE else FIRST_CHUNK
         whole_strips = -(-max(batch, goal.batch) // LANES) * LANES
-        cells = max(whole_strips, 1 if out is None else 8 * goal.k)
+        cells = max(whole_strips, 1 if goal.out is None else 8 * goal.k)
         tile = max(min(ORDER_TILE, MAX_CELLS // cells), 1)
         task = Task(goal.k, whole_strips, tile, ORDER_CHUNK)
         block = max(min(len(chosen) // (8 * self.threads), ORDER_BLOCK), tile)
 
         def make_space() -> tuple[object, ...]:
-            lists = None if out is None else growing_lists(task.tile, task.k)
+            lists = None if goal.out is None else growing_lists(task.tile, task.k)
             return order_space(task, goal.maxima), lists
 
         self._search(
             np.arange(len(chosen) + 1), block, bar, search_in_order, make_space, chosen, users,
-            self.catalogue, self.packed, self.seen, task, held_out, out, limits,
+            self.catalogue, self.packed, self.seen, task, goal.held_out, goal.out, limits,
         )  # fmt: skip
         return int(self.n_products[0]) - before
 
-    def _in_groups(
-        self,
-        goal: _Goal,
-        rows: Integers,
-        result_rows: Integers,
-        bar: tqdm[Any],
-        held_out: HeldOut | None,
-        out: Lists | None,
-    ) -> None:
+    def _in_groups(self, goal: _Goal, result_rows: Integers, bar: tqdm[Any]) -> None:
         """Search near the centres of groups, then in order for whom that does not help."""
         task = Task(goal.k, goal.batch, TILE, CHUNK)
-        cells = max(goal.batch, 1 if held_out is not None else 8 * goal.k)
+        cells = max(goal.batch, 1 if goal.out is None else 8 * goal.k)
         largest = max(min(MAX_GROUP, MAX_CELLS // cells), 1)
-        users, groups_of = self._grouped(rows, result_rows, largest)
+        users, groups_of = self._grouped(goal.rows, result_rows, largest)
         limits = np.empty(len(result_rows), np.float32)
         pairs, n_items = self.catalogue.directions.shape[1], len(self.candidates)
         for groups in groups_of:
@@ -408,18 +397,18 @@ class Search:
             most = int(np.diff(groups.start).max(initial=0))
 
             def make_space(most: int = most) -> tuple[object, ...]:
-                lists = None if out is None else growing_lists(most, task.k)
+                lists = None if goal.out is None else growing_lists(most, task.k)
                 sizes = (most, pairs, n_items, self.shape[1], goal.maxima)
                 return *group_space(task, *sizes), lists
 
             self._search(
                 groups.start, block, bar, search_groups, make_space, groups, users,
-                self.catalogue, self.seen, task, held_out, out, limits,
+                self.catalogue, self.seen, task, goal.held_out, goal.out, limits,
             )  # fmt: skip
         left = np.flatnonzero(limits < np.inf)
         left = left[np.argsort(limits[left])[::-1]]  # those of a tile are done after as many items
         bar.update(-len(left))
-        self._go_on_in_order(goal, left, users, bar, held_out, out, limits)
+        self._go_on_in_order(goal, left, users, limits, bar)
 
     def run_fully(self, rows: Integers, held_out: HeldOut) -> None:
         """Count all candidates above every held-out item of the users in `rows`."""
