@@ -106,12 +106,17 @@ def command(name: str, *arguments: str | Path) -> list[str | Path]:
 
 
 def variables(name: str) -> dict[str, str]:
-    """Return the environment variables of a contestant's processes."""
+    """Return the environment variables of a contestant's processes.
+
+    They keep the bytecode of what they import, as everywhere: pip has compiled that of the others.
+    """
+    own = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+    inherited = {key: value for key, value in os.environ.items() if key not in own}
     if "@" in name:
-        return os.environ | {"PYTHONPATH": name.partition("@")[2]}
+        return inherited | {"PYTHONPATH": name.partition("@")[2]}
     if _state["running"]:
-        return os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        return inherited | {"PYTHONPATH": str(REPOSITORY)}
+    return inherited
 
 
 def run(name: str, *arguments: str | Path) -> Any:
