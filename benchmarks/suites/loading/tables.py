@@ -1,29 +1,30 @@
-"""The table of the suite `loading`."""
+"""The tables of the suite `loading`."""
 
-from collections.abc import Callable
 from typing import Any
 
 from harness.format import conditions, label, markdown, size, timed
 
+SIZES = {"5m": "five million events", "50m": "fifty million events"}
+FORMATS = {"csv": "CSV", "parquet": "Parquet"}
+
 
 def loading(report: dict[str, Any]) -> str:
-    rows = []
+    files, divided = [], []
     for case, found in report["cases"].items():
-        result = found.get("result_bytes")
+        what, _, events = case.partition("-")
         for key, entry in found["contestants"].items():
             title = label(report, key) if key in report["rivals"] else key
-            peak = entry.get("peak_bytes")
-            rows.append(
-                (
-                    f"{case}: {title}",
-                    *timed(entry),
-                    "" if peak is None else size(peak),
-                    "" if result is None else size(result),
-                )
-            )
-    columns = ("", "median", "× ours", "peak of memory", "codes, values and times")
-    return f"{markdown(columns, rows)}\n\n{conditions(report)}"
+            if what in FORMATS:
+                head = f"{SIZES[events]}, {FORMATS[what]}: {title}"
+                peak = "" if "peak_bytes" not in entry else size(entry["peak_bytes"])
+                files.append((head, *timed(entry), peak, size(found["result_bytes"])))
+            else:
+                divided.append((f"{what}: {title}", *timed(entry)))
+    tables = [
+        markdown(("loaded", "median", "× ours", "peak of memory", "codes, values, times"), files),
+        markdown((f"{SIZES['5m']}, divided", "median", "× ours"), divided),
+    ]
+    return "\n\n".join([*tables, conditions(report)])
 
 
-#: `loading` belongs here as soon as there are results, and a place for it in RESULTS.md.
-TABLES: dict[str, Callable[[dict[str, Any]], str]] = {}
+TABLES = {"loading": loading}
