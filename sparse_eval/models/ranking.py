@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
 from ..results.totals import Retrieval
+from ..retrieval.search import Search
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
 from .accepted import catalogue, has_factors
 from .checkpoints import Factors
@@ -113,18 +114,21 @@ def rank(
             via, count_seen(relevance, train)
         )
     assert has_factors(model)  # noqa: S101 - refused by choose_way
-    factors = (model.user_factors, model.item_factors)
-    options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
+    ranker = Search(
+        model.user_factors,
+        model.item_factors,
+        train,
+        num_threads=num_threads,
+        progress=progress,
+    )
     hits = _with_stored_zeros(relevance) if stored_zeros else relevance
     if via == "top_k":
-        lists, left_out, report = find_lists(*factors, k, train, users, **options)
+        lists, left_out, report = find_lists(ranker, k, users)
         rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=shape)
         n_tied = _count_tied(lists, left_out, users, hits)
         n_seen = count_seen(relevance, train)
     else:
-        ranks, n_seen, n_tied, report = find_ranks(
-            *factors, hits, k, train, overlap="report", **options
-        )
+        ranks, n_seen, n_tied, report = find_ranks(ranker, hits, k, "report")
         if stored_zeros:
             n_seen = count_seen(relevance, train)
         lengths = ranks.lengths[: shape[0]].copy()

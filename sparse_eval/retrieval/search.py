@@ -8,41 +8,37 @@ centre of each group first; users for whom that does not help are searched by fa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from tqdm.auto import tqdm
 
-from ..core.csr import canonical_csr, row_numbers
-from ..core.progress import display
-from ..core.threads import for_blocks, thread_count
+from ..core.threads import for_blocks
 from ..errors import InvalidDataError
-from ..inputs.relevance import Relevance
 from ..kernels.cache import writable_folder
 from ..kernels.centres import project
-from ..kernels.exact import find_seen, list_exhaustively, rank_exhaustively, score_held_out
+from ..kernels.exact import list_exhaustively, rank_exhaustively, score_held_out
 from ..kernels.full_ranks import count_above
 from ..kernels.jit import is_ready
 from ..kernels.ordered import search_in_order
 from ..kernels.products import LANES, ROUNDING, UNIT, cosine_error, pack, to_directions
 from ..kernels.retrieval import search_groups
-from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Seen, Task, Users
+from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Task, Users
 from .centres import find_centres, nearest_centres
-from .factors import check_factors, read_only
+from .factors import check_factors
+from .ranker import Ranker, Report
 from .spaces import group_space, growing_lists, order_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
+    from tqdm.auto import tqdm
 
-    from ..core.types import AnyArray, Booleans, Floats, Integers, Items, SparseInput
+    from ..core.types import AnyArray, Floats, Integers, Items, SparseInput
     from .centres import Directions
-
-    Kernel = Callable[..., None]
+    from .ranker import Kernel
 
 #: Users per block; bounds the memory needed beside the factors.
 USERS_PER_BLOCK = 1 << 16
@@ -96,27 +92,6 @@ MAX_CELLS = 1 << 24
 _TINY = 1e-250
 
 
-@dataclass(frozen=True)
-class Report:
-    """Statistics of a search.
-
-    Attributes
-    ----------
-    n_pairs : int
-        Users × candidate items.
-    n_products : int
-        The number of pairs whose product was computed.
-    cold_users, cold_items : int
-        Users, and candidate items, whose factors are all zero. The list of a cold user holds the
-        items in the order of their ids.
-    """
-
-    n_pairs: int
-    n_products: int
-    cold_users: int
-    cold_items: int
-
-
 class _Goal(NamedTuple):
     """What is searched for, of the users in `rows`: the ranks of what is held out, or else lists.
 
@@ -131,19 +106,7 @@ class _Goal(NamedTuple):
     batch: int
 
 
-class Hits(NamedTuple):
-    """The held-out items among the first `k`, row by row, with their 1-based ranks.
-
-    `tied` marks those whose score another candidate shares; `counts` is the number of each row.
-    """
-
-    items: Items
-    ranks: Items
-    tied: Booleans
-    counts: Integers
-
-
-class Search:
+class Search(Ranker):
     """Exact search of users' best items, or of the ranks of held-out items.
 
     The parameters are those of `top_k`.
@@ -159,15 +122,11 @@ class Search:
         num_threads: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        self.threads = thread_count(num_threads)
-        self.progress = progress
         (self.user_factors, self.user_norms), (self.item_factors, norms) = check_factors(
             user_factors, item_factors, num_threads
         )
-        self.shape = (len(self.user_factors), len(self.item_factors))
-        self.seen = self._check_seen(seen)
-        self.is_candidate = self._check_candidates(candidates, exclude)
-        self.candidates = np.flatnonzero(self.is_candidate).astype(np.int32)
+        shape = (len(self.user_factors), len(self.item_factors))
+        super().__init__(shape, "factors", seen, candidates, exclude, num_threads, progress)
         self.largest = float(norms[self.candidates].max())
         if not self.largest * float(self.user_norms.max(initial=0.0)) < 8e307:
             raise InvalidDataError(
@@ -194,106 +153,16 @@ class Search:
         self.n_products = np.zeros(1, np.int64)
         self.cold_users = 0
 
-    def _check_seen(self, seen: SparseInput | None) -> Seen:
-        if seen is None:
-            starts = np.zeros(self.shape[0] + 1, np.int64)
-            return Seen(read_only(starts), read_only(np.empty(0, np.int32)))
-        matrix = canonical_csr(seen, "seen", sum_duplicates=True)
-        if matrix.shape != self.shape:
-            raise InvalidDataError(
-                f"seen has shape {matrix.shape}, but there are factors of {self.shape[0]} users "
-                f"and {self.shape[1]} items; give the seen items of the model's own users"
-            )
-        return Seen(
-            read_only(matrix.indptr.astype(np.int64, copy=False)),
-            read_only(matrix.indices.astype(np.int32, copy=False)),
-        )
-
-    def _check_candidates(
-        self, candidates: ArrayLike | None, exclude: ArrayLike | None
-    ) -> Booleans:
-        n_items = self.shape[1]
-        mask = np.full(n_items, candidates is None)
-        if candidates is not None:
-            mask[row_numbers(candidates, "candidates", n_items, "items")] = True
-        if exclude is not None:
-            mask[row_numbers(exclude, "exclude", n_items, "items")] = False
-        if not mask.any():
-            raise InvalidDataError(
-                "no item is left to choose from: candidates= is empty, or exclude= names all"
-                if n_items
-                else "item_factors have no rows; there is no item to choose from"
-            )
-        return mask
-
-    def check_rows(self, user_rows: ArrayLike | None) -> Integers:
-        """Return the selected rows of `user_factors`, all of them if `user_rows` is None."""
-        if user_rows is None:
-            return np.arange(self.shape[0])
-        return row_numbers(user_rows, "user_rows", self.shape[0], "users")
-
-    def n_candidates(self, rows: Integers) -> Integers:
-        """Return the number of unseen candidates of each user in `rows`."""
-        before = self.seen.indptr
-        if len(self.candidates) < self.shape[1]:
-            counted = np.concatenate([[0], np.cumsum(self.is_candidate[self.seen.items])])
-            before = counted[self.seen.indptr]
-        seen = before[rows + 1] - before[rows]
-        return np.asarray(len(self.candidates) - seen)
-
-    def prepare_held_out(
-        self, validation: Relevance | SparseInput, overlap: Literal["error", "report"]
-    ) -> tuple[HeldOut, Integers, int]:
-        """Return the held-out candidates, sorted; their users' rows; the number of seen ones."""
-        relevance = (
-            validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
-        )
-        if any(n > most for n, most in zip(relevance.shape, self.shape, strict=True)):
-            raise InvalidDataError(
-                f"held_out has shape {relevance.shape}, but there are factors of {self.shape[0]} "
-                f"users and {self.shape[1]} items; give those of the same split"
-            )
-        n_relevant = relevance.n_relevant
-        rows = np.flatnonzero(n_relevant)
-        items = relevance.items
-        if len(items) > n_relevant.sum():
-            items = items[relevance.gains > 0]
-        indptr = np.concatenate([[0], np.cumsum(n_relevant[rows])])
-        was_seen = np.empty(len(items), bool)
-        self._share(find_seen, len(rows), rows, indptr, items, self.seen, was_seen)
-        n_overlap = int(was_seen.sum())
-        if n_overlap and overlap == "error":
-            first = int(was_seen.argmax())
-            user = rows[np.searchsorted(indptr, first, side="right") - 1]
-            raise InvalidDataError(
-                f"{n_overlap} held-out items were seen by their users, the first by user "
-                f"{user} (item {items[first]}), and no list can hold them; split again, or "
-                'leave them without a rank with overlap="report"'
-            )
-        kept = self.is_candidate[items] & ~was_seen
-        if not kept.all():
-            before = np.concatenate([[0], np.cumsum(kept)])
-            indptr, items = before[indptr], items[kept]
-        else:
-            items = items.copy()  # the kernel sorts in place
-        n = len(items)
-        held_out = HeldOut(
-            indptr,
-            items,
-            np.empty(n),
-            np.zeros(n, np.int32),
-            np.zeros(n, np.int32),
-            np.zeros(len(rows), np.int64),
-        )
+    def score_held_out(self, rows: Integers, held_out: HeldOut) -> None:
+        """Score and sort the held-out items of the users in `rows`."""
         factors = (self.user_factors, self.item_factors)
-        longest = int(np.diff(indptr).max(initial=0))
+        longest = int(np.diff(held_out.indptr).max(initial=0))
 
         def score(first: int, last: int) -> None:
             space = np.empty(longest, np.int32), np.empty(longest + 7)
             score_held_out(first, last, rows, *factors, held_out, *space)
 
         for_blocks(score, len(rows), self.threads)
-        return held_out, rows, n_overlap
 
     def run(
         self,
@@ -424,19 +293,6 @@ class Search:
                     np.arange(len(result_rows) + 1), TILE, bar, count_above, tuple, *arguments
                 )
 
-    def hits(self, held_out: HeldOut, k: int) -> Hits:
-        """Return the held-out items among the first `k`."""
-        sizes = np.diff(held_out.indptr)
-        place = np.arange(len(held_out.items)) - np.repeat(held_out.indptr[:-1], sizes)
-        is_hit = (held_out.above < k) & (place < np.repeat(held_out.alive, sizes))
-        before = np.concatenate([[0], np.cumsum(is_hit)])
-        return Hits(
-            held_out.items[is_hit],
-            held_out.above[is_hit] + np.int32(1),
-            held_out.tied[is_hit] > 0,
-            np.diff(before[held_out.indptr]),
-        )
-
     def report(self, n_users: int) -> Report:
         """Return the statistics of this search for `n_users` users."""
         return Report(
@@ -445,15 +301,6 @@ class Search:
             self.cold_users,
             self.cold_items,
         )
-
-    def _progress(self, n_users: int) -> tqdm[Any]:
-        return tqdm(total=n_users, desc="retrieve", unit=" users", **display(self.progress))
-
-    def _share(
-        self, kernel: Kernel, total: int, *arguments: object, block: int | None = None
-    ) -> None:
-        """Run a kernel on blocks of ``range(total)``, shared between threads."""
-        for_blocks(lambda start, stop: kernel(start, stop, *arguments), total, self.threads, block)
 
     def _search(
         self,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items, SparseInput
     from ..inputs.relevance import Relevance
-    from .search import Report
+    from .ranker import Ranker, Report
 
 
 class TopK(NamedTuple):
@@ -58,7 +58,7 @@ def top_k(
 ) -> TopK:
     """Find each user's `k` best items, exactly; see `sparse_eval.top_k`."""
     search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
-    return _lists(search, k, user_rows)[0]
+    return find_lists(search, k, user_rows)[0]
 
 
 def held_out_ranks(
@@ -76,7 +76,7 @@ def held_out_ranks(
 ) -> Rankings:
     """Find the ranks of held-out items up to `k`; see `sparse_eval.held_out_ranks`."""
     search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
-    ranks, n_overlap, *_ = _ranks(search, held_out, check_whole("k", k, 1), overlap)
+    ranks, n_overlap, *_ = find_ranks(search, held_out, check_whole("k", k, 1), overlap)
     _warn_of_overlap(n_overlap)
     return ranks
 
@@ -95,45 +95,48 @@ def full_ranks(
 ) -> Rankings:
     """Find the rank of every held-out item; see `sparse_eval.full_ranks`."""
     search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
-    ranks, n_overlap, *_ = _ranks(search, held_out, None, overlap)
+    ranks, n_overlap, *_ = find_ranks(search, held_out, None, overlap)
     _warn_of_overlap(n_overlap)
     return ranks
 
 
 def find_lists(
-    user_factors: AnyArray,
-    item_factors: AnyArray,
-    k: int,
-    seen: SparseInput | None = None,
-    user_rows: ArrayLike | None = None,
-    *,
-    num_threads: int | None = None,
-    progress: bool | None = None,
+    ranker: Ranker, k: int, user_rows: ArrayLike | None = None
 ) -> tuple[TopK, Floats, Report]:
-    """Return the lists of `top_k`, the best score left out of each list, and a report."""
-    search = Search(user_factors, item_factors, seen, num_threads=num_threads, progress=progress)
-    lists, left_out = _lists(search, k, user_rows)
-    return lists, left_out, search.report(len(lists.ids))
+    """Return each user's list, the best score that it left out, and a report."""
+    k = min(check_whole("k", k, 1), ranker.longest)
+    rows = ranker.check_rows(user_rows)
+    out = empty_results(len(rows), k)
+    ranker.run(rows, k, None, out)
+    return TopK(out.items, out.scores), out.dropped, ranker.report(len(rows))
 
 
 def find_ranks(
-    user_factors: AnyArray,
-    item_factors: AnyArray,
+    ranker: Ranker,
     held_out: Relevance | SparseInput,
-    k: int,
-    seen: SparseInput | None = None,
-    *,
+    k: int | None,
     overlap: Literal["error", "report"] = "error",
-    num_threads: int | None = None,
-    progress: bool | None = None,
 ) -> tuple[Rankings, int, int, Report]:
-    """Return the ranks of `held_out_ranks`, without a warning, and statistics.
+    """Return the ranks of held-out items up to `k`, or of all if it is None, and statistics.
 
     These are the number of held-out items that their users have seen, the number of ranked items
     whose score another candidate shares, and a report.
     """
-    search = Search(user_factors, item_factors, seen, num_threads=num_threads, progress=progress)
-    return _ranks(search, held_out, k, overlap)
+    if not isinstance(overlap, str) or overlap not in ("error", "report"):
+        raise InvalidDataError(f"overlap is {overlap!r}; expected 'error' or 'report'")
+    prepared, rows, n_overlap = ranker.prepare_held_out(held_out, overlap)
+    most = ranker.longest if k is None else min(k, ranker.longest)
+    if k is None:
+        ranker.run_fully(rows, prepared)
+    else:
+        ranker.run(rows, most, prepared, None)
+    hits = ranker.hits(prepared, most)
+    counts, lengths = np.zeros((2, ranker.shape[0]), np.int64)
+    counts[rows] = hits.counts
+    lengths[rows] = np.minimum(ranker.n_candidates(rows), most)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    ranking = Rankings(ranker.shape, indptr, hits.items, hits.ranks, lengths)
+    return ranking, n_overlap, int(hits.tied.sum()), ranker.report(len(rows))
 
 
 def count_seen(relevance: Relevance, seen: CSRMatrix) -> int:
@@ -157,40 +160,6 @@ def empty_results(n: int, k: int) -> Lists:
     return Lists(
         np.full((n, k), -1, np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64), np.zeros(n)
     )
-
-
-def _lists(search: Search, k: int, user_rows: ArrayLike | None) -> tuple[TopK, Floats]:
-    """Return each user's list, and the best score that it left out."""
-    k = min(check_whole("k", k, 1), len(search.candidates))
-    rows = search.check_rows(user_rows)
-    out = empty_results(len(rows), k)
-    search.run(rows, k, None, out)
-    return TopK(out.items, out.scores), out.dropped
-
-
-def _ranks(
-    search: Search,
-    held_out: Relevance | SparseInput,
-    k: int | None,
-    overlap: Literal["error", "report"],
-) -> tuple[Rankings, int, int, Report]:
-    """Return what `find_ranks` does; the ranks of all held-out items if `k` is None."""
-    if not isinstance(overlap, str) or overlap not in ("error", "report"):
-        raise InvalidDataError(f"overlap is {overlap!r}; expected 'error' or 'report'")
-    prepared, rows, n_overlap = search.prepare_held_out(held_out, overlap)
-    n_items = len(search.candidates)
-    most = n_items if k is None else min(k, n_items)
-    if k is None:
-        search.run_fully(rows, prepared)
-    else:
-        search.run(rows, most, prepared, None)
-    hits = search.hits(prepared, most)
-    counts, lengths = np.zeros((2, search.shape[0]), np.int64)
-    counts[rows] = hits.counts
-    lengths[rows] = np.minimum(search.n_candidates(rows), most)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    ranking = Rankings(search.shape, indptr, hits.items, hits.ranks, lengths)
-    return ranking, n_overlap, int(hits.tied.sum()), search.report(len(rows))
 
 
 def _warn_of_overlap(n_overlap: int) -> None:

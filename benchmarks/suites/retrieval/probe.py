@@ -172,9 +172,10 @@ def rank(folder: Path) -> dict[str, Any]:
 
 def ranks_and_share(users: Any, items: Any, held_out: Any, seen: Any) -> tuple[se.Rankings, float]:
     """Return what `se.held_out_ranks` does, and the share of all scores that it computed."""
-    from sparse_eval.retrieval.top_k import find_ranks  # public functions do not return the share
+    from sparse_eval.retrieval.search import Search  # public functions do not return the share
+    from sparse_eval.retrieval.top_k import find_ranks
 
-    found, *_, report = find_ranks(users, items, held_out, K, seen, progress=False)
+    found, *_, report = find_ranks(Search(users, items, seen, progress=False), held_out, K)
     return found, report.n_products / report.n_pairs
 
 

@@ -42,8 +42,7 @@ def top_k(case: Checkpoint, raw: None) -> np.ndarray:
 
 
 def lists(case: Checkpoint, raw: None, result: np.ndarray) -> Values:
-    sides = (case.user_factors, case.item_factors, case.k, case.train, case.users)
-    return {"ids": result} | share("find_lists", *sides)
+    return {"ids": result} | share("find_lists", case, case.k, case.users)
 
 
 def held_out_ranks(case: Checkpoint, raw: None) -> se.Rankings:
@@ -63,19 +62,19 @@ def hits(case: Checkpoint, raw: None, result: se.Rankings) -> Values:
         "hit_users": users,
         "hit_items": result.items,
         "hit_ranks": result.positions,
-    } | share(
-        "find_ranks", case.user_factors, case.item_factors, case.validation, case.k, case.train
-    )
+    } | share("find_ranks", case, case.validation, case.k)
 
 
-def share(function: str, *sides: Any) -> Values:
+def share(function: str, case: Checkpoint, *arguments: Any) -> Values:
     """Return which part of all scores was computed at all, which public functions do not return."""
     try:
+        from sparse_eval.retrieval import ranker, search
         from sparse_eval.retrieval import top_k as module
-    except ImportError:  # a checkout where it is somewhere else
+    except ImportError:  # a checkout where they are somewhere else
         return {}
     find: Callable[..., Any] = getattr(module, function)
-    *_, report = find(*sides)
+    searched: ranker.Ranker = search.Search(case.user_factors, case.item_factors, case.train)
+    *_, report = find(searched, *arguments)
     return {"share": np.array(report.n_products / report.n_pairs)}
 
 

@@ -1,0 +1,238 @@
+"""What lists and ranks need of a search: the base class of every way to find them.
+
+A subclass computes scores in a way of its own; `top_k.py` makes lists and rankings of what it
+finds, whatever the scores come from.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from ..core.csr import canonical_csr, row_numbers
+from ..core.progress import display
+from ..core.threads import for_blocks, thread_count
+from ..errors import InvalidDataError
+from ..inputs.relevance import Relevance
+from ..kernels.exact import find_seen
+from ..kernels.structures import HeldOut, Lists, Seen
+from .factors import read_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from ..core.types import Booleans, Integers, Items, SparseInput
+
+    Kernel = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Statistics of a search.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Users × candidate items.
+    n_products : int
+        The number of pairs whose score was computed.
+    cold_users, cold_items : int or None
+        Users, and candidate items, whose factors are all zero; None where there are no factors. The
+        list of a cold user holds the items in the order of their ids.
+    """
+
+    n_pairs: int
+    n_products: int
+    cold_users: int | None
+    cold_items: int | None
+
+
+class Hits(NamedTuple):
+    """The held-out items among the first `k`, row by row, with their 1-based ranks.
+
+    `tied` marks those whose score another candidate shares; `counts` is the number of each row.
+    """
+
+    items: Items
+    ranks: Items
+    tied: Booleans
+    counts: Integers
+
+
+class Ranker(ABC):
+    """Exact search of users' best items, or of the ranks of held-out items.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The numbers of users and items.
+    scorer : str
+        What messages call that which has so many: "factors", say.
+    seen, candidates, exclude, num_threads, progress
+        As in `top_k`.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        scorer: str,
+        seen: SparseInput | None = None,
+        candidates: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        num_threads: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.shape = shape
+        self.scorer = scorer
+        self.threads = thread_count(num_threads)
+        self.progress = progress
+        self.seen = self._check_seen(seen)
+        self.is_candidate = self._check_candidates(candidates, exclude)
+        self.candidates = np.flatnonzero(self.is_candidate).astype(np.int32)
+
+    @abstractmethod
+    def run(self, rows: Integers, k: int, held_out: HeldOut | None, out: Lists | None) -> None:
+        """Find the ranks of the held-out items of the users in `rows`, or else their lists.
+
+        Row i of `held_out` and of `out` is of user ``rows[i]``. Ranks below `k` may be left at any
+        count that is not below `k`.
+        """
+
+    @abstractmethod
+    def run_fully(self, rows: Integers, held_out: HeldOut) -> None:
+        """Count all candidates above every held-out item of the users in `rows`."""
+
+    @abstractmethod
+    def score_held_out(self, rows: Integers, held_out: HeldOut) -> None:
+        """Score and sort the held-out items of the users in `rows`, if `run` does not do so."""
+
+    @abstractmethod
+    def report(self, n_users: int) -> Report:
+        """Return the statistics of this search for `n_users` users."""
+
+    @property
+    def longest(self) -> int:
+        """The largest number of items that a list can have."""
+        return len(self.candidates)
+
+    def check_rows(self, user_rows: ArrayLike | None) -> Integers:
+        """Return the selected rows of users, all of them if `user_rows` is None."""
+        if user_rows is None:
+            return np.arange(self.shape[0])
+        return row_numbers(user_rows, "user_rows", self.shape[0], "users")
+
+    def n_candidates(self, rows: Integers) -> Integers:
+        """Return the number of unseen candidates of each user in `rows`."""
+        before = self.seen.indptr
+        if len(self.candidates) < self.shape[1]:
+            counted = np.concatenate([[0], np.cumsum(self.is_candidate[self.seen.items])])
+            before = counted[self.seen.indptr]
+        seen = before[rows + 1] - before[rows]
+        return np.asarray(len(self.candidates) - seen)
+
+    def prepare_held_out(
+        self, validation: Relevance | SparseInput, overlap: Literal["error", "report"]
+    ) -> tuple[HeldOut, Integers, int]:
+        """Return the held-out candidates, sorted; their users' rows; the number of seen ones."""
+        relevance = (
+            validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
+        )
+        if any(n > most for n, most in zip(relevance.shape, self.shape, strict=True)):
+            raise InvalidDataError(
+                f"held_out has shape {relevance.shape}, but there are {self.scorer} of "
+                f"{self.shape[0]} users and {self.shape[1]} items; give those of the same split"
+            )
+        n_relevant = relevance.n_relevant
+        rows = np.flatnonzero(n_relevant)
+        items = relevance.items
+        if len(items) > n_relevant.sum():
+            items = items[relevance.gains > 0]
+        indptr = np.concatenate([[0], np.cumsum(n_relevant[rows])])
+        was_seen = np.empty(len(items), bool)
+        self._share(find_seen, len(rows), rows, indptr, items, self.seen, was_seen)
+        n_overlap = int(was_seen.sum())
+        if n_overlap and overlap == "error":
+            first = int(was_seen.argmax())
+            user = rows[np.searchsorted(indptr, first, side="right") - 1]
+            raise InvalidDataError(
+                f"{n_overlap} held-out items were seen by their users, the first by user "
+                f"{user} (item {items[first]}), and no list can hold them; split again, or "
+                'leave them without a rank with overlap="report"'
+            )
+        kept = self.is_candidate[items] & ~was_seen
+        if not kept.all():
+            before = np.concatenate([[0], np.cumsum(kept)])
+            indptr, items = before[indptr], items[kept]
+        else:
+            items = items.copy()  # the kernel sorts in place
+        n = len(items)
+        held_out = HeldOut(
+            indptr,
+            items,
+            np.empty(n),
+            np.zeros(n, np.int32),
+            np.zeros(n, np.int32),
+            np.zeros(len(rows), np.int64),
+        )
+        self.score_held_out(rows, held_out)
+        return held_out, rows, n_overlap
+
+    def hits(self, held_out: HeldOut, k: int) -> Hits:
+        """Return the held-out items among the first `k`."""
+        sizes = np.diff(held_out.indptr)
+        place = np.arange(len(held_out.items)) - np.repeat(held_out.indptr[:-1], sizes)
+        is_hit = (held_out.above < k) & (place < np.repeat(held_out.alive, sizes))
+        before = np.concatenate([[0], np.cumsum(is_hit)])
+        return Hits(
+            held_out.items[is_hit],
+            held_out.above[is_hit] + np.int32(1),
+            held_out.tied[is_hit] > 0,
+            np.diff(before[held_out.indptr]),
+        )
+
+    def _check_seen(self, seen: SparseInput | None) -> Seen:
+        if seen is None:
+            starts = np.zeros(self.shape[0] + 1, np.int64)
+            return Seen(read_only(starts), read_only(np.empty(0, np.int32)))
+        matrix = canonical_csr(seen, "seen", sum_duplicates=True)
+        if matrix.shape != self.shape:
+            raise InvalidDataError(
+                f"seen has shape {matrix.shape}, but there are {self.scorer} of {self.shape[0]} "
+                f"users and {self.shape[1]} items; give the seen items of the model's own users"
+            )
+        return Seen(
+            read_only(matrix.indptr.astype(np.int64, copy=False)),
+            read_only(matrix.indices.astype(np.int32, copy=False)),
+        )
+
+    def _check_candidates(
+        self, candidates: ArrayLike | None, exclude: ArrayLike | None
+    ) -> Booleans:
+        n_items = self.shape[1]
+        mask = np.full(n_items, candidates is None)
+        if candidates is not None:
+            mask[row_numbers(candidates, "candidates", n_items, "items")] = True
+        if exclude is not None:
+            mask[row_numbers(exclude, "exclude", n_items, "items")] = False
+        if not mask.any():
+            raise InvalidDataError(
+                "no item is left to choose from: candidates= is empty, or exclude= names all"
+                if n_items
+                else "item_factors have no rows; there is no item to choose from"
+            )
+        return mask
+
+    def _progress(self, n_users: int) -> tqdm[Any]:
+        return tqdm(total=n_users, desc="retrieve", unit=" users", **display(self.progress))
+
+    def _share(
+        self, kernel: Kernel, total: int, *arguments: object, block: int | None = None
+    ) -> None:
+        """Run a kernel on blocks of ``range(total)``, shared between threads."""
+        for_blocks(lambda start, stop: kernel(start, stop, *arguments), total, self.threads, block)
