@@ -295,7 +295,7 @@ def extend_list(
         size += 1
         if size == len(scores) or (e == n - 1 and size >= enough and not is_last):
             lists.size[i] = size
-            _cut(i, k, lists)
+            cut(i, k, lists)
             size = lists.size[i]
             limit = scores[k - 1] / scale
     lists.size[i] = size
@@ -303,7 +303,7 @@ def extend_list(
 
 
 @part
-def _cut(i: int, k: int, lists: Lists) -> None:
+def cut(i: int, k: int, lists: Lists) -> None:
     """Keep the `k` best items of list `i`, and the best score of the others."""
     scores = lists.scores[i]
     size = lists.size[i]
@@ -327,7 +327,7 @@ def write_list(i: int, row: int, k: int, lists: Lists, room: SortingRoom, out: L
             out.items[row, j] = room.items[j]
     else:
         if lists.size[i] > k:
-            _cut(i, k, lists)
+            cut(i, k, lists)
         size = lists.size[i]
         write_sorted(lists.scores[i], lists.items[i], size, out.scores[row], out.items[row])
     out.size[row] = min(size, k)

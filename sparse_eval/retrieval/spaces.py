@@ -27,7 +27,8 @@ def _capacity(k: int) -> int:
     return k + max(k // 2, 64)
 
 
-def _sorting_room(k: int) -> SortingRoom:
+def sorting_room(k: int) -> SortingRoom:
+    """Return room for sorting a list that `growing_lists` has room for."""
     n = _capacity(k)
     return SortingRoom(np.empty(n), np.empty(n, np.int32), np.empty(n, np.int32))
 
@@ -44,7 +45,7 @@ def order_space(task: Task, maxima: int) -> OrderSpace:
         np.empty(maxima, np.float32),
         np.empty(widest + LANES, np.int32),
         np.empty(widest + 7),
-        _sorting_room(task.k),
+        sorting_room(task.k),
     )
 
 
@@ -96,6 +97,6 @@ def group_space(
         np.empty(task.tile, np.int64),
         np.empty(block + LANES, np.int32),
         np.empty(block + 7),
-        _sorting_room(task.k),
+        sorting_room(task.k),
     )
     return groups, work

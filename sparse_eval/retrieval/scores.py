@@ -1,0 +1,289 @@
+"""Lists and ranks from scores of all items, computed for blocks of users within bounded memory."""
+
+from __future__ import annotations
+
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from ..core.arrays import as_array
+from ..core.csr import canonical_csr, entry_position
+from ..core.mistaken import describe
+from ..core.threads import for_blocks
+from ..errors import InvalidDataError
+from ..kernels.blocks import leave_out, list_best, multiply_dense, multiply_sparse, rank_held_out
+from ..kernels.structures import HeldOut, Lists, Seen
+from .factors import read_only
+from .ranker import Ranker, Report
+from .spaces import growing_lists, sorting_room
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, SparseInput
+
+    #: Given row numbers of users, returns their scores of all items.
+    ScoreFunction = Callable[[Integers], Any]
+
+#: The scores in memory at once: of each thread for a matrix, and of a call of a function.
+CELLS_OF_THREAD = 1 << 20
+CELLS_OF_CALL = 1 << 24
+
+#: The most users of a call of a function, a power of two; blocks of users begin at multiples of it.
+USERS_PER_CALL = 1 << 12
+
+#: Functions are never called from several threads at once: those of torch and others may keep
+#: what they computed last.
+_one_call = RLock()
+
+
+class Scores(Protocol):
+    """Where the scores of users come from, a row for each user and a column for each item."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of users and items."""
+
+    def name_user(self, row: int) -> int:
+        """Return the number by which a user is known where the scores come from."""
+
+    def blocks(
+        self, rows: Integers, threads: int, work: Callable[[int, int, Floats], None]
+    ) -> None:
+        """Call ``work(first, last, scores)`` for blocks of ``rows[first:last]``.
+
+        `scores`, of a row for each of them, may be overwritten. Blocks may be worked on at once.
+        """
+
+
+class ItemScores:
+    """The scores of item-item models: the product of what users have with a square matrix.
+
+    A score is the sum of the user's stored values times the rows of the matrix, accumulated in
+    float64 in the order of the user's items.
+
+    Parameters
+    ----------
+    history : csr_matrix, shape (n_users, n_items)
+        What users have, with values.
+    weights : ndarray of float32 or float64, or csr_matrix, shape (n_items, n_items)
+        From `check_weights`. A dense one may be memory-mapped.
+    """
+
+    def __init__(self, history: SparseInput, weights: AnyArray | CSRMatrix) -> None:
+        matrix = canonical_csr(history, "train", sum_duplicates=True)
+        if matrix.shape[1] != weights.shape[0]:
+            raise InvalidDataError(
+                f"train has {matrix.shape[1]} items, the item-item matrix {weights.shape[0]}; give "
+                "the matrix that it was made of"
+            )
+        self.shape = matrix.shape
+        self.history = Seen(
+            read_only(matrix.indptr.astype(np.int64, copy=False)),
+            read_only(matrix.indices.astype(np.int32, copy=False)),
+        )
+        self.data = read_only(matrix.data.astype(np.float64, copy=False))
+        self.multiply: Callable[..., None] = multiply_dense
+        self.weights: tuple[AnyArray, ...]
+        if isinstance(weights, np.ndarray):
+            self.weights = (read_only(weights),)
+        else:
+            self.multiply = multiply_sparse
+            self.weights = (
+                read_only(weights.indptr.astype(np.int64, copy=False)),
+                read_only(weights.indices.astype(np.int32, copy=False)),
+                read_only(weights.data),
+            )
+
+    def name_user(self, row: int) -> int:
+        """Return the row of the user."""
+        return row
+
+    def blocks(
+        self, rows: Integers, threads: int, work: Callable[[int, int, Floats], None]
+    ) -> None:
+        """Score small blocks of users, shared between threads."""
+        block = max(CELLS_OF_THREAD // max(self.shape[1], 1), 1)
+        spaces: list[Floats] = []
+
+        def score(first: int, last: int) -> None:
+            try:
+                scores = spaces.pop()
+            except IndexError:
+                scores = np.empty((min(block, len(rows)), self.shape[1]))
+            self.multiply(first, last, rows, self.history, self.data, *self.weights, scores)
+            work(first, last, scores)
+            spaces.append(scores)
+
+        for_blocks(score, len(rows), threads, block)
+
+
+class FunctionScores:
+    """The scores that a function returns, checked.
+
+    Parameters
+    ----------
+    function : callable
+        Given row numbers of users (an ndarray of int64), it returns a float array or tensor of
+        shape (n_users, n_items).
+    users : ndarray of int64, shape (n_users,)
+        What the function calls the users.
+    n_items : int
+    """
+
+    def __init__(self, function: ScoreFunction, users: Integers, n_items: int) -> None:
+        self.function = function
+        self.users = users
+        self.shape = (len(users), n_items)
+
+    def name_user(self, row: int) -> int:
+        """Return the number that the function knows the user by."""
+        return int(self.users[row])
+
+    def blocks(
+        self, rows: Integers, threads: int, work: Callable[[int, int, Floats], None]
+    ) -> None:
+        """Call the function for the users of each cell of `users_per_call` rows, in turn.
+
+        So the users of a call do not depend on where blocks of users begin, at multiples of it.
+        """
+        cells = rows // users_per_call(self.shape[1])
+        ends = [*(np.flatnonzero(cells[1:] != cells[:-1]) + 1).tolist(), len(rows)]
+        first = 0
+        for last in ends if len(rows) else []:
+            scores = self._call(rows[first:last])
+            for_blocks(
+                lambda a, b, first=first, scores=scores: work(first + a, first + b, scores[a:b]),  # type: ignore[misc]
+                last - first,
+                threads,
+                -(-(last - first) // threads),
+            )
+            first = last
+
+    def _call(self, rows: Integers) -> Floats:
+        """Return the scores of some users as a float64 array that may be overwritten."""
+        users = self.users[rows]
+        with _one_call:
+            returned = self.function(users.copy())
+            name = "what the function returns"
+            expected = f"scores of {len(users)} users × {self.shape[1]} items, of a float dtype"
+            scores = as_array(returned, name, expected)
+            shape = (len(users), self.shape[1])
+            if scores.shape != shape or scores.dtype.kind != "f" or scores.dtype.itemsize > 8:
+                raise InvalidDataError(
+                    f"{name} for {len(users)} users is {describe(scores)}; expected {expected}"
+                )
+            return np.array(scores, np.float64, order="C")
+
+
+def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray | CSRMatrix:
+    """Return an item-item matrix in a form that kernels take, float32 or float64.
+
+    A dense one in C order is not copied, nor read: it may be memory-mapped, and scores are checked.
+
+    Raises
+    ------
+    InvalidDataError
+        If it is not a square matrix of real numbers, or a sparse one holds numbers that are not
+        finite.
+    """
+    matrix: Any
+    if sparse.issparse(weights):
+        matrix = canonical_csr(weights, name, sum_duplicates=True)
+        finite = np.isfinite(matrix.data)
+        if not finite.all():
+            row, column = entry_position(matrix, int(np.argmin(finite)))
+            raise InvalidDataError(f"{name} is not finite in row {row}, column {column}")
+        if matrix.data.dtype != np.float32:
+            matrix = matrix.astype(np.float64, copy=False)
+    else:
+        matrix = as_array(weights, name, "a square matrix, items × items")
+        if matrix.ndim != 2 or matrix.dtype.kind not in "biuf" or matrix.dtype.itemsize > 8:
+            raise InvalidDataError(
+                f"{name} is {describe(matrix)}; expected a square matrix, items × items"
+            )
+        single = matrix.dtype in (np.float16, np.float32)
+        matrix = np.ascontiguousarray(matrix, np.float32 if single else np.float64)
+    if matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
+        raise InvalidDataError(
+            f"{name} has shape {matrix.shape}; expected a square, with a row and a column for each "
+            "item"
+        )
+    checked: AnyArray | CSRMatrix = matrix
+    return checked
+
+
+def users_per_call(n_items: int) -> int:
+    """Return how many users a function is asked for at once, at most: a power of two."""
+    most = min(CELLS_OF_CALL // max(n_items, 1), USERS_PER_CALL)
+    return 1 << (max(most, 1).bit_length() - 1)
+
+
+class ScoreSearch(Ranker):
+    """Exact lists and ranks from the scores of all items.
+
+    Parameters
+    ----------
+    scores : Scores
+    seen, candidates, exclude, num_threads, progress
+        As in `top_k`.
+    """
+
+    def __init__(
+        self,
+        scores: Scores,
+        seen: SparseInput | None = None,
+        candidates: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        num_threads: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        super().__init__(scores.shape, "scores", seen, candidates, exclude, num_threads, progress)
+        self.scores = scores
+        self.excluded = read_only(np.flatnonzero(~self.is_candidate).astype(np.int32))
+        self.allowed = Seen(read_only(np.zeros(1, np.int64)), read_only(np.empty(0, np.int32)))
+        self.lock = Lock()
+
+    def score_held_out(self, rows: Integers, held_out: HeldOut) -> None:
+        """Leave it to `run`, which has the scores."""
+
+    def run(self, rows: Integers, k: int, held_out: HeldOut | None, out: Lists | None) -> None:
+        """Find the ranks of the held-out items of the users in `rows`, or else their lists."""
+        longest = 0 if held_out is None else int(np.diff(held_out.indptr).max(initial=0))
+
+        def work(first: int, last: int, scores: Floats) -> None:
+            self._leave_out(first, last, rows, scores)
+            if out is not None:
+                list_best(first, last, k, scores, growing_lists(1, k), sorting_room(k), out)
+            elif held_out is not None:
+                space = np.empty(longest, np.int32), np.empty(longest)
+                rank_held_out(first, last, scores, held_out, *space)
+            with self.lock:
+                bar.update(last - first)
+
+        with self._progress(len(rows)) as bar:
+            self.scores.blocks(rows, self.threads, work)
+
+    def run_fully(self, rows: Integers, held_out: HeldOut) -> None:
+        """Count all candidates above every held-out item of the users in `rows`."""
+        self.run(rows, self.longest, held_out, None)
+
+    def report(self, n_users: int) -> Report:
+        """Return the statistics of this search for `n_users` users."""
+        return Report(n_users * len(self.candidates), n_users * self.shape[1], None, None)
+
+    def _leave_out(self, first: int, last: int, rows: Integers, scores: Floats) -> None:
+        """Set the scores of what is no candidate to minus infinity; the others are finite."""
+        fault = np.zeros(3, np.int64)
+        leave_out(first, last, rows, self.seen, self.excluded, self.allowed, scores, fault)
+        if fault[0]:
+            _, i, item = fault.tolist()
+            raise InvalidDataError(
+                f"the score of user {self.scores.name_user(rows[i])} and item {item} is "
+                f"{scores[i - first, item]}; expected a finite number; what is seen or no "
+                "candidate is left out here, whatever its score"
+            )
