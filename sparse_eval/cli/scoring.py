@@ -229,13 +229,14 @@ def score_model(
     from ..inputs.relevance import Relevance
     from ..models.accepted import as_model
     from ..models.evaluate import evaluate_model
+    from ..models.exact import is_exact
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     options: dict[str, Any] = {"convention": convention, "progress": progress, "client": scheduler}
     if scheduler is None:
         model = as_model(model)
         options["baselines"] = True
-        options["via"] = "top_k" if lists and hasattr(model, "item_factors") else None
+        options["via"] = "top_k" if lists and is_exact(model) else None
     with step("recommend and score") as note, warnings_in_a_line():
         ev = evaluate_model(model, holdout.train, relevance, metric, **options)
         note(counted(ev.n_users, "user"))

@@ -6,15 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from ..core.arrays import is_array
+from ..core.labelled import labels_of
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..retrieval.factors import check_factors
+from ..retrieval.scores import check_weights
 from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
 from .identifiers import copy_ids, keep_ids
+from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix, Integers, PathLike
+    from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
+    from ..retrieval.scores import ScoreFunction
 
 
 class ImplicitModel(Protocol):
@@ -30,8 +36,12 @@ class ImplicitModel(Protocol):
         """Return the ids and scores of the best items of some users."""
 
 
-#: What `evaluate_model` takes: a model, a checkpoint, or factors alone.
-ModelLike: TypeAlias = "ImplicitModel | Factors | tuple[Any, Any] | PathLike"
+#: A model as `as_model` returns it.
+Model: TypeAlias = "ImplicitModel | Factors | ItemItemModel | Scorer"
+
+#: What `evaluate_model` takes: a model, a checkpoint, factors alone, an item-item matrix, or a
+#: function that scores all items.
+ModelLike: TypeAlias = "Model | tuple[Any, Any] | AnyArray | SparseInput | ScoreFunction | PathLike"
 
 
 class FactorModel(ImplicitModel, Protocol):
@@ -46,13 +56,13 @@ class FactorModel(ImplicitModel, Protocol):
         """The factors of items, shape (n_items, f)."""
 
 
-def has_factors(model: ImplicitModel | Factors) -> TypeGuard[FactorModel | Factors]:
+def has_factors(model: Model) -> TypeGuard[FactorModel | Factors]:
     """Return whether a model has factors, rather than similarities of items."""
     return hasattr(model, "item_factors")
 
 
-def as_model(model: Any) -> ImplicitModel | Factors:
-    """Return a fitted model on the CPU, given a model, factors, a checkpoint or its path.
+def as_model(model: Any) -> Model:
+    """Return a fitted model on the CPU, given whatever `evaluate_model` takes but for pairs.
 
     Raises
     ------
@@ -61,7 +71,8 @@ def as_model(model: Any) -> ImplicitModel | Factors:
     UnsupportedModelError
         If the model cannot recommend, or was not fitted.
     InvalidDataError
-        If the factors are not finite, or those of users and items differ in width.
+        If the factors are not finite, or those of users and items differ in width; or if a matrix
+        is not square.
     """
     if isinstance(model, str | Path):
         model = read_checkpoint(model)
@@ -70,12 +81,21 @@ def as_model(model: Any) -> ImplicitModel | Factors:
     if isinstance(model, Factors):
         check_factors(model.user_factors, model.item_factors)
         return model
+    if isinstance(model, ItemItemModel):
+        return ItemItemModel(check_weights(model.weights), model.item_ids)
+    if isinstance(model, Scorer):
+        return model
     if hasattr(model, "to_cpu"):
         model = copy_ids(model, model.to_cpu())
     if not callable(getattr(model, "recommend", None)):
+        if sparse.issparse(model) or is_array(model):
+            return ItemItemModel(check_weights(model), labels_of(model)[1])
+        if callable(model) and not isinstance(model, type):
+            return Scorer(model)
         raise UnsupportedModelError(
-            f"a {type(model).__name__} cannot recommend; expected a model of implicit or the path "
-            "of a checkpoint"
+            f"a {type(model).__name__} cannot recommend; expected a model of implicit, the path of "
+            "a checkpoint, a pair of factors, an item-item matrix, or a function that takes rows "
+            "of users and returns their scores of all items"
         )
     if hasattr(model, "item_factors"):
         if model.item_factors is None or model.user_factors is None:
@@ -106,17 +126,20 @@ def without_zeros(model: object, train: CSRMatrix) -> CSRMatrix:
     return train
 
 
-def catalogue(model: ImplicitModel | Factors) -> tuple[int | None, int]:
-    """Return the number of users (None for a neighbour model, which takes any) and of items."""
+def catalogue(model: Model) -> tuple[int | None, int]:
+    """Return the number of users (None for an item-item model, which takes any) and of items."""
     if has_factors(model):
         return len(model.user_factors), len(model.item_factors)
+    if isinstance(model, ItemItemModel):
+        return None, model.weights.shape[0]
+    if isinstance(model, Scorer):
+        assert model.n_items is not None  # noqa: S101 - see `numbered_as`
+        return model.n_users, model.n_items
     similarity: CSRMatrix = getattr(model, "similarity")  # noqa: B009 - implicit has no types
     return None, similarity.shape[0]
 
 
-def check_shape(
-    model: ImplicitModel | Factors, shape: tuple[int, int], only: str | None = None
-) -> None:
+def check_shape(model: Model, shape: tuple[int, int], only: str | None = None) -> None:
     """Raise `InvalidDataError` unless a model was trained on a matrix of that shape.
 
     `only` one axis is checked, "users" or "items", if it is given.
@@ -130,8 +153,10 @@ def check_shape(
             )
 
 
-def _from_checkpoint(checkpoint: Checkpoint) -> ImplicitModel:
-    """Return a model of implicit that recommends what the saved one did."""
+def _from_checkpoint(checkpoint: Checkpoint) -> ImplicitModel | ItemItemModel:
+    """Return a model that recommends what the saved one did."""
+    if checkpoint.item_weights is not None:
+        return ItemItemModel(checkpoint.item_weights, checkpoint.item_ids)
     from implicit.cpu.als import AlternatingLeastSquares
     from implicit.nearest_neighbours import ItemItemRecommender, NearestNeighboursScorer
 

@@ -1,4 +1,4 @@
-"""Read and validate models that `implicit` saved, without pickle."""
+"""Read and validate saved models, of `implicit` and others, without pickle."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ from ..core.csr import canonical_csr
 from ..core.files import replacing
 from ..errors import InvalidCheckpointError, InvalidDataError, UnsupportedModelError
 from ..inputs.labels import axis_labels
+from ..inputs.npy import open_array
 from ..retrieval.factors import check_factors
+from ..retrieval.scores import check_weights
 from .identifiers import ITEM_IDS, USER_IDS, id_arrays, ids_of
+from .scorers import ITEM_WEIGHTS
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Labels, PathLike
+
+
+#: The first bytes of a ``.npy`` file.
+_NPY = b"\x93NUMPY"
 
 
 class Factors(NamedTuple):
@@ -38,6 +45,10 @@ class Factors(NamedTuple):
     user_ids: Any = None
     item_ids: Any = None
 
+    def save(self, path: PathLike) -> None:
+        """Save the factors, without ids; `save_model` saves them with these."""
+        np.savez(path, user_factors=self.user_factors, item_factors=self.item_factors)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Checkpoint:
@@ -51,6 +62,8 @@ class Checkpoint:
         Of a factor model (ALS, BPR, LMF).
     similarity : csr_matrix, shape (n_items, n_items), or None
         Of an item-item neighbour model.
+    item_weights : ndarray or csr_matrix, shape (n_items, n_items), or None
+        Of an item-item matrix that no model of implicit saved.
     parameters : dict
         The other single values in the file, such as ``regularization``.
     user_ids, item_ids : pandas.Index or None
@@ -61,19 +74,21 @@ class Checkpoint:
     user_factors: AnyArray | None = None
     item_factors: AnyArray | None = None
     similarity: CSRMatrix | None = None
+    item_weights: AnyArray | CSRMatrix | None = None
     parameters: dict[str, object] = field(default_factory=dict)
     user_ids: Labels | None = None
     item_ids: Labels | None = None
 
 
 def read_checkpoint(path: PathLike) -> Checkpoint:
-    """Read a model that `implicit` saved (``model.save(path)``).
+    """Read a model that `implicit` saved (``model.save(path)``), or an item-item matrix.
 
     Parameters
     ----------
     path : str or Path
         An ``.npz`` file with ``user_factors`` and ``item_factors``, or with the ``data``,
-        ``indices``, ``indptr`` and ``shape`` of a neighbour model.
+        ``indices``, ``indptr`` and ``shape`` of a neighbour model; or a square matrix of items ×
+        items: an ``.npz`` file of `scipy.sparse.save_npz`, or a ``.npy`` file, which stays on disk.
 
     Returns
     -------
@@ -89,6 +104,8 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     """
     path = Path(path)
     arrays = _read_arrays(path)
+    if isinstance(arrays, np.ndarray):
+        return Checkpoint(path, item_weights=_check_item_weights(arrays, path))
     parameters = {name: a.item() for name, a in arrays.items() if a.ndim == 0}
     user_ids, item_ids = (_read_ids(arrays, name, path) for name in (USER_IDS, ITEM_IDS))
     if "user_factors" in arrays or "item_factors" in arrays:
@@ -106,7 +123,10 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
         single = max(users.dtype.itemsize, items.dtype.itemsize) <= 4
         dtype = np.dtype(np.float32 if single else np.float64)
         users, items = (factors.astype(dtype, copy=False) for factors in (users, items))
-        return Checkpoint(path, users, items, None, parameters, user_ids, item_ids)
+        return Checkpoint(path, users, items, None, None, parameters, user_ids, item_ids)
+    if "format" in arrays or ITEM_WEIGHTS in arrays:  # SciPy's own, or a dense matrix with ids
+        weights = _read_sparse(path) if "format" in arrays else arrays[ITEM_WEIGHTS]
+        return Checkpoint(path, item_weights=_check_item_weights(weights, path), item_ids=item_ids)
     parts = [arrays.get(name) for name in ("data", "indices", "indptr")]
     if "shape" in arrays and all(part is not None for part in parts):
         try:
@@ -118,7 +138,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
             raise InvalidCheckpointError(
                 f"holds a SciPy matrix, but no similarity matrix: {error}", path
             ) from None
-        return Checkpoint(path, None, None, similarity, parameters, user_ids, item_ids)
+        return Checkpoint(path, None, None, similarity, None, parameters, user_ids, item_ids)
     raise InvalidCheckpointError(
         f"has neither factors nor similarities, only {', '.join(arrays) or 'nothing'}; expected "
         "a file that a fitted model of implicit saved",
@@ -205,6 +225,22 @@ def check_similarity(similarity: object) -> CSRMatrix:
     return csr
 
 
+def _check_item_weights(weights: Any, path: Path) -> AnyArray | CSRMatrix:
+    try:
+        return check_weights(weights)
+    except InvalidDataError as error:
+        raise InvalidCheckpointError(f"is no model: {error}", path) from None
+
+
+def _read_sparse(path: Path) -> Any:
+    """Return the matrix in a file of `scipy.sparse.save_npz`."""
+    try:
+        with path.open("rb") as stream:
+            return sparse.load_npz(stream)
+    except (OSError, TypeError, ValueError, NotImplementedError) as error:
+        raise InvalidCheckpointError(f"cannot be read: {error}", path) from None
+
+
 def _read_ids(arrays: dict[str, AnyArray], name: str, path: Path) -> Labels | None:
     """Return the ids of users or items in a checkpoint, None if it has none."""
     array = arrays.get(name)
@@ -222,13 +258,15 @@ def _read_ids(arrays: dict[str, AnyArray], name: str, path: Path) -> Labels | No
         raise InvalidCheckpointError(f"its {name} are no ids: {error}", path) from None
 
 
-def _read_arrays(path: Path) -> dict[str, AnyArray]:
+def _read_arrays(path: Path) -> dict[str, AnyArray] | AnyArray:
+    """Return the arrays in an ``.npz`` file, or that of a ``.npy`` file, memory-mapped."""
     try:
         # Opened here, so that it is closed even if np.load raises.
         with path.open("rb") as stream:
+            if stream.read(len(_NPY)) == _NPY:
+                return open_array(path)
+            stream.seek(0)
             archive = np.load(stream, allow_pickle=False)
-            if isinstance(archive, np.ndarray):
-                raise InvalidCheckpointError("is a single array; expected an .npz file", path)
             arrays = {name: archive[name] for name in archive.files}
             if not all(isinstance(array, np.ndarray) for array in arrays.values()):
                 raise InvalidCheckpointError(

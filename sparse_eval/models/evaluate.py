@@ -20,22 +20,24 @@ from ..inputs.side_data import SideData
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
+from .exact import numbered_as, take_users
 from .inputs import name_of, open_held_out, open_train, split_arguments
-from .matching import match_sides, take_users
+from .matching import match_sides
 from .ranking import choose_way, rank
-from .source import ModelSource, PopularitySource, longest_list, open_model
+from .references import open_model
+from .source import ModelSource, PopularitySource, longest_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import TypeAlias
 
-    from ..core.types import CSRMatrix, PathLike, SparseInput
+    from ..core.types import CSRMatrix, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from ..results.totals import Retrieval
-    from .accepted import ImplicitModel, ModelLike
+    from .accepted import ModelLike
     from .inputs import TrainLike
     from .ranking import Via
 
@@ -177,7 +179,7 @@ def evaluate_model(
     # Refuse the request before ranking, not after.
     request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs})
     memory = check_memory(memory)
-    opened = open_model(model)
+    opened: Any = open_model(model)
     sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
     if memory is None and client is None and not any(map(is_blocks, sides)):
         evaluation = _evaluate_in_memory(
@@ -214,7 +216,7 @@ def evaluate_model(
 
 def _evaluate_in_memory(
     request: Request,
-    model: ImplicitModel | Factors | PathLike,
+    model: Any,
     train: Any,
     validation: Any,
     inputs: Mapping[str, Any],
@@ -230,6 +232,7 @@ def _evaluate_in_memory(
     names = name_of("train", train), name_of("validation", validation)
     seen = open_train(train)
     _warn_of_zeros(model, seen)
+    model = numbered_as(model, seen)
     sides = match_sides(model, seen, open_held_out(validation), names)
     matrix, relevance = sides.train, sides.relevance
     k = longest_list(request, catalogue(model)[1])

@@ -42,8 +42,8 @@ def _checked(model: object, ids: Any, name: str) -> Labels | None:
         raise InvalidDataError(f"{name} is {ids!r}; expected the id of each of them") from None
     side = "user_factors" if name == USER_IDS else "item_factors"
     factors = getattr(model, side, None)
-    if factors is None:
-        factors = getattr(model, "similarity", None) if name == ITEM_IDS else None
+    for matrix in ("similarity", "weights") if name == ITEM_IDS and factors is None else ():
+        factors = getattr(model, matrix, None) if factors is None else factors
     n = len(ids) if factors is None else factors.shape[0]
     if len(ids) != n:
         raise InvalidDataError(

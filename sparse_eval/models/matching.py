@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,13 +14,12 @@ from ..errors import InvalidDataError
 from ..inputs.alignment import locate
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
-from .accepted import catalogue, check_shape, has_factors
-from .checkpoints import Factors
-from .identifiers import ids_of, keep_ids
+from .accepted import catalogue, check_shape
+from .identifiers import ids_of
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Integers, Labels
-    from .accepted import ImplicitModel
+    from .accepted import Model
 
 
 class Sides(NamedTuple):
@@ -66,7 +64,7 @@ class _Axis(NamedTuple):
 
 
 def match_sides(
-    model: ImplicitModel | Factors | None,
+    model: Model | None,
     train: CSRMatrix | Relevance,
     relevance: Relevance,
     names: tuple[str, str] = ("train", "validation"),
@@ -75,7 +73,7 @@ def match_sides(
 
     Parameters
     ----------
-    model : fitted model of implicit or Factors, optional
+    model : model from `as_model`, optional
         Without ids of its own it is numbered as `train`; None stands for a model yet to be trained.
     train : csr_matrix, or Relevance with ids
     relevance : Relevance
@@ -126,19 +124,6 @@ def match_sides(
 
 
 _AXES = ("users", "items")
-
-
-def take_users(model: ImplicitModel | Factors, user_rows: Integers | None) -> Any:
-    """Return a model with some of its users only, or the model itself for None."""
-    if user_rows is None or not has_factors(model):
-        return model
-    factors = model.user_factors[user_rows]
-    if isinstance(model, Factors):
-        return model._replace(user_factors=factors, user_ids=None)
-    some: Any = copy(model)
-    some.user_factors = factors
-    keep_ids(some, None, None)
-    return some
 
 
 def _place_train(

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
 from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
 from ..results.totals import Retrieval
-from ..retrieval.search import Search
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
-from .accepted import catalogue, has_factors
+from .accepted import catalogue
 from .checkpoints import Factors
+from .exact import is_exact, open_ranker
 from .matching import within
 from .recommend import recommend_lists
+from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
     from ..inputs.relevance import Relevance
     from ..metrics.request import Request
     from ..retrieval.top_k import TopK
-    from .accepted import ImplicitModel
+    from .accepted import ImplicitModel, Model
 
 #: A way to rankings, see `evaluate_model`.
 Via: TypeAlias = Literal["held_out_ranks", "top_k", "recommend"]
@@ -30,27 +31,28 @@ Via: TypeAlias = Literal["held_out_ranks", "top_k", "recommend"]
 _WAYS = ("held_out_ranks", "top_k", "recommend")
 
 
-def choose_way(model: ImplicitModel | Factors, request: Request, via: Via | None) -> Via:
+def choose_way(model: Model, request: Request, via: Via | None) -> Via:
     """Return the requested way to rankings, by default the cheapest that the metrics allow.
 
     Raises
     ------
     UnsupportedModelError
-        If the model has no factors and another way than "recommend" is requested.
+        If the model is of another kind than `via` is for.
     InvalidMetricError
         If a metric is over whole lists and "held_out_ranks" is requested, or `via` is unknown.
     """
     if via is not None and via not in _WAYS:
         raise InvalidMetricError(f"via is {via!r}; expected one of {', '.join(_WAYS)}, or None")
-    if not has_factors(model):
+    if not is_exact(model):
         if via not in (None, "recommend"):
             raise UnsupportedModelError(
                 f"via={via!r} needs factors, which a {type(model).__name__} does not have; leave "
                 "it out"
             )
         return "recommend"
-    if via == "recommend" and isinstance(model, Factors):
-        raise UnsupportedModelError('factors alone cannot recommend; leave via="recommend" out')
+    if via == "recommend" and isinstance(model, Factors | ItemItemModel | Scorer):
+        kind = "factors alone" if isinstance(model, Factors) else f"a {type(model).__name__}"
+        raise UnsupportedModelError(f'{kind} cannot recommend; leave via="recommend" out')
     over_lists = [str(plan.metric) for plan in request.plans if not plan.is_swept]
     if via is None:
         return "top_k" if over_lists else "held_out_ranks"
@@ -60,7 +62,7 @@ def choose_way(model: ImplicitModel | Factors, request: Request, via: Via | None
 
 
 def rank(
-    model: ImplicitModel | Factors,
+    model: Model,
     train: CSRMatrix,
     relevance: Relevance,
     k: int,
@@ -75,8 +77,7 @@ def rank(
 
     Parameters
     ----------
-    model : fitted model of implicit
-        From `as_model`.
+    model : model from `as_model`
     train : csr_matrix, shape (n_users, n_items)
         What users have seen.
     relevance : Relevance
@@ -86,7 +87,8 @@ def rank(
     via : {"held_out_ranks", "top_k", "recommend"}
         From `choose_way`.
     n_known : int, optional
-        So many of the first users are known to a model that has no users of its own.
+        So many of the first users are known to a model that has no users of its own, all of
+        `train` by default.
     stored_zeros : bool
         Whether items stored with a gain of 0 are hits too; see `Convention`.
     num_threads : int, optional
@@ -108,19 +110,12 @@ def rank(
     train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
     shape = (relevance.shape[0], n_items)
     if via == "recommend":
-        assert not isinstance(model, Factors)  # noqa: S101 - refused by choose_way
-        ids = recommend_lists(model, train, users, k, progress)
+        ids = recommend_lists(cast("ImplicitModel", model), train, users, k, progress)
         return Rankings.from_topk(ids, user_rows=users, shape=shape), Retrieval(
             via, count_seen(relevance, train)
         )
-    assert has_factors(model)  # noqa: S101 - refused by choose_way
-    ranker = Search(
-        model.user_factors,
-        model.item_factors,
-        train,
-        num_threads=num_threads,
-        progress=progress,
-    )
+    assert is_exact(model)  # noqa: S101 - refused by choose_way
+    ranker = open_ranker(model, train, train, num_threads=num_threads, progress=progress)
     hits = _with_stored_zeros(relevance) if stored_zeros else relevance
     if via == "top_k":
         lists, left_out, report = find_lists(ranker, k, users)

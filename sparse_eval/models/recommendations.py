@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -13,13 +13,13 @@ from ..core.csr import row_numbers
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
-from ..retrieval.top_k import top_k
-from .accepted import as_model, catalogue, has_factors
-from .checkpoints import Factors
+from ..retrieval.top_k import find_lists
+from .accepted import as_model, catalogue
+from .exact import is_exact, numbered_as, open_ranker
 from .inputs import name_of, open_train
 from .matching import match_sides, within
 from .recommend import recommend_lists
-from .source import open_model
+from .references import open_model
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
-    from .accepted import ImplicitModel, ModelLike
+    from .accepted import ImplicitModel, Model, ModelLike
     from .inputs import TrainLike
     from .matching import Sides
 
@@ -97,10 +97,10 @@ def recommend(
     import pandas as pd
 
     k = check_whole("k", k, 1)
-    opened = as_model(open_model(model))
-    part = train.train if isinstance(train, Holdout) else train
+    part = open_train(train.train if isinstance(train, Holdout) else train)
+    opened = numbered_as(as_model(open_model(model)), part)
     nobody = Relevance.from_csr(sparse.csr_matrix((0, 0)))
-    sides = match_sides(opened, open_train(part), nobody, (name_of("train", train), "validation"))
+    sides = match_sides(opened, part, nobody, (name_of("train", train), "validation"))
     rows = rows_of(users, user_rows, sides)
     n_items = catalogue(opened)[1]
     seen = within(sides.train, (sides.n_known, n_items))
@@ -156,7 +156,7 @@ def _names(labels: Labels | None, codes: AnyArray) -> Any:
 
 
 def _lists(
-    model: ImplicitModel | Factors,
+    model: Model,
     seen: CSRMatrix,
     rows: Integers,
     k: int,
@@ -164,18 +164,10 @@ def _lists(
     progress: bool | None,
 ) -> tuple[Items, Floats]:
     """Return the items of each user, -1 behind the last, and their scores."""
-    if has_factors(model):
-        return top_k(
-            model.user_factors,
-            model.item_factors,
-            k,
-            seen=seen,
-            user_rows=rows,
-            num_threads=num_threads,
-            progress=progress,
-        )
-    assert not isinstance(model, Factors)  # noqa: S101 - these have factors
-    lists = recommend_lists(model, seen, rows, k, progress)
+    if is_exact(model):
+        ranker = open_ranker(model, seen, seen, num_threads=num_threads, progress=progress)
+        return find_lists(ranker, k, rows)[0]
+    lists = recommend_lists(cast("ImplicitModel", model), seen, rows, k, progress)
     similarity: Any = getattr(model, "similarity")  # noqa: B009 - implicit has no types
     scores = np.full(lists.shape, -np.inf)
     for first in range(0, len(rows), _USERS_AT_ONCE):

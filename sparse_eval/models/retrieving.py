@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
 
+from ..core.arguments import check_whole
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.relevance import Relevance
 from ..retrieval import top_k as retrieval
-from .accepted import as_model, has_factors
+from ..retrieval.top_k import find_lists, find_ranks
+from .accepted import as_model, catalogue
+from .exact import is_exact, numbered_as, open_ranker, take_users
 from .inputs import open_held_out, open_train
-from .matching import match_sides, take_users, within
+from .matching import match_sides, within
 from .recommendations import rows_of
-from .source import open_model
+from .references import open_model
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -24,9 +27,10 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray
     from ..inputs.rankings import Rankings
+    from ..retrieval.ranker import Ranker
     from ..retrieval.top_k import TopK
-    from .accepted import FactorModel, ModelLike
-    from .checkpoints import Factors
+    from .accepted import ModelLike
+    from .exact import ExactModel
     from .inputs import TrainLike
     from .matching import Sides
 
@@ -120,29 +124,22 @@ def top_k(
     array([[0, 1],
            [1, 0]], dtype=int32)
     """
-    rows = user_rows
+    options: dict[str, Any] = {
+        "candidates": candidates,
+        "exclude": exclude,
+        "num_threads": num_threads,
+        "progress": progress,
+    }
     if item_factors is not None:
         if users is not None:
             raise InvalidDataError(
                 "users are ids, and factors have none; give user_rows=, or a model with ids"
             )
-        factors: tuple[Any, Any] = (user_factors, item_factors)
-        known: Any = seen
-    else:
-        model, sides = _open(user_factors, seen, None)
-        rows = rows_of(users, user_rows, sides)
-        factors = (model.user_factors, model.item_factors)
-        known = None if seen is None else within(sides.train, _shape(model))
-    return retrieval.top_k(
-        *factors,
-        k,
-        seen=known,
-        user_rows=rows,
-        candidates=candidates,
-        exclude=exclude,
-        num_threads=num_threads,
-        progress=progress,
-    )
+        factors = user_factors, item_factors
+        return retrieval.top_k(*factors, k, seen=seen, user_rows=user_rows, **options)  # type: ignore[arg-type]
+    model, sides = _open(user_factors, seen, None)
+    rows = rows_of(users, user_rows, sides)
+    return find_lists(_ranker(model, sides, seen, options), k, rows)[0]
 
 
 def held_out_ranks(
@@ -214,19 +211,15 @@ def held_out_ranks(
     >>> se.evaluate(ranks, held_out, "recall@2")["recall@2"]
     0.5
     """
-    ranked = _prepare(user_factors, item_factors, held_out, seen)
-    ranks = retrieval.held_out_ranks(
-        *ranked.factors,
-        ranked.held_out,
-        k,
-        seen=ranked.seen,
-        candidates=candidates,
-        exclude=exclude,
-        overlap=overlap,
-        num_threads=num_threads,
-        progress=progress,
+    options = {
+        "candidates": candidates,
+        "exclude": exclude,
+        "num_threads": num_threads,
+        "progress": progress,
+    }
+    return _ranks(
+        user_factors, item_factors, held_out, seen, check_whole("k", k, 1), overlap, options
     )
-    return ranked.name(ranks)
 
 
 def full_ranks(
@@ -283,44 +276,25 @@ def full_ranks(
     >>> se.evaluate(ranks, held_out, ["mean_rank", "auc"]).mean()
     {'mean_rank': 2.5, 'auc': 0.25}
     """
-    ranked = _prepare(user_factors, item_factors, held_out, seen)
-    ranks = retrieval.full_ranks(
-        *ranked.factors,
-        ranked.held_out,
-        seen=ranked.seen,
-        candidates=candidates,
-        exclude=exclude,
-        overlap=overlap,
-        num_threads=num_threads,
-        progress=progress,
-    )
-    return ranked.name(ranks)
+    options = {
+        "candidates": candidates,
+        "exclude": exclude,
+        "num_threads": num_threads,
+        "progress": progress,
+    }
+    return _ranks(user_factors, item_factors, held_out, seen, None, overlap, options)
 
 
-class _Ranked(NamedTuple):
-    """What is ranked: factors, held-out and seen items in one numbering, and whose they are."""
-
-    factors: tuple[Any, Any]
-    held_out: Any
-    seen: Any
-    sides: Sides | None = None
-
-    def name(self, ranks: Rankings) -> Rankings:
-        """Return ranks with the ids of their users and items."""
-        if self.sides is None:
-            return ranks
-        users, items = self.sides.users, self.sides.items
-        n_users, n_items = ranks.shape
-        return replace(
-            ranks,
-            users=None if users is None else users[:n_users],
-            items_index=None if items is None else items[:n_items],
-        )
-
-
-def _prepare(
-    user_factors: Any, item_factors: Any, held_out: TrainLike | None, seen: TrainLike | None
-) -> _Ranked:
+def _ranks(
+    user_factors: Any,
+    item_factors: Any,
+    held_out: TrainLike | None,
+    seen: TrainLike | None,
+    k: int | None,
+    overlap: Overlap,
+    options: dict[str, Any],
+) -> Rankings:
+    """Return the ranks of held-out items up to `k`, or of all if it is None."""
     if held_out is None:
         raise InvalidDataError("held_out is missing; give the held-out items, as held_out=")
     if item_factors is not None:
@@ -329,32 +303,43 @@ def _prepare(
                 "held_out names users by id, and factors have none; give a model with ids, or "
                 "held_out as a matrix with the rows and columns of the factors"
             )
-        return _Ranked((user_factors, item_factors), held_out, seen)
-    model, sides = _open(user_factors, seen, held_out)
-    some = take_users(model, sides.user_rows)
-    shape = _shape(some)
-    return _Ranked(
-        (some.user_factors, some.item_factors),
-        within(sides.relevance, shape),
-        None if seen is None else within(sides.train, shape),
-        sides,
+        options = options | {"seen": seen, "overlap": overlap}
+        sides: tuple[Any, Any, Any] = user_factors, item_factors, held_out
+        if k is None:
+            return retrieval.full_ranks(*sides, **options)
+        return retrieval.held_out_ranks(*sides, k, **options)
+    model, matched = _open(user_factors, seen, held_out)
+    some = take_users(model, matched.user_rows)
+    relevance = within(matched.relevance, _shape(some, matched))
+    ranks, n_overlap, *_ = find_ranks(_ranker(some, matched, seen, options), relevance, k, overlap)
+    retrieval.warn_of_overlap(n_overlap)
+    users, items = matched.users, matched.items
+    n_users, n_items = ranks.shape
+    return replace(
+        ranks,
+        users=None if users is None else users[:n_users],
+        items_index=None if items is None else items[:n_items],
     )
 
 
 def _open(
     model: Any, seen: TrainLike | None, held_out: TrainLike | None
-) -> tuple[FactorModel | Factors, Sides]:
-    """Return a model with factors, and both parts of a split in its numbering."""
-    if isinstance(model, np.ndarray):
+) -> tuple[ExactModel, Sides]:
+    """Return a model whose rankings are exact, and both parts of a split in its numbering."""
+    if isinstance(model, np.ndarray) and (model.ndim != 2 or model.shape[0] != model.shape[1]):
         raise InvalidDataError(
             "user_factors is an array, and item_factors is missing; give both, or a model"
         )
     opened = as_model(open_model(model))
-    if not has_factors(opened):
+    if not is_exact(opened):
         raise UnsupportedModelError(
             f"a {type(opened).__name__} has no factors; recommend and evaluate_model take it"
         )
-    train: Any = sparse.csr_matrix(_shape(opened)) if seen is None else open_train(seen)
+    train: Any = None if seen is None else open_train(seen)
+    opened = numbered_as(opened, train)
+    if train is None:
+        n_users, n_items = catalogue(opened)
+        train = sparse.csr_matrix((n_users or 0, n_items))
     relevance = (
         Relevance.from_csr(sparse.csr_matrix((0, 0)))
         if held_out is None
@@ -363,5 +348,13 @@ def _open(
     return opened, match_sides(opened, train, relevance, ("seen", "held_out"))
 
 
-def _shape(model: FactorModel | Factors) -> tuple[int, int]:
-    return len(model.user_factors), len(model.item_factors)
+def _ranker(
+    model: ExactModel, sides: Sides, seen: TrainLike | None, options: dict[str, Any]
+) -> Ranker:
+    known = None if seen is None else within(sides.train, _shape(model, sides))
+    return open_ranker(model, known, known, **options)
+
+
+def _shape(model: ExactModel, sides: Sides) -> tuple[int, int]:
+    n_users, n_items = catalogue(model)
+    return sides.n_known if n_users is None else n_users, n_items

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,132 +13,60 @@ import numpy as np
 from ..core.arrays import is_array
 from ..core.labelled import labels_of
 from ..core.mistaken import SPARSE, mistaken
-from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
+from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
 from ..evaluation.sources import USERS_PER_BLOCK, Block, is_blocks, largest_gain
-from ..inputs.kinds import Kind, kind_of
 from ..inputs.labels import check_part
-from ..inputs.npy import open_array, release, slice_rows, sliceable_csr
+from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from ..kernels.catalogue import popular_unseen
-from .accepted import as_model, check_shape, has_factors
+from .accepted import as_model, catalogue, check_shape, has_factors
 from .checkpoints import Factors
-from .identifiers import ITEM_IDS, USER_IDS, ids_of
+from .exact import (
+    is_exact,
+    numbered_as,
+    search_memory,
+    take_users,
+    users_of,
+    users_per_step,
+    with_users,
+)
+from .identifiers import ids_of
 from .inputs import name_of, open_held_out, open_train, training_matrix
-from .matching import match_sides, take_users
+from .matching import match_sides
 from .ranking import choose_way, rank
+from .references import FileReference, open_model
+from .scorers import ItemItemModel
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix, Items, Labels, PathLike
+    from ..core.types import CSRMatrix, Items, Labels
     from ..metrics.request import Request
-    from .accepted import ImplicitModel, ModelLike
+    from .accepted import Model, ModelLike
     from .ranking import Via
 
-_FACTORS = ("user_factors", "item_factors")
-
-#: How many samples of a file are hashed to recognize it, and the bytes in each.
-_SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
-
-#: Memory of retrieval in bytes: for each number in the factors of items, and in total for the rest.
-PER_ITEM_FACTOR, PER_SEARCH = 4, 80_000_000
-
-_NEED_FACTORS = (
-    "users in blocks need a model with factors, whose rankings are exact: recommend() rounds the "
-    "scores of a user in another way beside other users; evaluate this model in one process, "
-    "without memory= and client="
+_NEED_EXACT = (
+    "users in blocks need a model whose rankings are exact, such as one with factors: recommend() "
+    "rounds the scores of a user in another way beside other users; evaluate this model in one "
+    "process, without memory= and client="
 )
-
-
-def open_model(model: ModelLike) -> ImplicitModel | Factors | PathLike:
-    """Return a model, or the factors of one that stay on disk.
-
-    A pair of arrays or of ``.npy`` files, or a folder with ``user_factors.npy`` and
-    ``item_factors.npy`` (and, optionally, ``user_ids.npy`` and ``item_ids.npy``), stands for a
-    model with these factors.
-    """
-    if isinstance(model, str | Path) and Path(model).is_dir():
-        folder = Path(model)
-        files = [folder / f"{name}.npy" for name in (USER_IDS, ITEM_IDS)]
-        ids = [open_array(file) if file.exists() else None for file in files]
-        return Factors(*(open_array(folder / f"{name}.npy") for name in _FACTORS), *ids)
-    if isinstance(model, tuple) and len(model) == 2:
-        users, items = (
-            open_array(Path(side)) if isinstance(side, str | Path) else side for side in model
-        )
-        return Factors(users, items)
-    return model
-
-
-@dataclass(frozen=True)
-class FileReference:
-    """A model or matrix on disk that each worker opens, instead of receiving a copy.
-
-    Attributes
-    ----------
-    path : Path
-        A checkpoint, a folder of two arrays of factors, or a matrix.
-    digest : str
-        Of the sizes and of samples of the files, by which a worker recognizes them.
-    """
-
-    path: Path
-    digest: str
-
-    @classmethod
-    def of(cls, path: PathLike) -> FileReference:
-        """Make a reference to files that this process can read."""
-        absolute = Path(path).absolute()
-        return cls(absolute, _digest(absolute))
-
-    def open(self) -> Any:
-        """Return the model or matrix, or raise `InvalidFileError` if the files are others."""
-        return _open_reference(self)
-
-
-@lru_cache(maxsize=4)
-def _open_reference(reference: FileReference) -> Any:
-    path = reference.path
-    if not path.exists():
-        raise InvalidFileError("does not exist where this worker runs", path)
-    if _digest(path) != reference.digest:
-        raise InvalidFileError(
-            "is something else where this worker runs; give all workers the same", path
-        )
-    if kind_of(path) in (Kind.CSR_FOLDER, Kind.MATRIX):
-        return open_truth(path)
-    opened = open_model(path)
-    return opened if isinstance(opened, Factors) else as_model(opened)
-
-
-def _digest(path: Path) -> str:
-    """Hash the sizes and samples of files; reading all of a large file would take too long."""
-    digest = hashlib.sha256()
-    try:
-        for file in sorted(path.glob("*.npy")) if path.is_dir() else [path]:
-            size = file.stat().st_size
-            digest.update(f"{file.name} {size}".encode())
-            with file.open("rb") as stream:
-                for sample in range(_SAMPLES):
-                    stream.seek(sample * size // _SAMPLES)
-                    digest.update(stream.read(_SAMPLE_SIZE))
-    except OSError as error:
-        raise InvalidFileError(f"cannot be read: {error.strerror}", path) from None
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
 class UserRows:
-    """A task: some users, with the rows of each side, or a reference to the whole of it."""
+    """A task: some users, with the rows of each side, or a reference to the whole of it.
+
+    `users` is what the model knows of each, see `users_of`.
+    """
 
     first: int
     last: int
     train: Any
     validation: Any
-    factors: Any = None
+    users: Any = None
 
 
 @dataclass(frozen=True)
@@ -149,7 +75,7 @@ class RankingLoader:
 
     Attributes
     ----------
-    item_factors : ndarray or FileReference
+    model : model from `as_model` without users, or FileReference
     via : {"held_out_ranks", "top_k"}
     k : int
         List length.
@@ -162,7 +88,7 @@ class RankingLoader:
         Users and items that the model does not know, of all blocks; reported with the first.
     """
 
-    item_factors: AnyArray | FileReference
+    model: Any
     via: Via
     k: int
     side_data: SideData
@@ -176,20 +102,22 @@ class RankingLoader:
             return self._block(task)
 
     def _block(self, task: UserRows) -> Block:
-        items, users = self.item_factors, task.factors
-        if isinstance(items, FileReference):
-            items = items.open().item_factors
+        model, users = self.model, task.users
+        if isinstance(model, FileReference):
+            model = model.open()
         if isinstance(users, FileReference):
-            whole = users.open().user_factors
+            whole = users_of(users.open())
             users = np.array(whole[task.first : task.last])
             release(whole)
-        train, relevance, side_data = _load_rows(task, self.side_data, len(items))
+        model = with_users(model, users)
+        train, relevance, side_data = _load_rows(task, self.side_data, catalogue(model)[1])
         rankings, retrieval = rank(
-            Factors(users, items),
+            model,
             train,
             relevance,
             self.k,
             self.via,
+            n_known=None if users is None else len(users),
             stored_zeros=self.stored_zeros,
             num_threads=self.num_threads,
             progress=False,
@@ -280,8 +208,9 @@ class _UserSource:
 
     Parameters
     ----------
-    factors, train, validation
-        Of the users: matrices, or iterables of blocks of them.
+    users, train, validation
+        Of the users: matrices, or iterables of blocks of them. `users` is what the model knows of
+        them, or None.
     n_items : int
     matched : bool
         Whether train and validation may have users and items behind those of the model.
@@ -291,7 +220,7 @@ class _UserSource:
     distinct = True
 
     def __init__(
-        self, factors: Any, train: Any, validation: Any, n_items: int, *, matched: bool = False
+        self, users: Any, train: Any, validation: Any, n_items: int, *, matched: bool = False
     ) -> None:
         train, validation = (
             side if is_blocks(side) or isinstance(side, Relevance) else sliceable_csr(side, name)
@@ -300,8 +229,10 @@ class _UserSource:
         self.matched = matched
         #: The ids of all users and items, where blocks of an iterable must have the same.
         self.ids: _Ids = (None, None)
-        self.sides = {"factors": factors, "train": train, "validation": validation}
-        wholes = [side.shape[0] for side in (factors, train) if not is_blocks(side)]
+        self.sides = {"train": train, "validation": validation}
+        if users is not None:
+            self.sides = {"users": users, **self.sides}
+        wholes = [side.shape[0] for side in (users, train) if hasattr(side, "shape")]
         self.total: int | None = wholes[0] if wholes else None
         if matched:
             self.total = validation.shape[0]
@@ -312,7 +243,7 @@ class _UserSource:
                     f"validation has shape {validation.shape}, the model {shape}; give both the "
                     "users and items of the same split"
                 )
-            if not is_blocks(factors) and not is_blocks(train):
+            if not is_blocks(users) and not is_blocks(train):
                 self.total = validation.shape[0]
         self.references: dict[str, FileReference] = {}
         self.n_rows = USERS_PER_BLOCK
@@ -371,7 +302,7 @@ class _UserSource:
             first = last
 
     def _rows(self, name: str, first: int, last: int) -> Any:
-        if name in self.references and not (self.matched and name == "factors"):
+        if name in self.references and not (self.matched and name == "users"):
             return self.references[name]
         side = self.sides[name]
         return side[first:last] if is_array(side) else slice_rows(side, first, last)
@@ -399,12 +330,13 @@ class _UserSource:
 
 
 class ModelSource(_UserSource):
-    """The users of a model with factors, ranked block by block.
+    """The users of a model, ranked block by block.
 
     Parameters
     ----------
     request : Request
-    model : model of implicit, Factors or path
+    model : model, Factors or path
+        One whose rankings are exact.
     train, validation
         As in `evaluate_model`.
     inputs : dict
@@ -428,15 +360,17 @@ class ModelSource(_UserSource):
         num_threads: int | None = None,
         for_workers: bool = False,
     ) -> None:
-        given = {"factors": model, "train": train, "validation": validation}
-        opened = open_model(model)
+        given = {"users": model, "train": train, "validation": validation}
+        opened: Any = open_model(model)
         if not isinstance(opened, Factors):  # whose rows are checked block by block
             opened = as_model(opened)
-        if not has_factors(opened):
-            raise UnsupportedModelError(_NEED_FACTORS)
-        n_items = len(opened.item_factors)
+        if not is_exact(opened):
+            raise UnsupportedModelError(_NEED_EXACT)
         check_part(train)
         train, validation = (open_side(open_truth(side)) for side in (train, validation))
+        opened = numbered_as(opened, train)
+        n_items = catalogue(opened)[1]
+        n_known = None if is_blocks(train) else train.shape[0]
         matched = _has_ids(opened, train, validation)
         n_unknown = (0, 0)
         if matched:
@@ -444,25 +378,32 @@ class ModelSource(_UserSource):
             sides = match_sides(opened, open_train(train), open_held_out(validation), names)
             train, validation = sides.train, sides.relevance
             n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
-            opened = take_users(opened, sides.user_rows)
-        super().__init__(opened.user_factors, train, validation, n_items, matched=matched)
+            opened, n_known = take_users(opened, sides.user_rows), sides.n_known
+        users: Any = None if n_known is None else np.arange(n_known)
+        if not isinstance(opened, ItemItemModel):
+            users = users_of(opened)
+        super().__init__(users, train, validation, n_items, matched=matched)
         if not matched:
             self.ids = _common_ids(opened, train, validation)
-        if not matched and not is_blocks(train) and not is_blocks(opened.user_factors):
+        if not matched and not is_blocks(train) and not is_blocks(users):
             check_shape(opened, self.sides["train"].shape)
         way = choose_way(opened, request, via)
         if way == "recommend":
-            raise UnsupportedModelError(_NEED_FACTORS)
+            raise UnsupportedModelError(_NEED_EXACT)
         if for_workers:
             self.references = {
-                name: FileReference.of(side)
+                name: FileReference.of(side, is_model=name == "users")
                 for name, side in given.items()
-                if isinstance(side, str | Path) and (name == "factors" or not matched)
+                if isinstance(side, str | Path) and (name == "users" or not matched)
             }
             self.n_rows = users_per_task(self.total)
-        self.width = opened.item_factors.shape[1]
+        shipped = self.references.get("users", with_users(opened, None))
+        if isinstance(opened, ItemItemModel):  # its users are rows of train
+            self.references.pop("users", None)
+        self.model = opened
+        self._begin_blocks_at_steps()
         self.load = self.random_load = RankingLoader(
-            self.references.get("factors", opened.item_factors),
+            shipped,
             way,
             longest_list(request, n_items),
             self.side_data(request, inputs, n_items),
@@ -474,7 +415,7 @@ class ModelSource(_UserSource):
     def fit_into(self, memory: int, request: Request, *, per_user: bool) -> None:
         """Cut the users into blocks so small that the evaluation stays within a budget."""
         n_items = self.load.side_data.n_items
-        fixed = PER_SEARCH + PER_ITEM_FACTOR * n_items * self.width
+        fixed = search_memory(self.model)
         if memory < 2 * fixed:
             raise InvalidDataError(
                 f"memory is {memory:,} bytes, and ranking {n_items:,} items takes {fixed:,} "
@@ -484,11 +425,17 @@ class ModelSource(_UserSource):
         matrices = [self.sides[name] for name in ("train", "validation")]
         entries = sum(int(side.indptr[-1]) for side in matrices if not is_blocks(side))
         listed = self.load.k if self.load.via == "top_k" else 0
-        n_entries = entries + n_users * (listed + self.width // 4)
+        width = self.model.item_factors.shape[1] if has_factors(self.model) else 0
+        n_entries = entries + n_users * (listed + width // 4)
         n_rows = users_within(
             memory - fixed, n_entries, n_users, len(request.metrics), per_user=per_user
         )
         self.n_rows = min(self.n_rows, n_rows) if self.references else n_rows
+        self._begin_blocks_at_steps()
+
+    def _begin_blocks_at_steps(self) -> None:
+        step = users_per_step(self.model)
+        self.n_rows = max(self.n_rows // step, 1) * step
 
 
 class PopularitySource(_UserSource):
@@ -512,11 +459,10 @@ class PopularitySource(_UserSource):
             )
         n_items = train.shape[1]
         super().__init__(
-            train, train, validation, n_items, matched=isinstance(validation, Relevance)
+            None, train, validation, n_items, matched=isinstance(validation, Relevance)
         )
-        del self.sides["factors"]
         self.total = model.total
-        self.references = {name: one for name, one in model.references.items() if name != "factors"}
+        self.references = {name: one for name, one in model.references.items() if name != "users"}
         self.n_rows = model.n_rows
         counts = np.zeros(n_items, np.int64)
         for first in range(0, train.shape[0], USERS_PER_BLOCK):
@@ -532,7 +478,7 @@ class PopularitySource(_UserSource):
         )
 
 
-def _common_ids(model: ImplicitModel | Factors, *sides: Any) -> _Ids:
+def _common_ids(model: Model, *sides: Any) -> _Ids:
     """Return the ids of a model or side, or raise if whole sides beside blocks have others."""
     ids = ids_of(model)
     for name, side in zip(("train", "validation"), sides, strict=True):
@@ -561,7 +507,7 @@ _IN_BLOCKS = (
 )
 
 
-def _has_ids(model: ImplicitModel | Factors, *sides: Any) -> bool:
+def _has_ids(model: Model, *sides: Any) -> bool:
     """Return whether data in memory have ids, so that they are to be matched with the model."""
     if any(is_blocks(side) for side in (getattr(model, "user_factors", None), *sides)):
         return False

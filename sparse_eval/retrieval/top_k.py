@@ -77,7 +77,7 @@ def held_out_ranks(
     """Find the ranks of held-out items up to `k`; see `sparse_eval.held_out_ranks`."""
     search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
     ranks, n_overlap, *_ = find_ranks(search, held_out, check_whole("k", k, 1), overlap)
-    _warn_of_overlap(n_overlap)
+    warn_of_overlap(n_overlap)
     return ranks
 
 
@@ -96,7 +96,7 @@ def full_ranks(
     """Find the rank of every held-out item; see `sparse_eval.full_ranks`."""
     search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
     ranks, n_overlap, *_ = find_ranks(search, held_out, None, overlap)
-    _warn_of_overlap(n_overlap)
+    warn_of_overlap(n_overlap)
     return ranks
 
 
@@ -162,7 +162,8 @@ def empty_results(n: int, k: int) -> Lists:
     )
 
 
-def _warn_of_overlap(n_overlap: int) -> None:
+def warn_of_overlap(n_overlap: int) -> None:
+    """Warn if held-out items were seen by their users."""
     if n_overlap:
         warn(
             f"{n_overlap} held-out items were seen by their users; they have no rank",

@@ -1,0 +1,139 @@
+"""Models that are ranked here, exactly: those with factors, item-item matrices and functions.
+
+Each opens a `Ranker` for its users. What a model knows of each user (a row of factors, the number
+that a function calls the user by) is an array by users, so that blocks of users take their part.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+import numpy as np
+
+from ..core.threads import thread_count
+from ..errors import InvalidDataError
+from ..evaluation.sources import is_blocks
+from ..retrieval.scores import (
+    CELLS_OF_THREAD,
+    FunctionScores,
+    ItemScores,
+    ScoreSearch,
+    users_per_call,
+)
+from ..retrieval.search import Search
+from .accepted import FactorModel, catalogue, has_factors
+from .checkpoints import Factors
+from .identifiers import keep_ids
+from .scorers import ItemItemModel, Scorer
+
+if TYPE_CHECKING:
+    from ..core.types import AnyArray, CSRMatrix, Integers
+    from ..retrieval.ranker import Ranker
+    from .accepted import Model
+
+ExactModel: TypeAlias = "FactorModel | Factors | ItemItemModel | Scorer"
+
+#: Memory of retrieval in bytes: for each number in the factors of items, and in total for the rest.
+PER_ITEM_FACTOR, PER_SEARCH = 4, 80_000_000
+
+
+def is_exact(model: Model) -> TypeGuard[ExactModel]:
+    """Return whether a model is ranked here, rather than by its own `recommend`."""
+    return has_factors(model) or isinstance(model, ItemItemModel | Scorer)
+
+
+def numbered_as(model: Any, train: Any) -> Any:
+    """Return a function with the numbers of users and items of `train`, where it has no ids.
+
+    Other models know how many they have, and are returned as they are.
+    """
+    if not isinstance(model, Scorer) or (model.n_users is not None and model.n_items is not None):
+        return model
+    if train is None or is_blocks(train):
+        raise InvalidDataError(
+            "nothing says how many users and items the function has; give what users have seen as "
+            "a matrix, or se.Scorer(function, users=…, items=…)"
+        )
+    numbered = copy(model)
+    n_users, n_items = train.shape
+    numbered.n_users = n_users if model.n_users is None else model.n_users
+    numbered.n_items = n_items if model.n_items is None else model.n_items
+    return numbered
+
+
+def take_users(model: Any, user_rows: Integers | None) -> Any:
+    """Return a model with some of its users only, or the model itself for None."""
+    if user_rows is None or isinstance(model, ItemItemModel) or not is_exact(model):
+        return model
+    return with_users(model, users_of(model)[user_rows])
+
+
+def users_of(model: ExactModel) -> AnyArray:
+    """Return what a model knows of each user."""
+    if has_factors(model):
+        return model.user_factors
+    assert isinstance(model, Scorer)  # noqa: S101 - an item-item model knows nothing of users
+    return np.arange(model.n_users or 0) if model.rows is None else model.rows
+
+
+def with_users(model: Any, users: Any) -> Any:
+    """Return a model with other users, given what `users_of` returns, and without their ids."""
+    if isinstance(model, ItemItemModel):
+        return model
+    if isinstance(model, Factors):
+        return model._replace(user_factors=users, user_ids=None)
+    some = copy(model)
+    if isinstance(model, Scorer):
+        some.rows, some.n_users = users, None if users is None else len(users)
+    else:
+        some.user_factors = users
+    keep_ids(some, None, some.item_ids if isinstance(some, Scorer) else None)
+    return some
+
+
+def open_ranker(
+    model: ExactModel,
+    train: CSRMatrix | None,
+    seen: CSRMatrix | None,
+    **options: Any,
+) -> Ranker:
+    """Return what ranks the items of a model's users.
+
+    Parameters
+    ----------
+    model : model with factors, ItemItemModel or Scorer
+        With its users, in the rows of `train` and `seen`.
+    train : csr_matrix, shape (n_users, n_items), or None
+        What users have, for an item-item model.
+    seen : csr_matrix, shape (n_users, n_items), or None
+        What is left out.
+    **options
+        As of `Ranker`.
+    """
+    if has_factors(model):
+        return Search(model.user_factors, model.item_factors, seen, **options)
+    if isinstance(model, ItemItemModel):
+        if train is None:
+            raise InvalidDataError(
+                "an item-item model scores items by what users have seen; give it as seen="
+            )
+        return ScoreSearch(ItemScores(train, model.weights), seen, **options)
+    assert isinstance(model, Scorer)  # noqa: S101 - there is no other kind
+    n_items = catalogue(model)[1]
+    return ScoreSearch(FunctionScores(model.function, users_of(model), n_items), seen, **options)
+
+
+def users_per_step(model: ExactModel) -> int:
+    """Return the number of users at multiples of which blocks begin, so that they change no bit."""
+    return users_per_call(catalogue(model)[1]) if isinstance(model, Scorer) else 1
+
+
+def search_memory(model: ExactModel) -> int:
+    """Return the bytes that ranking takes whatever the number of users, beside the model."""
+    n_items = catalogue(model)[1]
+    if has_factors(model):
+        return PER_SEARCH + PER_ITEM_FACTOR * n_items * int(model.item_factors.shape[1])
+    if isinstance(model, Scorer):  # the function's scores, and as many as it works with
+        return PER_SEARCH + 3 * 8 * n_items * users_per_call(n_items)
+    return PER_SEARCH + 8 * max(CELLS_OF_THREAD, n_items) * thread_count(None)
