@@ -26,8 +26,10 @@ if _TYPE_CHECKING:
     from .models.checkpoints import save_model
     from .models.compile import compile_kernels
     from .models.evaluate import evaluate_model
+    from .models.factor_model import factor_model
     from .models.recommendations import recommend
     from .models.retrieving import full_ranks, held_out_ranks, top_k
+    from .models.scorers import Scorer
     from .models.sweep import sweep
     from .models.train import train_als
     from .models.tune import tune
@@ -44,6 +46,7 @@ __all__ = [
     "Metric",
     "Rankings",
     "Relevance",
+    "Scorer",
     "SparseEvalError",
     "TrainingStopped",
     "compare",
@@ -52,6 +55,7 @@ __all__ = [
     "errors",
     "evaluate",
     "evaluate_model",
+    "factor_model",
     "full_ranks",
     "held_out_ranks",
     "plots",
@@ -79,9 +83,11 @@ _ATTRIBUTES = {
     "EvaluationCallback": "models.callback",
     "Holdout": "datasets.split",
     "Interactions": "datasets.interactions",
+    "Scorer": "models.scorers",
     "TrainingStopped": "models.callback",
     "compile_kernels": "models.compile",
     "evaluate_model": "models.evaluate",
+    "factor_model": "models.factor_model",
     "full_ranks": "models.retrieving",
     "held_out_ranks": "models.retrieving",
     "recommend": "models.recommendations",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,7 @@ from ..core.arguments import check_whole
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.relevance import Relevance
 from ..retrieval import top_k as retrieval
+from ..retrieval.products import as_products
 from ..retrieval.top_k import find_lists, find_ranks
 from .accepted import as_model, catalogue
 from .exact import is_exact, numbered_as, open_ranker, take_users
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray
     from ..inputs.rankings import Rankings
+    from ..retrieval.products import Similarity
     from ..retrieval.ranker import Ranker
     from ..retrieval.top_k import TopK
     from .accepted import ModelLike
@@ -47,6 +49,9 @@ def top_k(
     user_rows: ArrayLike | None = None,
     candidates: ArrayLike | None = None,
     exclude: ArrayLike | None = None,
+    item_biases: ArrayLike | None = None,
+    user_biases: ArrayLike | None = None,
+    similarity: Similarity = "dot",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> TopK:
@@ -78,6 +83,10 @@ def top_k(
         Rows of `item_factors` to choose from; all by default.
     exclude : array_like of int, optional
         Items to leave out of every list.
+    item_biases, user_biases : array_like of float, shape (n_items,) and (n_users,), optional
+        Added to the scores, in this order, of factors alone; as in `factor_model`.
+    similarity : {"dot", "cosine", "euclidean"}
+        What the scores of factors alone are; as in `factor_model`.
     num_threads : int, optional
         The number of threads; one per core by default. The result does not depend on it.
     progress : bool, optional
@@ -124,6 +133,7 @@ def top_k(
     array([[0, 1],
            [1, 0]], dtype=int32)
     """
+    products = _Products(item_biases, user_biases, similarity)
     options: dict[str, Any] = {
         "candidates": candidates,
         "exclude": exclude,
@@ -135,8 +145,9 @@ def top_k(
             raise InvalidDataError(
                 "users are ids, and factors have none; give user_rows=, or a model with ids"
             )
-        factors = user_factors, item_factors
+        factors = products.of(user_factors, item_factors)
         return retrieval.top_k(*factors, k, seen=seen, user_rows=user_rows, **options)  # type: ignore[arg-type]
+    products.refuse()
     model, sides = _open(user_factors, seen, None)
     rows = rows_of(users, user_rows, sides)
     return find_lists(_ranker(model, sides, seen, options), k, rows)[0]
@@ -151,6 +162,9 @@ def held_out_ranks(
     seen: TrainLike | None = None,
     candidates: ArrayLike | None = None,
     exclude: ArrayLike | None = None,
+    item_biases: ArrayLike | None = None,
+    user_biases: ArrayLike | None = None,
+    similarity: Similarity = "dot",
     overlap: Overlap = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -162,7 +176,8 @@ def held_out_ranks(
 
     Parameters
     ----------
-    user_factors, item_factors, seen, candidates, exclude, num_threads, progress
+    user_factors, item_factors, seen, candidates, exclude, item_biases, user_biases, similarity, \
+    num_threads, progress
         As in `top_k`, and so is the order of the items.
     held_out : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
         Every stored entry above 0 is a held-out item. A smaller matrix is padded. Of a model
@@ -211,15 +226,15 @@ def held_out_ranks(
     >>> se.evaluate(ranks, held_out, "recall@2")["recall@2"]
     0.5
     """
+    products = _Products(item_biases, user_biases, similarity)
     options = {
         "candidates": candidates,
         "exclude": exclude,
         "num_threads": num_threads,
         "progress": progress,
     }
-    return _ranks(
-        user_factors, item_factors, held_out, seen, check_whole("k", k, 1), overlap, options
-    )
+    k = check_whole("k", k, 1)
+    return _ranks(user_factors, item_factors, products, held_out, seen, k, overlap, options)
 
 
 def full_ranks(
@@ -230,6 +245,9 @@ def full_ranks(
     seen: TrainLike | None = None,
     candidates: ArrayLike | None = None,
     exclude: ArrayLike | None = None,
+    item_biases: ArrayLike | None = None,
+    user_biases: ArrayLike | None = None,
+    similarity: Similarity = "dot",
     overlap: Overlap = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -241,7 +259,8 @@ def full_ranks(
 
     Parameters
     ----------
-    user_factors, item_factors, held_out, seen, candidates, exclude, overlap, num_threads, progress
+    user_factors, item_factors, held_out, seen, candidates, exclude, item_biases, user_biases, \
+    similarity, overlap, num_threads, progress
         As in `held_out_ranks`.
 
     Returns
@@ -276,18 +295,41 @@ def full_ranks(
     >>> se.evaluate(ranks, held_out, ["mean_rank", "auc"]).mean()
     {'mean_rank': 2.5, 'auc': 0.25}
     """
+    products = _Products(item_biases, user_biases, similarity)
     options = {
         "candidates": candidates,
         "exclude": exclude,
         "num_threads": num_threads,
         "progress": progress,
     }
-    return _ranks(user_factors, item_factors, held_out, seen, None, overlap, options)
+    return _ranks(user_factors, item_factors, products, held_out, seen, None, overlap, options)
+
+
+class _Products(NamedTuple):
+    """What makes scores of bare factors."""
+
+    item_biases: Any
+    user_biases: Any
+    similarity: Similarity
+
+    def of(self, user_factors: Any, item_factors: Any) -> tuple[AnyArray, AnyArray]:
+        """Return factors whose products are the scores."""
+        return as_products(user_factors, item_factors, **self._asdict())
+
+    def refuse(self) -> None:
+        """Raise if something is given, and no factors."""
+        for name, value in self._asdict().items():
+            if not (value is None or (isinstance(value, str) and value == "dot")):
+                raise InvalidDataError(
+                    f"{name} is for factors alone; se.factor_model(users, items, {name}=…) makes a "
+                    "model of them"
+                )
 
 
 def _ranks(
     user_factors: Any,
     item_factors: Any,
+    products: _Products,
     held_out: TrainLike | None,
     seen: TrainLike | None,
     k: int | None,
@@ -304,10 +346,11 @@ def _ranks(
                 "held_out as a matrix with the rows and columns of the factors"
             )
         options = options | {"seen": seen, "overlap": overlap}
-        sides: tuple[Any, Any, Any] = user_factors, item_factors, held_out
+        sides: tuple[Any, Any, Any] = *products.of(user_factors, item_factors), held_out
         if k is None:
             return retrieval.full_ranks(*sides, **options)
         return retrieval.held_out_ranks(*sides, k, **options)
+    products.refuse()
     model, matched = _open(user_factors, seen, held_out)
     some = take_users(model, matched.user_rows)
     relevance = within(matched.relevance, _shape(some, matched))
