@@ -22,6 +22,7 @@ if _TYPE_CHECKING:
     from .datasets import Interactions, split
     from .datasets.split import Holdout
     from .inputs import trec
+    from .models import baselines
     from .models.callback import EvaluationCallback, TrainingStopped
     from .models.checkpoints import save_model
     from .models.compile import compile_kernels
@@ -49,6 +50,7 @@ __all__ = [
     "Scorer",
     "SparseEvalError",
     "TrainingStopped",
+    "baselines",
     "compare",
     "compile_kernels",
     "datasets",
@@ -74,6 +76,7 @@ __all__ = [
 # What needs pandas or implicit is imported when it is first used: a job that only evaluates
 # matrices would wait longer for these imports than for its results.
 _MODULES = {
+    "baselines": "models.baselines",
     "datasets": "datasets",
     "plots": "report.plots",
     "split": "datasets.split",

@@ -147,7 +147,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
 
 
 def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = None) -> Path:
-    """Save a fitted model of `implicit` together with the ids of its users and items.
+    """Save a model together with the ids of its users and items.
 
     With its ids a model can be evaluated against other data than it was trained on: users and
     items are matched by id. The file is one that ``model.save`` writes, with two more arrays,
@@ -155,8 +155,9 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
 
     Parameters
     ----------
-    model : fitted model of implicit
-        ALS, BPR, LMF or an item-item neighbour model.
+    model : fitted model of implicit, Factors or ItemItemModel
+        ALS, BPR, LMF or an item-item neighbour model; what `factor_model` or one of
+        `sparse_eval.baselines` returns.
     path : str or Path
         Ends in ``.npz``. An existing file is replaced once the new one is complete.
     users, items : sequence of hashable, optional

@@ -67,11 +67,18 @@ def evaluate_model(
 
     Parameters
     ----------
-    model : fitted model of implicit, path, or pair of factors
+    model : fitted model of implicit, path, pair of factors, item-item matrix, or function
         ALS, BPR, LMF or an item-item neighbour model, on the CPU or with ``to_cpu``; or the path
         of a checkpoint that one of them saved. Or only factors: a pair (users, items) of arrays or
         of ``.npy`` files, or a folder with ``user_factors.npy`` and ``item_factors.npy``; files
-        stay on disk. The factors of users may be an iterable of blocks.
+        stay on disk. The factors of users may be an iterable of blocks. `factor_model` adds biases
+        to factors, and makes cosines and distances of them.
+
+        Or a square matrix of items × items (EASE, SLIM, item neighbours), sparse or dense, or the
+        path of one in ``.npy`` or SciPy's ``.npz``: scores are the product of `train` with it,
+        accumulated in float64 in the order of the user's items. Or a function of users that returns
+        their scores of all items, as in `Scorer`. Or one of `sparse_eval.baselines`. Scores are
+        computed for blocks of users within bounded memory.
     train : sparse matrix, Interactions, frame, Relevance, path, iterable of blocks, or Holdout
         What users have seen: every stored entry, also an explicit zero, is not recommended again.
         A matrix without ids has the rows and columns of the matrix that the model was trained on;
@@ -92,14 +99,14 @@ def evaluate_model(
     via : {"held_out_ranks", "top_k", "recommend"}, optional
         How rankings are made. With a factor model, accuracy metrics need only the ranks of the
         relevant items (`held_out_ranks`), other metrics need lists (`top_k`); both are exact, and
-        the lower id comes first among equal scores. "recommend" calls the model, and is the only
-        way for neighbour models: scores and the order of equal ones are the model's (implicit puts
+        the lower id comes first among equal scores; so it is with item-item matrices and functions.
+        "recommend" calls the model, and is the only way for neighbour models of implicit: scores and the order of equal ones are the model's (implicit puts
         the higher id first). By default the cheapest way that the metrics allow.
     per_user, memory, client
-        As in `evaluate`; `memory` and `client` are for models with factors. `memory` does not
-        include the factors, and must be at least what ranking takes for any number of users (about
+        As in `evaluate`; `memory` and `client` are for all but neighbour models of implicit.
+        `memory` does not include the model, and must be at least what ranking takes for any number of users (about
         160 MB, more with many items). With `client`, each worker opens what is given by path,
-        which must lead to the same files everywhere.
+        which must lead to the same files everywhere; a function is pickled for other processes.
     num_threads : int, optional
         One for each core by default. The result does not depend on it.
     progress : bool, optional
@@ -117,13 +124,13 @@ def evaluate_model(
     Raises
     ------
     UnsupportedModelError
-        If the model cannot recommend, was not fitted, or has no factors for `via`, `memory` or
-        `client`.
+        If the model cannot recommend, was not fitted, or is a neighbour model of implicit with
+        another `via`, `memory` or `client`.
     InvalidCheckpointError
         If the checkpoint cannot be read, or has no finite factors.
     InvalidDataError
         If `train` is not of the model's users and items, `validation` is larger than `train`, or
-        a score is not finite.
+        a score is not finite (user and item are named).
     InvalidMetricError
         If a metric is unknown, has no cut-off, or needs lists that `via` does not make.
     WorkerError, MissingExtraError
@@ -139,6 +146,7 @@ def evaluate_model(
     --------
     evaluate : Evaluate given rankings.
     sweep : Evaluate many checkpoints.
+    factor_model : A model of factors with biases, cosines or distances.
     save_model : Save a model with the ids of its users and items.
 
     Notes

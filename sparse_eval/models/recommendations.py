@@ -50,7 +50,7 @@ def recommend(
 
     Parameters
     ----------
-    model : fitted model of implicit, path, or pair of factors
+    model : fitted model of implicit, path, pair of factors, item-item matrix, or function
         As in `evaluate_model`.
     train : sparse matrix, Interactions, frame, Relevance, path or Holdout
         What users have seen, as in `evaluate_model`; of a `Holdout` the train part.
@@ -70,8 +70,8 @@ def recommend(
     pandas.DataFrame
         A row for each recommended item, in the order of the users and ranks: ``user`` and ``item``
         (ids, or row and column numbers where there are none), ``rank`` from 1, and ``score``.
-        `evaluate` takes it as it is. Of a factor model lists are exact, and of equal scores the
-        lower item number comes first; of a neighbour model they are those of its own `recommend`.
+        `evaluate` takes it as it is. Lists are exact, and of equal scores the lower item number
+        comes first; of a neighbour model of implicit they are those of its own `recommend`.
 
     Raises
     ------

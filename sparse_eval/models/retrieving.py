@@ -66,8 +66,8 @@ def top_k(
     user_factors : ndarray of float16, float32 or float64, shape (n_users, f), or model
         Biases are columns of the factors, as in implicit's BPR and LMF. A tensor of another
         library, in memory that the CPU can read, is taken as it is, without a copy. Or, without
-        `item_factors`, a fitted model, the path of a checkpoint or a pair of factors, as in
-        `evaluate_model`.
+        `item_factors`, whatever `evaluate_model` takes as a model, but for neighbour models of
+        implicit; an item-item matrix needs `seen`, which it is multiplied with.
     item_factors : ndarray of float16, float32 or float64, shape (n_items, f), optional
         The dtype may differ from that of `user_factors`.
     k : int

@@ -1,0 +1,272 @@
+"""Simple models to compare with: popularity, random, item neighbours and EASE.
+
+Each knows the ids of labelled training data, and goes wherever a model does: `evaluate_model`,
+`recommend`, `top_k`, `full_ranks`; all but the random one into `save_model`, and so into `sweep`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import lapack
+from threadpoolctl import threadpool_limits
+
+from ..core.arguments import check_number, check_whole
+from ..core.hashing import hash_labels, splitmix64
+from ..core.labelled import labels_of
+from ..datasets.split.holdout import Holdout
+from ..errors import InvalidDataError
+from .checkpoints import Factors
+from .inputs import training_matrix
+from .scorers import ItemItemModel, Scorer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..core.types import AnyArray, CSRMatrix, Floats, Hashes, Integers, Labels
+    from .inputs import TrainLike
+
+__all__ = ["ease", "item_knn", "popularity", "random"]
+
+#: The products of a block of items with all others, at most, if none of them is shared.
+_PRODUCTS_AT_ONCE = 1 << 23
+
+
+def popularity(train: Holdout | TrainLike) -> Factors:
+    """Rank the items of most training users first, alike for all users.
+
+    Parameters
+    ----------
+    train : sparse matrix, Interactions, frame, Relevance, path or Holdout
+        As in `evaluate_model`; of a `Holdout` the train part. Explicit zeros do not count.
+
+    Returns
+    -------
+    Factors
+        Of one column: 1 for each user, and the number of users of each item, the score.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> ev = se.evaluate_model(se.baselines.popularity(holdout), holdout, "ndcg@10")
+    >>> als = se.evaluate_model(se.train_als(holdout.train), holdout, "ndcg@10", baselines=True)
+    >>> ev["ndcg@10"] == als.baselines["popularity"]["ndcg@10"]
+    True
+    """
+    matrix, users, items = _open(train)
+    n_users, n_items = matrix.shape
+    counts = np.bincount(matrix.indices[matrix.data != 0], minlength=n_items)
+    return Factors(np.ones((n_users, 1)), counts[:, None].astype(np.float64), users, items)
+
+
+def random(train: Holdout | TrainLike, *, seed: int = 0) -> Scorer:
+    """Rank items in an order that is drawn for each user.
+
+    Parameters
+    ----------
+    train : sparse matrix, Interactions, frame, Relevance, path or Holdout
+        Whose users and items they are, as for `popularity`.
+    seed : int
+        At least 0. A score depends on nothing but it, the user and the item: their ids, or their
+        numbers where there are none.
+
+    Returns
+    -------
+    Scorer
+        With scores that are uniformly distributed in [0, 1).
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> ev = se.evaluate_model(se.baselines.random(holdout, seed=1), holdout, "hit_rate@10")
+    >>> 0.05 < ev["hit_rate@10"] < 0.5
+    True
+    """
+    matrix, users, items = _open(train)
+    keys = [
+        hash_labels(np.arange(size) if labels is None else labels.to_numpy())
+        for size, labels in zip(matrix.shape, (users, items), strict=True)
+    ]
+    scorer = Scorer(_RandomScores(check_whole("seed", seed, 0), *keys), users=users, items=items)
+    scorer.n_users, scorer.n_items = matrix.shape
+    return scorer
+
+
+@dataclass(frozen=True)
+class _RandomScores:
+    seed: int
+    users: Hashes
+    items: Hashes
+
+    def __call__(self, users: Integers) -> Floats:
+        seed = np.uint64(self.seed & (2**64 - 1))
+        of_users = splitmix64(self.users[users] ^ splitmix64(np.array([seed])))
+        hashes = splitmix64(of_users[:, None] ^ splitmix64(self.items))
+        return np.asarray((hashes >> np.uint64(11)) * 2.0**-53)
+
+
+def item_knn(
+    train: Holdout | TrainLike, *, neighbors: int = 20, shrinkage: float = 0.0
+) -> ItemItemModel:
+    """Rank items by their similarity to the user's own: item-based top-N recommendation [1]_.
+
+    The similarity of items i ≠ j is Σ x(u, i)·x(u, j) / (‖x(i)‖·‖x(j)‖ + shrinkage) over users u,
+    their cosine if `shrinkage` is 0, with the stored values x of `train`. Every item keeps its
+    nearest ones, of equal ones those of lower id. A score is the sum over the user's items of their
+    value times the similarity.
+
+    Parameters
+    ----------
+    train : sparse matrix, Interactions, frame, Relevance, path or Holdout
+        As for `popularity`.
+    neighbors : int
+        How many similar items each item keeps, at least 1.
+    shrinkage : float
+        At least 0; the larger, the less do items of few users count.
+
+    Returns
+    -------
+    ItemItemModel
+        With a sparse matrix.
+
+    References
+    ----------
+    .. [1] M. Deshpande and G. Karypis, "Item-Based Top-N Recommendation Algorithms", ACM
+       Transactions on Information Systems 22(1), 2004. https://doi.org/10.1145/963770.963776
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> model = se.baselines.item_knn(clicks, neighbors=5)
+    >>> model
+    ItemItemModel(100 items, sparse)
+    >>> len(se.recommend(model, clicks, k=3, users=["U7"]))
+    3
+    """
+    neighbors = check_whole("neighbors", neighbors, 1)
+    shrinkage = check_number("shrinkage", shrinkage, 0)
+    matrix, _, items = _open(train)
+    by_item = matrix.T.tocsr()
+    squares = np.bincount(matrix.indices, matrix.data**2, minlength=matrix.shape[1])
+    lengths = np.sqrt(squares)
+    parts = []
+    for first, last in _blocks_of_items(matrix, by_item):
+        block = (by_item[first:last] @ matrix).tocoo()
+        kept = (block.data != 0) & (block.row + first != block.col)
+        rows, columns, products = block.row[kept], block.col[kept], block.data[kept]
+        scale = lengths[rows + first] * lengths[columns] + shrinkage
+        parts.append(_nearest(rows, columns, products / scale, neighbors, block.shape))
+    weights = (
+        sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix(matrix.shape[1:] * 2)
+    )
+    return ItemItemModel(weights, items)
+
+
+def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemItemModel:
+    """Rank items by EASE, linear regression on the user's other items, in closed form [1]_.
+
+    With P the inverse of XᵀX + λI, of the stored values X of `train`, the matrix is −P(i, j) /
+    P(j, j), and 0 on its diagonal.
+
+    Parameters
+    ----------
+    train : sparse matrix, Interactions, frame, Relevance, path or Holdout
+        As for `popularity`.
+    regularization : float
+        λ, above 0: larger for more users.
+
+    Returns
+    -------
+    ItemItemModel
+        With a dense matrix of float64.
+
+    Raises
+    ------
+    InvalidDataError
+        If there is not enough memory: it takes about 24 bytes × n_items². Leave out rare items
+        then: ``clicks.filter(min_item_interactions=…)``.
+
+    References
+    ----------
+    .. [1] H. Steck, "Embarrassingly Shallow Autoencoders for Sparse Data", The World Wide Web
+       Conference, 2019. https://doi.org/10.1145/3308558.3313710
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> ev = se.evaluate_model(se.baselines.ease(holdout), holdout, "ndcg@10")
+    >>> 0 < ev["ndcg@10"] < 1
+    True
+    """
+    regularization = check_number("regularization", regularization, 0, open_end=True)
+    matrix, _, items = _open(train)
+    n_items = matrix.shape[1]
+    try:
+        # One thread: with more, the last bits would depend on their number.
+        with threadpool_limits(limits=1, user_api="blas"):
+            gram = (matrix.T @ matrix).toarray(order="F")
+            gram[np.diag_indices(n_items)] += regularization
+            factor, failed = lapack.dpotrf(gram, lower=True, overwrite_a=True)
+            inverse, failed_too = lapack.dpotri(factor, lower=True, overwrite_c=True)
+    except MemoryError:
+        raise InvalidDataError(
+            f"there is not enough memory for {n_items:,} × {n_items:,} items, {n_items**2 * 24:,} "
+            "bytes; leave out rare items: clicks.filter(min_item_interactions=…)"
+        ) from None
+    if failed or failed_too:
+        raise InvalidDataError(
+            f"the matrix of {n_items} items has no inverse with regularization={regularization:g}; "
+            "give more"
+        )
+    weights = np.tril(inverse)
+    weights += np.tril(inverse, -1).T
+    weights /= -np.diag(weights).copy()
+    weights[np.diag_indices(n_items)] = 0.0
+    return ItemItemModel(np.ascontiguousarray(weights), items)
+
+
+def _open(train: Holdout | TrainLike) -> tuple[Any, Labels | None, Labels | None]:
+    """Return training data as a float64 matrix, and the ids of its users and items."""
+    opened = training_matrix(train.train if isinstance(train, Holdout) else train)
+    if not opened.shape[1]:
+        raise InvalidDataError("train has no items; give what a model would be trained on")
+    users, items = labels_of(opened)
+    parts = (opened.data.astype(np.float64), opened.indices, opened.indptr)
+    return sparse.csr_matrix(parts, shape=opened.shape), users, items
+
+
+def _blocks_of_items(matrix: CSRMatrix, by_item: CSRMatrix) -> Iterator[tuple[int, int]]:
+    """Cut the items into blocks whose products with all others fit into memory."""
+    of_users = np.diff(matrix.indptr)
+    of_entries = np.concatenate(([0], np.cumsum(of_users[by_item.indices])))
+    costs = of_entries[by_item.indptr]
+    first, n_items = 0, by_item.shape[0]
+    while first < n_items:
+        last = int(np.searchsorted(costs, costs[first] + _PRODUCTS_AT_ONCE, side="right")) - 1
+        last = min(max(last, first + 1), n_items)
+        yield first, last
+        first = last
+
+
+def _nearest(
+    rows: AnyArray, columns: AnyArray, values: Floats, most: int, shape: tuple[int, int]
+) -> CSRMatrix:
+    """Return the `most` largest values of each row, of equal ones those of the first columns."""
+    order = np.lexsort((columns, -values, rows))
+    counts = np.bincount(rows, minlength=shape[0])
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    kept = order[place < most]
+    matrix = sparse.csr_matrix((values[kept], (rows[kept], columns[kept])), shape=shape)
+    matrix.sort_indices()
+    nearest: CSRMatrix = matrix
+    return nearest
