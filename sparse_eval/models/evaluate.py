@@ -100,13 +100,15 @@ def evaluate_model(
         How rankings are made. With a factor model, accuracy metrics need only the ranks of the
         relevant items (`held_out_ranks`), other metrics need lists (`top_k`); both are exact, and
         the lower id comes first among equal scores; so it is with item-item matrices and functions.
-        "recommend" calls the model, and is the only way for neighbour models of implicit: scores and the order of equal ones are the model's (implicit puts
-        the higher id first). By default the cheapest way that the metrics allow.
+        "recommend" calls the model, and is the only way for neighbour models of implicit: scores
+        and the order of equal ones are the model's (implicit puts the higher id first). By default
+        the cheapest way that the metrics allow.
     per_user, memory, client
         As in `evaluate`; `memory` and `client` are for all but neighbour models of implicit.
-        `memory` does not include the model, and must be at least what ranking takes for any number of users (about
-        160 MB, more with many items). With `client`, each worker opens what is given by path,
-        which must lead to the same files everywhere; a function is pickled for other processes.
+        `memory` does not include the model, and must be at least what ranking takes for any number
+        of users (about 160 MB, more with many items). With `client`, each worker opens what is
+        given by path, which must lead to the same files everywhere; a function is pickled for other
+        processes.
     num_threads : int, optional
         One for each core by default. The result does not depend on it.
     progress : bool, optional

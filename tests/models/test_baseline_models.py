@@ -1,0 +1,152 @@
+"""Popularity, random, item neighbours and EASE, against their definitions in plain NumPy."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+from sparse_eval.models import baselines
+
+METRICS = ["ndcg@10", "recall@5", "coverage@10"]
+
+
+@pytest.fixture(scope="module")
+def holdout() -> se.Holdout:
+    clicks = se.datasets.synthetic(n_users=150, n_items=80, n_interactions=2500, seed=3)
+    return se.split.random(clicks, fraction=0.3, seed=0)
+
+
+def test_popularity_is_the_popularity_ranking(holdout: Any) -> None:
+    model = se.baselines.popularity(holdout)
+    als = se.train_als(holdout.train, factors=4, iterations=1)
+    beside = se.evaluate_model(als, holdout, METRICS, baselines=True).baselines["popularity"]
+    ev = se.evaluate_model(model, holdout, METRICS, via="top_k")
+    assert ev.columns.tobytes() == beside.columns.tobytes()
+    assert ev.mean() == beside.mean()
+    matrix = sparse.csr_matrix([[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]])
+    matrix.data[matrix.data == 3.0] = 0.0  # an explicit zero does not count
+    assert se.baselines.popularity(matrix).item_factors.ravel().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_random_depends_on_ids_and_seed_alone(holdout: Any) -> None:
+    model = se.baselines.random(holdout, seed=7)
+    lists = se.recommend(model, holdout, k=80).set_index(["user", "item"])["score"]
+    scores = lists.to_numpy()
+    assert scores.min() >= 0
+    assert scores.max() < 1
+    assert abs(scores.mean() - 0.5) < 0.02
+    assert abs(scores.var() - 1 / 12) < 0.005
+    assert len(np.unique(scores)) == len(scores)
+    frame = sparse.coo_matrix(holdout.train)
+    frame = pd.DataFrame({"user": holdout.users[frame.row], "item": holdout.items[frame.col]})
+    turned = se.Interactions.from_frame(frame[::-1])
+    again = se.recommend(se.baselines.random(turned, seed=7), turned, k=80)
+    again = again.set_index(["user", "item"])["score"]
+    assert again.sort_index().equals(lists.loc[again.index].sort_index())
+    other = se.recommend(se.baselines.random(holdout, seed=8), holdout, k=80)["score"]
+    assert not np.isin(other, scores).any()
+    ev = se.evaluate_model(model, holdout, "ndcg@10")
+    assert ev["ndcg@10"] == pytest.approx(ev.random("ndcg@10")[0], abs=0.03)
+    with pytest.raises(InvalidDataError, match="seed"):
+        se.baselines.random(holdout, seed=-1)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1, 3, 50]),
+    st.sampled_from([0.0, 1.5]),
+    st.sampled_from([1, 40, 1 << 23]),
+)
+def test_item_knn(seed: int, neighbors: int, shrinkage: float, at_once: int) -> None:
+    rng = np.random.default_rng(seed)
+    n_items = int(rng.integers(1, 25))
+    x = rng.integers(0, 3, (12, n_items)).astype(float)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines, "_PRODUCTS_AT_ONCE", at_once)
+        model = se.baselines.item_knn(
+            sparse.csr_matrix(x), neighbors=neighbors, shrinkage=shrinkage
+        )
+    lengths = np.sqrt((x**2).sum(axis=0))
+    expected = np.zeros((n_items, n_items))
+    for i in range(n_items):
+        products = x[:, i] @ x
+        scale = lengths[i] * lengths + shrinkage
+        similarity = np.where(products != 0, products / np.where(scale == 0, 1, scale), 0)
+        similarity[i] = 0
+        nearest = np.lexsort((np.arange(n_items), -similarity))[:neighbors]
+        expected[i, nearest] = similarity[nearest]
+    assert (model.weights.toarray() == expected).all()
+
+
+def test_item_knn_is_that_of_implicit(holdout: Any) -> None:
+    from implicit.nearest_neighbours import CosineRecommender
+
+    train = sparse.csr_matrix(holdout.train).astype(np.float64)
+    theirs = CosineRecommender(K=81)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it converts what its own normalize returns
+        theirs.fit(train, show_progress=False)
+    similarity = theirs.similarity.toarray()
+    np.fill_diagonal(similarity, 0.0)
+    ours = se.baselines.item_knn(train, neighbors=80).weights.toarray()
+    assert np.allclose(ours, similarity, rtol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 250.0]))
+def test_ease(seed: int, regularization: float) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 3, (12, int(rng.integers(1, 25)))).astype(float)
+    model = se.baselines.ease(sparse.csr_matrix(x), regularization=regularization)
+    n_items = x.shape[1]
+    # Each column is the ridge regression of an item on all others.
+    for j in range(n_items):
+        others = np.delete(np.arange(n_items), j)
+        a = x[:, others]
+        expected = np.linalg.solve(a.T @ a + regularization * np.eye(n_items - 1), a.T @ x[:, j])
+        assert np.allclose(model.weights[others, j], expected, rtol=1e-8, atol=1e-12)
+        assert model.weights[j, j] == 0
+
+
+def test_all_of_them_go_wherever_a_model_does(holdout: Any, tmp_path: Any) -> None:
+    models = {
+        "popularity": se.baselines.popularity(holdout),
+        "random": se.baselines.random(holdout),
+        "item_knn": se.baselines.item_knn(holdout),
+        "ease": se.baselines.ease(holdout.train),
+    }
+    evs = {name: se.evaluate_model(model, holdout, METRICS) for name, model in models.items()}
+    assert len(se.compare(evs, "ndcg@10").table) == 6
+    for name, model in models.items():
+        blocks = se.evaluate_model(model, holdout, METRICS, memory=10**9)
+        assert blocks.mean() == evs[name].mean()
+        recs = se.recommend(model, holdout, k=10, users=["U7"])
+        assert len(recs) == 10
+        if name != "random":
+            path = se.save_model(model, tmp_path / f"{name}.npz")
+            assert se.evaluate_model(path, holdout, METRICS).mean() == evs[name].mean()
+            assert se.recommend(path, holdout, k=10, users=["U7"]).equals(recs)
+    table = se.sweep(tmp_path, holdout, "ndcg@10")
+    assert table["ndcg@10"].tolist() == [
+        evs[name]["ndcg@10"] for name in ("ease", "item_knn", "popularity")
+    ]
+
+
+def test_refuses_what_cannot_be_trained_on(holdout: Any) -> None:
+    for call, message in [
+        (lambda: se.baselines.item_knn(holdout, neighbors=0), "neighbors"),
+        (lambda: se.baselines.item_knn(holdout, shrinkage=-1), "shrinkage"),
+        (lambda: se.baselines.ease(holdout, regularization=0), "regularization"),
+        (lambda: se.baselines.ease(sparse.csr_matrix((3, 0))), "train has no items"),
+        (lambda: se.baselines.popularity(holdout.validation), "validation"),
+    ]:
+        with pytest.raises(InvalidDataError, match=message):
+            call()

@@ -1,0 +1,281 @@
+"""Item-item matrices and functions as models: every way, block and client gives the same bits."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, UnsupportedModelError
+from sparse_eval.retrieval import scores as module
+
+METRICS = ["ndcg@{5,20}", "recall@10", "mrr@20"]
+N_USERS, N_ITEMS = 200, 90
+
+
+@pytest.fixture(scope="module")
+def holdout() -> se.Holdout:
+    clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=4000, seed=5)
+    return se.split.random(clicks, fraction=0.3, seed=0)
+
+
+@pytest.fixture(scope="module")
+def weights() -> Any:
+    matrix = np.random.default_rng(0).standard_normal((N_ITEMS, N_ITEMS)).astype(np.float32)
+    return np.where(abs(matrix) > 0.5, matrix, 0)
+
+
+class Table:
+    """A function that is an object, which can be pickled, and notices calls at the same time."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+        self.busy = 0
+
+    def __call__(self, users: Any) -> Any:
+        assert self.busy == 0
+        self.busy += 1
+        threading.Event().wait(0.001)
+        self.busy -= 1
+        return self.table[users]
+
+
+def models_of(holdout: Any, weights: Any, folder: Path) -> dict[str, Any]:
+    np.save(folder / "dense.npy", weights)
+    sparse.save_npz(folder / "sparse.npz", sparse.csr_matrix(weights))
+    table = sparse.csr_matrix(holdout.train).astype(float) @ weights.astype(float)
+    return {
+        "dense": weights,
+        "double": weights.astype(np.float64),
+        "sparse": sparse.coo_array(weights),
+        "npy": str(folder / "dense.npy"),
+        "npz": folder / "sparse.npz",
+        "function": Table(table),
+        "lambda": lambda users: table[users],
+    }
+
+
+KINDS = ["dense", "double", "sparse", "npy", "npz", "function", "lambda"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_way_gives_the_same_bits(
+    kind: str, holdout: Any, weights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CELLS_OF_CALL", 16 * N_ITEMS)
+    model = models_of(holdout, weights, tmp_path)[kind]
+    train, held_out = sparse.csr_matrix(holdout.train), sparse.csr_matrix(holdout.validation)
+    ev = se.evaluate_model(model, holdout, METRICS)
+    assert ev.retrieval is not None
+    assert ev.retrieval.via == "held_out_ranks"
+    # By hand: every score, sorted.
+    table = train.astype(float) @ weights.astype(float)
+    ranks = np.zeros((N_USERS, N_ITEMS), int)
+    for user in range(N_USERS):
+        unseen = np.setdiff1d(np.arange(N_ITEMS), train[user].indices)
+        order = unseen[np.lexsort((unseen, -table[user, unseen]))][:20]
+        ranks[user, order] = np.arange(1, len(order) + 1)
+    plain = se.evaluate(sparse.csr_matrix(ranks), held_out, METRICS)
+    assert ev.columns.tobytes() == plain.columns.tobytes()
+
+    # The source cuts users into fewer than there are, if it is told to.
+    for options in (
+        {"via": "top_k"},
+        {"num_threads": 1},
+        {"memory": 10**9},
+        {"memory": 10**9, "via": "top_k"},
+    ):
+        other = se.evaluate_model(model, holdout, METRICS, **options)
+        assert other.columns.tobytes() == ev.columns.tobytes(), options
+    few = se.evaluate_model(model, train, held_out, METRICS, per_user=False, memory=10**9)
+    assert few.mean() == ev.mean()
+    with ThreadPoolExecutor(3) as pool:
+        shared = se.evaluate_model(model, holdout, METRICS, client=pool)
+        by_number = se.evaluate_model(model, train, held_out, METRICS, client=pool)
+    assert shared.columns.tobytes() == by_number.columns.tobytes() == ev.columns.tobytes()
+    assert shared.retrieval == ev.retrieval
+
+    lists = se.top_k(model, seen=holdout.train, k=4)
+    recs = se.recommend(model, holdout, k=4)
+    assert recs["score"].to_numpy().tobytes() == lists.scores.tobytes()
+    of_two = se.recommend(model, holdout, k=4, user_rows=[7, 3])
+    assert of_two["score"].to_numpy().tobytes() == lists.scores[[7, 3]].tobytes()
+    for found in (
+        se.held_out_ranks(model, held_out=holdout.validation, seen=holdout.train, k=20),
+        se.full_ranks(model, held_out=holdout.validation, seen=holdout.train),
+    ):
+        again = se.evaluate(found, holdout.validation, METRICS)
+        assert again.columns.tobytes() == ev.columns.tobytes()
+
+
+def test_blocks_of_users_change_nothing(
+    holdout: Any, weights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CELLS_OF_CALL", 16 * N_ITEMS)
+    calls: list[list[int]] = []
+    table = Table(sparse.csr_matrix(holdout.train) @ weights)
+
+    def score(users: Any) -> Any:
+        calls.append(users.tolist())
+        return table(users)
+
+    whole = se.evaluate_model(score, holdout, METRICS)
+    of_whole = sorted(calls)
+    for n_rows in (16, 48, 1000):
+        calls.clear()
+        monkeypatch.setattr("sparse_eval.models.source.users_within", lambda *a, n=n_rows, **b: n)
+        ev = se.evaluate_model(score, holdout, METRICS, memory=10**9)
+        assert ev.columns.tobytes() == whole.columns.tobytes()
+        assert sorted(calls) == of_whole  # a function is asked for the same users at once
+        for model in (weights, sparse.csr_matrix(weights)):
+            one, other = (
+                se.evaluate_model(model, holdout, [*METRICS, "coverage@10"], memory=memory)
+                for memory in (None, 10**9)
+            )
+            assert one.columns.tobytes() == other.columns.tobytes()
+            assert one["coverage@10"] == other["coverage@10"]
+
+
+def test_other_processes(holdout: Any, weights: Any) -> None:
+    table = Table(sparse.csr_matrix(holdout.train) @ weights)
+    with ProcessPoolExecutor(2, get_context("forkserver")) as pool:
+        for model in (table, weights):
+            shared = se.evaluate_model(model, holdout, METRICS, client=pool)
+            assert shared.mean() == se.evaluate_model(model, holdout, METRICS).mean()
+
+
+def test_blocks_of_an_iterable(holdout: Any, weights: Any) -> None:
+    train, held_out = sparse.csr_matrix(holdout.train), sparse.csr_matrix(holdout.validation)
+
+    def blocks(matrix: Any) -> Any:
+        return (matrix[first : first + 64] for first in range(0, N_USERS, 64))
+
+    expected = se.evaluate_model(weights, train, held_out, METRICS).mean()
+    assert se.evaluate_model(weights, blocks(train), blocks(held_out), METRICS).mean() == expected
+    table = train @ weights
+    with pytest.raises(InvalidDataError, match="nothing says how many users and items"):
+        se.evaluate_model(lambda users: table[users], blocks(train), held_out, METRICS)
+
+
+def test_ids_are_matched(holdout: Any, weights: Any) -> None:
+    """Data in another order, with an unknown user and an unknown item, and a user less."""
+    table = sparse.csr_matrix(holdout.train).astype(float) @ weights.astype(float)
+    users, items = holdout.users, holdout.items
+    model = se.Scorer(lambda rows: table[rows], users=users, items=items)
+    frames = {}
+    for name, matrix in (("train", holdout.train), ("validation", holdout.validation)):
+        coo = sparse.coo_matrix(matrix)
+        frames[name] = pd.DataFrame({"user": users[coo.row], "item": items[coo.col]})
+    validation = frames["validation"].query("user != 'U3'").sample(frac=1, random_state=0)
+    unknown = pd.DataFrame({"user": ["new", "U1"], "item": [items[0], "new"]})
+    validation = pd.concat([validation, unknown])
+    train = frames["train"].sample(frac=1, random_state=0)
+    ev = se.evaluate_model(model, train, validation, METRICS)
+    assert ev.retrieval is not None
+    assert (ev.retrieval.n_unknown_users, ev.retrieval.n_unknown_items) == (1, 1)
+    expected = se.evaluate_model(model, holdout, METRICS).per_user
+    common = [user for user in ev.users.tolist() if user not in ("new", "U1")]
+    assert ev.per_user.loc[common].equals(expected.loc[common])
+    assert (ev.per_user.loc["new"] == 0).all()
+    for options in ({"memory": 10**9}, {"client": ThreadPoolExecutor(2)}):
+        other = se.evaluate_model(model, train, validation, METRICS, **options)  # type: ignore[arg-type]
+        assert other.per_user.sort_index().equals(ev.per_user.sort_index())
+        assert other.retrieval == ev.retrieval
+
+
+def test_item_ids_are_matched_whoever_the_users_are(holdout: Any, tmp_path: Path) -> None:
+    model = se.baselines.ease(holdout)
+    train, validation = (
+        pd.DataFrame({"user": holdout.users[coo.row], "item": holdout.items[coo.col]})
+        for coo in map(sparse.coo_matrix, (holdout.train, holdout.validation))
+    )
+    few = validation[validation["user"].isin([f"U{i}" for i in range(1, 40)])]
+    few = pd.concat([few, pd.DataFrame({"user": ["new"], "item": [holdout.items[0]]})])
+    path = se.save_model(model, tmp_path / "ease.npz")
+    ev = se.evaluate_model(model, train, few, METRICS)
+    assert (ev.per_user.loc["new"] == 0).all()
+    for found in (
+        se.evaluate_model(path, train, few, METRICS),
+        se.evaluate_model(model, train, few, METRICS, memory=10**9),
+        se.evaluate_model(path, train, few, METRICS, client=ThreadPoolExecutor(2)),
+    ):
+        assert found.per_user.sort_index().equals(ev.per_user.sort_index())
+        assert found.retrieval == ev.retrieval
+    assert ev.retrieval is not None
+    assert ev.retrieval.n_unknown_users == 1
+
+
+def test_numbers_are_not_taken_for_ids(holdout: Any, weights: Any) -> None:
+    frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
+    for model in (np.eye(2), lambda users: np.zeros((len(users), 2))):
+        with pytest.raises(InvalidDataError, match="names items by id|names users by id"):
+            se.evaluate_model(model, frame, frame[::-1], "ndcg@1")
+
+
+def test_refusals(holdout: Any, weights: Any, tmp_path: Path) -> None:
+    metrics = "ndcg@5"
+    with pytest.raises(InvalidDataError, match="has shape \\(90, 89\\); expected a square"):
+        se.evaluate_model(weights[:, 1:], holdout, metrics)
+    with pytest.raises(InvalidDataError, match="train has 90 items, the model 50"):
+        se.evaluate_model(np.eye(50), sparse.csr_matrix(holdout.train), holdout.validation, metrics)
+    with pytest.raises(UnsupportedModelError, match="a ItemItemModel cannot recommend"):
+        se.evaluate_model(weights, holdout, metrics, via="recommend")
+    with pytest.raises(UnsupportedModelError, match="a Scorer cannot recommend"):
+        se.evaluate_model(lambda users: weights, holdout, metrics, via="recommend")
+    with pytest.raises(UnsupportedModelError, match="or a function that takes rows of users"):
+        se.evaluate_model(object(), holdout, metrics)  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedModelError, match="a type cannot recommend"):
+        se.evaluate_model(Table, holdout, metrics)  # type: ignore[arg-type]
+    bad, seen = np.zeros((N_USERS, N_ITEMS)), sparse.csr_matrix((N_USERS, N_ITEMS))
+    bad[4, 7] = np.nan
+    with pytest.raises(InvalidDataError, match="score of user 4 and item 7 is nan"):
+        se.top_k(lambda users: bad[users], k=3, seen=seen)
+    with pytest.raises(InvalidDataError, match="give it as seen="):
+        se.top_k(weights, k=3)
+    with pytest.raises(InvalidDataError, match="nothing says how many users and items"):
+        se.top_k(lambda users: weights, k=3)
+    with pytest.raises(InvalidDataError, match="item_factors is missing"):
+        se.top_k(weights[:, :3], k=3)
+    with pytest.raises(InvalidDataError, match="expected a function that takes row numbers"):
+        se.Scorer(weights)
+    with pytest.raises(InvalidDataError, match="users is 'ab'; expected the id of each"):
+        se.Scorer(len, users="ab")
+    with pytest.raises(UnsupportedModelError, match="a Scorer cannot be saved"):
+        se.save_model(se.Scorer(len), tmp_path / "model.npz")
+    np.save(tmp_path / "wide.npy", weights[1:])
+    with pytest.raises(se.SparseEvalError, match="wide.npy: is no model: .* expected a square"):
+        se.evaluate_model(tmp_path / "wide.npy", holdout, metrics)
+
+
+def test_errors_of_a_function_arrive_as_they_are(holdout: Any) -> None:
+    def score(users: Any) -> Any:
+        raise KeyError("no such user")
+
+    with pytest.raises(KeyError, match="no such user"):
+        se.evaluate_model(score, holdout, "ndcg@5")
+
+
+def test_inputs_are_not_changed(holdout: Any, weights: Any) -> None:
+    train = sparse.csr_matrix(holdout.train)
+    kept, before = weights.copy(), train.copy()
+    se.evaluate_model(weights, train, holdout.validation, METRICS)
+    assert (weights == kept).all()
+    assert (train != before).nnz == 0
+
+
+def test_a_sweep_of_matrices(holdout: Any, weights: Any, tmp_path: Path) -> None:
+    models_of(holdout, weights, tmp_path)
+    se.save_model(se.baselines.popularity(holdout), tmp_path / "popularity.npz")
+    paths = [tmp_path / name for name in ("dense.npy", "sparse.npz", "popularity.npz")]
+    table = se.sweep(paths, holdout, "ndcg@5")
+    assert (table["status"] == "ok").all()
+    alone = [se.evaluate_model(path, holdout, "ndcg@5")["ndcg@5"] for path in paths]
+    assert table["ndcg@5"].tolist() == alone

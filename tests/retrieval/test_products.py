@@ -1,0 +1,129 @@
+"""Biases, cosines and distances: every score as written out in plain Python."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+
+SIMILARITIES = ["dot", "cosine", "euclidean"]
+
+
+def score(u: Any, v: Any, similarity: str, *biases: float | None) -> float:
+    u, v = [float(x) for x in u], [float(x) for x in v]
+    total = 0.0
+    if similarity == "cosine":
+        u, v = ([x / length(side) if length(side) else 0.0 for x in side] for side in (u, v))
+    for a, b in zip(u, v, strict=True):
+        total += (2.0 * a if similarity == "euclidean" else a) * b
+    if similarity == "euclidean":
+        total = total - length(v, squared=True) - length(u, squared=True)
+    for bias in biases:
+        if bias is not None:
+            total += float(bias)
+    return total
+
+
+def length(x: list[float], *, squared: bool = False) -> float:
+    total = 0.0
+    for value in x:
+        total += value * value
+    return total if squared else math.sqrt(total)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(SIMILARITIES),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([np.float32, np.float64]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_lists_and_ranks_are_exact(
+    seed: int, similarity: Any, dtype: type, of_biases: type, item: bool, user: bool, whole: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    n_users, n_items, width = 3, int(rng.integers(1, 60)), int(rng.integers(1, 9))
+    users, items = (
+        (rng.integers(-2, 3, (n, width)) if whole else rng.standard_normal((n, width))).astype(
+            dtype
+        )
+        for n in (n_users, n_items)
+    )
+    users[0] = 0
+    options: dict[str, Any] = {"similarity": similarity}
+    if item:
+        options["item_biases"] = rng.integers(-2, 3, n_items).astype(of_biases)
+    if user:
+        options["user_biases"] = rng.standard_normal(n_users).astype(of_biases)
+    held_out = sparse.csr_matrix(np.ones((n_users, n_items)))
+    model = se.factor_model(users, items, **options)
+    lists = [se.top_k(users, items, 5, **options), se.top_k(model, k=5)]
+    ranks = [
+        se.full_ranks(users, items, held_out, **options),
+        se.full_ranks(model, held_out=held_out),
+        se.held_out_ranks(users, items, held_out, n_items, **options),
+    ]
+    for row in range(n_users):
+        bias = options["user_biases"][row] if user else None
+        scores = [
+            score(
+                users[row], items[i], similarity, options["item_biases"][i] if item else None, bias
+            )
+            for i in range(n_items)
+        ]
+        order = sorted(range(n_items), key=lambda i: (-scores[i], i))
+        for found in lists:
+            assert found.ids[row].tolist() == order[:5]
+            assert found.scores[row].tolist() == [scores[i] for i in order[:5]]
+        for found in ranks:
+            assert found.items[found.indptr[row] : found.indptr[row + 1]].tolist() == order
+
+
+@pytest.mark.parametrize("power", [-1000, -500, 300, 500])
+def test_cosines_of_any_size(power: int) -> None:
+    users, items = np.array([[3.0, 4.0]]), np.ldexp([[3.0, 4.0], [4.0, 3.0], [0.0, 1.0]], power)
+    found = se.top_k(users, items, 3, similarity="cosine")
+    assert found.ids.tolist() == [[0, 1, 2]]
+    assert found.scores[0].tolist() == pytest.approx([1.0, 0.96, 0.8])
+
+
+def test_vectors_of_zeros_have_cosine_0() -> None:
+    users, items = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[-1.0, 0.0], [0.0, 0.0]])
+    found = se.top_k(users, items, 2, similarity="cosine")
+    assert found.ids.tolist() == [[1, 0], [0, 1]]
+    assert found.scores.tolist() == [[0.0, -1.0], [0.0, 0.0]]
+
+
+def test_refuses_what_fits_to_no_factors() -> None:
+    users, items = np.ones((2, 3)), np.ones((4, 3))
+    for options, message in [
+        ({"similarity": "manhattan"}, "expected one of dot, cosine, euclidean"),
+        ({"similarity": None}, "similarity is None"),
+        ({"item_biases": np.ones(3)}, "expected a number for each of 4 rows of item_factors"),
+        ({"user_biases": np.ones((2, 1))}, "user_biases is an array of float64 with shape"),
+        ({"user_biases": [1.0, np.nan]}, "user_biases holds nan in row 1"),
+        ({"item_biases": "abcd"}, "item_biases is a str"),
+    ]:
+        with pytest.raises(InvalidDataError, match=message):
+            se.top_k(users, items, 2, **options)  # type: ignore[arg-type]
+        with pytest.raises(InvalidDataError, match=message):
+            se.factor_model(users, items, **options)  # type: ignore[arg-type]
+    with pytest.raises(InvalidDataError, match="item_factors, row 1 is so long"):
+        se.top_k(users, np.array([[0.0] * 3, [1e200] * 3]), 2, similarity="euclidean")
+    with pytest.raises(InvalidDataError, match="item_biases is for factors alone; se.factor_model"):
+        se.top_k(se.factor_model(users, items), k=2, item_biases=np.ones(4))
+    with pytest.raises(InvalidDataError, match="similarity is for factors alone"):
+        se.full_ranks(
+            se.factor_model(users, items), held_out=sparse.eye(2, 4, format="csr"),
+            similarity="cosine",
+        )  # fmt: skip

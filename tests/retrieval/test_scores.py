@@ -1,0 +1,242 @@
+"""Lists and ranks from blocks of scores, against sorting everything in plain Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from sparse_eval.errors import InvalidDataError
+from sparse_eval.retrieval import scores as module
+from sparse_eval.retrieval.scores import (
+    FunctionScores,
+    ItemScores,
+    ScoreSearch,
+    check_weights,
+    users_per_call,
+)
+from sparse_eval.retrieval.top_k import find_lists, find_ranks
+
+KINDS = ["dense", "single", "sparse", "sparse single", "function", "single function"]
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: str
+    train: sparse.csr_matrix
+    weights: np.ndarray
+    held_out: sparse.csr_matrix
+    k: int
+    exclude: list[int] | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.train.shape
+
+    def ranker(self, **options: Any) -> ScoreSearch:
+        return ScoreSearch(self.scores(), self.train, exclude=self.exclude, **options)
+
+    def scores(self) -> module.Scores:
+        weights = self.weights.astype(np.float32 if "single" in self.kind else np.float64)
+        if "function" not in self.kind:
+            given: Any = sparse.csc_matrix(weights) if "sparse" in self.kind else weights
+            return ItemScores(self.train, check_weights(given))
+        table = np.array(self.table(), weights.dtype)
+        return FunctionScores(lambda users: table[users], np.arange(self.shape[0]), self.shape[1])
+
+    def table(self) -> list[list[float]]:
+        """Every score, added up in the order of the user's items."""
+        table = [[0.0] * self.shape[1] for _ in range(self.shape[0])]
+        for user, row in enumerate(table):
+            for entry in range(self.train.indptr[user], self.train.indptr[user + 1]):
+                weight = float(self.train.data[entry])
+                for item in range(self.shape[1]):
+                    value = float(self.weights[self.train.indices[entry], item])
+                    row[item] += weight * value
+        return table
+
+    def orders(self) -> list[list[tuple[float, int]]]:
+        """Each user's candidates with minus their scores, the best first."""
+        left_out = set(self.exclude or ())
+        orders = []
+        for user, row in enumerate(self.table()):
+            seen = self.train.indices[self.train.indptr[user] : self.train.indptr[user + 1]]
+            items = set(range(self.shape[1])) - set(seen.tolist()) - left_out
+            orders.append(sorted((-row[item], item) for item in items))
+        return orders
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    kind = draw(st.sampled_from(KINDS))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_users = draw(st.integers(1, 6))
+    n_items = draw(st.one_of(st.integers(1, 12), st.integers(30, 120)))
+    ties = draw(st.booleans())
+    weights = rng.integers(-2, 3, (n_items, n_items)) / (2 if ties else 1)
+    if not ties and "function" not in kind:
+        weights = rng.standard_normal((n_items, n_items)).astype(np.float32).astype(np.float64)
+    shape = (n_users, n_items)
+    seen = rng.random(shape) < draw(st.sampled_from([0.0, 0.2, 0.9, 1.0]))
+    train = to_csr(seen, rng.integers(-1, 4, shape))  # with explicit zeros
+    held_out = to_csr(rng.random(shape) < 0.3, rng.integers(0, 3, shape))
+    exclude = None
+    if n_items > 3 and draw(st.booleans()):
+        exclude = rng.integers(n_items, size=n_items // 4).tolist()
+    k = draw(st.one_of(st.integers(1, 5), st.integers(1, n_items + 3)))
+    return Case(kind, train, weights, held_out, k, exclude)
+
+
+def to_csr(mask: np.ndarray, values: np.ndarray) -> sparse.csr_matrix:
+    rows, columns = np.nonzero(mask)
+    return sparse.csr_matrix((values[rows, columns].astype(float), (rows, columns)), mask.shape)
+
+
+threads = st.sampled_from([None, 1, 2, 7])
+cells = st.sampled_from([1, 100, 1 << 20])
+
+
+@given(cases(), threads, cells)
+def test_lists_are_those_of_sorting_everything(case: Case, n: int | None, size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CELLS_OF_THREAD", size)
+        patch.setattr(module, "CELLS_OF_CALL", size)
+        lists, left_out, report = find_lists(case.ranker(num_threads=n, progress=False), case.k)
+    assert (lists.ids.dtype, lists.scores.dtype) == (np.int32, np.float64)
+    for user, order in enumerate(case.orders()):
+        best = order[: case.k]
+        length = len(best)
+        assert lists.ids[user].tolist()[:length] == [item for _, item in best]
+        assert (lists.ids[user, length:] == -1).all()
+        assert lists.scores[user].tolist()[:length] == [-score for score, _ in best]
+        assert not np.signbit(lists.scores[user][lists.scores[user] == 0]).any()
+        rest = order[length:]
+        assert left_out[user] == (-rest[0][0] if rest else -np.inf)
+    assert (report.cold_users, report.cold_items) == (None, None)
+
+
+@given(cases(), threads, cells, st.booleans())
+def test_ranks_are_those_of_sorting_everything(
+    case: Case, n: int | None, size: int, full: bool
+) -> None:
+    k = None if full else case.k
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CELLS_OF_THREAD", size)
+        patch.setattr(module, "CELLS_OF_CALL", size)
+        ranker = case.ranker(num_threads=n, progress=False)
+        ranks, n_seen, n_tied, _ = find_ranks(ranker, case.held_out, k, "report")
+    tied, overlap = 0, 0
+    for user, order in enumerate(case.orders()):
+        row = slice(case.held_out.indptr[user], case.held_out.indptr[user + 1])
+        relevant = set(case.held_out.indices[row][case.held_out.data[row] > 0].tolist())
+        seen = case.train.indices[case.train.indptr[user] : case.train.indptr[user + 1]]
+        overlap += len(relevant & set(seen.tolist()))
+        expected = [(item, r) for r, (_, item) in enumerate(order, 1) if item in relevant]
+        expected = [(item, rank) for item, rank in expected if full or rank <= case.k]
+        row = slice(ranks.indptr[user], ranks.indptr[user + 1])
+        found = list(zip(ranks.items[row].tolist(), ranks.positions[row].tolist(), strict=True))
+        assert found == expected
+        most = len(order) if full else min(case.k, len(order))
+        assert ranks.lengths[user] == (most if relevant else 0)
+        scores = [score for score, _ in order]
+        tied += sum(scores.count(order[rank - 1][0]) > 1 for _, rank in expected)
+    assert (n_seen, n_tied) == (overlap, tied)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_candidates_of_each_user(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = (4, int(rng.integers(1, 70)))
+    table = rng.integers(0, 4, shape).astype(float)
+    train, allowed = rng.random(shape) < 0.2, rng.random(shape) < 0.4
+    scores = FunctionScores(lambda users: table[users], np.arange(4), shape[1])
+    ranker = ScoreSearch(scores, to_csr(train, table))
+    own = to_csr(allowed, table)
+    ranker.allowed = module.Seen(own.indptr.astype(np.int64), own.indices)
+    lists = find_lists(ranker, 5)[0]
+    for user in range(4):
+        items = np.flatnonzero(allowed[user] & ~train[user])
+        best = items[np.lexsort((items, -table[user, items]))][:5].tolist()
+        assert lists.ids[user][: len(best)].tolist() == best
+        assert (lists.ids[user][len(best) :] == -1).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_names_a_score_that_is_not_finite(value: float) -> None:
+    table = np.arange(12.0).reshape(3, 4)
+    table[2, 1] = value
+    seen = sparse.csr_matrix(([1.0], ([0], [0])), (3, 4))
+    scores = FunctionScores(lambda users: table[users - 10], np.arange(10, 13), 4)
+    with pytest.raises(InvalidDataError, match="the score of user 12 and item 1 is -?(nan|inf)"):
+        find_lists(ScoreSearch(scores, seen), 2)
+    # Nobody asks for the score of what is seen, or no candidate.
+    other = sparse.csr_matrix(([1.0], ([2], [1])), (3, 4))
+    assert find_lists(ScoreSearch(scores, other), 1)[0].ids.ravel().tolist() == [3, 3, 3]
+    without = ScoreSearch(scores, seen, exclude=[1])
+    assert find_lists(without, 1)[0].ids.ravel().tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (np.zeros((2, 3)), "an array of float64 with shape \\(2, 3\\); expected scores of 2 users"),
+        (np.zeros((2, 4), int), "an array of int64 with shape \\(2, 4\\)"),
+        (np.zeros((2, 4), complex), "an array of complex128"),
+        (None, "is a NoneType"),
+        (np.ma.masked_array(np.zeros((2, 4))), "is a masked array"),
+        (sparse.csr_matrix((2, 4)), "is a csr_matrix with shape"),
+    ],
+)
+def test_refuses_what_is_no_block_of_scores(returned: Any, message: str) -> None:
+    scores = FunctionScores(lambda users: returned, np.arange(2), 4)
+    with pytest.raises(InvalidDataError, match=message):
+        find_lists(ScoreSearch(scores), 2)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.zeros((2, 3)), "has shape \\(2, 3\\); expected a square"),
+        (np.zeros((0, 0)), "expected a square, with a row and a column for each item"),
+        (np.zeros(3), "expected a square matrix"),
+        (np.zeros((2, 2), complex), "array of complex128"),
+        (sparse.csr_matrix((2, 3)), "has shape \\(2, 3\\)"),
+        (sparse.csr_matrix([[1.0, np.nan], [0, 0]]), "is not finite in row 0, column 1"),
+    ],
+)
+def test_refuses_what_is_no_item_item_matrix(weights: Any, message: str) -> None:
+    with pytest.raises(InvalidDataError, match=message):
+        check_weights(weights)
+    with pytest.raises(InvalidDataError, match="train has 2 items, the item-item matrix 3"):
+        ItemScores(sparse.csr_matrix((1, 2)), np.zeros((3, 3)))
+
+
+def test_a_function_is_asked_for_the_same_users_wherever_blocks_begin() -> None:
+    n_items = 1 << 14
+    step = users_per_call(n_items)
+    assert step * n_items <= module.CELLS_OF_CALL < 2 * step * n_items
+    asked: list[list[int]] = []
+
+    def score(users: np.ndarray) -> np.ndarray:
+        asked.append(users.tolist())
+        users[:] = -1  # it may do with them what it likes
+        return np.zeros((len(users), n_items), np.float32)
+
+    rows = np.arange(0, 3 * step, 3)
+    ranker = ScoreSearch(FunctionScores(score, np.arange(3 * step), n_items), progress=False)
+    find_lists(ranker, 1, rows)
+    assert [user for users in asked for user in users] == rows.tolist()
+    assert [users[0] // step for users in asked] == [0, 1, 2]
+
+
+def test_what_a_function_returns_is_not_changed() -> None:
+    table = np.arange(6.0).reshape(2, 3)
+    kept = table.copy()
+    seen = sparse.csr_matrix(np.eye(2, 3))
+    find_lists(ScoreSearch(FunctionScores(lambda users: table, np.arange(2), 3), seen), 2)
+    assert (table == kept).all()
