@@ -143,6 +143,11 @@ def _calls() -> Iterator[Callable[[], object]]:
         yield partial(full_ranks, *factors, validation, seen=train)
         yield partial(held_out_ranks, *factors, validation, 10, seen=train)
         yield partial(_search_near_centres, *factors, train, validation)
+    for dtype in (np.float32, np.float64):
+        weights = rng.random((40, 40)).astype(dtype)
+        for item_item in (weights, sparse.csr_matrix(weights)):
+            yield partial(evaluate_model, item_item, train, validation, ["ndcg@10"])
+            yield partial(evaluate_model, item_item, train, validation, ["coverage@10"])
     model = CosineRecommender(K=5)
     model.fit(train, show_progress=False)
     yield partial(evaluate_model, model, train, validation, ["ndcg@10"])

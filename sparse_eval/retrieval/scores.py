@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: The scores in memory at once: of each thread for a matrix, and of a call of a function.
 CELLS_OF_THREAD = 1 << 20
-CELLS_OF_CALL = 1 << 24
+CELLS_OF_CALL = 1 << 23
 
 #: The most users of a call of a function, a power of two; blocks of users begin at multiples of it.
 USERS_PER_CALL = 1 << 12

@@ -1,0 +1,170 @@
+"""The recipes in docs/recipes.md, run, and compared with the libraries' own scores."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import sparse_eval as se
+
+PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
+PARTS = re.split(r"^## (.+)$", PAGE.read_text(), flags=re.M)[1:]
+RECIPES = {
+    title: re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    for title, text in zip(PARTS[::2], PARTS[1::2], strict=True)
+}
+
+
+@pytest.fixture(scope="module")
+def holdout() -> Any:
+    clicks = se.datasets.synthetic(n_users=60, n_items=40, n_interactions=900, seed=2)
+    return se.split.random(clicks, fraction=0.25, seed=0)
+
+
+def run(title: str, number: int = 0, **names: Any) -> Any:
+    """Return the model that a recipe makes of what it takes from its reader."""
+    recipe = RECIPES[title][number]
+    assert len(recipe.splitlines()) <= 10
+    space = names | {"se": se, "np": np}
+    exec(compile(recipe, f"{PAGE}: {title}", "exec"), space)  # noqa: S102 - our own page
+    return space["model"]
+
+
+def check(model: Any, holdout: Any, scores: Any, *, exact: bool = False) -> None:
+    """Compare a model's lists, and the metrics, with sorting the library's own scores."""
+    train = sparse.csr_matrix(holdout.train)
+    lists = se.recommend(model, holdout, k=40)
+    rows = holdout.users.get_indexer(lists["user"])
+    columns = holdout.items.get_indexer(lists["item"])
+    assert (rows >= 0).all()
+    assert (columns >= 0).all()
+    assert (np.asarray(train[rows, columns]) == 0).all()
+    rtol = 0 if exact else 1e-5
+    np.testing.assert_allclose(lists["score"], scores[rows, columns], rtol=rtol, atol=rtol)
+    table = np.array(scores, np.float64)
+    table[train.nonzero()] = -np.inf
+    plain = se.Rankings.from_scores(table, k=10)
+    expected = se.evaluate(plain, sparse.csr_matrix(holdout.validation), ["ndcg@10", "recall@10"])
+    ev = se.evaluate_model(model, holdout, ["ndcg@10", "recall@10"])
+    assert ev.mean() == pytest.approx(expected.mean(), abs=1e-6)
+
+
+def missing(*names: str) -> Any:
+    for name in names:
+        pytest.importorskip(name, reason=f"{name} is not installed")
+
+
+def test_torch_embeddings(holdout: Any) -> None:
+    missing("torch")
+    import torch
+
+    torch.manual_seed(0)
+    network = torch.nn.Module()
+    network.users = torch.nn.Embedding(60, 8)
+    network.items, network.biases = torch.nn.Embedding(40, 8), torch.nn.Embedding(40, 1)
+    network.score_all_items = lambda users: (
+        network.users(users) @ network.items.weight.T + network.biases.weight.T
+    )
+    scores = network.score_all_items(torch.arange(60)).detach().numpy()
+    check(run("PyTorch", network=network), holdout, scores)
+    check(run("PyTorch", 1, network=network, torch=torch), holdout, scores)
+
+
+def test_lightfm(holdout: Any) -> None:
+    missing("lightfm")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from lightfm import LightFM
+
+        model = LightFM(no_components=8, loss="warp", random_state=0)
+        model.fit(sparse.coo_matrix(holdout.train, dtype=np.float32), epochs=3)
+        users, items = np.divmod(np.arange(60 * 40, dtype=np.int32), np.int32(40))
+        scores = model.predict(users, items).reshape(60, 40)
+    made = run("LightFM", lightfm_model=model, item_features=None, user_features=None)
+    check(made, holdout, scores)
+
+
+@pytest.mark.parametrize("kind", ["MF", "BPR", "WMF", "EASE"])
+def test_cornac(kind: str, holdout: Any) -> None:
+    missing("cornac")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from cornac import models
+        from cornac.data import Dataset
+
+        coo = sparse.coo_matrix(holdout.train)
+        users, items = holdout.users[coo.row], holdout.items[coo.col]
+        train_set = Dataset.from_uir(list(zip(users, items, coo.data.astype(float), strict=True)))
+        if kind == "WMF":
+            missing("tensorflow")
+        options = {} if kind == "EASE" else {"k": 8, "max_iter": 5, "seed": 0}
+        model = getattr(models, kind)(**options).fit(train_set)
+    scores = np.empty((60, 40))
+    scores[:] = np.nan
+    places = holdout.items.get_indexer(list(train_set.iid_map))
+    for user, row in zip(train_set.uid_map, range(60), strict=True):
+        scores[holdout.users.get_loc(user), places] = model.score(row)
+    if np.isnan(scores).any():
+        pytest.skip("cornac does not know items without training data")
+    check(run("cornac", cornac_model=model, train_set=train_set), holdout, scores)
+
+
+@pytest.mark.parametrize("kind", ["BPR", "Pop", "EASE"])
+def test_recbole(kind: str, holdout: Any, tmp_path: Path) -> None:
+    missing("recbole", "torch")
+    folder = tmp_path / "clicks"
+    folder.mkdir()
+    coo = sparse.coo_matrix(holdout.train)
+    rows = zip(holdout.users[coo.row], holdout.items[coo.col], strict=True)
+    lines = ["user_id:token\titem_id:token", *("\t".join(row) for row in rows)]
+    (folder / "clicks.inter").write_text("\n".join(lines))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import torch
+        from recbole.config import Config
+        from recbole.data import create_dataset, data_preparation
+        from recbole.data.interaction import Interaction
+        from recbole.trainer import TraditionalTrainer, Trainer
+        from recbole.utils import get_model
+
+        options = {
+            "data_path": str(tmp_path),
+            "checkpoint_dir": str(tmp_path),
+            "epochs": 2,
+            "use_gpu": False,
+            "show_progress": False,
+            "load_col": {"inter": ["user_id", "item_id"]},
+            "eval_args": {"split": {"RS": [1, 0, 0]}, "mode": "full"},
+        }
+        config = Config(model=kind, dataset="clicks", config_dict=options)
+        dataset = create_dataset(config)
+        train_data, *_ = data_preparation(config, dataset)
+        model = get_model(kind)(config, train_data.dataset)
+        of_kind = TraditionalTrainer if kind == "EASE" else Trainer
+        of_kind(config, model).fit(train_data, saved=False, verbose=False)
+        model.eval()
+        tokens = dataset.field2id_token
+        with torch.inference_mode():
+            everybody = Interaction({"user_id": torch.arange(1, len(tokens["user_id"]))})
+            found = np.array(model.full_sort_predict(everybody)).reshape(len(everybody), -1)[:, 1:]
+    scores = np.full((60, 40), np.nan)
+    users = holdout.users.get_indexer(tokens["user_id"][1:])
+    scores[np.ix_(users, holdout.items.get_indexer(tokens["item_id"][1:]))] = found
+    if np.isnan(scores).any():
+        pytest.skip("RecBole does not know items without training data")
+    made = run(
+        "RecBole", recbole_model=model, dataset=dataset, torch=torch, Interaction=Interaction
+    )
+    check(made, holdout, scores)
+
+
+def test_an_item_item_matrix(holdout: Any) -> None:
+    item_item = np.random.default_rng(0).integers(-3, 4, (40, 40))
+    made = run("EASE, SLIM, SAR and other item-item models", item_item=item_item)
+    check(made, holdout, sparse.csr_matrix(holdout.train) @ item_item.astype(float), exact=True)
