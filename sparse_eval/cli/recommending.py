@@ -22,7 +22,9 @@ _SUFFIXES = (".csv", ".parquet", ".jsonl")
 
 
 def recommend(
-    checkpoint: Annotated[Path, typer.Argument(help="A model saved by implicit (.npz).")],
+    checkpoint: Annotated[
+        Path, typer.Argument(help="A model saved by implicit, or an item-item matrix (.npz, .npy).")
+    ],
     seen: Annotated[
         Path, typer.Argument(help="What users have seen: a folder that `split` wrote, or events.")
     ],

@@ -37,7 +37,9 @@ def score(
     command: typer.Context,
     checkpoint: Annotated[
         list[str],
-        typer.Argument(help="Models saved by implicit (.npz); a folder stands for all in it."),
+        typer.Argument(
+            help="Models saved by implicit (.npz), or item-item matrices (.npz, .npy); a folder stands for all .npz in it."
+        ),
     ],
     *,
     split: Annotated[

@@ -26,7 +26,7 @@ from .scorers import ItemItemModel, Scorer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..core.types import AnyArray, CSRMatrix, Floats, Hashes, Integers, Labels
+    from ..core.types import CSRMatrix, Floats, Hashes, Integers, Labels
     from .inputs import TrainLike
 
 __all__ = ["ease", "item_knn", "popularity", "random"]
@@ -163,7 +163,8 @@ def item_knn(
         kept = (block.data != 0) & (block.row + first != block.col)
         rows, columns, products = block.row[kept], block.col[kept], block.data[kept]
         scale = lengths[rows + first] * lengths[columns] + shrinkage
-        parts.append(_nearest(rows, columns, products / scale, neighbors, block.shape))
+        similar = sparse.coo_matrix((products / scale, (rows, columns)), shape=block.shape)
+        parts.append(_nearest(similar.tocsr(), neighbors))
     weights = (
         sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix(matrix.shape[1:] * 2)
     )
@@ -258,15 +259,21 @@ def _blocks_of_items(matrix: CSRMatrix, by_item: CSRMatrix) -> Iterator[tuple[in
         first = last
 
 
-def _nearest(
-    rows: AnyArray, columns: AnyArray, values: Floats, most: int, shape: tuple[int, int]
-) -> CSRMatrix:
+def _nearest(matrix: CSRMatrix, most: int) -> CSRMatrix:
     """Return the `most` largest values of each row, of equal ones those of the first columns."""
-    order = np.lexsort((columns, -values, rows))
-    counts = np.bincount(rows, minlength=shape[0])
-    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    kept = order[place < most]
-    matrix = sparse.csr_matrix((values[kept], (rows[kept], columns[kept])), shape=shape)
-    matrix.sort_indices()
-    nearest: CSRMatrix = matrix
+    kept = np.ones(len(matrix.data), bool)
+    for row in np.flatnonzero(np.diff(matrix.indptr) > most).tolist():
+        entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        values = matrix.data[entries]
+        limit = np.partition(values, -most)[-most]
+        above = values > limit
+        equal = np.flatnonzero(values == limit)
+        first = np.argsort(matrix.indices[entries][equal])[: most - np.count_nonzero(above)]
+        above[equal[first]] = True
+        kept[entries] = above
+    indptr = np.concatenate(([0], np.cumsum(kept)))[matrix.indptr]
+    nearest: CSRMatrix = sparse.csr_matrix(
+        (matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape
+    )
+    nearest.sort_indices()
     return nearest

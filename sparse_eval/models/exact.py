@@ -88,7 +88,7 @@ def with_users(model: Any, users: Any) -> Any:
         some.rows, some.n_users = users, None if users is None else len(users)
     else:
         some.user_factors = users
-    keep_ids(some, None, some.item_ids if isinstance(some, Scorer) else None)
+    keep_ids(some, None, None)
     return some
 
 

@@ -61,10 +61,10 @@ class FileReference:
 
     path: Path
     digest: str
-    is_model: bool
+    is_model: bool = False
 
     @classmethod
-    def of(cls, path: PathLike, *, is_model: bool) -> FileReference:
+    def of(cls, path: PathLike, *, is_model: bool = False) -> FileReference:
         """Make a reference to files that this process can read."""
         absolute = Path(path).absolute()
         return cls(absolute, _digest(absolute), is_model)

@@ -176,8 +176,7 @@ def held_out_ranks(
 
     Parameters
     ----------
-    user_factors, item_factors, seen, candidates, exclude, item_biases, user_biases, similarity, \
-    num_threads, progress
+    user_factors, item_factors, seen, candidates, exclude
         As in `top_k`, and so is the order of the items.
     held_out : Relevance, or scipy sparse matrix or array, shape (n_users, n_items)
         Every stored entry above 0 is a held-out item. A smaller matrix is padded. Of a model
@@ -185,6 +184,8 @@ def held_out_ranks(
         and items that the model does not know have no rank.
     k : int
         The largest rank to find, at least 1.
+    item_biases, user_biases, similarity, num_threads, progress
+        As in `top_k`.
     overlap : {"error", "report"}
         What to do about held-out items that their user has seen, which no list can hold: raise an
         error, or warn and leave them without a rank.
@@ -259,8 +260,9 @@ def full_ranks(
 
     Parameters
     ----------
-    user_factors, item_factors, held_out, seen, candidates, exclude, item_biases, user_biases, \
-    similarity, overlap, num_threads, progress
+    user_factors, item_factors, held_out, seen, candidates, exclude
+        As in `held_out_ranks`.
+    item_biases, user_biases, similarity, overlap, num_threads, progress
         As in `held_out_ranks`.
 
     Returns

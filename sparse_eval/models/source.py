@@ -397,7 +397,8 @@ class ModelSource(_UserSource):
                 if isinstance(side, str | Path) and (name == "users" or not matched)
             }
             self.n_rows = users_per_task(self.total)
-        shipped = self.references.get("users", with_users(opened, None))
+        items: Any = Factors(None, opened.item_factors) if has_factors(opened) else opened
+        shipped = self.references.get("users", with_users(items, None))
         if isinstance(opened, ItemItemModel):  # its users are rows of train
             self.references.pop("users", None)
         self.model = opened

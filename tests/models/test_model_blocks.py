@@ -266,5 +266,5 @@ def test_a_model_without_factors_cannot_be_cut() -> None:
     train, held = clicks()
     model = CosineRecommender(num_threads=1)
     model.fit(train.astype(np.float64).tocsr(), show_progress=False)
-    with pytest.raises(UnsupportedModelError, match="need a model with factors"):
+    with pytest.raises(UnsupportedModelError, match="need a model whose rankings are exact"):
         se.evaluate_model(model, train, held, "ndcg@5", memory=BUDGET)
