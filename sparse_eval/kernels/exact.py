@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from .jit import Array
     from .structures import HeldOut, Lists, Seen, SortingRoom
 
-#: The number of products compared at once. They are compared one by one only if one of them passes.
-COMPARED_AT_ONCE = 32
-
 #: The length up to which numbers are sorted by counting.
 _COUNTING_SORT = 256
 
@@ -335,60 +332,13 @@ def write_list(i: int, row: int, k: int, lists: Lists, room: SortingRoom, out: L
 
 
 @part
-def count_above_item(
-    n: int, selected: Array, exact: Array, h: int, held_out: HeldOut, sign: int
-) -> int:
-    """Count the first `n` selected items above held-out item `h`.
-
-    Those of the same score are added to its ties, or subtracted if `sign` is -1.
-    """
+def count_above_item(n: int, selected: Array, exact: Array, h: int, held_out: HeldOut) -> int:
+    """Count the first `n` selected items above held-out item `h`; add ties to its own."""
     above = 0
     for e in range(n):
         if selected[e] != held_out.items[h]:
             above += is_better(exact[e], selected[e], held_out.scores[h], held_out.items[h])
-            held_out.tied[h] += sign * (exact[e] == held_out.scores[h])
-    return above
-
-
-@part
-def count_above_in_line(
-    line: Array,
-    margins: Array,
-    items: Array,
-    h: int,
-    user: int,
-    scale: float,
-    user_factors: Array,
-    item_factors: Array,
-    held_out: HeldOut,
-    selected: Array,
-    exact: Array,
-) -> int:
-    """Count the items above held-out item `h` by products that are exact up to `margins`."""
-    score = np.float32(held_out.scores[h] / scale)
-    higher = np.int32(0)
-    near = np.int32(0)
-    for j in range(len(line)):
-        higher = np.int32(higher + np.int32(line[j] - margins[j] > score))
-        near = np.int32(near + np.int32(line[j] + margins[j] >= score))
-    above = int(higher)
-    n = 0
-    for lane in range(0, len(line) if near > higher else 0, COMPARED_AT_ONCE):
-        part = line[lane : min(lane + COMPARED_AT_ONCE, len(line))]
-        margin = margins[lane : min(lane + COMPARED_AT_ONCE, len(line))]
-        near = np.int32(0)
-        for j in range(len(part)):
-            near += (part[j] - margin[j] <= score) & (part[j] + margin[j] >= score)
-        if near == 0:
-            continue
-        for j in range(len(part)):
-            item = items[lane + j]
-            if part[j] - margin[j] <= score <= part[j] + margin[j] and item != held_out.items[h]:
-                selected[n] = item
-                n += 1
-    if n > 0:
-        score_exactly(user, user_factors, item_factors, selected, n, exact)
-        above += count_above_item(n, selected, exact, h, held_out, 1)
+            held_out.tied[h] += exact[e] == held_out.scores[h]
     return above
 
 
@@ -517,4 +467,4 @@ def rank_exhaustively(
                 held_out.above[h] = lower_bound(unseen, 0, size, held_out.items[h])
                 held_out.tied[h] = size - 1
             else:
-                held_out.above[h] = count_above_item(size, unseen, exact, h, held_out, 1)
+                held_out.above[h] = count_above_item(size, unseen, exact, h, held_out)

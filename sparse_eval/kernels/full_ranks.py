@@ -1,86 +1,202 @@
-"""Ranks of held-out items in the whole catalogue."""
+"""Ranks of held-out items in the whole catalogue: a blocked product whose results are counted.
+
+Nearly all items are far from a held-out one by their 16-bit product already, above it or below;
+those that are too near, about one in 3,000, are scored exactly. Products are kept as whole numbers
+of 16 bits, in units of the largest norm of their chunk of items, because that many more of them are
+compared at once.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .exact import count_above_in_line, count_above_item, score_exactly
-from .jit import allocating_kernel
-from .products import LANES, ROUNDING, ROWS_AT_ONCE, multiply, pack
+from .counting import COMPARED_AT_ONCE, count_in_line
+from .exact import score_exactly
+from .jit import kernel, part
+from .prefetch import prefetch
+from .products import LANES, ROUNDING, ROWS_AT_ONCE, multiply
+from .sorting import is_better
 
 if TYPE_CHECKING:
     from .jit import Array
-    from .structures import Catalogue, HeldOut, Seen, Users
+    from .structures import Catalogue, CountingSpace, HeldOut, Packed, Seen, Task, Users
+
+#: The whole number that stands for a relative score of the largest norm of a chunk; products that
+#: are a little larger for their rounding fit into 16 bits too.
+WHOLE = 30_000
+
+#: The number of an item that does not count.
+_NOTHING = -(2**15)
+
+#: The smallest norm that numbers are in units of, and a bound on what is lost of smaller scores.
+LEAST_NORM = 2.0**-80
+_LOST = 2.0**-100
 
 
-@allocating_kernel
+@kernel
 def count_above(
     first: int,
     last: int,
     users: Users,
     catalogue: Catalogue,
+    packed: Packed,
     seen: Seen,
-    candidate: Array,
-    chunk: int,
+    task: Task,
+    error: float,
     held_out: HeldOut,
+    space: CountingSpace,
     counts: Array,
 ) -> None:
     """Count all unseen candidates above every held-out item of users, and those that tie with it.
 
-    The users are sorted by their lowest held-out score, so that those of a block finish after about
-    as many items. Seen items are counted too and subtracted last, because they are few.
+    The users are sorted by their lowest held-out score, so that those of a tile are done after
+    about as many items. ``packed.weights`` are in units of the largest norm of a chunk, ``1 /
+    WHOLE`` of it; `error` bounds that of a cosine. Counts start at 0, and the number of products
+    computed is added to ``counts[0]``.
     """
     n_items = len(catalogue.norms)
-    n = last - first
-    most = chunk
-    for i in range(n):
-        user = users.row[first + i]
-        most = max(most, seen.indptr[user + 1] - seen.indptr[user])
-    selected = np.empty(most, np.int32)
-    exact = np.empty(most + 7)
-    strips = np.empty((-(-chunk // LANES), catalogue.directions.shape[1], LANES), np.int32)
-    weights = np.zeros(len(strips) * LANES, np.float32)
-    products = np.empty((n + ROWS_AT_ONCE, len(weights)), np.float32)
-    active = np.arange(first, last)
-    for begin in range(0, n_items, chunk):
-        kept = 0
-        for a in range(n):
-            row = users.result_row[active[a]]
-            lowest = held_out.scores[held_out.indptr[row + 1] - 1] / users.scale[active[a]]
-            if catalogue.norms[begin] + ROUNDING >= lowest:
-                active[kept] = active[a]
-                kept += 1
-        n = kept
-        if n == 0:
-            break
-        size = min(chunk, n_items - begin)
-        items = catalogue.item_of[begin : begin + size]
-        margins = catalogue.margins[begin : begin + size]
-        pack(catalogue.directions, catalogue.order[begin : begin + size], size, strips)
-        weights[:size] = catalogue.weights[begin : begin + size]
-        rows = users.direction[active[:n]]
-        for a in range(0, n, ROWS_AT_ONCE):
-            for s in range(-(-size // LANES)):
-                multiply(users.directions, rows, a, strips, s, weights, products)
-        counts[0] += n * size
-        for a in range(n):
-            at = active[a]
-            row = users.result_row[at]
-            for h in range(held_out.indptr[row], held_out.indptr[row + 1]):
-                held_out.above[h] += count_above_in_line(
-                    products[a, :size], margins, items, h, users.row[at], users.scale[at],
-                    users.factors, catalogue.factors, held_out, selected, exact,
-                )  # fmt: skip
-    for i in range(first, last):
-        user = users.row[i]
-        row = users.result_row[i]
-        n_selected = 0
+    for tile in range(first, last, task.tile):
+        n_of_tile = min(task.tile, last - tile)
+        for a in range(n_of_tile):
+            row = users.result_row[tile + a]
+            space.slot[a] = a
+            space.start[a] = held_out.indptr[row]
+            space.stop[a] = held_out.indptr[row + 1]
+            space.n_near[a] = 0
+        n = n_of_tile
+        for begin in range(0, n_items, task.chunk):
+            norm = np.float64(catalogue.norms[begin])
+            kept = 0
+            for a in range(n):
+                slot = space.slot[a]
+                at = tile + slot
+                if _narrow(at, slot, begin, norm, n_items, users, packed, seen, held_out, space):
+                    space.slot[kept] = slot
+                    space.rows[kept] = users.direction[at]
+                    kept += 1
+            n = kept
+            if n == 0:
+                break
+            size = min(task.chunk, n_items - begin)
+            strip = begin // LANES
+            n_strips = -(-size // LANES)
+            strips = packed.strips[strip : strip + n_strips]
+            weights = packed.weights[begin : begin + n_strips * LANES]
+            rows = space.rows[:n]
+            for s in range(n_strips):  # a strip stays in the first cache for all users
+                for a in range(0, n, ROWS_AT_ONCE):
+                    multiply(users.directions, rows, a, strips, s, weights, space.products)
+            counts[0] += n * size
+            padded = -(-size // COMPARED_AT_ONCE) * COMPARED_AT_ONCE
+            for a in range(n):
+                slot = space.slot[a]
+                line = space.products[a, :padded]
+                for j in range(size, padded):
+                    line[j] = _NOTHING
+                user = users.row[tile + slot]
+                for entry in range(seen.indptr[user], seen.indptr[user + 1]):
+                    index = packed.index_of[seen.items[entry]] - begin
+                    if 0 <= index < size:
+                        line[index] = _NOTHING
+                _count_line(
+                    tile + slot, slot, begin, line, norm, error, users, catalogue, held_out, space
+                )
+        for slot in range(n_of_tile):
+            _decide(tile + slot, slot, users, catalogue, held_out, space)
+
+
+@part
+def _narrow(
+    at: int,
+    slot: int,
+    begin: int,
+    norm: float,
+    n_items: int,
+    users: Users,
+    packed: Packed,
+    seen: Seen,
+    held_out: HeldOut,
+    space: CountingSpace,
+) -> bool:
+    """Leave the held-out items whose score one of `norm` can have; return whether there are any.
+
+    No item from `begin` on is above one of a higher score, and all are above one of a lower score.
+    """
+    start = space.start[slot]
+    stop = space.stop[slot]
+    largest = (norm * (1.0 + ROUNDING) + _LOST) * users.scale[at]
+    while start < stop and held_out.scores[start] > largest:
+        start += 1
+    if start < stop and held_out.scores[stop - 1] < -largest:
+        n_left = n_items - begin
+        user = users.row[at]
         for entry in range(seen.indptr[user], seen.indptr[user + 1]):
-            if candidate[seen.items[entry]]:
-                selected[n_selected] = seen.items[entry]
-                n_selected += 1
-        score_exactly(user, users.factors, catalogue.factors, selected, n_selected, exact)
-        for h in range(held_out.indptr[row], held_out.indptr[row + 1]):
-            held_out.above[h] -= count_above_item(n_selected, selected, exact, h, held_out, -1)
+            n_left -= packed.index_of[seen.items[entry]] >= begin
+        while start < stop and held_out.scores[stop - 1] < -largest:
+            stop -= 1
+            held_out.above[stop] += n_left
+    space.start[slot] = start
+    space.stop[slot] = stop
+    return bool(start < stop)
+
+
+@part
+def _count_line(
+    at: int,
+    slot: int,
+    begin: int,
+    line: Array,
+    norm: float,
+    error: float,
+    users: Users,
+    catalogue: Catalogue,
+    held_out: HeldOut,
+    space: CountingSpace,
+) -> None:
+    """Count the products of a line above each held-out item, and note those that are too near."""
+    unit = max(norm, LEAST_NORM) / WHOLE
+    width = (norm * (error + ROUNDING) + _LOST) / unit + 0.5  # half of a number is rounded off
+    selected = space.selected[slot]
+    wanted = space.wanted[slot]
+    for h in range(space.start[slot], space.stop[slot]):
+        if space.n_near[slot] + len(line) + LANES > len(selected):
+            _decide(at, slot, users, catalogue, held_out, space)
+        score = held_out.scores[h] / users.scale[at] / unit
+        low = max(math.ceil(score - width) - 1, _NOTHING)
+        high = min(math.floor(score + width), -_NOTHING - 1)
+        n = space.n_near[slot]
+        above, n_near = count_in_line(line, low, high, begin, selected, n)
+        held_out.above[h] += above
+        for e in range(n, n_near):
+            wanted[e] = h
+        space.n_near[slot] = n_near
+
+
+@part
+def _decide(
+    at: int,
+    slot: int,
+    users: Users,
+    catalogue: Catalogue,
+    held_out: HeldOut,
+    space: CountingSpace,
+) -> None:
+    """Compare the items that are near held-out ones with them by exact scores."""
+    selected = space.selected[slot]
+    n = space.n_near[slot]
+    width = catalogue.factors.shape[1]
+    for e in range(n):
+        selected[e] = catalogue.item_of[selected[e]]
+        prefetch(catalogue.factors, selected[e] * width, width)
+    score_exactly(users.row[at], users.factors, catalogue.factors, selected, n, space.exact)
+    for e in range(n):
+        h = space.wanted[slot, e]
+        if selected[e] != held_out.items[h]:
+            held_out.above[h] += is_better(
+                space.exact[e], selected[e], held_out.scores[h], held_out.items[h]
+            )
+            held_out.tied[h] += space.exact[e] == held_out.scores[h]
+    space.n_near[slot] = 0

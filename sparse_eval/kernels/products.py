@@ -119,8 +119,10 @@ def _multiply_in_numpy(
     out: Array,
 ) -> None:
     lanes = slice(LANES * strip, LANES * (strip + 1))
-    products = _products(directions, rows, first, strips, strip)
-    out[first : first + ROWS_AT_ONCE, lanes] = products * weights[lanes]
+    products = _products(directions, rows, first, strips, strip) * weights[lanes]
+    out[first : first + ROWS_AT_ONCE, lanes] = (
+        products if out.dtype == np.float32 else np.rint(products)
+    )
 
 
 def _mark_in_numpy(
@@ -142,6 +144,7 @@ def _mark_in_numpy(
 
 
 _I16, _I32, _I64, _F32 = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
+_LANES_OF_I16 = ir.VectorType(_I16, LANES)
 _LANES_OF_I32 = ir.VectorType(_I32, LANES)
 _LANES_OF_F32 = ir.VectorType(_F32, LANES)
 
@@ -177,12 +180,19 @@ class Emitter:
         """Load a number or a vector, which need not be aligned as a vector."""
         return self.builder.load(pointer, align=4, typ=kind)
 
-    def broadcast(self, value: ir.Value, element: ir.Type) -> ir.Value:
+    def broadcast(self, value: ir.Value, element: ir.Type, lanes: int = LANES) -> ir.Value:
         """Copy a number into every lane."""
-        vector = ir.VectorType(element, LANES)
-        undefined = ir.Constant(vector, ir.Undefined)
+        undefined = ir.Constant(ir.VectorType(element, lanes), ir.Undefined)
         first = self.builder.insert_element(undefined, value, _I32(0))
-        return self.builder.shuffle_vector(first, undefined, ir.Constant(_LANES_OF_I32, None))
+        zeros = ir.Constant(ir.VectorType(_I32, lanes), None)
+        return self.builder.shuffle_vector(first, undefined, zeros)
+
+    def rint(self, lanes: ir.Value) -> ir.Value:
+        """Round to the nearest whole numbers, halves to even ones."""
+        rint = self.builder.module.declare_intrinsic(
+            f"llvm.rint.v{LANES}f32", (), ir.FunctionType(_LANES_OF_F32, [_LANES_OF_F32])
+        )
+        return self.builder.call(rint, [lanes])
 
     def load_rows(self, rows: ir.Value, first: ir.Value) -> list[ir.Value]:
         """Load the row numbers; the last one is repeated past the end."""
@@ -269,7 +279,9 @@ def _multiply(
     out: types.Type,
 ) -> Intrinsic | None:
     expected = (directions, types.int32), (strips, types.int32)
-    if not _are_arrays(*expected, (weights, types.float32), (out, types.float32)):
+    is_whole = _are_arrays((out, types.int16))
+    kind = types.int16 if is_whole else types.float32
+    if not _are_arrays(*expected, (weights, types.float32), (out, kind)):
         return None
     signature = types.void(directions, rows, types.int64, strips, types.int64, weights, out)
 
@@ -287,9 +299,13 @@ def _multiply(
         length = builder.extract_value(out.shape, 1)
         for r, product in enumerate(products):
             value = builder.fmul(builder.sitofp(product, _LANES_OF_F32), weight)
+            if is_whole:
+                value = builder.trunc(
+                    builder.fptosi(emitter.rint(value), _LANES_OF_I32), _LANES_OF_I16
+                )
             begin = builder.mul(builder.add(first, _I64(r)), length)
-            pointer = emitter.pointer(out, _F32, builder.add(begin, lane))
-            builder.store(value, pointer, align=4)
+            pointer = emitter.pointer(out, _I16 if is_whole else _F32, builder.add(begin, lane))
+            builder.store(value, pointer, align=2 if is_whole else 4)
         return context.get_dummy_value()
 
     return signature, generate
@@ -347,8 +363,9 @@ def _mark_above(
 
 #: ``multiply(directions, rows, first, strips, strip, weights, out)`` multiplies
 #: ``rows[first : first + ROWS_AT_ONCE]`` of `directions` with a strip, and each lane with its
-#: weight, into ``out[first : first + ROWS_AT_ONCE, LANES * strip : LANES * (strip + 1)]``. Past the
-#: end of `rows` its last element is repeated; `out` must have room for these rows.
+#: weight, into ``out[first : first + ROWS_AT_ONCE, LANES * strip : LANES * (strip + 1)]``, which is
+#: of float32 or, rounded, of int16. Past the end of `rows` its last element is repeated; `out` must
+#: have room for these rows.
 multiply = compiled(_multiply_in_numpy, _multiply)
 
 #: ``mark_above(directions, rows, first, strips, strip, weights, margins, limits, marks)`` sets bit

@@ -305,3 +305,33 @@ class OrderSpace(NamedTuple):
     selected: Array
     exact: Array
     room: SortingRoom
+
+
+class CountingSpace(NamedTuple):
+    """What `full_ranks.count_above` writes to while it processes a tile of users.
+
+    Attributes
+    ----------
+    slot, rows : ndarray of int64, shape (tile,)
+        The users whose items are still counted: their places in the tile, rows of directions.
+    start, stop : ndarray of int64, shape (tile,)
+        The bounds of their held-out items that items left can be above or below of.
+    products : ndarray of int16
+        Products with a chunk of items, user by user.
+    n_near : ndarray of int64, shape (tile,)
+        The number of pairs of an item and a held-out one that products cannot tell apart.
+    selected, wanted : ndarray of int32 and of int64, shape (tile, capacity)
+        These items, first as indices in the catalogue, and entries of `HeldOut`.
+    exact : ndarray of float64, shape (capacity + 7,)
+        Their exact scores.
+    """
+
+    slot: Array
+    rows: Array
+    start: Array
+    stop: Array
+    products: Array
+    n_near: Array
+    selected: Array
+    wanted: Array
+    exact: Array

@@ -19,7 +19,7 @@ from ..errors import InvalidDataError
 from ..kernels.cache import writable_folder
 from ..kernels.centres import project
 from ..kernels.exact import list_exhaustively, rank_exhaustively, score_held_out
-from ..kernels.full_ranks import count_above
+from ..kernels.full_ranks import LEAST_NORM, WHOLE, count_above
 from ..kernels.jit import is_ready
 from ..kernels.ordered import search_in_order
 from ..kernels.products import LANES, ROUNDING, UNIT, cosine_error, pack, to_directions
@@ -28,7 +28,7 @@ from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Task
 from .centres import find_centres, nearest_centres
 from .factors import check_factors
 from .ranker import Ranker, Report
-from .spaces import group_space, growing_lists, order_space
+from .spaces import counting_space, group_space, growing_lists, order_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -282,16 +282,28 @@ class Search(Ranker):
     def run_fully(self, rows: Integers, held_out: HeldOut) -> None:
         """Count all candidates above every held-out item of the users in `rows`."""
         held_out.alive[:] = np.diff(held_out.indptr)
+        task = Task(1, 0, ORDER_TILE, ORDER_CHUNK)
+        packed = self._packed_in_chunks(task.chunk)
         with self._progress(len(rows)) as bar:
             for block in self._regular_blocks(rows, bar, rank_exhaustively, held_out):
                 result_rows = block[np.diff(held_out.indptr)[block] > 0]
-                scale = self.user_norms[rows[result_rows]] * self.largest
-                lowest = held_out.scores[held_out.indptr[result_rows + 1] - 1] / scale
-                users = self._users(rows, result_rows[np.argsort(lowest)])
-                arguments = (users, self.catalogue, self.seen, self.is_candidate, CHUNK, held_out)
+                bar.update(len(block) - len(result_rows))
+                lowest = held_out.scores[held_out.indptr[result_rows + 1] - 1]
+                order = np.argsort(lowest / self.user_norms[rows[result_rows]])
+                users = self._users(rows, result_rows[order])
+                units, size = np.arange(len(order) + 1), len(order) // (8 * self.threads)
                 self._search(
-                    np.arange(len(result_rows) + 1), TILE, bar, count_above, tuple, *arguments
-                )
+                    units, max(min(size, ORDER_BLOCK), task.tile), bar, count_above,
+                    lambda: (counting_space(task),), users, self.catalogue, packed, self.seen,
+                    task, self.error, held_out,
+                )  # fmt: skip
+
+    def _packed_in_chunks(self, size: int) -> Packed:
+        """Return the packed catalogue with weights in units of the largest norm of each chunk."""
+        norms, weights = self.catalogue.norms, np.zeros_like(self.packed.weights)
+        units = np.repeat(np.maximum(norms[::size], LEAST_NORM), size)[: len(norms)]
+        weights[: len(norms)] = norms / units.astype(np.float64) * (WHOLE / UNIT**2)
+        return self.packed._replace(weights=weights)
 
     def report(self, n_users: int) -> Report:
         """Return the statistics of this search for `n_users` users."""

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..kernels.counting import COMPARED_AT_ONCE
 from ..kernels.products import LANES, ROWS_AT_ONCE
 from ..kernels.retrieval import BUCKETS, SAMPLE
-from ..kernels.structures import GroupSpace, Lists, OrderSpace, SortingRoom, Task, Workspace
+from ..kernels.structures import (
+    CountingSpace,
+    GroupSpace,
+    Lists,
+    OrderSpace,
+    SortingRoom,
+    Task,
+    Workspace,
+)
 
 #: Rows a power of two apart share few places of the first cache.
 _PADDING = 3 * LANES
@@ -46,6 +55,24 @@ def order_space(task: Task, maxima: int) -> OrderSpace:
         np.empty(widest + LANES, np.int32),
         np.empty(widest + 7),
         sorting_room(task.k),
+    )
+
+
+def counting_space(task: Task) -> CountingSpace:
+    """Return room for `count_above`."""
+    widest = -(-task.chunk // COMPARED_AT_ONCE) * COMPARED_AT_ONCE
+    capacity = 2 * widest + LANES
+    slot, rows, start, stop, n_near = np.empty((5, task.tile), np.int64)
+    return CountingSpace(
+        slot,
+        rows,
+        start,
+        stop,
+        np.empty((task.tile + ROWS_AT_ONCE, widest + _PADDING), np.int16),
+        n_near,
+        np.empty((task.tile, capacity), np.int32),
+        np.empty((task.tile, capacity), np.int64),
+        np.empty(capacity + 7),
     )
 
 

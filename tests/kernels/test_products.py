@@ -17,6 +17,7 @@ from numba import config, njit
 from numpy.typing import NDArray
 
 from sparse_eval.kernels import products as kernels
+from sparse_eval.kernels.counting import COMPARED_AT_ONCE, count_in_line
 from sparse_eval.kernels.products import (
     LANES,
     ROWS_AT_ONCE,
@@ -100,6 +101,11 @@ def test_products_are_those_of_whole_numbers(
     np.testing.assert_array_equal(out[: len(rows), : len(lanes)], expected)
     assert not out[: len(rows), len(lanes) :].any()
 
+    whole = np.full(out.shape, 77, np.int16)
+    multiply_all(directions.view(np.int32), rows, strips, weights * np.float32(2**-16), whole)
+    expected = np.rint(exact.astype(np.float32) * (weights * np.float32(2**-16))[: len(lanes)])
+    np.testing.assert_array_equal(whole[: len(rows), : len(lanes)], expected)
+
     of_rows = rng.random(len(vectors), np.float32) / np.float32(UNIT**2)
     margins = rng.random(len(vectors), np.float32) / np.float32(100)
     limits = rng.normal(size=n_lanes).astype(np.float32)
@@ -111,6 +117,22 @@ def test_products_are_those_of_whole_numbers(
     marked = marked.reshape(len(rows), -1)[:, : len(lanes)]
     np.testing.assert_array_equal(marked, most > limits[: len(lanes)])
     np.testing.assert_array_equal(directions, before)
+
+
+@njit
+def count(line: Array, low: int, high: int, selected: Array, n: int) -> tuple[int, int]:
+    return count_in_line(line, low, high, 1000, selected, n)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 5), st.sampled_from([3, 200, 2**15 - 1]))
+def test_what_is_above_and_what_is_near_is_counted(seed: int, n_words: int, most: int) -> None:
+    rng = np.random.default_rng(seed)
+    line = rng.integers(-most - 1, most + 1, n_words * COMPARED_AT_ONCE).astype(np.int16)
+    low, high = np.sort(rng.integers(-most - 1, most + 1, 2)).tolist()
+    near = 1000 + np.flatnonzero((line > low) & (line <= high))
+    selected = np.full(3 + len(near) + LANES, 7, np.int32)
+    assert count(line, low, high, selected, 3) == ((line > high).sum(), 3 + len(near))
+    assert selected[: 3 + len(near)].tolist() == [7, 7, 7, *near.tolist()]
 
 
 @given(
@@ -153,9 +175,13 @@ def test_older_processors_multiply_alike(cpu: str, tmp_path: Path) -> None:
     }
     if cpu == "x86-64-v4" and "avx512bw" not in Path("/proc/cpuinfo").read_text("ascii"):
         pytest.skip("this one has no AVX-512")
-    test = f"{__file__}::{test_products_are_those_of_whole_numbers.__name__}"
+    chosen = (
+        test_products_are_those_of_whole_numbers,
+        test_what_is_above_and_what_is_near_is_counted,
+    )
+    tests = [f"{__file__}::{test.__name__}" for test in chosen]
     subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
         env=os.environ
         | {
             "NUMBA_CPU_NAME": cpu,
