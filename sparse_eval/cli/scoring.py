@@ -38,7 +38,8 @@ def score(
     checkpoint: Annotated[
         list[str],
         typer.Argument(
-            help="Models saved by implicit (.npz), or item-item matrices (.npz, .npy); a folder stands for all .npz in it."
+            help="Models saved by implicit (.npz), or item-item matrices (.npz, .npy); a folder "
+            "stands for all .npz in it."
         ),
     ],
     *,
@@ -226,11 +227,11 @@ def score_model(
     """Recommend and score, in this process or on the workers of a Dask scheduler.
 
     In this process, add the popularity ranking and, with `lists`, as for an evaluation to be saved,
-    keep whole lists where ranks would do.
+    keep whole lists where ranks would do, up to the largest cut-off.
     """
     from ..inputs.relevance import Relevance
     from ..models.accepted import as_model
-    from ..models.evaluate import evaluate_model
+    from ..models.evaluate import evaluate_model, parse_cut_request
     from ..models.exact import is_exact
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
@@ -238,7 +239,9 @@ def score_model(
     if scheduler is None:
         model = as_model(model)
         options["baselines"] = True
-        options["via"] = "top_k" if lists and is_exact(model) else None
+        whole = parse_cut_request(metric, convention).of_whole_rankings
+        if lists and is_exact(model) and not whole:
+            options["via"] = "top_k"
     with step("recommend and score") as note, warnings_in_a_line():
         ev = evaluate_model(model, holdout.train, relevance, metric, **options)
         note(counted(ev.n_users, "user"))

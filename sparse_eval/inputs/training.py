@@ -33,10 +33,15 @@ def take_rows(
     return bounds, data[np.arange(bounds[-1]) + np.repeat(indptr[rows] - bounds[:-1], counts)]
 
 
+def order_by_popularity(train: CSRMatrix) -> Items:
+    """Return all items, those of most users first, equally popular ones by id."""
+    counts = np.bincount(train.indices[train.data != 0], minlength=train.shape[1])
+    return np.argsort(-counts, kind="stable").astype(np.int32)
+
+
 def popular_lists(train: CSRMatrix, k: int) -> Items:
     """Return the k most popular items that each user has not seen, -1 if there are fewer."""
-    counts = np.bincount(train.indices[train.data != 0], minlength=train.shape[1])
-    order = np.argsort(-counts, kind="stable").astype(np.int32)
+    order = order_by_popularity(train)
     indptr, items = train.indptr.astype(np.int64), as_int32(train.indices)
     ids = np.empty((train.shape[0], k), np.int32)
 

@@ -170,6 +170,12 @@ class Request:
         return tuple(map(str, self.metrics))
 
     @cached_property
+    def of_whole_rankings(self) -> tuple[Metric, ...]:
+        """The metrics without a cut-off, but for those that the convention has so on any list."""
+        uncut = self.convention.uncut
+        return tuple(m for m in self.metrics if m.cutoff is None and m.name not in uncut)
+
+    @cached_property
     def needs_catalogue(self) -> bool:
         """Whether a metric depends on how many items there are."""
         return any(not plan.is_swept or "candidates" in plan.definition.uses for plan in self.plans)

@@ -48,7 +48,7 @@ def parse_monitored(
     Parameters
     ----------
     metrics : str, Metric or iterable of them
-        Each with a cut-off; none may need another input than the training data.
+        As for `evaluate_model`; none may need another input than the training data.
     monitor : str or Metric, optional
         One of `metrics`; by default the first.
     convention : str, optional
@@ -57,8 +57,8 @@ def parse_monitored(
     Raises
     ------
     InvalidMetricError
-        If a metric is unknown, has no cut-off or needs an input that is not given, or `monitor` is
-        not one of `metrics`.
+        If a metric is unknown or needs an input that is not given, or `monitor` is not one of
+        `metrics`.
     """
     request = parse_cut_request(metrics, convention)
     if monitor is None:
@@ -103,7 +103,7 @@ class EvaluationCallback:
         The held-out gains. With ids on both sides they are matched by id; otherwise a smaller
         matrix is padded.
     metrics : str, Metric or iterable of them
-        As for `evaluate_model`, each with a cut-off.
+        As for `evaluate_model`.
     every : int
         The number of iterations between evaluations. The last iteration is always evaluated.
     patience : int, optional
@@ -114,7 +114,7 @@ class EvaluationCallback:
         runs to the end, no copy is kept, and the model keeps its last factors.
     monitor : str or Metric, optional
         The metric to improve; by default the first of `metrics`. Higher values are better, except
-        for ``gini`` and ``popularity``.
+        for ``gini``, ``popularity``, ``mean_rank`` and ``percentile_rank``.
     checkpoint_dir : str or Path, optional
         A folder, created if missing, in which each evaluation saves the model as
         ``iteration_0005.npz``. A file of that name from an earlier training is replaced; others
@@ -127,8 +127,8 @@ class EvaluationCallback:
     Raises
     ------
     InvalidMetricError
-        If a metric is unknown, has no cut-off or needs an input that is not given here, or
-        `monitor` is not among the metrics.
+        If a metric is unknown or needs an input that is not given here, or `monitor` is not among
+        the metrics.
     InvalidDataError
         If `validation` is larger than `train` or has no relevant item, a value is not finite, or
         an option is out of range.

@@ -17,15 +17,17 @@ from ..inputs.npy import slice_rows
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
+from ..inputs.training import order_by_popularity
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
 from .exact import numbered_as, take_users
 from .inputs import name_of, open_held_out, open_train, split_arguments
 from .matching import match_sides
-from .ranking import choose_way, rank
+from .popularity import popularity_ranks
+from .ranking import choose_way, list_length, rank, with_stored_zeros
 from .references import open_model
-from .source import ModelSource, PopularitySource, longest_list
+from .source import ModelSource, PopularitySource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -89,20 +91,23 @@ def evaluate_model(
         The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
         users or the first ones.
     metrics : str, Metric or iterable of them
-        Each with a cut-off.
+        Metrics without a cut-off (auc, mean_rank, percentile_rank, mrr, ndcg, …) are of the exact
+        ranks of the relevant items among all unseen ones, for which the model needs factors.
+        Metrics of what is recommended need a cut-off, and cannot be beside those.
     convention, item_groups, item_vectors, no_relevant
         As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
         are in the order of the model's items.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
-    via : {"held_out_ranks", "top_k", "recommend"}, optional
+    via : {"held_out_ranks", "full_ranks", "top_k", "recommend"}, optional
         How rankings are made. With a factor model, accuracy metrics need only the ranks of the
-        relevant items (`held_out_ranks`), other metrics need lists (`top_k`); both are exact, and
-        the lower id comes first among equal scores; so it is with item-item matrices and functions.
-        "recommend" calls the model, and is the only way for neighbour models of implicit: scores
-        and the order of equal ones are the model's (implicit puts the higher id first). By default
-        the cheapest way that the metrics allow.
+        relevant items, up to the largest cut-off (`held_out_ranks`) or all of them (`full_ranks`),
+        and other metrics need lists (`top_k`); all are exact, and the lower id comes first among
+        equal scores; so it is with item-item matrices and functions. "recommend" calls the model,
+        and is the only way for neighbour models of implicit: scores and the order of equal ones
+        are the model's (implicit puts the higher id first). By default the cheapest way that the
+        metrics allow.
     per_user, memory, client
         As in `evaluate`; `memory` and `client` are for all but neighbour models of implicit.
         `memory` does not include the model, and must be at least what ranking takes for any number
@@ -118,10 +123,10 @@ def evaluate_model(
     -------
     Evaluation
         As from `evaluate`, of rankings as long as the largest cut-off, or shorter if there are not
-        as many unseen items. ``ev.retrieval`` says how they were made, how many relevant items
-        were seen in training and can therefore be in no list, how many hits are tied, and how many
-        users and items have no factors. Users without relevant items get no list, under any
-        convention.
+        as many unseen items; of all unseen items if a metric has no cut-off. ``ev.retrieval`` says
+        how they were made, how many relevant items were seen in training and can therefore be in
+        no list, how many hits are tied, and how many users and items have no factors. Users
+        without relevant items get no list, under any convention.
 
     Raises
     ------
@@ -134,7 +139,7 @@ def evaluate_model(
         If `train` is not of the model's users and items, `validation` is larger than `train`, or
         a score is not finite (user and item are named).
     InvalidMetricError
-        If a metric is unknown, has no cut-off, or needs lists that `via` does not make.
+        If a metric is unknown, or needs other rankings than those of `via` or of another metric.
     WorkerError, MissingExtraError
         As from `evaluate`.
 
@@ -172,6 +177,11 @@ def evaluate_model(
     True
     >>> ev.retrieval.via
     'held_out_ranks'
+    >>> whole = se.evaluate_model(model, holdout, ["auc", "percentile_rank", "ndcg@10"])
+    >>> whole.retrieval.via
+    'full_ranks'
+    >>> whole["ndcg@10"] == ev["ndcg@10"]
+    True
 
     The users can be shared between workers, here those of an executor:
 
@@ -187,7 +197,7 @@ def evaluate_model(
     inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     # Refuse the request before ranking, not after.
-    request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs})
+    request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs}, via)
     memory = check_memory(memory)
     opened: Any = open_model(model)
     sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
@@ -245,7 +255,8 @@ def _evaluate_in_memory(
     model = numbered_as(model, seen)
     sides = match_sides(model, seen, open_held_out(validation), names)
     matrix, relevance = sides.train, sides.relevance
-    k = longest_list(request, catalogue(model)[1])
+    k = list_length(request, way, catalogue(model)[1])
+    stored_zeros = request.convention.stored_zeros
     known = take_users(model, sides.user_rows)
 
     def rank_by_model(progress: bool | None) -> Ranked:
@@ -256,7 +267,7 @@ def _evaluate_in_memory(
             k,
             way,
             n_known=sides.n_known,
-            stored_zeros=request.convention.stored_zeros,
+            stored_zeros=stored_zeros,
             num_threads=num_threads,
             progress=progress,
         )
@@ -266,10 +277,12 @@ def _evaluate_in_memory(
 
     def rank_by_popularity(progress: bool | None) -> Ranked:
         users = np.flatnonzero(relevance.n_relevant)
-        n_users = max(matrix.shape[0], relevance.shape[0])
-        popular = Rankings.from_popularity(
-            slice_rows(matrix, 0, n_users), longest_list(request, matrix.shape[1]), user_rows=users
-        )
+        train = slice_rows(matrix, 0, max(matrix.shape[0], relevance.shape[0]))
+        if way == "full_ranks":
+            hits = with_stored_zeros(relevance) if stored_zeros else relevance
+            return popularity_ranks(order_by_popularity(train), train, hits), None
+        length = list_length(request, way, matrix.shape[1])
+        popular = Rankings.from_popularity(train, length, user_rows=users)
         return slice_rows(popular, 0, relevance.shape[0]), None
 
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:
@@ -307,30 +320,35 @@ def parse_cut_request(
     convention: str | None = None,
     no_relevant: NoRelevant | None = None,
     inputs: Iterable[str] = ("train",),
+    via: Via | None = None,
 ) -> Request:
-    """Parse the metrics of a model's rankings.
+    """Parse the metrics of a model's rankings, to their cut-offs or of whole ones.
 
     Raises
     ------
     InvalidMetricError
-        As from `Request.parse`, and if a metric has no cut-off.
+        As from `Request.parse`, if metrics without a cut-off are beside others that need lists, or
+        if nothing says how long lists are to be.
     """
     request = Request.parse(metrics, convention, no_relevant, inputs)
-    for metric in request.metrics:
-        if metric.cutoff is None and metric.name not in request.convention.uncut:
-            remedy = f"ask for '{metric}@k'"
-            if metric.definition.cutoff == "none":
-                remedy = (
-                    "rank everything: ranks = se.full_ranks(model, held_out=validation, "
-                    f"seen=train), then se.evaluate(ranks, validation, '{metric}', train=train)"
-                )
+    whole = request.of_whole_rankings
+    over_lists = [plan.metric for plan in request.plans if not plan.is_swept]
+    for metric in whole:
+        if metric in over_lists:
             raise InvalidMetricError(
-                f"{metric} has no cut-off, and would need the whole catalogue ranked for every "
-                f"user; {remedy}"
+                f"{metric} has no cut-off, and the whole ranking lists everything that is unseen; "
+                f"ask for '{metric}@k'"
             )
-    if all(metric.cutoff is None for metric in request.metrics):
+    if whole and over_lists:
+        raise InvalidMetricError(
+            f"{whole[0]} has no cut-off, and needs the ranks of relevant items in the whole "
+            f"catalogue; {over_lists[0]} needs lists; evaluate them one after the other"
+        )
+    is_cut = any(metric.cutoff is not None for metric in request.metrics)
+    if not (is_cut or whole or via == "full_ranks"):
         raise InvalidMetricError(
             f"no cut-off says how long the lists are to be; ask for another metric beside "
-            f"{request.metrics[0]}, such as 'ndcg@10'"
+            f"{request.metrics[0]}, such as 'ndcg@10', or give via='full_ranks' to rank the whole "
+            "catalogue"
         )
     return request

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from .accepted import ImplicitModel, Model
 
 #: A way to rankings, see `evaluate_model`.
-Via: TypeAlias = Literal["held_out_ranks", "top_k", "recommend"]
+Via: TypeAlias = Literal["held_out_ranks", "full_ranks", "top_k", "recommend"]
 
-_WAYS = ("held_out_ranks", "top_k", "recommend")
+_WAYS = ("held_out_ranks", "full_ranks", "top_k", "recommend")
 
 
 def choose_way(model: Model, request: Request, via: Via | None) -> Via:
@@ -37,9 +37,9 @@ def choose_way(model: Model, request: Request, via: Via | None) -> Via:
     Raises
     ------
     UnsupportedModelError
-        If the model is of another kind than `via` is for.
+        If the model is of another kind than `via` or a metric is for.
     InvalidMetricError
-        If a metric is over whole lists and "held_out_ranks" is requested, or `via` is unknown.
+        If a metric needs another way than the one requested, or `via` is unknown.
     """
     if via is not None and via not in _WAYS:
         raise InvalidMetricError(f"via is {via!r}; expected one of {', '.join(_WAYS)}, or None")
@@ -49,16 +49,38 @@ def choose_way(model: Model, request: Request, via: Via | None) -> Via:
                 f"via={via!r} needs factors, which a {type(model).__name__} does not have; leave "
                 "it out"
             )
+        if request.of_whole_rankings:
+            metric = request.of_whole_rankings[0]
+            raise UnsupportedModelError(
+                f"{metric} has no cut-off, and a {type(model).__name__} has no factors to rank the "
+                "whole catalogue by; ask for metrics with a cut-off, such as 'ndcg@10', or score "
+                "all items: ranks = se.Rankings.from_scores(scores, seen=train), then "
+                f"se.evaluate(ranks, validation, '{metric}', train=train)"
+            )
         return "recommend"
     if via == "recommend" and isinstance(model, Factors | ItemItemModel | Scorer):
         kind = "factors alone" if isinstance(model, Factors) else f"a {type(model).__name__}"
         raise UnsupportedModelError(f'{kind} cannot recommend; leave via="recommend" out')
     over_lists = [str(plan.metric) for plan in request.plans if not plan.is_swept]
+    if request.of_whole_rankings and via not in (None, "full_ranks"):
+        raise InvalidMetricError(
+            f"{request.of_whole_rankings[0]} has no cut-off, and needs the whole ranking; give "
+            'via="full_ranks", or leave it out'
+        )
     if via is None:
+        if request.of_whole_rankings:
+            return "full_ranks"
         return "top_k" if over_lists else "held_out_ranks"
-    if via == "held_out_ranks" and over_lists:
+    if via in ("held_out_ranks", "full_ranks") and over_lists:
         raise InvalidMetricError(f'{over_lists[0]} needs the lists; give via="top_k"')
     return via
+
+
+def list_length(request: Request, via: Via, n_items: int) -> int:
+    """Return the length of the lists that a way makes: what the metrics need, or everything."""
+    if via == "full_ranks":
+        return n_items
+    return min(max(metric.cutoff or 0 for metric in request.metrics), n_items)
 
 
 def rank(
@@ -83,8 +105,8 @@ def rank(
     relevance : Relevance
         What it and `train` have beyond the model's users and items is ranked nowhere.
     k : int
-        List length.
-    via : {"held_out_ranks", "top_k", "recommend"}
+        List length, from `list_length`.
+    via : {"held_out_ranks", "full_ranks", "top_k", "recommend"}
         From `choose_way`.
     n_known : int, optional
         So many of the first users are known to a model that has no users of its own, all of
@@ -92,7 +114,7 @@ def rank(
     stored_zeros : bool
         Whether items stored with a gain of 0 are hits too; see `Convention`.
     num_threads : int, optional
-        Of "held_out_ranks" and "top_k"; implicit has an option of its own.
+        Of all ways but "recommend"; implicit has an option of its own.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
@@ -116,14 +138,15 @@ def rank(
         )
     assert is_exact(model)  # noqa: S101 - refused by choose_way
     ranker = open_ranker(model, train, train, num_threads=num_threads, progress=progress)
-    hits = _with_stored_zeros(relevance) if stored_zeros else relevance
+    hits = with_stored_zeros(relevance) if stored_zeros else relevance
     if via == "top_k":
         lists, left_out, report = find_lists(ranker, k, users)
         rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=shape)
         n_tied = _count_tied(lists, left_out, users, hits)
         n_seen = count_seen(relevance, train)
     else:
-        ranks, n_seen, n_tied, report = find_ranks(ranker, hits, k, "report")
+        most = None if via == "full_ranks" else k
+        ranks, n_seen, n_tied, report = find_ranks(ranker, hits, most, "report")
         if stored_zeros:
             n_seen = count_seen(relevance, train)
         lengths = ranks.lengths[: shape[0]].copy()
@@ -139,7 +162,7 @@ def rank(
     return rankings, Retrieval(via, n_seen, n_tied, report.cold_users, report.cold_items)
 
 
-def _with_stored_zeros(relevance: Relevance) -> Relevance:
+def with_stored_zeros(relevance: Relevance) -> Relevance:
     """Return items stored with a gain of 0 as hits, of users who have a relevant item."""
     counts = np.diff(relevance.indptr)
     has_relevant = np.repeat(relevance.n_relevant > 0, counts)

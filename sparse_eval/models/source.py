@@ -38,7 +38,8 @@ from .exact import (
 from .identifiers import ids_of
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
-from .ranking import choose_way, rank
+from .popularity import popularity_ranks
+from .ranking import choose_way, list_length, rank, with_stored_zeros
 from .references import FileReference, open_model
 from .scorers import ItemItemModel
 
@@ -76,7 +77,7 @@ class RankingLoader:
     Attributes
     ----------
     model : model from `as_model` without users, or FileReference
-    via : {"held_out_ranks", "top_k"}
+    via : {"held_out_ranks", "full_ranks", "top_k"}
     k : int
         List length.
     side_data : SideData
@@ -136,19 +137,26 @@ class PopularityLoader:
     ----------
     order : ndarray of int32
         Items, those of most training users first.
-    k : int
-        List length.
+    k : int or None
+        List length; None if only the ranks of relevant items are needed, among all.
     side_data : SideData
+    stored_zeros : bool
+        As in `rank`.
     """
 
     order: Items
-    k: int
+    k: int | None
     side_data: SideData
+    stored_zeros: bool
 
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""
         with _in_block(task.first):
             train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
+        if self.k is None:
+            hits = with_stored_zeros(relevance) if self.stored_zeros else relevance
+            rankings = popularity_ranks(self.order, train, hits)
+            return Block(task.first, rankings, relevance, side_data)
         users = np.flatnonzero(relevance.n_relevant)
         ids = np.empty((train.shape[0], self.k), np.int32)
         popular_unseen(self.order, train.indptr.astype(np.int64), train.indices, ids)
@@ -341,7 +349,7 @@ class ModelSource(_UserSource):
         As in `evaluate_model`.
     inputs : dict
         `item_groups` and `item_vectors`.
-    via : {"held_out_ranks", "top_k"}, optional
+    via : {"held_out_ranks", "full_ranks", "top_k"}, optional
     num_threads : int, optional
         For each block.
     for_workers : bool
@@ -397,8 +405,10 @@ class ModelSource(_UserSource):
                 if isinstance(side, str | Path) and (name == "users" or not matched)
             }
             self.n_rows = users_per_task(self.total)
-        items: Any = Factors(None, opened.item_factors) if has_factors(opened) else opened
-        shipped = self.references.get("users", with_users(items, None))
+        without_users: Any = opened  # of factors nothing but the items' is sent
+        if has_factors(opened):
+            without_users = Factors(opened.item_factors[:0], opened.item_factors)
+        shipped = self.references.get("users", with_users(without_users, None))
         if isinstance(opened, ItemItemModel):  # its users are rows of train
             self.references.pop("users", None)
         self.model = opened
@@ -406,7 +416,7 @@ class ModelSource(_UserSource):
         self.load = self.random_load = RankingLoader(
             shipped,
             way,
-            longest_list(request, n_items),
+            list_length(request, way, n_items),
             self.side_data(request, inputs, n_items),
             request.convention.stored_zeros,
             num_threads,
@@ -474,8 +484,12 @@ class PopularitySource(_UserSource):
             counts += np.bincount(rows.indices[rows.data != 0], minlength=n_items)
             release(train)
         order = np.argsort(-counts, kind="stable").astype(np.int32)
+        via = model.load.via
         self.load = self.random_load = PopularityLoader(
-            order, longest_list(request, n_items), self.side_data(request, inputs, n_items)
+            order,
+            None if via == "full_ranks" else list_length(request, via, n_items),
+            self.side_data(request, inputs, n_items),
+            request.convention.stored_zeros,
         )
 
 
@@ -513,8 +527,3 @@ def _has_ids(model: Model, *sides: Any) -> bool:
     if any(is_blocks(side) for side in (getattr(model, "user_factors", None), *sides)):
         return False
     return any(axis is not None for side in sides for axis in labels_of(side))
-
-
-def longest_list(request: Request, n_items: int) -> int:
-    """Return the list length that the metrics need."""
-    return min(max(metric.cutoff or 0 for metric in request.metrics), n_items)

@@ -90,7 +90,7 @@ def sweep(
         What users have seen, and the held-out gains; or a `Holdout` for both. Where checkpoints and
         data have ids, each is matched by them.
     metrics : str, Metric or iterable of them
-        Each with a cut-off.
+        As for `evaluate_model`.
     out : str or Path, optional
         A CSV file for the table, replaced as a whole after each checkpoint. If it exists, the
         sweep continues from it: its results are not computed again, except for failures, and its
@@ -99,7 +99,8 @@ def sweep(
         As in `evaluate`.
     monitor : str or Metric, optional
         The metric that determines the best checkpoint, the first of equal ones; by default the
-        first of `metrics`. Higher values are better, except for ``gini`` and ``popularity``.
+        first of `metrics`. Higher values are better, except for ``gini``, ``popularity``,
+        ``mean_rank`` and ``percentile_rank``.
     watch : float, optional
         Follow the folder `paths`: scan it for new and changed checkpoints at this interval in
         seconds, at least 0.1, until interrupted (Ctrl-C), and then return the table. A file that
@@ -130,7 +131,7 @@ def sweep(
         `validation` is larger than `train` or has no relevant item, `num_threads` or `watch` is
         out of range, or `watch` is given without a folder.
     InvalidMetricError
-        If a metric or convention is unknown, has no cut-off or needs more than `train`, or
+        If a metric or convention is unknown, or a metric needs more than `train`, or
         `monitor` is not one of the metrics.
     InvalidFileError
         If a folder cannot be read or has no checkpoint, or `out` was made from other data or

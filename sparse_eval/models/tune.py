@@ -109,7 +109,7 @@ def tune(
         The held-out gains by which trials are compared. With ids on both sides they are matched by
         id; otherwise a smaller matrix is padded.
     metrics : str, Metric or iterable of them
-        As for `evaluate_model`, each with a cut-off.
+        As for `evaluate_model`.
     factors, alpha, regularization, iterations : number, iterable of them or str
         The values to try, as for `train_als`: one value; several, as a list or as text like
         ``"16,32,64"``; or, with `draws`, a range like ``"16:128"``. A range includes both ends
@@ -123,8 +123,8 @@ def tune(
         value of `monitor`. By default every trial runs to its end.
     monitor : str or Metric, optional
         The metric that determines the best iteration and the best trial, the first of equal ones;
-        by default the first of `metrics`. Higher values are better, except for ``gini`` and
-        ``popularity``.
+        by default the first of `metrics`. Higher values are better, except for ``gini``,
+        ``popularity``, ``mean_rank`` and ``percentile_rank``.
     seed : int
         Seed of the draws and of every training. The same seed gives the same trials and, on the
         same machine, the same values.
@@ -151,8 +151,8 @@ def tune(
         empty or given without `draws`, there are fewer combinations than `draws`, an option is
         out of range, or a matrix cannot be used.
     InvalidMetricError
-        If a metric is unknown, has no cut-off or needs an input that is not given here, or
-        `monitor` is not among the metrics.
+        If a metric is unknown or needs an input that is not given here, or `monitor` is not among
+        the metrics.
     InvalidFileError
         If `out` belongs to another search or other data, or has such files of another origin.
         They are left as they are.

@@ -30,7 +30,7 @@ class Retrieval(NamedTuple):
 
     Attributes
     ----------
-    via : {"held_out_ranks", "top_k", "recommend"}
+    via : {"held_out_ranks", "full_ranks", "top_k", "recommend"}
         The way, see `evaluate_model`.
     n_seen : int
         Relevant items that their users had seen in training, which no list can hold.

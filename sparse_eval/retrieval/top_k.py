@@ -117,10 +117,10 @@ def find_ranks(
     k: int | None,
     overlap: Literal["error", "report"] = "error",
 ) -> tuple[Rankings, int, int, Report]:
-    """Return the ranks of held-out items up to `k`, or of all if it is None, and statistics.
+    """Return the ranks of `held_out_ranks`, or of `full_ranks` if `k` is None, and statistics.
 
-    These are the number of held-out items that their users have seen, the number of ranked items
-    whose score another candidate shares, and a report.
+    There is no warning. The statistics are the number of held-out items that their users have seen,
+    the number of ranked items whose score another candidate shares, and a report.
     """
     if not isinstance(overlap, str) or overlap not in ("error", "report"):
         raise InvalidDataError(f"overlap is {overlap!r}; expected 'error' or 'report'")
