@@ -39,7 +39,7 @@ def score(
         list[str],
         typer.Argument(
             help="Models saved by implicit (.npz), or item-item matrices (.npz, .npy); a folder "
-            "stands for all .npz in it."
+            "stands for every .npz in it."
         ),
     ],
     *,

@@ -92,6 +92,12 @@ def with_users(model: Any, users: Any) -> Any:
     return some
 
 
+def without_users(model: ExactModel) -> Any:
+    """Return a model that lacks its users, and what it has beside scores."""
+    nobody: Any = None
+    return with_users(Factors(nobody, model.item_factors) if has_factors(model) else model, nobody)
+
+
 def open_ranker(
     model: ExactModel,
     train: CSRMatrix | None,

@@ -34,6 +34,7 @@ from .exact import (
     users_of,
     users_per_step,
     with_users,
+    without_users,
 )
 from .identifiers import ids_of
 from .inputs import name_of, open_held_out, open_train, training_matrix
@@ -405,10 +406,7 @@ class ModelSource(_UserSource):
                 if isinstance(side, str | Path) and (name == "users" or not matched)
             }
             self.n_rows = users_per_task(self.total)
-        without_users: Any = opened  # of factors nothing but the items' is sent
-        if has_factors(opened):
-            without_users = Factors(opened.item_factors[:0], opened.item_factors)
-        shipped = self.references.get("users", with_users(without_users, None))
+        shipped = self.references.get("users", without_users(opened))
         if isinstance(opened, ItemItemModel):  # its users are rows of train
             self.references.pop("users", None)
         self.model = opened
