@@ -58,18 +58,19 @@ FIRST_CHUNK = 4096
 #: Users searched for in the order of the norms at once, at most.
 ORDER_BLOCK = 1536
 
-#: A catalogue that is not larger is always searched in order; one up to the second size is for so
-#: few users, who make poor groups, and for lists of so many items.
-SMALL_CATALOGUE = 20_000
+#: Of a catalogue that is not larger, the more items in the first chunk the better its bounds are.
 LARGE_CATALOGUE = 60_000
-FEW_USERS = 1 << 15
-LONG_LIST = 50
+
+#: A catalogue that is not larger is always searched in order.
+SMALL_CATALOGUE = 5_000
 
 #: Else the search in order is tried on about so many users, at most on one of so many; all are
-#: searched for in order if it needed no more items of them than these.
+#: searched for in order if it needed no more items of them than these. Few users make poor groups.
 TRIED_USERS = 256
 TRIED_SHARE = 16
-EASY_ITEMS = 3000
+EASY_ITEMS = 5_000
+FEW_USERS = 10_000
+EASY_FOR_FEW = 12_000
 
 #: The number of multiplications by which a process searches in order before it compiles the
 #: kernels of the search in groups: both take about ten seconds on two cores. Where kernels can be
@@ -184,7 +185,7 @@ class Search(Ranker):
         goal = _Goal(rows, held_out, out, k, maxima, batch)
         plainly: Kernel = list_exhaustively if held_out is None else rank_exhaustively
         results: Any = (k, out) if held_out is None else (held_out,)
-        is_small = self._is_small(len(rows), 0 if out is None else k)
+        is_small = len(self.candidates) <= SMALL_CATALOGUE
         in_order = is_small if in_groups is None else not in_groups
         with self._progress(len(rows)) as bar:
             for block, result_rows in enumerate(self._regular_blocks(rows, bar, plainly, *results)):
@@ -197,19 +198,13 @@ class Search(Ranker):
                     is_first[:: max(len(result_rows) // TRIED_USERS, TRIED_SHARE)] = True
                     tried, others = result_rows[is_first], result_rows[~is_first]
                     n_products = self._in_order(goal, tried, bar)
-                    is_easy = n_products <= EASY_ITEMS * len(tried)
+                    easy = EASY_FOR_FEW if len(rows) <= FEW_USERS else EASY_ITEMS
+                    is_easy = n_products <= easy * len(tried)
                     in_order = is_easy or not self._is_worth_compiling(len(rows))
                 if in_order:
                     self._in_order(goal, others, bar)
                 elif len(others):
                     self._in_groups(goal, others, bar)
-
-    def _is_small(self, n_users: int, length: int) -> bool:
-        """Return whether users are searched for in order whatever the model is like."""
-        n_items = len(self.candidates)
-        if n_items <= SMALL_CATALOGUE:
-            return True
-        return n_items <= LARGE_CATALOGUE and (n_users <= FEW_USERS or length >= LONG_LIST)
 
     def _is_worth_compiling(self, n_users: int) -> bool:
         """Return whether `search_groups` is compiled, or the whole product would take longer."""
@@ -235,7 +230,6 @@ class Search(Ranker):
         bar: tqdm[Any],
     ) -> int:
         before = int(self.n_products[0])
-        # Of a small catalogue, the more items in the first chunk the better its bounds are.
         batch = goal.batch if len(self.candidates) > LARGE_CATALOGUE else FIRST_CHUNK
         whole_strips = -(-max(batch, goal.batch) // LANES) * LANES
         cells = max(whole_strips, 1 if goal.out is None else 8 * goal.k)

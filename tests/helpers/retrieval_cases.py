@@ -48,7 +48,7 @@ TILES: dict[str, tuple[int, ...]] = {
     "SMALL_CATALOGUE": (0, 5, 20_000),
     "LARGE_CATALOGUE": (0, 60_000),
     "FEW_USERS": (0, 2),
-    "LONG_LIST": (0, 3),
+    "EASY_FOR_FEW": (0, 10, 10_000),
     "TRIED_USERS": (1, 3),
     "TRIED_SHARE": (1, 4),
     "EASY_ITEMS": (0, 10, 10_000),
