@@ -51,8 +51,8 @@ MAX_CENTRES = 96
 #: Users and items of one product: near the centres of groups, and in the order of the norms.
 TILE = 128
 CHUNK = 512
-ORDER_TILE = 24
-ORDER_CHUNK = 2048
+ORDER_TILE = 96
+ORDER_CHUNK = 1024
 FIRST_CHUNK = 4096
 
 #: Users searched for in the order of the norms at once, at most.
