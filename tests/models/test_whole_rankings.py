@@ -136,13 +136,15 @@ def test_a_model_ranks_everything_where_a_metric_has_no_cutoff(
     assert loaded.mean() == ev.mean()
     assert loaded.retrieval == ev.retrieval
     assert se.compare({"a": ev, "b": loaded}, "percentile_rank").table is not None
-    se.write_report({"whole": ev, "again": loaded}, tmp_path / "report.html")
 
 
 def test_data_with_ids_are_matched(model: Any, holdout: se.Holdout, tmp_path: Path) -> None:
     se.save_model(model, tmp_path / "als.npz")
-    frames = [part.to_frame() for part in (holdout.train, holdout.validation)]
-    frames = [frame.sample(frac=1, random_state=0) for frame in frames]
+    frames = []
+    for part in (holdout.train, holdout.validation):
+        rows, columns = part.nonzero()
+        frame = pd.DataFrame({"user": holdout.users[rows], "item": holdout.items[columns]})
+        frames.append(frame.sample(frac=1, random_state=0))
     ev = se.evaluate_model(tmp_path / "als.npz", *frames, METRICS)
     expected = se.evaluate_model(model, holdout, METRICS)
     assert ev.mean() == pytest.approx(expected.mean(), rel=1e-12)
@@ -175,14 +177,14 @@ def test_sweep_tune_and_callback(
     table = se.sweep(tmp_path, holdout.train, holdout.validation, ["mpr", "ndcg@10"])
     table = table.set_index(table["file"].map(lambda file: Path(file).stem))
     assert table.loc["als1", "percentile_rank"] == expected["percentile_rank"]
-    assert table["best"].to_dict() == {"als0": False, "als1": True, "knn": False}
-    assert table["percentile_rank"].idxmin() == "als1"
+    assert table["percentile_rank"].nunique() == 2
+    assert table.index[table["best"]].tolist() == [table["percentile_rank"].idxmin()]
     assert "percentile_rank has no cut-off" in table.loc["knn", "error"]
 
     callback = se.EvaluationCallback(holdout, ["mean_rank", "auc"], patience=2)
     trained = se.train_als(holdout.train, factors=4, iterations=6, callback=callback)
     ev = se.evaluate_model(trained, holdout, "mean_rank")
-    assert ev["mean_rank"] == min(row["mean_rank"] for row in callback.history)
+    assert ev["mean_rank"] == callback.history["mean_rank"].min()
     result = se.tune(holdout, "auc", factors=[1, 8], iterations=2)
     assert result.best["factors"] == result.trials.sort_values("auc")["factors"].iloc[-1]
 
@@ -237,6 +239,6 @@ def test_a_convention_with_metrics_of_any_list(model: Any, holdout: se.Holdout) 
 def test_refuses_models_without_factors(holdout: se.Holdout) -> None:
     neighbours = ItemItemRecommender(K=5)
     neighbours.fit(sparse.csr_matrix(holdout.train, dtype=np.float64), show_progress=False)
-    says = "auc has no cut-off, and a ItemItemRecommender has no factors .* Rankings.from_scores"
+    says = "auc has no cut-off, and a ItemItemRecommender has no factors .*se.Rankings.from"
     with pytest.raises(UnsupportedModelError, match=says):
         se.evaluate_model(neighbours, holdout, ["auc", "ndcg@10"])
