@@ -38,7 +38,7 @@ How = Annotated[
     Users,
     typer.Option(
         "--users",
-        help="Refuse evaluations of different users, or compare the users that all have.",
+        help="Compare the users that all have, with a note, or refuse different ones.",
     ),
 ]
 
@@ -56,7 +56,7 @@ def compare(
     metric: Chosen = [],
     test: Paired = Test.t,
     correction: Corrected = Correction.holm,
-    users: How = Users.same,
+    users: How = Users.intersection,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     format: Printed = Format.table,
 ) -> None:
@@ -102,7 +102,7 @@ def report(
     ] = None,
     test: Paired = Test.t,
     correction: Corrected = Correction.holm,
-    users: How = Users.same,
+    users: How = Users.intersection,
 ) -> None:
     """Write an HTML page about results, with comparisons, charts and individual users.
 
@@ -250,6 +250,8 @@ def _print_comparison(compared: Comparison, format: Format) -> None:
             "wins: users for whom a is better; detectable: the difference that would be detected "
             "in 80 of 100 cases, if it were the only one tested"
         )
+        for note in compared.notes:
+            typer.echo(f"note: {note}")
 
 
 def _fail_if_left_out(saved: SavedResults) -> None:

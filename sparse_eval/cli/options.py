@@ -47,8 +47,8 @@ class Correction(StrEnum):
 class Users(StrEnum):
     """What to do if evaluations are of different users."""
 
-    same = "same"
     intersection = "intersection"
+    same = "same"
 
 
 METRICS = (

@@ -10,9 +10,10 @@ from ..core.files import as_path, make_folder, replacing
 from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
 from ..metrics import REGISTRY, convention_named
-from ..results.comparison import common_metrics, compare
+from ..results.comparison import compare
 from ..results.item_names import check_known, item_table
 from ..results.sampled import NOTE as SAMPLED_NOTE
+from ..results.shared import shared_metrics
 from .number_format import format_number, format_numbers, format_p, format_share
 from .plots import named_evaluations
 from .subgroups import SubgroupDifference, subgroup_differences
@@ -54,7 +55,7 @@ def write_report(
     title: str = "Evaluation report",
     test: Literal["t", "wilcoxon", "permutation"] = "t",
     correction: Literal["holm", "bh", "none"] = "holm",
-    how: Literal["same", "intersection"] = "same",
+    how: Literal["intersection", "same"] = "intersection",
     curves: Mapping[str, pd.DataFrame] | None = None,
     left_out: Mapping[str, str] | None = None,
     item_names: ItemNames | None = None,
@@ -69,9 +70,10 @@ def write_report(
         The page (.html); its folder is created if missing. The page needs neither network access
         nor scripts.
     metrics : str or iterable of str, optional
-        Metrics to show; all by default. The first one is the main metric, which decides the
-        headline, the charts and the users shown. Its p-values are corrected for the number of
-        pairs of models only; those of all other metrics are corrected together.
+        Metrics to show; by default those that all evaluations have. The first one is the main
+        metric, which decides the headline, the charts and the users shown. Its p-values are
+        corrected for the number of pairs of models only; those of all other metrics are corrected
+        together.
     title : str
         Title of the page.
     test, correction, how
@@ -132,7 +134,7 @@ def write_report(
         names = ", ".join(name for name, _ in named)
         raise InvalidDataError(f"two evaluations have the same name: {names}")
     titles = None if item_names is None else item_table(item_names).rename(index=str)
-    chosen = common_metrics(shown, metrics)
+    chosen, notes = shared_metrics(shown, metrics)
     main = chosen[0]
     first = next(iter(shown.values()))
     ranked = _ranked_for_comparison(shown, main, how)
@@ -147,6 +149,7 @@ def write_report(
         if len(chosen) > 1:
             other = compare(ordered, chosen[1:], test=test, correction=correction, how=how)
             secondary = records(other.table)
+        notes += comparison.notes
     examples = _examples(shown, main)
     page = template.render(
         title=title,
@@ -157,6 +160,7 @@ def write_report(
         ranked=ranked,
         higher=first.higher_is_better(main),
         comparison=comparison,
+        notes=notes,
         pairs=pairs,
         secondary=secondary,
         better_by_others=_better_by_others(ranked, secondary),
@@ -192,12 +196,13 @@ def _template() -> jinja2.Template:
 
 
 def _ranked_for_comparison(
-    shown: Evaluations, main: str, how: Literal["same", "intersection"]
+    shown: Evaluations, main: str, how: Literal["intersection", "same"]
 ) -> list[str]:
     """Return the names of the evaluations, the best first, on the users that are compared."""
     ranked = _ranked(shown, main)
-    if len(shown) > 1 and how == "intersection":
-        rows = records(compare(shown, main, how=how).table)
+    compared = compare(shown, main, how=how) if len(shown) > 1 else None
+    if compared is not None and any(compared.left_out.values()):
+        rows = records(compared.table)
         means: dict[str, Any] = {
             str(row[side]): row[f"mean_{side}"] for row in rows for side in ("a", "b")
         }

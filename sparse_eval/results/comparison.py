@@ -1,10 +1,11 @@
-"""Compare evaluations of the same users: the table of differences and its intervals."""
+"""Compare evaluations on the users that they share: the table of differences and intervals."""
 
 from __future__ import annotations
 
+import html
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,15 +15,14 @@ import numpy as np
 from ..core.formatting import MOST_ROWS, as_html, number, numbers, records, text_table
 from ..core.progress import display
 from ..errors import InvalidDataError
-from ..metrics import parse_metrics
 from .intervals import check_level, interval_of_mean, interval_of_replicates
 from .paired_tests import CORRECTIONS, TESTS, correct, p_value, significance, two_sided
+from .shared import check_conventions, shared_metrics, shared_users
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import Floats, Integers, Labels
-    from ..metrics import Metric
+    from ..core.types import Floats
     from .scores import Scores
 
     Test = Literal["t", "wilcoxon", "permutation"]
@@ -34,10 +34,7 @@ POWER = 0.8
 #: Columns of numbers in the table for display.
 _NUMBERS = ("difference", "p, corrected", "detectable")
 
-_HOWS = ("same", "intersection")
-
-#: Users that an error message names.
-_MAX_NAMED_USERS = 3
+_HOWS = ("intersection", "same")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,6 +58,12 @@ class Comparison:
     level : float
         Confidence level of the intervals; a difference is significant if
         ``p_corrected < 1 - level``.
+    left_out : dict of str to int
+        Number of evaluated users of each evaluation that are not compared, because others lack
+        them.
+    notes : tuple of str
+        What is to be known about the comparison, which is printed below it: users and metrics that
+        not all evaluations have.
 
     See Also
     --------
@@ -73,6 +76,8 @@ class Comparison:
     test: str
     correction: str
     level: float
+    left_out: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def how_found(self) -> str:
         """Return in a line how many users were compared, and how."""
@@ -115,6 +120,8 @@ class Comparison:
             "test": self.test,
             "correction": self.correction,
             "level": self.level,
+            "left_out": dict(self.left_out),
+            "notes": list(self.notes),
             "differences": records(self.table),
         }
 
@@ -125,11 +132,13 @@ class Comparison:
         rows = shown.head(MOST_ROWS).to_numpy().tolist()
         aligned = ["decimal" if name in _NUMBERS else "left" for name in shown]
         table = text_table(rows, list(map(str, shown)), aligned, "simple")
-        return f"<Comparison of {', '.join(self.names)}: {self.how_found()}>\n{table}{rest}"
+        notes = "".join(f"\nnote: {note}" for note in self.notes)
+        return f"<Comparison of {', '.join(self.names)}: {self.how_found()}>\n{table}{rest}{notes}"
 
     def _repr_html_(self) -> str:
         heading = f"Comparison of {', '.join(self.names)}: {self.how_found()}"
-        return as_html(heading, self.shown(), where=".table")
+        notes = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
+        return as_html(heading, self.shown(), where=".table") + notes
 
 
 def compare(
@@ -138,19 +147,19 @@ def compare(
     *,
     test: Test = "t",
     correction: Correction = "holm",
-    how: Literal["same", "intersection"] = "same",
+    how: Literal["intersection", "same"] = "intersection",
     level: float = 0.95,
     progress: bool | None = None,
 ) -> Comparison:
-    """Compare evaluations of the same users and validation data, pair by pair.
+    """Compare evaluations on the users and metrics that all of them have, pair by pair.
 
     Parameters
     ----------
     evaluations : mapping of str to Evaluation
         Two or more evaluations by name, saved ones included.
     metrics : str or iterable of str, optional
-        Metrics to compare, by their names in the evaluations; all by default. The fewer are
-        chosen, before looking at the results, the smaller the correction.
+        Metrics to compare, by their names in the evaluations; by default those that all have. The
+        fewer are chosen, before looking at the results, the smaller the correction.
     test : {"t", "wilcoxon", "permutation"}
         The paired test, as in `scipy.stats`: Student's t-test of the mean difference, Wilcoxon's
         signed-rank test, or a permutation test of the mean difference under random signs (all
@@ -159,9 +168,10 @@ def compare(
         The correction for multiple comparisons, over all rows of the table: Holm's, which
         controls the probability of any error [1]_, or Benjamini and Hochberg's, which controls
         the share of errors among significant differences [2]_.
-    how : {"same", "intersection"}
-        What to do if the evaluations are of different users: raise an error, or compare the users
-        that all have.
+    how : {"intersection", "same"}
+        What to do if the evaluations are of different users: compare those that all have, with a
+        note, or raise an error. Users are matched by label, or by row number where no evaluation
+        has labels.
     level : float
         Confidence level of the intervals, between 0 and 1; 1 − `level` is the level of
         significance.
@@ -185,17 +195,19 @@ def compare(
           d);
         - ``detectable``: the smallest difference that an uncorrected t-test with this number of
           users would detect in 80 of 100 cases;
-        - ``n_users``: the number of users for whom both have a value.
+        - ``n_users``: the number of users for whom both have a value;
+        - ``left_out_a``, ``left_out_b``: the number of evaluated users of each that are not among
+          them.
 
         Metrics of all users together are compared by paired jackknife replicates, and have no
-        wins. They are NaN if ``how="intersection"`` leaves users out.
+        wins. They are NaN if users are left out, since there they are about other users.
 
     Raises
     ------
     InvalidDataError
-        If there are fewer than two evaluations or two users; if the evaluations have different
-        users (with ``how="same"``), metrics, conventions or relevant items; or if an option is
-        unknown.
+        If there are fewer than two evaluations, two users or one metric that all have; if an
+        evaluation lacks a metric that is named; if the evaluations have different conventions,
+        users (with ``how="same"``) or relevant items of the same users; or if an option is unknown.
 
     See Also
     --------
@@ -231,10 +243,18 @@ def compare(
     if len(set(names)) < len(names):
         raise InvalidDataError(f"two evaluations have the same name: {', '.join(names)}")
     scored = list(evaluations.values())
-    chosen = common_metrics(evaluations, metrics)
-    _check_conventions(names, scored)
-    rows = _common_users(names, scored, how)
-    all_users = all(len(rows[0]) == ev.counted.sum() for ev in scored)
+    named = dict(zip(names, scored, strict=True))
+    chosen, notes = shared_metrics(named, metrics)
+    check_conventions(named)
+    shared = shared_users(named, how)
+    rows = shared.rows
+    notes += shared.notes()
+    overall = [metric for metric in chosen if not scored[0].is_per_user(metric)]
+    if overall and not shared.are_all:
+        notes.append(
+            f"{', '.join(overall)}: not compared, as they are about all users together, and users "
+            "are left out"
+        )
     results = []
     pairs = list(combinations(range(len(scored)), 2))
     bar = tqdm(total=len(chosen) * len(pairs), desc="compare", **({"delay": 2} | display(progress)))
@@ -246,8 +266,12 @@ def compare(
                 a, b = (scored[m].values(metric)[rows[m]] for m in (i, j))
                 numbers = _compare_values(a, b, test, level)
             else:
-                numbers = _compare_replicates(pair, metric, level, len(rows[0]), all_users)
-            results.append({"metric": metric, "a": names[i], "b": names[j], **numbers})
+                numbers = _compare_replicates(pair, metric, level, shared.n_users, shared.are_all)
+            left_out = {
+                f"left_out_{side}": ev.n_users - int(numbers["n_users"])
+                for side, ev in zip("ab", pair, strict=True)
+            }
+            results.append({"metric": metric, "a": names[i], "b": names[j], **numbers, **left_out})
     table = pd.DataFrame(results)
     agree = table.pop("favours").to_numpy() == np.sign(table["difference"].to_numpy())
     table.insert(10, "p_corrected", correct(table["p"].to_numpy(), correction))
@@ -261,7 +285,8 @@ def compare(
     table.loc[lower, ["wins", "losses"]] = swapped
     counts = ["wins", "ties", "losses"]
     table[counts] = table[counts].astype("Int64")  # missing where users have no values
-    return Comparison(names, table, len(rows[0]), test, correction, level)
+    options = (test, correction, level)
+    return Comparison(names, table, shared.n_users, *options, shared.left_out, tuple(notes))
 
 
 def _check_options(test: str, correction: str, how: str) -> None:
@@ -272,123 +297,6 @@ def _check_options(test: str, correction: str, how: str) -> None:
     ):
         if not isinstance(value, str) or value not in allowed:
             raise InvalidDataError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
-
-
-def _check_conventions(names: tuple[str, ...], scored: list[Scores]) -> None:
-    """Raise `InvalidDataError` if evaluations follow different conventions."""
-    first = scored[0]
-    for name, ev in zip(names[1:], scored[1:], strict=True):
-        for option in ("convention", "no_relevant"):
-            a, b = getattr(first, option), getattr(ev, option)
-            if a != b:
-                raise InvalidDataError(
-                    f"{names[0]} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "
-                    "both alike"
-                )
-
-
-def common_metrics(
-    evaluations: Mapping[str, Scores], metrics: str | Iterable[str] | None
-) -> list[str]:
-    """Return the metrics to compare, or raise `InvalidDataError` if an evaluation lacks one."""
-    if metrics is None:
-        chosen = list(dict.fromkeys(metric for ev in evaluations.values() for metric in ev.names))
-    else:
-        chosen = list(dict.fromkeys(map(str, _spelt_as_evaluated(evaluations, metrics))))
-    if not chosen:
-        raise InvalidDataError("there are no metrics to compare; leave metrics out to compare all")
-    for name, ev in evaluations.items():
-        missing = [metric for metric in chosen if metric not in ev.names]
-        if missing:
-            raise InvalidDataError(
-                f"{name} has no {', '.join(map(str, missing))}, but {', '.join(ev.names)}; "
-                "evaluate the same metrics for all, or choose those to compare"
-            )
-    return chosen
-
-
-def _spelt_as_evaluated(
-    evaluations: Mapping[str, Scores], metrics: str | Iterable[str]
-) -> Iterator[str | Metric]:
-    """Yield the names as the evaluations print them, where they have them."""
-    evaluated = {name for ev in evaluations.values() for name in ev.names}
-    defaults = next(iter(evaluations.values())).request.convention.options
-    try:
-        given: list[Any] = [metrics] if isinstance(metrics, str) else list(metrics)
-    except TypeError:  # which parse_metrics refuses
-        given = [metrics]
-    for metric in given:
-        if isinstance(metric, str) and metric in evaluated:  # it may not be registered here
-            yield metric
-        else:
-            yield from parse_metrics(metric, defaults)
-
-
-def _common_users(names: tuple[str, ...], scored: list[Scores], how: str) -> list[Integers]:
-    """Return for each evaluation the rows of the users that all have, in the same order."""
-    import pandas as pd
-
-    unlabelled = [name for name, ev in zip(names, scored, strict=True) if ev.users is None]
-    if unlabelled and any(not _are_row_numbers(ev.users) for ev in scored):
-        raise InvalidDataError(
-            f"{unlabelled[0]} has no labels for its users and others have; label all of them, as "
-            "Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items) does"
-        )
-    labels = []
-    for ev in scored:
-        users = pd.RangeIndex(len(ev.counted)) if ev.users is None else ev.users
-        labels.append(users[ev.counted])
-    common = labels[0]
-    for name, users in zip(names[1:], labels[1:], strict=True):
-        if users.equals(labels[0]):
-            continue
-        if how == "same":
-            _check_same_users(names[0], labels[0], name, users)
-        common = common[common.isin(users)]
-    if len(common) < 2:
-        raise InvalidDataError(
-            f"there {'is 1 user' if len(common) else 'are 0 users'} to compare; a comparison "
-            "needs two or more"
-        )
-    rows = []
-    for ev, users in zip(scored, labels, strict=True):
-        order = np.arange(len(users)) if users.equals(common) else users.get_indexer(common)
-        rows.append(np.flatnonzero(ev.counted)[order])
-    fingerprints = [ev.fingerprints[row] for ev, row in zip(scored, rows, strict=True)]
-    for name, others in zip(names[1:], fingerprints[1:], strict=True):
-        different = np.flatnonzero(fingerprints[0] != others)
-        if len(different):
-            raise InvalidDataError(
-                f"{names[0]} and {name} were evaluated on different validation data: "
-                f"{len(different)} of {len(common)} users have other relevant items (such as "
-                f"{_name_users(common[different])}); evaluate both on the same"
-            )
-    return rows
-
-
-def _are_row_numbers(users: Labels | None) -> bool:
-    """Return whether users are known by the numbers from 0 on, in any order."""
-    if users is None:
-        return True
-    return users.dtype.kind in "iu" and np.array_equal(np.sort(users), np.arange(len(users)))
-
-
-def _check_same_users(a: str, users_a: Labels, b: str, users_b: Labels) -> None:
-    only = {a: users_a.difference(users_b, sort=False), b: users_b.difference(users_a, sort=False)}
-    parts = [
-        f"{len(users)} only in {name} (such as {_name_users(users)})"
-        for name, users in only.items()
-        if len(users)
-    ]
-    if parts:
-        raise InvalidDataError(
-            f"{a} and {b} are about different users: {', '.join(parts)}; evaluate the same users, "
-            'or compare those that both have with how="intersection"'
-        )
-
-
-def _name_users(users: Labels) -> str:
-    return ", ".join(map(repr, users[:_MAX_NAMED_USERS].tolist()))
 
 
 @lru_cache(maxsize=64)

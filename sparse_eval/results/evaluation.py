@@ -224,10 +224,10 @@ class Evaluation(Scores):
         names: tuple[str, str] = ("this", "other"),
         test: Literal["t", "wilcoxon", "permutation"] = "t",
         correction: Literal["holm", "bh", "none"] = "holm",
-        how: Literal["same", "intersection"] = "same",
+        how: Literal["intersection", "same"] = "intersection",
         level: float = 0.95,
     ) -> Comparison:
-        """Compare with another evaluation of the same users.
+        """Compare with another evaluation, on the users and metrics that both have.
 
         Parameters
         ----------

@@ -91,7 +91,7 @@ def test_selects_metrics_by_their_names_in_the_results(command: Command, tmp_pat
         assert [row["metric"] for row in json.loads(printed)["differences"]] == [name]
 
 
-def test_refuses_different_users_or_compares_the_common_ones(
+def test_compares_the_users_that_all_have_or_refuses_different_ones(
     command: Command, results: Path
 ) -> None:
     half = reporting.three()["good"]
@@ -99,12 +99,18 @@ def test_refuses_different_users_or_compares_the_common_ones(
     keep = se.Relevance.from_csr(_without(half, range(100)))
     se.evaluate(lists, keep, half.names, train=None).save(results / "half")
     words = ("compare", results / "poor", results / "half", "-m", "ndcg@5")
-    status, _, said = command(*words)
+    status, _, said = command(*words, "--users", "same")
     assert status == 2
     assert "poor and half are about different users" in said
-    status, printed, _ = command(*words, "--users", "intersection", "--format", "json")
+    n_users = int((half.counted & (np.arange(240) >= 100)).sum())
+    status, printed, _ = command(*words)
     assert status == 0
-    assert json.loads(printed)["n_users"] == int((half.counted & (np.arange(240) >= 100)).sum())
+    assert f"note: compared on the {n_users} users that all have; left out: " in printed
+    status, printed, _ = command(*words, "--format", "json")
+    assert status == 0
+    content = json.loads(printed)
+    assert content["n_users"] == n_users
+    assert content["left_out"] == {"poor": half.n_users - n_users, "half": 0}
 
 
 def _without(ev: se.Evaluation, users: range) -> object:

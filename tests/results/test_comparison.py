@@ -214,14 +214,15 @@ def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:
     refused: list[tuple[Any, str]] = [
         ({"fair": fair}, "two or more"),
         ([fair, fair], "by name"),
-        ({"fair": fair, "b": make(2, names=["ndcg@10"])}, "b has no recall@5, .*, but ndcg@10;"),
+        ({"fair": fair, "b": make(2, names=["map@3"])}, "have no metric in common .*b: map@3"),
         ({"fair": fair, "b": make(2, convention="ranx")}, "convention 'standard', b with 'ranx'"),
         ({"fair": fair, "b": make(2, no_relevant="zero")}, "no_relevant 'exclude', b with 'zero'"),
     ]
     held_out = np.random.default_rng(0).random((N_USERS, N_ITEMS)) < 0.08
     fewer = held_out.copy()
     fewer[[3, 5]] = False
-    refused.append(({"fair": fair, "b": make(2, held_out=fewer)}, r"2 only in fair \(such as 3, 5"))
+    with pytest.raises(InvalidDataError, match=r"2 only in fair \(such as 3, 5"):
+        se.compare({"fair": fair, "b": make(2, held_out=fewer)}, how="same")
     other = held_out.copy()
     other[7] = np.roll(other[7], 1)
     message = r"different validation data: 1 of \d+ users have other .*such as 7\)"
@@ -242,13 +243,22 @@ def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:
         se.compare(three, level=95)
 
 
-def test_intersection_compares_the_common_users(three: dict[str, se.Evaluation]) -> None:
+def test_compares_the_users_that_all_have(three: dict[str, se.Evaluation]) -> None:
     held_out = np.random.default_rng(0).random((N_USERS, N_ITEMS)) < 0.08
     fewer = held_out.copy()
     fewer[::3] = False
     part = make(2, held_out=fewer)
-    compared = se.compare({"poor": three["poor"], "part": part}, how="intersection")
+    compared = se.compare({"poor": three["poor"], "part": part})
     assert compared.n_users == part.n_users
+    assert compared.left_out == {"poor": three["poor"].n_users - part.n_users, "part": 0}
+    said = f"compared on the {part.n_users} users that all have; left out: "
+    assert compared.notes[0].startswith(said)
+    assert "coverage@5, recall(average=micro)@5: not compared" in compared.notes[1]
+    assert said in repr(compared)
+    assert said in compared._repr_html_()
+    assert compared.to_dict()["notes"] == list(compared.notes)
+    assert set(compared.table["left_out_a"]) == {three["poor"].n_users - part.n_users}
+    assert set(compared.table["left_out_b"]) == {0}
     one = row(compared, "ndcg@10", "poor", "part")
     assert one["mean_b"] == pytest.approx(part["ndcg@10"])
     users = np.flatnonzero(fewer.any(axis=1))
@@ -259,6 +269,40 @@ def test_intersection_compares_the_common_users(three: dict[str, se.Evaluation])
     assert math.isnan(overall["mean_a"])
     assert overall["n_users"] == part.n_users
     assert "nan" not in repr(compared)
+
+
+def test_compares_the_metrics_that_all_have(three: dict[str, se.Evaluation]) -> None:
+    other = make(4, names=["recall@5", "map@3", "ndcg@10"])
+    compared = se.compare(three | {"other": other})
+    assert compared.table["metric"].unique().tolist() == ["ndcg@10", "recall@5"]
+    (note,) = compared.notes
+    assert note.startswith("metrics left out: mean_rank (not in other), coverage@5 (not in other)")
+    assert note.endswith("map@3 (not in poor, fair, good)")
+    assert not any(compared.left_out.values())
+    assert se.compare(three, "ndcg@10").notes == ()
+    assert se.compare(three | {"other": other}, "ndcg@10").notes == ()  # as asked for
+
+
+def test_users_of_other_labels_have_the_same_relevant_items() -> None:
+    held_out = np.random.default_rng(0).random((N_USERS, N_ITEMS)) < 0.08
+    names = np.array([f"u{number}" for number in range(N_USERS)])
+    shift = slice(30, None), slice(None, -20)
+    one, two = (
+        make(seed, held_out=held_out[rows], of={"users": names[rows].tolist()})
+        for seed, rows in enumerate(shift)
+    )
+    compared = one.compare(two, "ndcg@10")
+    both = sorted(set(one.users[one.counted]) & set(two.users[two.counted]))
+    assert compared.n_users == len(both)
+    a, b = (ev.per_user.loc[both, "ndcg@10"].to_numpy() for ev in (one, two))
+    assert compared.table["p"][0] == pytest.approx(stats.ttest_rel(a, b).pvalue, rel=1e-12)
+    assert compared.left_out == {
+        "this": one.n_users - len(both),
+        "other": two.n_users - len(both),
+    }
+    # Rows without labels are matched by number, where other items are relevant.
+    with pytest.raises(InvalidDataError, match="different validation data"):
+        make(1, held_out=held_out[shift[0]]).compare(make(2, held_out=held_out[shift[1]]))
 
 
 def test_fingerprints_depend_on_labels_and_gains() -> None:
