@@ -16,6 +16,7 @@ from .metrics import Metric
 from .metrics.registry import register_metric
 from .results import Evaluation
 from .results.comparison import Comparison, compare
+from .results.cross_validation import CrossValidation
 
 if _TYPE_CHECKING:
     from . import datasets
@@ -26,6 +27,7 @@ if _TYPE_CHECKING:
     from .models.callback import EvaluationCallback, TrainingStopped
     from .models.checkpoints import save_model
     from .models.compile import compile_kernels
+    from .models.cross_validate import cross_validate
     from .models.evaluate import evaluate_model
     from .models.factor_model import factor_model
     from .models.recommendations import recommend
@@ -40,6 +42,7 @@ if _TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "CrossValidation",
     "Evaluation",
     "EvaluationCallback",
     "Holdout",
@@ -53,6 +56,7 @@ __all__ = [
     "baselines",
     "compare",
     "compile_kernels",
+    "cross_validate",
     "datasets",
     "errors",
     "evaluate",
@@ -89,6 +93,7 @@ _ATTRIBUTES = {
     "Scorer": "models.scorers",
     "TrainingStopped": "models.callback",
     "compile_kernels": "models.compile",
+    "cross_validate": "models.cross_validate",
     "evaluate_model": "models.evaluate",
     "factor_model": "models.factor_model",
     "full_ranks": "models.retrieving",

@@ -11,7 +11,9 @@ from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
 from ..metrics import REGISTRY, convention_named
 from ..results.comparison import compare
+from ..results.cross_validation import CrossValidation
 from ..results.item_names import check_known, item_table
+from ..results.pooled import pooled_evaluation
 from ..results.sampled import NOTE as SAMPLED_NOTE
 from ..results.shared import shared_metrics
 from .number_format import format_number, format_numbers, format_p, format_share
@@ -48,7 +50,7 @@ _SUMMARY_COLUMNS = {
 
 
 def write_report(
-    evaluations: Mapping[str, Evaluation],
+    evaluations: Mapping[str, Evaluation] | CrossValidation,
     path: PathLike,
     metrics: str | Iterable[str] | None = None,
     *,
@@ -64,8 +66,9 @@ def write_report(
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation
-        Evaluations by name, saved ones included, in the order in which they are shown.
+    evaluations : mapping of str to Evaluation, or CrossValidation
+        Evaluations by name, saved ones included, in the order in which they are shown; or what
+        `cross_validate` returned, whose models are shown by values pooled over folds and seeds.
     path : str or Path
         The page (.html); its folder is created if missing. The page needs neither network access
         nor scripts.
@@ -128,6 +131,10 @@ def write_report(
         raise MissingExtraError(
             'reports need jinja2 and matplotlib: pip install "sparse_eval[report]"'
         ) from None
+    cv = None
+    if isinstance(evaluations, CrossValidation):
+        cv = evaluations
+        evaluations = {model: pooled_evaluation(cv, model) for model in cv.models}
     named = named_evaluations(evaluations)
     shown = dict(named)
     if len(shown) < len(named):
@@ -137,13 +144,14 @@ def write_report(
     chosen, notes = shared_metrics(shown, metrics)
     main = chosen[0]
     first = next(iter(shown.values()))
-    ranked = _ranked_for_comparison(shown, main, how)
+    ranked = _ranked(shown, main) if cv else _ranked_for_comparison(shown, main, how)
     comparison: Comparison | None = None
     pairs: list[_Row] = []
     secondary: list[_Row] = []
     if len(shown) > 1:
         # The better model of each pair comes first.
-        ordered = {name: shown[name] for name in dict.fromkeys([*ranked, *shown])}
+        order = list(dict.fromkeys([*ranked, *shown]))
+        ordered = cv.select(order) if cv else {name: shown[name] for name in order}
         comparison = compare(ordered, main, test=test, correction=correction, how=how)
         pairs = records(comparison.table)
         if len(chosen) > 1:
@@ -166,7 +174,8 @@ def write_report(
         better_by_others=_better_by_others(ranked, secondary),
         baselines=_baselines(shown),
         charts=draw_charts(shown, chosen, comparison, curves or {}),
-        subgroups=_subgroups(shown, main, ranked),
+        subgroups=[] if cv else _subgroups(shown, main, ranked),
+        effects=None if cv is None else cv.summary(),
         examples=examples,
         name_columns=[] if titles is None else list(titles),
         names_of={} if titles is None else _names_of(titles, examples),

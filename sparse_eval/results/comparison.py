@@ -17,12 +17,14 @@ from ..core.progress import display
 from ..errors import InvalidDataError
 from .intervals import check_level, interval_of_mean, interval_of_replicates
 from .paired_tests import CORRECTIONS, TESTS, correct, p_value, significance, two_sided
+from .runs import Runs
 from .shared import check_conventions, shared_metrics, shared_users
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Floats
+    from .runs import Estimate
     from .scores import Scores
 
     Test = Literal["t", "wilcoxon", "permutation"]
@@ -142,7 +144,7 @@ class Comparison:
 
 
 def compare(
-    evaluations: Mapping[str, Scores],
+    evaluations: Mapping[str, Scores] | Runs,
     metrics: str | Iterable[str] | None = None,
     *,
     test: Test = "t",
@@ -155,8 +157,10 @@ def compare(
 
     Parameters
     ----------
-    evaluations : mapping of str to Evaluation
-        Two or more evaluations by name, saved ones included.
+    evaluations : mapping of str to Evaluation, or CrossValidation
+        Two or more evaluations by name, saved ones included; or what `cross_validate` returned,
+        whose models are compared by values that are pooled by user, with a t-test that knows of
+        folds and seeds.
     metrics : str or iterable of str, optional
         Metrics to compare, by their names in the evaluations; by default those that all have. The
         fewer are chosen, before looking at the results, the smaller the correction.
@@ -232,11 +236,12 @@ def compare(
          a    b  difference  wins  ties
     0  als  bpr    0.333333     2     1
     """
-    import pandas as pd
     from tqdm.auto import tqdm
 
     _check_options(test, correction, how)
     level = check_level(level)
+    if isinstance(evaluations, Runs):
+        return _compare_runs(evaluations, metrics, test, correction, how, level)
     if not isinstance(evaluations, Mapping) or len(evaluations) < 2:
         raise InvalidDataError('give two or more evaluations by name: {"als": ev, "bpr": other}')
     names = tuple(str(name) for name in evaluations)
@@ -272,11 +277,23 @@ def compare(
                 for side, ev in zip("ab", pair, strict=True)
             }
             results.append({"metric": metric, "a": names[i], "b": names[j], **numbers, **left_out})
+    higher = {metric: scored[0].higher_is_better(metric) for metric in chosen}
+    table = _tabulate(results, higher, correction, level)
+    options = (test, correction, level)
+    return Comparison(names, table, shared.n_users, *options, shared.left_out, tuple(notes))
+
+
+def _tabulate(
+    results: list[dict[str, Any]], higher_is_better: dict[str, bool], correction: str, level: float
+) -> pd.DataFrame:
+    """Return the table of a comparison, with corrected p-values and the better ones."""
+    import pandas as pd
+
     table = pd.DataFrame(results)
     agree = table.pop("favours").to_numpy() == np.sign(table["difference"].to_numpy())
     table.insert(10, "p_corrected", correct(table["p"].to_numpy(), correction))
     significant = agree & (table["p_corrected"] < significance(level)).to_numpy()
-    higher = np.array([scored[0].higher_is_better(name) for name in table["metric"]])
+    higher = np.array([higher_is_better[name] for name in table["metric"]])
     a_better = (table["difference"] > 0).to_numpy() == higher
     better = np.where(a_better, table["a"], table["b"])
     table.insert(11, "better", np.where(significant, better, ""))
@@ -285,8 +302,70 @@ def compare(
     table.loc[lower, ["wins", "losses"]] = swapped
     counts = ["wins", "ties", "losses"]
     table[counts] = table[counts].astype("Int64")  # missing where users have no values
-    options = (test, correction, level)
-    return Comparison(names, table, shared.n_users, *options, shared.left_out, tuple(notes))
+    return table
+
+
+def _compare_runs(
+    runs: Runs,
+    metrics: str | Iterable[str] | None,
+    test: str,
+    correction: str,
+    how: str,
+    level: float,
+) -> Comparison:
+    """Compare models that were evaluated on several folds, with several seeds."""
+    if test != "t":
+        raise InvalidDataError(
+            f"test is {test!r}, which takes every user for independent of all others, and does not "
+            "know of folds and seeds; cross-validated models are compared with test='t'"
+        )
+    if len(runs.models) < 2:
+        raise InvalidDataError("there is only one model; cross-validate two or more to compare")
+    chosen, notes = shared_metrics({"the cross-validation": runs}, metrics)
+    left_out = runs.left_out()
+    n_users = runs.n_users_of(runs.models[0]) - left_out[runs.models[0]]
+    if how == "same" and any(left_out.values()):
+        raise InvalidDataError(
+            f"the models are about different users: all have {n_users}, and there are more of "
+            f"{', '.join(name for name, count in left_out.items() if count)}; leave out "
+            'how="same" to compare on those that both models have'
+        )
+    results: list[dict[str, Any]] = []
+    for metric, (a, b) in product(chosen, combinations(runs.models, 2)):
+        means = dict(zip(("mean_a", "mean_b"), runs.means(a, b, metric), strict=True))
+        numbers = means | _compare_estimate(runs.difference(a, b, metric), level)
+        for side, model in (("a", a), ("b", b)):
+            numbers[f"left_out_{side}"] = runs.n_users_of(model) - numbers["n_users"]
+        results.append({"metric": metric, "a": a, "b": b, **numbers})
+    higher = {metric: runs.higher_is_better(metric) for metric in chosen}
+    table = _tabulate(results, higher, correction, level)
+    notes = [*runs.notes(), *notes]
+    return Comparison(runs.models, table, n_users, test, correction, level, left_out, tuple(notes))
+
+
+def _compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
+    """Return the columns of a pooled difference."""
+    mean, error, std = estimate.mean, estimate.error, estimate.std
+    interval = error.interval(mean, level)
+    values = np.zeros(0) if estimate.users is None else estimate.users
+    counts = [(values > 0).sum(), (values == 0).sum(), (values < 0).sum()]
+    columns: dict[str, Any] = {
+        "difference": mean,
+        "ci_low": interval.low,
+        "ci_high": interval.high,
+        "interval": interval.method,
+        "p": error.p_value(mean),
+        "favours": 0 if math.isnan(mean) else int(np.sign(mean)),
+        **dict.fromkeys(("wins", "ties", "losses", "effect_size", "detectable"), math.nan),
+        "n_users": estimate.n_users,
+    }
+    if estimate.users is not None:
+        columns |= dict(zip(("wins", "ties", "losses"), map(int, counts), strict=True))
+        columns["effect_size"] = _effect_size(mean, std)
+        if error.freedom == error.freedom:
+            errors = _detectable_standard_errors(level, error.freedom)
+            columns["detectable"] = errors * math.sqrt(error.variance)
+    return columns
 
 
 def _check_options(test: str, correction: str, how: str) -> None:
@@ -299,8 +378,13 @@ def _check_options(test: str, correction: str, how: str) -> None:
             raise InvalidDataError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
 
 
+def _effect_size(mean: float, std: float) -> float:
+    """Return Cohen's d; the standard deviation of equal differences is rounding error."""
+    return mean / std if std > 1e-12 * abs(mean) else (0.0 if mean == 0 else math.nan)
+
+
 @lru_cache(maxsize=64)
-def _detectable_standard_errors(level: float, freedom: int) -> float:
+def _detectable_standard_errors(level: float, freedom: float) -> float:
     """Return the smallest difference that a t-test detects with `POWER`, in standard errors."""
     from scipy.special import stdtrit
 
@@ -332,8 +416,7 @@ def _compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, 
         "wins": int((difference > 0).sum()),
         "ties": int((difference == 0).sum()),
         "losses": int((difference < 0).sum()),
-        # The standard deviation of equal differences is rounding error.
-        "effect_size": mean / std if std > 1e-12 * abs(mean) else (0.0 if mean == 0 else math.nan),
+        "effect_size": _effect_size(mean, std),
         "detectable": detectable,
         "n_users": n,
     }

@@ -36,9 +36,10 @@ class Interval(NamedTuple):
     ----------
     low, high : float
         NaN where there is none.
-    method : {"t", "bca", "jackknife", "none"}
+    method : {"t", "bca", "jackknife", "pooled", "none"}
         Student's; bias-corrected and accelerated bootstrap; Student's with the standard error of
-        a jackknife over groups of users; or none, with too few users or numbers out of range.
+        a jackknife over groups of users, or with that of values pooled over folds and seeds; or
+        none, with too few users or numbers out of range.
     """
 
     low: float
@@ -57,7 +58,7 @@ def check_level(level: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def student(level: float, freedom: int) -> Floats:
+def student(level: float, freedom: float) -> Floats:
     """Return both ends of Student's interval around 0; comparisons ask for the same ones again."""
     # The same bits as stats.t.interval; importing scipy.stats takes longer than a summary.
     from scipy.special import stdtrit

@@ -41,7 +41,7 @@ def p_value(a: Floats, b: Floats, test: str, level: float) -> tuple[float, int]:
         return p, favours
 
 
-def two_sided(t: float, freedom: int) -> float:
+def two_sided(t: float, freedom: float) -> float:
     """Return the p-value of Student's t, whatever its sign."""
     # The same bits as stats.t.sf; importing scipy.stats takes longer than most comparisons.
     from scipy.special import stdtr

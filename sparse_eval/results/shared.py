@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,10 +14,23 @@ if TYPE_CHECKING:
 
     from ..core.types import Integers, Labels
     from ..metrics import Metric
+    from ..metrics.request import Request
     from .scores import Scores
 
 #: Users that an error message names.
 _MAX_NAMED_USERS = 3
+
+
+class HasMetrics(Protocol):
+    """What was evaluated by some metrics."""
+
+    @property
+    def names(self) -> list[str]:
+        """The canonical names of the metrics."""
+
+    @property
+    def request(self) -> Request:
+        """What was computed."""
 
 
 class SharedUsers(NamedTuple):
@@ -59,7 +72,7 @@ class SharedUsers(NamedTuple):
 
 
 def shared_metrics(
-    evaluations: Mapping[str, Scores], metrics: str | Iterable[str] | None
+    evaluations: Mapping[str, HasMetrics], metrics: str | Iterable[str] | None
 ) -> tuple[list[str], list[str]]:
     """Return the metrics to compare, and a note about those that not all evaluations have.
 
@@ -97,7 +110,7 @@ def shared_metrics(
 
 
 def _spelt_as_evaluated(
-    evaluations: Mapping[str, Scores], metrics: str | Iterable[str]
+    evaluations: Mapping[str, HasMetrics], metrics: str | Iterable[str]
 ) -> Iterator[str | Metric]:
     """Yield the names as the evaluations print them, where they have them."""
     evaluated = {name for ev in evaluations.values() for name in ev.names}

@@ -1,0 +1,283 @@
+"""Evaluate several models on several splits with several seeds, in a folder that can be resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tqdm.auto import tqdm
+
+from ..core.arguments import check_whole
+from ..core.files import make_folder
+from ..core.labelled import labels_of
+from ..core.mistaken import describe
+from ..core.progress import display
+from ..core.versions import library_versions
+from ..datasets.split import k_fold
+from ..datasets.split.holdout import Holdout
+from ..datasets.times import time_text
+from ..errors import InvalidDataError, SparseEvalError
+from ..results import Evaluation
+from ..results.cross_validation import CrossValidation
+from ..results.run_folder import RunFolder, folder_name, runs_of_fold
+from ..results.runs import Fold, Run, RunValues
+from .evaluate import evaluate_model, parse_cut_request
+from .identifiers import id_arrays
+from .inputs import digest_of
+from .recipes import read_recipes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..core.types import JSONValue, PathLike, SparseInput
+    from ..datasets import Interactions
+    from ..evaluation.runners import ClientLike
+    from ..metrics.request import MetricsLike, Request
+    from .recipes import Recipe, RecipeLike
+
+#: Splits, or a function of the interactions that makes them.
+SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
+
+
+def cross_validate(
+    interactions: Interactions | SparseInput | None,
+    models: Mapping[str, RecipeLike],
+    metrics: MetricsLike,
+    *,
+    splits: SplitsLike = k_fold,
+    seeds: int | Iterable[int] = 3,
+    out: PathLike | None = None,
+    convention: str | None = None,
+    memory: int | None = None,
+    client: ClientLike | None = None,
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> CrossValidation:
+    """Train and evaluate models on several splits, with several seeds, and pool their values.
+
+    Parameters
+    ----------
+    interactions : Interactions, scipy sparse matrix or array, or None
+        What `splits` divides. With splits that are made already it may be None.
+    models : mapping of str to parameters or callable
+        Models by name, each of them
+
+        - the parameters of `train_als`, as ``{"factors": 64, "alpha": 40}``;
+        - a function of the seed that returns an unfitted model of `implicit`, as
+          ``lambda seed: BayesianPersonalizedRanking(random_state=seed, num_threads=1)``;
+        - a function of the training matrix and the seed that returns what `evaluate_model` takes:
+          a fitted model, factors, a path;
+        - the same of the training matrix alone, called ``train``, for a model without randomness,
+          which is trained once on each split.
+    metrics : str, Metric or iterable of them
+        As for `evaluate_model`, each with a cut-off.
+    splits : iterable of Holdout, or callable
+        Such as ``se.split.k_fold(clicks, k=5)``, or a function that is called with `interactions`:
+        `split.k_fold` (the default, with five folds), ``partial(se.split.rolling, window="2D",
+        at="2019-12-01")``, ``lambda clicks: (w.known() for w in se.split.rolling(clicks, …))``.
+        They have to be of the same users and items.
+    seeds : int or iterable of int
+        A number of seeds, 0, 1, 2 and so on, or the seeds themselves. They are those of the first
+        split; each other split has others, as many further on as these span (3, 4, 5; 6, 7, 8),
+        because models of the same seed start alike and would err alike on all splits.
+    out : str or Path, optional
+        A folder, created if missing, for the evaluation of each run and ``cross_validation.json``,
+        which says what they are of; see `sparse_eval.results.run_folder`. The same call continues
+        from it, to the same bits if trainings are reproducible; other data, splits, models,
+        metrics or versions are refused. `CrossValidation.load` reads it when it is finished.
+    convention, memory, client, num_threads
+        As in `evaluate_model`.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    CrossValidation
+        Printed, a table; with ``summary()``, ``compare()``, ``table`` and ``per_user``. `compare`
+        and `write_report` take it.
+
+    Raises
+    ------
+    InvalidDataError
+        If a model is none of these, a split is no `Holdout`, holds nothing out or is of other
+        users and items than the first, there is no split, or a seed is no whole number or there
+        twice.
+    InvalidMetricError
+        As from `evaluate_model`.
+    InvalidFileError
+        If `out` belongs to another cross-validation, or has such files of another origin. They are
+        left as they are.
+    OutputError
+        If `out` cannot be written.
+    SparseEvalError
+        What trainings and evaluations raise passes through, with a note on which one it was.
+
+    See Also
+    --------
+    tune : Search for hyperparameters on one split.
+    CrossValidation.summary : How values are pooled, with references.
+
+    Notes
+    -----
+    Functions are known again by their names and by what is written in them, including the numbers
+    that they refer to, but not by what the functions do that they call: if such a function
+    changes, choose another folder. BPR of `implicit` is reproducible with ``num_threads=1`` only.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=300, n_items=100, seed=0)
+    >>> models = {f"als{factors}": {"factors": factors, "iterations": 5} for factors in (2, 8)}
+    >>> cv = se.cross_validate(clicks, models, "ndcg@10", splits=se.split.k_fold, seeds=2)
+    >>> len(cv.table)  # models × folds × seeds
+    20
+    >>> cv.summary()[["interval", "n_users"]]
+                  interval  n_users
+    metric  model
+    ndcg@10 als2    pooled      300
+            als8    pooled      300
+    >>> cv.compare().table[["a", "b", "better"]]
+          a     b better
+    0  als2  als8   als8
+    """
+    recipes = read_recipes(models)
+    request = parse_cut_request(metrics, convention)
+    chosen = _read_seeds(seeds)
+    seeds_of: dict[str, tuple[int | None, ...]] = {
+        name: (None,) if recipe.kind == "seedless" else chosen for name, recipe in recipes.items()
+    }
+    folder = None
+    if out is not None:
+        for name in recipes:
+            folder_name(name)  # refuses what could not be saved
+        settings = _settings(recipes, request, chosen)
+        folder = RunFolder(make_folder(out), settings, seeds_of)
+    options: dict[str, Any] = {
+        "convention": convention,
+        "memory": memory,
+        "client": client,
+        "num_threads": num_threads,
+        "progress": False,
+    }
+    folds: list[Fold] = []
+    values: dict[Run, RunValues] = {}
+    with tqdm(desc="cross-validate", unit=" runs", **display(progress)) as bar:
+        for holdout in _make_splits(interactions, splits):
+            folds.append(_describe(holdout, len(folds) + 1))
+            if folder is not None:
+                id_arrays(*labels_of(holdout.train))  # refuses what could not be saved
+                folder.begin(len(folds), folds[-1])
+            for run in runs_of_fold(len(folds), seeds_of):
+                bar.set_postfix_str(_name(run))
+                values[run] = _evaluate(run, recipes[run.model], holdout, request, options, folder)
+                bar.update()
+    if not folds:
+        raise InvalidDataError("splits: there are none; give at least one Holdout")
+    if folder is not None:
+        folder.finish(len(folds))
+    return CrossValidation(request, folds, values)
+
+
+def _evaluate(
+    run: Run,
+    recipe: Recipe,
+    holdout: Holdout,
+    request: Request,
+    options: Mapping[str, Any],
+    folder: RunFolder | None,
+) -> RunValues:
+    """Return the values of a run: those that are there already, or new ones."""
+    if folder is not None and folder.has(run):
+        evaluation = Evaluation.load(folder.path(run))
+        folder.check(run, evaluation.about)
+        return RunValues.of(evaluation)
+    try:
+        model = recipe.train(holdout.train, run.seed)
+        evaluation = evaluate_model(
+            model, holdout.train, holdout.validation, request.metrics, **options
+        )
+    except SparseEvalError as error:
+        error.add_note(f"This is about {_name(run)}.")
+        raise
+    if folder is not None:
+        evaluation.save(folder.path(run), about=folder.about(run))
+    return RunValues.of(evaluation)
+
+
+def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
+    """Yield the splits, one at a time, or raise `InvalidDataError`."""
+    made = splits(interactions) if callable(splits) else splits
+    if isinstance(made, Holdout):
+        made = [made]
+    if not isinstance(made, Iterable):
+        raise InvalidDataError(
+            f"splits is {describe(made)}; expected Holdouts, as se.split.k_fold(clicks) makes "
+            "them, or a function of the interactions that makes them, as se.split.k_fold"
+        )
+    first = None
+    shape = getattr(interactions, "shape", None)
+    for number, holdout in enumerate(made, start=1):
+        if not isinstance(holdout, Holdout):
+            raise InvalidDataError(f"splits: number {number} is {describe(holdout)}, no Holdout")
+        first = first or holdout
+        for what, size in (("interactions", shape), ("the first", first.train.shape)):
+            if size is not None and tuple(size) != holdout.train.shape:
+                raise InvalidDataError(
+                    f"splits: number {number} has shape {holdout.train.shape}, {what} "
+                    f"{tuple(size)}; expected splits of the same users and items"
+                )
+        for axis in ("users", "items"):
+            ours, firsts = getattr(holdout, axis), getattr(first, axis)
+            if (ours is None) != (firsts is None) or (ours is not None and not ours.equals(firsts)):
+                raise InvalidDataError(
+                    f"splits: number {number} has other {axis} than the first, or in another "
+                    "order; expected splits of the same users and items"
+                )
+        yield holdout
+
+
+def _describe(holdout: Holdout, number: int) -> Fold:
+    """Return what is remembered of a split, or raise `InvalidDataError` if it is of no use."""
+    cut = None if holdout.cut is None else time_text(holdout.cut)
+    for part in ("train", "validation"):
+        if not (getattr(holdout, part).data > 0).any():
+            where = "" if cut is None else f", cut at {cut},"
+            raise InvalidDataError(
+                f"splits: number {number}{where} has nothing in its {part} part; leave it out, or "
+                "choose others"
+            )
+    return Fold(
+        digest_of(holdout.train),
+        digest_of(holdout.validation),
+        holdout.train.nnz,
+        holdout.validation.nnz,
+        cut,
+    )
+
+
+def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the seeds, or raise `InvalidDataError`."""
+    if not isinstance(seeds, Iterable):
+        return tuple(range(check_whole("seeds", seeds, 1)))
+    chosen = tuple(check_whole("seeds", seed, 0) for seed in seeds)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise InvalidDataError(f"seeds: expected one or more different seeds, found {chosen}")
+    return chosen
+
+
+def _settings(
+    recipes: Mapping[str, Recipe], request: Request, seeds: tuple[int, ...]
+) -> dict[str, JSONValue]:
+    """Return what determines the numbers, but for the splits."""
+    return {
+        "versions": dict(library_versions()),
+        "models": {name: recipe.identity for name, recipe in recipes.items()},
+        "metrics": list(request.names),
+        "convention": request.convention.name,
+        "seeds": list(seeds),
+    }
+
+
+def _name(run: Run) -> str:
+    seed = "" if run.seed is None else f", seed {run.seed}"
+    return f"{run.model}, fold {run.fold}{seed}"

@@ -1,0 +1,192 @@
+"""How the models of a cross-validation are trained, and by what they are known again."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ..core.labelled import labels_of
+from ..core.mistaken import describe
+from ..errors import InvalidDataError
+from .accepted import without_zeros
+from .identifiers import keep_ids
+from .inputs import training_matrix
+from .search_space import PARAMETERS, Range, parse_values
+from .train import train_als
+
+if TYPE_CHECKING:
+    from ..core.types import CSRMatrix, JSONValue
+    from .accepted import ModelLike
+
+#: What a caller gives for one model.
+RecipeLike: TypeAlias = "Mapping[str, float] | Callable[..., Any]"
+
+_EXPECTED = (
+    "expected the parameters of train_als, as {'factors': 64}; a function of the seed that returns "
+    "an unfitted model of implicit, as lambda seed: ItemItemRecommender(); or a function of train "
+    "and seed, or of train alone, that returns what evaluate_model takes"
+)
+
+
+class Recipe(NamedTuple):
+    """How a model is trained.
+
+    Attributes
+    ----------
+    kind : {"parameters", "factory", "function", "seedless"}
+        Parameters of `train_als`, a function of the seed, of train and seed, or of train alone.
+    given : mapping or callable
+        What the caller gave.
+    identity : dict
+        What it is known by, ready for JSON.
+    """
+
+    kind: Literal["parameters", "factory", "function", "seedless"]
+    given: Any
+    identity: dict[str, JSONValue]
+
+    def train(self, train: CSRMatrix, seed: int | None) -> ModelLike:
+        """Return a model that was trained on a matrix.
+
+        Raises
+        ------
+        InvalidDataError
+            If a function of the seed returned something else than a model of `implicit`.
+        SparseEvalError
+            As from `train_als`.
+        """
+        model: ModelLike
+        if self.kind == "parameters":
+            model = train_als(train, **{**self.given, "seed": seed}, progress=False)
+        elif self.kind == "factory":
+            model = _fit(self.given(seed), train)
+        else:
+            model = self.given(train) if self.kind == "seedless" else self.given(train, seed)
+        return model
+
+
+def read_recipes(models: Mapping[str, RecipeLike]) -> dict[str, Recipe]:
+    """Return how each model is trained, or raise `InvalidDataError` if that is not clear."""
+    if not isinstance(models, Mapping) or not models:
+        raise InvalidDataError(
+            f"models is {describe(models)}; expected models by name, as "
+            '{"als64": {"factors": 64}, "als128": {"factors": 128}}'
+        )
+    recipes = {str(name): _read(str(name), given) for name, given in models.items()}
+    if len(recipes) < len(models):
+        raise InvalidDataError(f"models: two have the same name: {', '.join(map(str, models))}")
+    return recipes
+
+
+def _read(name: str, given: object) -> Recipe:
+    if isinstance(given, Mapping):
+        return _parameters(name, given)
+    if not callable(given):
+        raise InvalidDataError(f"models: {name} is {describe(given)}; {_EXPECTED}")
+    try:
+        parameters = inspect.signature(given).parameters.values()
+    except (TypeError, ValueError):  # of some functions written in C
+        raise InvalidDataError(
+            f"models: the arguments of {name} cannot be read; {_EXPECTED}"
+        ) from None
+    needed = [
+        one.name
+        for one in parameters
+        if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(needed) == 2:
+        return Recipe("function", given, {"function": _name(given), "code": _digest(given)})
+    if needed == ["train"]:
+        identity: dict[str, JSONValue] = {"function": _name(given), "code": _digest(given)}
+        return Recipe("seedless", given, identity | {"seeds": None})
+    if len(needed) == 1:
+        return Recipe("factory", given, {"factory": _name(given), "code": _digest(given)})
+    raise InvalidDataError(
+        f"models: {name} is a function of {len(needed)} arguments that it needs; {_EXPECTED}"
+    )
+
+
+def _parameters(name: str, given: Mapping[Any, Any]) -> Recipe:
+    unknown = [key for key in given if key not in PARAMETERS]
+    if unknown:
+        hint = "; say with seeds= which to use" if unknown == ["seed"] else ""
+        raise InvalidDataError(
+            f"models: {name} has {unknown[0]!r}; expected parameters of train_als, "
+            f"{', '.join(PARAMETERS)}{hint}"
+        )
+    parameters: dict[str, JSONValue] = {}
+    for key, value in given.items():
+        try:
+            values = parse_values(key, value)
+        except InvalidDataError as error:
+            raise InvalidDataError(f"models: {name}: {error}") from None
+        if isinstance(values, Range) or len(values) > 1:
+            raise InvalidDataError(f"models: {name}: {key} is {value!r}; expected one number")
+        parameters[key] = values[0]
+    return Recipe("parameters", parameters, {"train_als": parameters})
+
+
+def _fit(model: Any, train: CSRMatrix) -> ModelLike:
+    if not callable(getattr(model, "fit", None)):
+        raise InvalidDataError(
+            f"models: a function of the seed returned {describe(model)}, which has no fit; "
+            f"{_EXPECTED}"
+        )
+    # A copy: compiled code cannot read float32 that is write-protected.
+    weights = without_zeros(model, training_matrix(train).astype(np.float32))
+    with threadpool_limits(limits=1, user_api="blas"):
+        model.fit(weights, show_progress=False)
+    keep_ids(model, *labels_of(train))
+    fitted: ModelLike = model
+    return fitted
+
+
+def _name(function: Any) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    if not hasattr(function, "__qualname__"):
+        function = type(function)
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def _digest(function: Any) -> str:
+    """Return 16 hexadecimal digits that change with what a function is written as.
+
+    That is its code, and the plain values that it refers to, such as numbers; not what the
+    functions do that it calls.
+    """
+    return hashlib.sha256("\n".join(_describe(function)).encode()).hexdigest()[:16]
+
+
+def _describe(value: Any) -> list[str]:
+    """Return what a function is written as, in words."""
+    if isinstance(value, partial):
+        parts = [value.func, *value.args, *value.keywords, *value.keywords.values()]
+        return [word for part in parts for word in _describe(part)]
+    if isinstance(value, CodeType):
+        inner = [word for const in value.co_consts for word in _describe(const)]
+        return [value.co_code.hex(), *value.co_names, *value.co_varnames, *inner]
+    if not isinstance(value, FunctionType):
+        return [_plain(value)]
+    variables = inspect.getclosurevars(value)
+    named = {**variables.globals, **variables.nonlocals, **(value.__kwdefaults__ or {})}
+    plain = [_plain(one) for one in (*sorted(named.items()), *(value.__defaults__ or ()))]
+    return [*_describe(value.__code__), *plain]
+
+
+def _plain(value: object) -> str:
+    """Return a plain value as text, and of anything else its type."""
+    if isinstance(value, str | bytes | int | float | np.number | None):
+        return repr(value)
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_plain, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_plain(one)}' for key, one in value.items())}}}"
+    return f"{type(value).__module__}.{type(value).__qualname__}"

@@ -1,0 +1,282 @@
+"""What is trained and evaluated, what is pooled, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from cross_cases import METRICS, MODELS, clicks, cross, folds, pool, same
+from implicit.cpu.bpr import BayesianPersonalizedRanking
+from implicit.nearest_neighbours import CosineRecommender
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError, SparseEvalError
+
+
+@pytest.fixture(scope="module")
+def cv() -> se.CrossValidation:
+    found: se.CrossValidation = cross()
+    return found
+
+
+def evaluate(name: str, fold: se.Holdout, seed: int) -> se.Evaluation:
+    model = se.train_als(fold.train, **MODELS[name], seed=seed, progress=False)
+    return se.evaluate_model(model, fold, METRICS)
+
+
+def test_each_run_is_a_training_and_an_evaluation(cv: se.CrossValidation) -> None:
+    splits = folds()
+    assert cv.models == tuple(MODELS)
+    assert (len(cv.folds), cv.n_seeds, cv.names) == (2, 2, METRICS)
+    runs = [
+        (model, fold, 2 * fold - 2 + seed) for fold in (1, 2) for model in MODELS for seed in (0, 1)
+    ]
+    assert list(cv.table[["model", "fold", "seed"]].itertuples(index=False, name=None)) == runs
+    for row in cv.table.to_dict("records"):
+        fold = splits[row["fold"] - 1]
+        ev = evaluate(row["model"], fold, row["seed"])
+        assert {name: row[name] for name in METRICS} == ev.mean()
+        sizes = (row["n_train"], row["n_validation"], row["n_users"])
+        assert sizes == (fold.train.nnz, fold.validation.nnz, ev.n_users)
+
+
+def test_values_are_pooled_by_user(cv: se.CrossValidation) -> None:
+    splits = folds()
+    for model in MODELS:
+        values = np.full((60, 2, 2), np.nan)
+        for fold in (0, 1):
+            for seed in (0, 1):
+                ev = evaluate(model, splits[fold], 2 * fold + seed)
+                values[:, fold, seed] = ev.values("ndcg@5")
+        expected = pool(values)
+        found = cv.per_user(model)["ndcg@5"]
+        labels = splits[0].users
+        assert labels is not None
+        assert sorted(found.index) == sorted(labels[list(expected)])
+        for user, value in expected.items():
+            assert found[labels[user]] == pytest.approx(value, rel=1e-14)
+        row = cv.summary().loc[("ndcg@5", model)]
+        assert row["mean"] == pytest.approx(np.mean(list(expected.values())))
+        assert row["std"] == pytest.approx(np.std(list(expected.values()), ddof=1))
+        assert row["n_users"] == len(expected)
+        assert row["ci_low"] < row["mean"] < row["ci_high"]
+        assert row["interval"] == "pooled"
+
+
+def test_differences_are_pooled_by_user(cv: se.CrossValidation) -> None:
+    one, two = (cv.per_user(model)["recall@10"] for model in MODELS)
+    row = cv.compare("recall@10").table.iloc[0]
+    assert row["difference"] == pytest.approx((one - two).mean())
+    assert (row["mean_a"], row["mean_b"]) == pytest.approx((one.mean(), two.mean()))
+    # Means of what is 0 in each fold may differ by rounding.
+    difference = (one - two).to_numpy()
+    assert row["wins"] == pytest.approx((difference > 1e-12).sum(), abs=1)
+    assert row["wins"] + row["ties"] + row["losses"] == row["n_users"] == len(difference)
+    assert row["effect_size"] == pytest.approx(difference.mean() / difference.std(ddof=1))
+    assert (row["left_out_a"], row["left_out_b"]) == (0, 0)
+    same_rows = se.compare(cv, "recall@10").table
+    assert same_rows.equals(cv.compare("recall@10").table)
+    swapped = se.compare(cv.select(list(MODELS)[::-1]), "recall@10").table.iloc[0]
+    assert swapped["difference"] == pytest.approx(-row["difference"])
+    assert swapped["p"] == pytest.approx(row["p"])
+
+
+def test_says_how_it_compares(cv: se.CrossValidation) -> None:
+    compared = cv.compare()
+    assert compared.names == tuple(MODELS)
+    assert compared.table["metric"].unique().tolist() == METRICS
+    (note,) = compared.notes
+    assert note.startswith("2 folds and 2 seeds, averaged for each user")
+    assert "Nadeau and Bengio" in repr(compared)
+    one = cross(folds()[:1]).compare("ndcg@5")
+    assert "one fold: what other splits would give is not known" in one.notes
+    assert "of one fold and one seed" in cross(folds()[:1], seeds=1).compare().notes[0]
+    for test in ("wilcoxon", "permutation"):
+        with pytest.raises(InvalidDataError, match="does not know of folds and seeds"):
+            se.compare(cv, test=test)  # type: ignore[arg-type]
+    with pytest.raises(InvalidDataError, match="only one model"):
+        cv.select(["als2"]).compare()
+    with pytest.raises(InvalidDataError, match="has no map@3"):
+        cv.compare("map@3")
+    for models in (["als3"], []):
+        with pytest.raises(InvalidDataError, match="no model"):
+            cv.select(models)
+
+
+def test_display(cv: se.CrossValidation) -> None:
+    shown = repr(cv)
+    assert shown.startswith("<CrossValidation of als2, als 6/α=1: 2 folds, 2 seeds, 58 users>")
+    assert "95 % interval" in shown
+    assert "<table>" in cv._repr_html_()
+    assert "nan" not in shown
+    one = repr(cross(folds()[:1], seeds=1))
+    assert "seeds" not in one.splitlines()[1]
+    assert "1 seed" in one
+
+
+@pytest.mark.filterwarnings("ignore:Method expects CSR input")  # of implicit's own calls
+def test_kinds_of_models() -> None:
+    bpr = partial(BayesianPersonalizedRanking, factors=2, iterations=2, num_threads=1)
+
+    def knn(train: Any) -> Any:
+        model = CosineRecommender(K=5)
+        model.fit(train.tocsr(), show_progress=False)
+        return model
+
+    def factors(train: Any, seed: int, width: int = 3) -> tuple[Any, Any]:
+        rng = np.random.default_rng(seed)
+        return tuple(rng.normal(size=(n, width)) for n in train.shape)
+
+    models = {
+        "als": {"factors": 2, "iterations": 2},
+        "bpr": lambda seed: bpr(random_state=seed),
+        "knn": knn,
+        "factors": factors,
+    }
+    cv = cross(models=models, metrics="ndcg@5")
+    assert cv.table["model"].value_counts().to_dict() == {
+        "als": 4,
+        "bpr": 4,
+        "factors": 4,
+        "knn": 2,
+    }
+    assert cv.table[cv.table["model"] == "knn"]["seed"].isna().all()
+    fold = folds()[1]
+    for name, seed, model in (
+        ("knn", None, knn(fold.train)),
+        ("bpr", 3, se.EvaluationCallback(fold, "ndcg@5", every=2).fit(bpr(random_state=3))),
+        ("factors", 2, se.train_als),
+    ):
+        if name == "factors":
+            continue
+        rows = cv.table[(cv.table["model"] == name) & (cv.table["fold"] == 2)]
+        row = rows if seed is None else rows[rows["seed"] == seed]
+        assert row["ndcg@5"].item() == se.evaluate_model(model, fold, "ndcg@5")["ndcg@5"]
+    # A model without seeds is paired with every seed of the others.
+    compared = cv.select(["als", "knn"]).compare().table.iloc[0]
+    one, two = (cv.per_user(name)["ndcg@5"] for name in ("als", "knn"))
+    assert compared["difference"] == pytest.approx((one - two).mean())
+
+
+def test_kinds_of_splits() -> None:
+    expected = cross(folds(3), seeds=1)
+    for splits in (partial(se.split.k_fold, k=3), lambda given: se.split.k_fold(given, k=3)):
+        assert same(cross(splits, seeds=1), expected)
+    made = se.split.k_fold(clicks(), k=3)
+    assert same(se.cross_validate(None, MODELS, METRICS, splits=made, seeds=1), expected)
+    one = cross(se.split.random, seeds=1)
+    assert same(one, cross([se.split.random(clicks())], seeds=1))
+    assert len(se.cross_validate(clicks(), MODELS, "ndcg@5", seeds=1).folds) == 5
+    matrix = csr_matrix(clicks().matrix())
+    unlabelled = se.cross_validate(matrix, MODELS, METRICS, splits=partial(se.split.k_fold, k=2))
+    users = np.flatnonzero(np.diff(matrix.indptr) > 1)  # a single pair stays in training
+    assert unlabelled.per_user("als2").index.tolist() == users.tolist()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_rolling_windows_pool_the_users_of_each() -> None:
+    windows = partial(se.split.rolling, at="2019-11-27", window="3D")
+    cv = cross(windows, models={"als": {"factors": 2, "iterations": 2}}, metrics="ndcg@5")
+    splits = list(windows(clicks()))
+    assert [fold.cut for fold in cv.folds] == cv.table["cut"].unique().tolist()
+    assert cv.table["cut"].iloc[0] == "2019-11-27"
+    values = np.full((60, len(splits), 2), np.nan)
+    for fold, holdout in enumerate(splits):
+        for seed in (0, 1):
+            model = se.train_als(holdout.train, factors=2, iterations=2, seed=2 * fold + seed)
+            values[:, fold, seed] = se.evaluate_model(model, holdout, "ndcg@5").values("ndcg@5")
+    expected = pool(values)
+    counts = np.isfinite(values[:, :, 0]).sum(axis=1)
+    assert len(np.unique(counts)) > 2  # users in some windows only
+    row = cv.summary().loc[("ndcg@5", "als")]
+    assert row["mean"] == pytest.approx(np.mean(list(expected.values())))
+    assert row["n_users"] == len(expected)
+    ratio = np.mean([holdout.validation.nnz / holdout.train.nnz for holdout in splits])
+    assert cv.ratio == pytest.approx(ratio)
+
+
+def test_seeds_are_others_on_each_fold() -> None:
+    seeds = [7, 2]
+    cv = cross(seeds=seeds, models={"als": {"factors": 2, "iterations": 1}})
+    assert cv.table["seed"].tolist() == [7, 2, 13, 8]
+    assert cross(seeds=1, models={"als": {"factors": 2}}).table["seed"].tolist() == [0, 1]
+
+
+def test_options_reach_the_evaluation() -> None:
+    models = {"als": {"factors": 2, "iterations": 2}}
+    cv = cross(models=models, metrics="ndcg@5", convention="recbole", seeds=1)
+    fold = folds()[0]
+    model = se.train_als(fold.train, factors=2, iterations=2, seed=0)
+    expected = se.evaluate_model(model, fold, "ndcg@5", convention="recbole")["ndcg@5"]
+    assert cv.table["ndcg@5"][0] == expected
+    whole = cross(models=models, seeds=1)
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(2) as client:
+        for options in ({"memory": 10**9}, {"client": client}, {"num_threads": 1}):
+            assert same(cross(models=models, seeds=1, **options), whole)
+
+
+def test_refuses_what_is_no_cross_validation() -> None:
+    two = folds()
+    matrix = two[0].train
+    other = se.Holdout(matrix[:50], matrix[:50])
+    renamed = se.Holdout(matrix, two[0].validation, users=two[0].users[::-1])
+    empty = se.Holdout(matrix, matrix * 0)
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"models": {}}, "models is a dict; expected models by name"),
+        ({"models": [MODELS]}, "models is a list"),
+        ({"models": {"a": 3}}, "models: a is an int; expected the parameters of train_als"),
+        ({"models": {"a": {"factor": 3}}}, "models: a has 'factor'; expected .* factors, alpha"),
+        ({"models": {"a": {"seed": 3}}}, "models: a has 'seed'; .* say with seeds="),
+        ({"models": {"a": {"factors": 0}}}, "models: a: factors: expected a whole number"),
+        ({"models": {"a": {"factors": [2, 3]}}}, r"factors is \[2, 3\]; expected one number"),
+        ({"models": {"a": lambda: None}}, "a is a function of 0 arguments"),
+        ({"models": {"a": lambda x, y, z: None}}, "a is a function of 3 arguments"),
+        ({"models": {"a": CosineRecommender}}, "a is a function of 0 arguments"),
+        ({"models": {"a": lambda seed: 3}}, "a function of the seed returned an int"),
+        ({"models": {1: {}, "1": {}}}, "two have the same name"),
+        ({"seeds": 0}, "seeds: expected a whole number of at least 1"),
+        ({"seeds": "x"}, "seeds: expected a whole number"),
+        ({"seeds": [1, 1]}, r"seeds: expected one or more different seeds, found \(1, 1\)"),
+        ({"seeds": []}, "seeds: expected one or more"),
+        ({"seeds": [-1]}, "seeds: expected a whole number"),
+        ({"splits": []}, "splits: there are none"),
+        ({"splits": 3}, "splits is an int; expected Holdouts"),
+        ({"splits": [matrix]}, "splits: number 1 is a LabelledMatrix .*, no Holdout"),
+        ({"splits": [other]}, r"splits: number 1 has shape \(50, 30\), interactions \(60, 30\)"),
+        ({"splits": [two[0], renamed]}, "splits: number 2 has other users than the first"),
+        ({"splits": [two[0], empty]}, "splits: number 2 has nothing in its validation part"),
+    ]
+    for options, message in refused:
+        with pytest.raises(InvalidDataError, match=message):
+            cross(**({"models": {"a": {"factors": 2, "iterations": 1}}} | options))
+    with pytest.raises(InvalidMetricError, match="has no cut-off"):
+        cross(metrics="ndcg")
+
+
+def test_a_failure_says_where_it_was() -> None:
+    def diverges(train: Any, seed: int) -> Any:
+        raise SparseEvalError("the training diverged")
+
+    with pytest.raises(SparseEvalError, match="diverged") as error:
+        cross(models={"als": {"factors": 2}, "x": diverges})
+    assert error.value.__notes__ == ["This is about x, fold 1, seed 0."]
+
+
+def test_the_page_shows_it(cv: se.CrossValidation, tmp_path: Any) -> None:
+    page = se.write_report(cv, tmp_path / "r.html").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>", "", re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL))
+    assert "Users, folds and seeds" in text
+    assert "2 folds and 2 seeds, averaged for each user" in text
+    assert "the corrected variance of Nadeau and Bengio" in text
+    row = cv.summary().loc[("ndcg@5", "als2")]
+    from sparse_eval.core.formatting import numbers
+
+    assert " to ".join(numbers(row["ci_low"], row["ci_high"])) in text
+    single = se.write_report(cv.select(["als2"]), tmp_path / "s.html", "ndcg@5")
+    assert "als2 reaches ndcg@5" in re.sub(r"<[^>]+>", "", single.read_text(encoding="utf-8"))

@@ -1,0 +1,269 @@
+"""Cross-validations that continue from a folder, and folders that they refuse."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cross_cases import METRICS, MODELS, clicks, content, cross, folds, same
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+import sparse_eval.models.recipes as recipes
+from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: Any) -> tuple[se.CrossValidation, Path]:
+    """Return an uninterrupted cross-validation, and its folder."""
+    out = tmp_path_factory.mktemp("whole")
+    return cross(out=out), out
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Collect the factors and the seed of each training."""
+    calls: list[Any] = []
+
+    def counted(train: Any, **options: Any) -> Any:
+        calls.append((options["factors"], options["seed"]))
+        return se.train_als(train, **options)
+
+    monkeypatch.setattr(recipes, "train_als", counted)
+    return calls
+
+
+def test_a_folder_has_the_same_numbers(whole: Any) -> None:
+    cv, out = whole
+    assert same(cv, cross())
+    assert same(se.CrossValidation.load(out), cv)
+    assert same(se.CrossValidation.load(str(out)), cv)
+    names = {path.split("/")[0] for path in content(out)}
+    assert len(names) == 9
+    assert {"cross_validation.json", "als2-fold-1-seed-0", "als 6%2F%CE%B1=1-fold-2-seed-3"} < names
+    run = se.Evaluation.load(out / "als2-fold-2-seed-3")
+    assert run.about["model"] == "als2"
+    assert run["ndcg@5"] == cv.table["ndcg@5"][5]
+
+
+def test_finished_runs_are_not_repeated(whole: Any, tmp_path: Path, trained: list[Any]) -> None:
+    cv, out = whole
+    before = content(out)
+    assert same(cross(out=out), cv)
+    assert trained == []
+    assert content(out) == before
+    counted = recipes.train_als
+
+    def interrupting(train: Any, **options: Any) -> Any:
+        if len(trained) == 5:
+            raise KeyboardInterrupt
+        return counted(train, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recipes, "train_als", interrupting)
+        with pytest.raises(KeyboardInterrupt):
+            cross(out=tmp_path)
+    with pytest.raises(InvalidFileError, match="that is not finished; call cross_validate again"):
+        se.CrossValidation.load(tmp_path)
+    assert same(cross(out=tmp_path), cv)
+    assert trained == [(2, 0), (2, 1), (6, 0), (6, 1), (2, 2), (2, 3), (6, 2), (6, 3)]
+    assert content(tmp_path) == before
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from cross_cases import cross
+
+out, call = Path(sys.argv[1]), int(sys.argv[2])
+replace, calls = Path.replace, []
+
+def killing(self, target):
+    calls.append(target)
+    if len(calls) == call:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(self, target)
+
+Path.replace = killing
+cross(out=out)
+"""
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+)
+def test_survives_being_killed_at_random(whole: Any, tmp_path: Path, seed: int) -> None:
+    """Each run is killed before it moves a file of a random number to its place."""
+    cv, out = whole
+    rng = random.Random(seed)  # noqa: S311
+    helpers = Path(__file__).parents[2] / "helpers"
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", KILLED, tmp_path, str(rng.randint(1, 13))],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=helpers,
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    assert same(cross(out=tmp_path), cv)
+    assert content(tmp_path) == content(out)
+
+
+@pytest.mark.parametrize("call", [1, 2, 3, 4, 5, 8, 14, 20, 27])
+def test_an_interrupt_at_any_file(
+    whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    replace, replaced = Path.replace, []
+
+    def pressed(self: Path, target: Path) -> Path:
+        replaced.append(target.name)
+        if len(replaced) == call:
+            raise KeyboardInterrupt
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", pressed)
+        with pytest.raises(KeyboardInterrupt):
+            cross(out=tmp_path)
+    assert not list(tmp_path.rglob(".*"))
+    cv, out = whole
+    assert same(cross(out=tmp_path), cv)
+    assert content(tmp_path) == content(out)
+
+
+def test_a_full_disk_keeps_what_is_there(
+    whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+
+    def full(self: Path, data: bytes) -> int:
+        if "als 6" in str(self):
+            raise OSError(28, "No space left on device")
+        return write(self, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OutputError, match="No space left"):
+            cross(out=tmp_path)
+    assert (tmp_path / "als2-fold-1-seed-1" / "summary.json").exists()
+    assert same(cross(out=tmp_path), whole[0])
+
+
+def test_refuses_the_folder_of_another(whole: Any, trained: list[Any]) -> None:
+    _, out = whole
+    before = content(out)
+    changed = folds()
+    changed[0].train.data[5] += 1
+    late = folds()
+    late[1].validation.data[3] += 1
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"metrics": "ndcg@5"}, 'metrics ["ndcg@5", "recall@10", "coverage@5"] (here ["ndcg@5"])'),
+        ({"seeds": 3}, "seeds [0, 1] (here [0, 1, 2])"),
+        ({"seeds": [1, 0]}, "seeds [0, 1] (here [1, 0])"),
+        ({"convention": "recbole"}, "convention standard (here recbole)"),
+        ({"models": MODELS | {"x": {"factors": 3}}}, "is of another cross-validation: models {"),
+        ({"models": {"als2": MODELS["als2"]}}, "models {"),
+        ({"models": MODELS | {"als2": {"factors": 3, "iterations": 2}}}, "models {"),
+        ({"splits": folds(3)}, "is of other data or splits: fold 1 train "),
+        ({"splits": folds(seed=1)}, "is of other data or splits: fold 1 train "),
+        ({"splits": changed}, "fold 1 train "),
+        ({"splits": late}, "fold 2 validation "),
+        ({"splits": folds()[:1]}, "is of 2 folds, and here are 1. It is left as it is"),
+        ({"splits": [*folds(), folds()[0]]}, "is of 2 folds, and here are more than 2"),
+    ]
+    for options, message in refused:
+        with pytest.raises(InvalidFileError, match=re.escape(message)):
+            cross(**options, out=out)
+    manifest = json.loads(before["cross_validation.json"])
+    manifest["settings"]["versions"]["numpy"] = "1.0"
+    (out / "cross_validation.json").write_text(json.dumps(manifest))
+    with pytest.raises(InvalidFileError, match=r'versions .*"numpy": "1.0"'):
+        cross(out=out)
+    (out / "cross_validation.json").write_bytes(before["cross_validation.json"])
+    assert trained == []
+    assert content(out) == before
+
+
+def test_refuses_files_of_another_origin(whole: Any, tmp_path: Path) -> None:
+    _, out = whole
+    sound = content(out)
+    summary = "als2-fold-1-seed-0/summary.json"
+    for name, text, message in (
+        ("cross_validation.json", b"{", "is not what cross_validate wrote"),
+        ("cross_validation.json", b'{"settings": {}}', "is not what cross_validate wrote"),
+        (
+            "cross_validation.json",
+            b'{"settings": {}, "folds": [], "seeds": {}, "finished": false}',
+            "is not what cross_validate wrote",
+        ),
+        (summary, sound["als2-fold-1-seed-1/summary.json"], "is not the file that summary.json"),
+        (summary, b"{", "is not JSON"),
+    ):
+        (out / name).write_bytes(text)
+        with pytest.raises(InvalidFileError, match=re.escape(message)):
+            cross(out=out)
+        assert content(out) == sound | {name: text}
+        (out / name).write_bytes(sound[name])
+    # A whole evaluation of another run.
+    one, other, kept = out / "als2-fold-1-seed-0", out / "als2-fold-1-seed-1", tmp_path / "kept"
+    for source, target in ((other, kept), (one, other), (kept, one)):
+        source.rename(target)
+    with pytest.raises(InvalidFileError, match=r"is of another run: seed 1 \(here 0\)"):
+        se.CrossValidation.load(out)
+    for source, target in ((one, kept), (other, one), (kept, other)):
+        source.rename(target)
+    assert content(out) == sound
+    (out / "cross_validation.json").unlink()
+    with pytest.raises(InvalidFileError, match="is there, but no cross_validation.json"):
+        cross(out=out)
+    with pytest.raises(InvalidFileError, match="cannot be read"):
+        se.CrossValidation.load(out)
+    (out / "cross_validation.json").write_bytes(sound["cross_validation.json"])
+    with pytest.raises(InvalidDataError, match="cannot be part of a file's name"):
+        cross(models={"x" * 300: {"factors": 2}}, out=tmp_path / "new")
+
+
+FACTORS = 2
+
+
+def test_functions_are_known_by_what_is_written_in_them() -> None:
+    def identity(function: Any) -> Any:
+        return recipes.read_recipes({"a": function})["a"].identity
+
+    def make(factors: int) -> Any:
+        return lambda train, seed: se.train_als(train, factors=factors, seed=seed)
+
+    def by_global(train: Any, seed: int) -> Any:
+        return se.train_als(train, factors=FACTORS, seed=seed)
+
+    assert identity(make(2)) == identity(make(2))
+    assert identity(make(2)) != identity(make(3))
+    one = identity(lambda train, seed: se.train_als(train, factors=2, seed=seed))
+    assert one != identity(lambda train, seed: se.train_als(train, factors=4, seed=seed))
+    assert identity(lambda t, s, f=2: (t, s, f)) != identity(lambda t, s, f=3: (t, s, f))
+    assert identity(lambda t, s, *, f=2: (t, s, f)) != identity(lambda t, s, *, f=3: (t, s, f))
+    before = identity(by_global)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "FACTORS", 3)
+        assert identity(by_global) != before
+    assert identity(by_global) == before
+    assert identity(partial(by_global)) == before
+    keywords = (partial(lambda t, s, f: 0, f=f) for f in ([1, {"a": 2}], [1, {"a": 3}]))
+    assert identity(next(keywords)) != identity(next(keywords))
+
+
+def test_unlabelled_data_are_saved_too(tmp_path: Path) -> None:
+    given = (csr_matrix(clicks().matrix()), MODELS, METRICS)
+    options: dict[str, Any] = {"splits": partial(se.split.k_fold, k=2), "seeds": 1}
+    cv = se.cross_validate(*given, **options, out=tmp_path)
+    assert same(se.CrossValidation.load(tmp_path), cv)
+    assert same(cv, se.cross_validate(*given, **options))

@@ -1,0 +1,157 @@
+"""The variances of pooled values against plain definitions, and against what was drawn."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from cross_cases import corrected_variance, pool
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from sparse_eval.results.variance import Cells, components_of_numbers, error_of_numbers
+
+Array = NDArray[Any]
+
+
+def draw(
+    n_users: int,
+    n_folds: int,
+    n_seeds: int,
+    deviations: tuple[float, float, float, float, float],
+    seed: int,
+) -> Array:
+    """Draw values that are sums of random effects: users, folds, seeds, users × folds, rest."""
+    rng = np.random.default_rng(seed)
+    users, folds, seeds, user_folds, residual = deviations
+    values = rng.normal(size=(n_users, 1, 1)) * users
+    values = values + rng.normal(size=(1, n_folds, 1)) * folds
+    values = values + rng.normal(size=(1, n_folds, n_seeds)) * seeds
+    values = values + rng.normal(size=(n_users, n_folds, 1)) * user_folds
+    return np.asarray(values + rng.normal(size=(n_users, n_folds, n_seeds)) * residual)
+
+
+@given(st.integers(2, 9), st.integers(1, 5), st.integers(1, 4), st.integers(0, 99), st.floats(0, 2))
+def test_error_is_that_of_the_plain_definition(
+    n_users: int, n_folds: int, n_seeds: int, seed: int, ratio: float
+) -> None:
+    values = draw(n_users, n_folds, n_seeds, (1.0, 0.5, 0.3, 0.4, 0.6), seed)
+    cells = Cells(values)
+    expected, freedom = corrected_variance(values, ratio)
+    assert cells.mean == pytest.approx(np.mean(list(pool(values).values())))
+    assert cells.error(ratio).variance == pytest.approx(expected)
+    assert cells.error(ratio).freedom == pytest.approx(freedom)
+    interval = cells.error(ratio).interval(cells.mean, 0.9)
+    half = stats.t.ppf(0.95, freedom) * math.sqrt(expected)
+    assert (interval.low, interval.high) == pytest.approx((cells.mean - half, cells.mean + half))
+    t = cells.mean / math.sqrt(expected)
+    assert cells.error(ratio).p_value(cells.mean) == pytest.approx(2 * stats.t.sf(abs(t), freedom))
+
+
+def test_one_fold_and_one_seed_are_a_t_test() -> None:
+    values = draw(40, 1, 1, (1.0, 0.0, 0.0, 0.0, 0.5), 0)
+    expected = stats.ttest_1samp(values[:, 0, 0], 0)
+    error = Cells(values).error(0.25)
+    assert error.p_value(Cells(values).mean) == pytest.approx(expected.pvalue)
+    assert error.freedom == 39
+
+
+def test_folds_of_few_users_have_nadeau_and_bengio_s_variance() -> None:
+    # Nothing but folds: (1 / K + n_test / n_train) times their variance.
+    values = np.broadcast_to(np.array([0.1, 0.4, 0.2, 0.5, 0.3])[None, :, None], (30, 5, 2))
+    error = Cells(values).error(0.25)
+    assert error.variance == pytest.approx((1 / 5 + 1 / 4) * np.var(values[0, :, 0], ddof=1))
+    assert error.freedom == pytest.approx(4)
+
+
+@given(st.integers(0, 99))
+def test_users_in_some_folds_only(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = draw(12, 4, 2, (1.0, 0.2, 0.2, 0.3, 0.3), seed)
+    values[rng.random((12, 4)) < 0.4] = np.nan
+    values[0] = np.nan
+    cells, expected = Cells(values), pool(values)
+    assert np.flatnonzero(cells.rows).tolist() == list(expected)
+    np.testing.assert_allclose(cells.users, list(expected.values()))
+    spread = cells.spread()
+    assert np.isnan(spread[0])
+    np.testing.assert_allclose(spread[cells.rows], cells.users)
+    assert cells.error(0.25).variance >= np.var(cells.users, ddof=1) / len(expected) - 1e-15
+
+
+def test_a_fold_that_nobody_has_a_value_in_does_not_count() -> None:
+    values = draw(20, 4, 2, (1.0, 0.2, 0.2, 0.3, 0.3), 1)
+    without = np.insert(values, 2, np.nan, axis=1)
+    for of in (lambda cells: cells.error(0.2), lambda cells: cells.components()):
+        assert of(Cells(without)) == pytest.approx(of(Cells(values)))
+
+
+EFFECTS = (0.8, 0.3, 0.2, 0.5, 0.6)
+
+
+@pytest.mark.parametrize("shares", ["all", "some", "apart"])
+def test_components_are_those_that_were_drawn(shares: str) -> None:
+    """The mean over many draws: estimates are unbiased until negative ones are set to 0."""
+    rng = np.random.default_rng(5)
+    found = []
+    for seed in range(300):
+        values = draw(60, 6, 3, EFFECTS, seed)
+        if shares == "some":
+            values[rng.random((60, 6)) < 0.3] = np.nan
+        if shares == "apart":  # each user is in one fold
+            values[np.arange(60)[:, None] % 6 != np.arange(6)] = np.nan
+        found.append(Cells(values).components())
+    users, folds, seeds, user_folds, residual = np.mean(found, axis=0)
+    assert residual == pytest.approx(EFFECTS[4] ** 2, rel=0.03)
+    assert seeds == pytest.approx(EFFECTS[2] ** 2, rel=0.1)
+    assert folds == pytest.approx(EFFECTS[1] ** 2, rel=0.15)
+    if shares == "apart":  # which users, and which of their items, cannot be told
+        assert users + user_folds == pytest.approx(EFFECTS[0] ** 2 + EFFECTS[3] ** 2, rel=0.15)
+    else:
+        assert users == pytest.approx(EFFECTS[0] ** 2, rel=0.1)
+        assert user_folds == pytest.approx(EFFECTS[3] ** 2, rel=0.1)
+
+
+def test_what_too_few_folds_or_seeds_cannot_tell() -> None:
+    one_fold = Cells(draw(50, 1, 3, EFFECTS, 0)).components()
+    assert math.isnan(one_fold.folds)
+    assert math.isnan(one_fold.user_folds)
+    one_seed = Cells(draw(50, 4, 1, EFFECTS, 0)).components()
+    assert math.isnan(one_seed.seeds)
+    assert math.isnan(one_seed.residual)
+    assert all(map(math.isnan, Cells(draw(1, 4, 2, EFFECTS, 0)).components()))
+    assert math.isnan(Cells(draw(1, 4, 2, EFFECTS, 0)).error(0.2).variance)
+    assert math.isnan(Cells(np.full((3, 2, 2), np.nan)).mean)
+
+
+def test_equal_values_have_no_variance() -> None:
+    cells = Cells(np.full((20, 3, 2), 0.1))
+    assert tuple(cells.components()) == (0.0,) * 5
+    assert cells.error(0.5).p_value(0.0) == 1.0
+    assert Cells(np.zeros((20, 3, 2))).error(0.5).p_value(0.1) == 0.0
+
+
+def test_numbers_about_all_users() -> None:
+    rng = np.random.default_rng(0)
+    numbers, replicates = rng.random((5, 3)), rng.random(20)
+    error = error_of_numbers(numbers, replicates, 0.25)
+    parts = [
+        (np.var(replicates, ddof=1), 19),
+        ((1 / 5 + 0.25) * np.var(numbers.mean(axis=1), ddof=1), 4),
+    ]
+    total = sum(part for part, _ in parts)
+    assert error.variance == pytest.approx(total)
+    assert error.freedom == pytest.approx(total**2 / sum(part**2 / df for part, df in parts))
+    components = components_of_numbers(numbers)
+    seeds = np.var(numbers, axis=1, ddof=1).mean()
+    assert components.seeds == pytest.approx(seeds)
+    expected = max(np.var(numbers.mean(axis=1), ddof=1) - seeds / 3, 0)
+    assert components.folds == pytest.approx(expected)
+    assert math.isnan(error_of_numbers(numbers, np.empty(0), 0.25).variance)
+    one_fold = error_of_numbers(numbers[:1], replicates, 0.25)
+    expected = np.var(replicates, ddof=1) + np.var(numbers[0], ddof=1) / 3
+    assert one_fold.variance == pytest.approx(expected)
