@@ -29,7 +29,31 @@ def inference(report: dict[str, Any]) -> str:
         of_families(report["families"]),
         of_p_values(report["p_values"]),
     )
-    return "\n\n".join([intervals, tests, " ".join(notes)])
+    parts = [intervals, tests, " ".join(notes)]
+    if "cross_validation" in report:  # results of before have none
+        parts += of_cross_validation(report["cross_validation"])
+    return "\n\n".join(parts)
+
+
+def of_cross_validation(found: dict[str, Any]) -> list[str]:
+    """Return a table of the comparisons of cross-validated models, and what it is of."""
+    significance = percent(found["significance"], 0)
+    rows = [
+        (title, percent(share["pooled"]), percent(share["users alone"]))
+        for kind in ("identical", "others")
+        for title, share in found[kind].items()
+    ]
+    headings = (
+        f"cross-validated models told apart at {significance}, which are equally good",
+        "`cross_validate`",
+        "a t-test over users alone",
+    )
+    note = (
+        f"By {found['metric']}, {found['n_users']} users, {found['repetitions']:,} times "
+        f"(± {percent(found['standard_error'])}); `suites/inference/cross.py` says what a lucky "
+        "training is."
+    )
+    return [markdown(headings, rows), note]
 
 
 def shares(found: dict[str, Any], what: str, metrics: Row) -> Row:

@@ -1,0 +1,136 @@
+"""How often cross-validated models that are equally good are told apart.
+
+    python -P cross.py SCALE      SCALE multiplies the repetitions; 1 takes some minutes
+
+What was found is printed as JSON. Every repetition has a seed of its own, so nothing depends on
+the number of processes.
+
+Users, and what a list holds, are drawn as `probe.py` says, anew for each fold and seed. A training
+is more or less lucky: it finds something e^x times as often, for all users of its run, with x
+normal. Models are identical where only the seeds differ, so that x is drawn for each training. Two
+models that are equally good and learn other things from the same data have another x for each fold
+too; as folds share training data, it is correlated, by the share of the data that is held out, as
+Nadeau and Bengio (2003) take it to be. That is told beside the others, and has no bounds.
+
+A share is that of p-values below 5 %, of `CrossValidation.compare`, and of a t-test that knows of
+users alone.
+"""
+
+import json
+import sys
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from probe import (
+    SEED,
+    SIGNIFICANCE,
+    draw_lists,
+    draw_users,
+    evaluate,
+    repeat,
+    scaled,
+    standard_error,
+)
+from scipy import stats
+
+import sparse_eval as se
+from sparse_eval.results.runs import Fold, Run, RunValues
+
+METRIC = "ndcg@10"
+N_USERS = 200
+REPETITIONS = 2000
+CROSS = 6  # a part of the seeds, as those of `probe.py`
+
+Floats = npt.NDArray[np.float64]
+
+
+class Design(NamedTuple):
+    """Folds, seeds, the deviations of x among seeds and folds, and the share of users in a fold."""
+
+    n_folds: int
+    n_seeds: int
+    of_seeds: float
+    of_folds: float = 0.0
+    share: float = 1.0
+
+
+IDENTICAL = {
+    "5 folds, 3 seeds": Design(5, 3, 0.0),
+    "5 folds, 3 seeds, lucky trainings": Design(5, 3, 0.1),
+    "10 folds, 1 seed, lucky trainings": Design(10, 1, 0.1),
+    "3 folds, 3 seeds, lucky trainings": Design(3, 3, 0.1),
+    "6 windows of half of the users, 2 seeds, lucky trainings": Design(6, 2, 0.1, share=0.5),
+    "1 fold, 5 seeds, lucky trainings": Design(1, 5, 0.1),
+}
+OTHERS = {"5 folds, 3 seeds, other models that are equally good": Design(5, 3, 0.1, 0.1)}
+
+
+def simulate(scale: float) -> dict[str, Any]:
+    repetitions = scaled(REPETITIONS, scale)
+    found = {
+        kind: {
+            title: shares(np.array(repeat(partial(p_values, design), repetitions)))
+            for title, design in designs.items()
+        }
+        for kind, designs in (("identical", IDENTICAL), ("others", OTHERS))
+    }
+    return {
+        "metric": METRIC,
+        "n_users": N_USERS,
+        "repetitions": repetitions,
+        "significance": SIGNIFICANCE,
+        "standard_error": standard_error(SIGNIFICANCE, repetitions),
+        **found,
+    }
+
+
+def shares(p: Floats) -> dict[str, float]:
+    names = ("pooled", "users alone")
+    return dict(zip(names, (p < SIGNIFICANCE).mean(axis=0).tolist(), strict=True))
+
+
+def p_values(design: Design, repetition: int) -> tuple[float, float]:
+    """Return the p-value of a comparison of equals, and that of a t-test over users alone."""
+    numbers = [round(100 * number) for number in design]
+    rng = np.random.default_rng([SEED, CROSS, *numbers, repetition])
+    users = draw_users(rng, N_USERS)
+    in_fold = [np.flatnonzero(rng.random(N_USERS) < design.share) for _ in range(design.n_folds)]
+    folds = [
+        Fold(str(fold), str(fold), 100, 100 // design.n_folds) for fold in range(design.n_folds)
+    ]
+    values: dict[Run, RunValues] = {}
+    for model in "ab":
+        runs, rows, times = [], [], []
+        of_folds = correlated(rng, design.n_folds) * design.of_folds
+        for fold, known in enumerate(in_fold):
+            for seed in range(design.n_seeds):
+                runs.append(Run(model, fold + 1, fold * design.n_seeds + seed))
+                rows.append(known)
+                x = of_folds[fold] + rng.normal() * design.of_seeds
+                times.append(np.full((len(known), 1), np.exp(x)))
+        drawn = type(users)(*(column[np.concatenate(rows)] for column in users))
+        lists = draw_lists(rng, drawn, np.concatenate(times))
+        ev = evaluate(lists, drawn.n_relevant, [METRIC])
+        ends = np.cumsum(list(map(len, rows)))
+        for run, known, column in zip(
+            runs, rows, np.split(ev.values(METRIC), ends[:-1]), strict=True
+        ):
+            values[run] = RunValues(pd.Index(known), column[None], (float(column.mean()),), {})
+    cv = se.CrossValidation(ev.request, folds, values)
+    p = float(cv.compare(correction="none").table["p"][0])
+    difference = (cv.per_user("a") - cv.per_user("b"))[METRIC].dropna()
+    return p, float(stats.ttest_1samp(difference, 0).pvalue)
+
+
+def correlated(rng: np.random.Generator, n_folds: int) -> Floats:
+    """Draw a number for each fold; the correlation is the share of the data that is held out."""
+    shared = 1 / n_folds
+    numbers = np.sqrt(shared) * rng.normal() + np.sqrt(1 - shared) * rng.normal(size=n_folds)
+    return np.asarray(numbers)
+
+
+if __name__ == "__main__":
+    print(json.dumps(simulate(float(sys.argv[1]))))
