@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
     from ..results import Evaluation
     from ..results.comparison import Comparison
+    from ..results.cross_validation import CrossValidation
 
 Results = Annotated[
     list[str],
     typer.Argument(
         help="Folders written by --out or `Evaluation.save`, or folders of such folders. Each is "
-        "named after its folder unless given as NAME=FOLDER."
+        "named after its folder unless given as NAME=FOLDER. Or the one folder of a "
+        "cross-validation, whose models are compared."
     ),
 ]
 Chosen = Annotated[
@@ -44,11 +46,20 @@ How = Annotated[
 
 
 class SavedResults(NamedTuple):
-    """Evaluations and sweeps by name, and folders that could not be read, with the reason."""
+    """Evaluations and sweeps by name, and folders that could not be read, with the reason.
 
-    evaluations: dict[str, Evaluation]
+    Or, in place of evaluations, a cross-validation.
+    """
+
+    evaluations: dict[str, Evaluation] | CrossValidation
     sweeps: dict[str, pd.DataFrame]
     left_out: dict[str, str]
+
+    @property
+    def n_results(self) -> int:
+        """The number of evaluations, or of the models of the cross-validation."""
+        results = self.evaluations
+        return len(results) if isinstance(results, dict) else len(results.models)
 
 
 def compare(
@@ -64,7 +75,7 @@ def compare(
     from ..results.comparison import compare as compare_evaluations
 
     saved = _load(results)
-    if len(saved.evaluations) < 2:
+    if saved.n_results < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
     compared = compare_evaluations(
         saved.evaluations,
@@ -125,7 +136,7 @@ def report(
             left_out=saved.left_out,
             item_names=names,
         )
-        note(counted(len(saved.evaluations), "result"))
+        note(counted(saved.n_results, "result"))
     typer.echo(str(page))
     _fail_if_left_out(saved)
 
@@ -134,8 +145,10 @@ def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
     """Return the names of metrics in the results; None for all."""
     from ..metrics import convention_named, parse_metrics
 
-    first = next(iter(saved.evaluations.values()))
-    rules = convention_named(None if first.convention == "standard" else first.convention)
+    results = saved.evaluations
+    first = next(iter(results.values())) if isinstance(results, dict) else results
+    convention = first.request.convention.name
+    rules = convention_named(None if convention == "standard" else convention)
     names: list[str] = []
     for word in words:
         if word in first.names:  # also if the metric is not registered here
@@ -148,20 +161,32 @@ def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
     from ..results import Evaluation
+    from ..results.cross_validation import CrossValidation
+    from ..results.run_folder import MANIFEST
     from ..results.saving import SUMMARY
 
-    saved = SavedResults({}, {}, {})
+    evaluations: dict[str, Evaluation] = {}
+    saved = SavedResults(evaluations, {}, {})
 
     def add(name: str, evaluation: Evaluation) -> None:
-        if name in saved.evaluations:
+        if name in evaluations:
             raise InvalidDataError(
                 f"two results have the name {name!r}; give one another name: NAME=FOLDER"
             )
-        saved.evaluations[name] = evaluation
+        evaluations[name] = evaluation
 
     with step("read") as note:
         for word in words:
             name, path = _parse_argument(word)
+            if (path / MANIFEST).exists():
+                if len(words) > 1 or name:
+                    raise InvalidDataError(
+                        f"{word} is a cross-validation, whose models are compared with each other "
+                        "only; give it alone, and without a name"
+                    )
+                cv = CrossValidation.load(path)
+                note(counted(len(cv.models), "model"))
+                return SavedResults(cv, {}, {})
             if not path.is_dir() or (path / SUMMARY).exists():
                 folder = path if path.is_dir() else path.parent
                 add(name or folder.resolve().name, Evaluation.load(path))
@@ -185,8 +210,8 @@ def _load(words: list[str]) -> SavedResults:
                     typer.echo(f"left out: {error}", err=True)
             if (path / "sweep.csv").exists():
                 saved.sweeps[path.resolve().name] = _read_sweep(path / "sweep.csv")
-        note(counted(len(saved.evaluations), "result"))
-    if not saved.evaluations:
+        note(counted(len(evaluations), "result"))
+    if not evaluations:
         raise SparseEvalError("none of the results could be read; see above")
     return saved
 
@@ -256,6 +281,6 @@ def _print_comparison(compared: Comparison, format: Format) -> None:
 
 def _fail_if_left_out(saved: SavedResults) -> None:
     if saved.left_out:
-        total = counted(len(saved.evaluations) + len(saved.left_out), "result")
+        total = counted(saved.n_results + len(saved.left_out), "result")
         typer.echo(f"{len(saved.left_out):,} of {total} could not be read", err=True)
         raise typer.Exit(1)

@@ -21,6 +21,8 @@ from .runs import Runs
 from .shared import check_conventions, shared_metrics, shared_users
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from ..core.types import Floats
@@ -248,6 +250,7 @@ def compare(
     if len(set(names)) < len(names):
         raise InvalidDataError(f"two evaluations have the same name: {', '.join(names)}")
     scored = list(evaluations.values())
+    _check_not_pooled(names, scored)
     named = dict(zip(names, scored, strict=True))
     chosen, notes = shared_metrics(named, metrics)
     check_conventions(named)
@@ -366,6 +369,15 @@ def _compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
             errors = _detectable_standard_errors(level, error.freedom)
             columns["detectable"] = errors * math.sqrt(error.variance)
     return columns
+
+
+def _check_not_pooled(names: Sequence[str], scored: Sequence[object]) -> None:
+    for name, ev in zip(names, scored, strict=True):
+        if isinstance(ev, Runs):
+            raise InvalidDataError(
+                f"{name} is a CrossValidation of {', '.join(ev.models)}; its models are compared "
+                "with compare(cv), and with others if all are in one call of cross_validate"
+            )
 
 
 def _check_options(test: str, correction: str, how: str) -> None:

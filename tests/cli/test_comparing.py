@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import reporting
 from commands import Command
+from cross_cases import cross
 
 import sparse_eval as se
 from sparse_eval.cli import options
@@ -275,3 +276,17 @@ def test_report_refuses_other_tables_of_items(
         assert status == 2, name
         assert message in said
         assert not out.exists()
+
+
+def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: Path) -> None:
+    cv = cross(out=tmp_path / "cv")
+    status, printed, said = command("compare", tmp_path / "cv", "-m", "ndcg@5", "--format", "json")
+    assert status == 0, said
+    assert json.loads(printed) == json.loads(json.dumps(cv.compare("ndcg@5").to_dict()))
+    status, printed, said = command("report", tmp_path / "cv", "-o", tmp_path / "r.html")
+    assert status == 0, said
+    assert "Users, folds and seeds" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    for words in ((tmp_path / "cv", tmp_path / "cv"), (f"x={tmp_path / 'cv'}",)):
+        status, _, said = command("compare", *words)
+        assert status == 2
+        assert "give it alone" in said

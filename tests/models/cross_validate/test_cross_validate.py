@@ -100,6 +100,8 @@ def test_says_how_it_compares(cv: se.CrossValidation) -> None:
             se.compare(cv, test=test)  # type: ignore[arg-type]
     with pytest.raises(InvalidDataError, match="only one model"):
         cv.select(["als2"]).compare()
+    with pytest.raises(InvalidDataError, match="a is a CrossValidation of als2, als 6/α=1; its"):
+        se.compare({"a": cv, "b": cv})  # type: ignore[dict-item]
     with pytest.raises(InvalidDataError, match="has no map@3"):
         cv.compare("map@3")
     for models in (["als3"], []):
