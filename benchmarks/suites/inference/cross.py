@@ -19,12 +19,20 @@ users alone.
 import json
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from probe import (
+from scipy import stats
+
+import sparse_eval as se
+from sparse_eval.results.runs import Fold, Run, RunValues
+
+sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+
+from suites.inference.probe import (
     SEED,
     SIGNIFICANCE,
     draw_lists,
@@ -34,10 +42,6 @@ from probe import (
     scaled,
     standard_error,
 )
-from scipy import stats
-
-import sparse_eval as se
-from sparse_eval.results.runs import Fold, Run, RunValues
 
 METRIC = "ndcg@10"
 N_USERS = 200
