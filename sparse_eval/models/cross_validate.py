@@ -67,8 +67,8 @@ def cross_validate(
           ``lambda seed: BayesianPersonalizedRanking(random_state=seed, num_threads=1)``;
         - a function of the training matrix and the seed that returns what `evaluate_model` takes:
           a fitted model, factors, a path;
-        - the same of the training matrix alone, called ``train``, for a model without randomness,
-          which is trained once on each split.
+        - the same of the training matrix alone, called ``train``: with a keyword ``seed``, as
+          `train_als`, or for a model without randomness, which is trained once on each split.
     metrics : str, Metric or iterable of them
         As for `evaluate_model`, each with a cut-off.
     splits : iterable of Holdout, or callable
@@ -128,17 +128,18 @@ def cross_validate(
     >>> import sparse_eval as se
     >>> clicks = se.datasets.synthetic(n_users=300, n_items=100, seed=0)
     >>> models = {f"als{factors}": {"factors": factors, "iterations": 5} for factors in (2, 8)}
-    >>> cv = se.cross_validate(clicks, models, "ndcg@10", splits=se.split.k_fold, seeds=2)
+    >>> folds = se.split.k_fold(clicks, k=2)
+    >>> cv = se.cross_validate(clicks, models, "ndcg@10", splits=folds, seeds=2)
     >>> len(cv.table)  # models × folds × seeds
-    20
+    8
     >>> cv.summary()[["interval", "n_users"]]
                   interval  n_users
     metric  model
-    ndcg@10 als2    pooled      300
-            als8    pooled      300
-    >>> cv.compare().table[["a", "b", "better"]]
-          a     b better
-    0  als2  als8   als8
+    ndcg@10 als2    pooled      298
+            als8    pooled      298
+    >>> cv.compare().table[["a", "b", "interval", "n_users"]]
+          a     b interval  n_users
+    0  als2  als8   pooled      298
     """
     recipes = read_recipes(models)
     request = parse_cut_request(metrics, convention)

@@ -40,15 +40,16 @@ class Recipe(NamedTuple):
 
     Attributes
     ----------
-    kind : {"parameters", "factory", "function", "seedless"}
-        Parameters of `train_als`, a function of the seed, of train and seed, or of train alone.
+    kind : {"parameters", "factory", "function", "keyword", "seedless"}
+        Parameters of `train_als`, a function of the seed, of train and seed, of train with a
+        keyword ``seed``, or of train alone.
     given : mapping or callable
         What the caller gave.
     identity : dict
         What it is known by, ready for JSON.
     """
 
-    kind: Literal["parameters", "factory", "function", "seedless"]
+    kind: Literal["parameters", "factory", "function", "keyword", "seedless"]
     given: Any
     identity: dict[str, JSONValue]
 
@@ -67,8 +68,12 @@ class Recipe(NamedTuple):
             model = train_als(train, **{**self.given, "seed": seed}, progress=False)
         elif self.kind == "factory":
             model = _fit(self.given(seed), train)
+        elif self.kind == "function":
+            model = self.given(train, seed)
+        elif self.kind == "keyword":
+            model = self.given(train, seed=seed)
         else:
-            model = self.given(train) if self.kind == "seedless" else self.given(train, seed)
+            model = self.given(train)
         return model
 
 
@@ -91,20 +96,22 @@ def _read(name: str, given: object) -> Recipe:
     if not callable(given):
         raise InvalidDataError(f"models: {name} is {describe(given)}; {_EXPECTED}")
     try:
-        parameters = inspect.signature(given).parameters.values()
+        parameters = inspect.signature(given).parameters
     except (TypeError, ValueError):  # of some functions written in C
         raise InvalidDataError(
             f"models: the arguments of {name} cannot be read; {_EXPECTED}"
         ) from None
     needed = [
         one.name
-        for one in parameters
+        for one in parameters.values()
         if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
     ]
+    identity: dict[str, JSONValue] = {"function": _name(given), "code": _digest(given)}
     if len(needed) == 2:
-        return Recipe("function", given, {"function": _name(given), "code": _digest(given)})
+        return Recipe("function", given, identity)
     if needed == ["train"]:
-        identity: dict[str, JSONValue] = {"function": _name(given), "code": _digest(given)}
+        if "seed" in parameters:
+            return Recipe("keyword", given, identity)
         return Recipe("seedless", given, identity | {"seeds": None})
     if len(needed) == 1:
         return Recipe("factory", given, {"factory": _name(given), "code": _digest(given)})

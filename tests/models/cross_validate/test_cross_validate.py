@@ -151,13 +151,13 @@ def test_kinds_of_models() -> None:
     for name, seed, model in (
         ("knn", None, knn(fold.train)),
         ("bpr", 3, se.EvaluationCallback(fold, "ndcg@5", every=2).fit(bpr(random_state=3))),
-        ("factors", 2, se.train_als),
+        ("factors", 2, factors(fold.train, 2)),
     ):
-        if name == "factors":
-            continue
         rows = cv.table[(cv.table["model"] == name) & (cv.table["fold"] == 2)]
         row = rows if seed is None else rows[rows["seed"] == seed]
         assert row["ndcg@5"].item() == se.evaluate_model(model, fold, "ndcg@5")["ndcg@5"]
+    whole = cross(models={"als": partial(se.train_als, factors=2, iterations=2)}, metrics="ndcg@5")
+    assert whole.table.equals(cross(models={"als": models["als"]}, metrics="ndcg@5").table)
     # A model without seeds is paired with every seed of the others.
     compared = cv.select(["als", "knn"]).compare().table.iloc[0]
     one, two = (cv.per_user(name)["ndcg@5"] for name in ("als", "knn"))
