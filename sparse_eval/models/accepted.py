@@ -128,15 +128,23 @@ def without_zeros(model: object, train: CSRMatrix) -> CSRMatrix:
 
 def catalogue(model: Model) -> tuple[int | None, int]:
     """Return the number of users (None for an item-item model, which takes any) and of items."""
+    n_users = model.n_users if isinstance(model, Scorer) else None
     if has_factors(model):
-        return len(model.user_factors), len(model.item_factors)
+        n_users = len(model.user_factors)
+    return n_users, count_items(model)
+
+
+def count_items(model: Model) -> int:
+    """Return the number of items, also of a model whose users come in blocks."""
+    if has_factors(model):
+        return len(model.item_factors)
     if isinstance(model, ItemItemModel):
-        return None, model.weights.shape[0]
+        return int(model.weights.shape[0])
     if isinstance(model, Scorer):
         assert model.n_items is not None  # noqa: S101 - see `numbered_as`
-        return model.n_users, model.n_items
+        return model.n_items
     similarity: CSRMatrix = getattr(model, "similarity")  # noqa: B009 - implicit has no types
-    return None, similarity.shape[0]
+    return similarity.shape[0]
 
 
 def check_shape(model: Model, shape: tuple[int, int], only: str | None = None) -> None:

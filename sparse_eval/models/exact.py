@@ -22,7 +22,7 @@ from ..retrieval.scores import (
     users_per_call,
 )
 from ..retrieval.search import Search
-from .accepted import FactorModel, catalogue, has_factors
+from .accepted import FactorModel, count_items, has_factors
 from .checkpoints import Factors
 from .identifiers import keep_ids
 from .scorers import ItemItemModel, Scorer
@@ -126,18 +126,18 @@ def open_ranker(
             )
         return ScoreSearch(ItemScores(train, model.weights), seen, **options)
     assert isinstance(model, Scorer)  # noqa: S101 - there is no other kind
-    n_items = catalogue(model)[1]
+    n_items = count_items(model)
     return ScoreSearch(FunctionScores(model.function, users_of(model), n_items), seen, **options)
 
 
 def users_per_step(model: ExactModel) -> int:
     """Return the number of users at multiples of which blocks begin, so that they change no bit."""
-    return users_per_call(catalogue(model)[1]) if isinstance(model, Scorer) else 1
+    return users_per_call(count_items(model)) if isinstance(model, Scorer) else 1
 
 
 def search_memory(model: ExactModel) -> int:
     """Return the bytes that ranking takes whatever the number of users, beside the model."""
-    n_items = catalogue(model)[1]
+    n_items = count_items(model)
     if has_factors(model):
         return PER_SEARCH + PER_ITEM_FACTOR * n_items * int(model.item_factors.shape[1])
     if isinstance(model, Scorer):  # the function's scores, and as many as it works with

@@ -24,7 +24,7 @@ from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from ..kernels.catalogue import popular_unseen
-from .accepted import as_model, catalogue, check_shape, has_factors
+from .accepted import as_model, check_shape, count_items, has_factors
 from .checkpoints import Factors
 from .exact import (
     is_exact,
@@ -112,7 +112,7 @@ class RankingLoader:
             users = np.array(whole[task.first : task.last])
             release(whole)
         model = with_users(model, users)
-        train, relevance, side_data = _load_rows(task, self.side_data, catalogue(model)[1])
+        train, relevance, side_data = _load_rows(task, self.side_data, count_items(model))
         rankings, retrieval = rank(
             model,
             train,
@@ -378,7 +378,7 @@ class ModelSource(_UserSource):
         check_part(train)
         train, validation = (open_side(open_truth(side)) for side in (train, validation))
         opened = numbered_as(opened, train)
-        n_items = catalogue(opened)[1]
+        n_items = count_items(opened)
         n_known = None if is_blocks(train) else train.shape[0]
         matched = _has_ids(opened, train, validation)
         n_unknown = (0, 0)
