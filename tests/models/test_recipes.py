@@ -109,7 +109,7 @@ def test_cornac(kind: str, holdout: Any) -> None:
     scores[:] = np.nan
     places = holdout.items.get_indexer(list(train_set.iid_map))
     for user, row in zip(train_set.uid_map, range(60), strict=True):
-        scores[holdout.users.get_loc(user), places] = model.score(row)
+        scores[holdout.users.get_loc(user), places] = np.ravel(model.score(row))
     if np.isnan(scores).any():
         pytest.skip("cornac does not know items without training data")
     check(run("cornac", cornac_model=model, train_set=train_set), holdout, scores)
