@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from ..core.labelled import labels_of
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.alignment import align, check_numbering
+from ..inputs.candidates import as_candidates
 from ..inputs.labels import check_part
 from ..inputs.npy import sliceable_csr
 from ..inputs.paths import open_lists, open_truth
@@ -68,6 +69,7 @@ def evaluate(
     train: Relevance | SparseInput | PathLike | None = None,
     item_groups: Any = None,
     item_vectors: Any = None,
+    candidates: Any = None,
     no_relevant: NoRelevant | None = None,
     per_user: bool = True,
     memory: int | None = None,
@@ -110,6 +112,12 @@ def evaluate(
         The group of each item, or its weights in several.
     item_vectors : array_like of shape (n_items, width), or DataFrame by item, optional
         A vector for each item.
+    candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
+        What each user could be recommended, less what `train` says is seen: a row or entry for
+        each user and candidate, matched like `train`; a mapping of users to items; a list of items
+        for each user in order; or one flat array of items for all users. Random lists, lift, auc,
+        mean and percentile rank are of them; by default of the whole catalogue. A relevant item
+        that is none of them is missed, and one that is listed stays; both are counted.
     no_relevant : {"exclude", "zero", "judged"}, optional
         A user without relevant items is left out of every mean (NaN for that user; the default),
         or counts 0, or counts 0 only if the validation data hold zeros for it. A user with
@@ -158,8 +166,9 @@ def evaluate(
     Warns
     -----
     UserWarning
-        If no list holds a relevant item; or, with `train`, if lists hold seen items, relevant
-        items were seen, or evaluated users have no training data.
+        If no list holds a relevant item; with `train`, if lists hold seen items, relevant items
+        were seen, or evaluated users have no training data; with `candidates`, if relevant or
+        listed items are none, or they are a sample of the catalogue.
 
     See Also
     --------
@@ -192,13 +201,20 @@ def evaluate(
     """
     if hasattr(type(validation), "validation"):  # a Holdout; frames of Spark have any attribute
         validation = getattr(validation, "validation")  # noqa: B009 - imported by nobody here
-    inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
+    inputs = {
+        "train": train,
+        "item_groups": item_groups,
+        "item_vectors": item_vectors,
+        "candidates": candidates,
+    }
     inputs = {name: value for name, value in inputs.items() if value is not None}
     request = Request.parse(metrics, convention, no_relevant, inputs)
     memory = check_memory(memory)
     if train is not None:
         inputs["train"] = open_side(open_truth(train))
         check_part(inputs["train"])
+    if candidates is not None:
+        inputs["candidates"] = as_candidates(open_side(open_truth(candidates)))
     options: dict[str, Any] = {
         "per_user": per_user,
         "memory": memory,
@@ -303,7 +319,9 @@ def _block_of_all(
     )
     relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
     rankings, relevance = align(rankings, relevance)
-    return Block(0, rankings, relevance, SideData.beside(rankings, relevance, **inputs))
+    side_data = SideData.beside(rankings, relevance, **inputs)
+    side_data = side_data.named(relevance.indptr, relevance.items, relevance.gains)
+    return Block(0, rankings, relevance, side_data)
 
 
 def _matrices(
@@ -337,6 +355,11 @@ def _matrices(
     shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))
     encoded = any(getattr(side, "encoded", False) for side in sides)
     side_data = SideData.of(shape, users, items, **inputs, encoded=encoded)
+    truth = sides[1]
+    if isinstance(truth, Relevance):
+        side_data = side_data.named(truth.indptr, truth.items, truth.gains)
+    else:
+        side_data = side_data.named(truth.indptr, truth.indices, truth.data)
     n_rows = USERS_PER_BLOCK
     if options["memory"] is not None:
         n_entries = sum(int(side.indptr[-1]) for side in sides)

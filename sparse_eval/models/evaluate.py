@@ -20,13 +20,19 @@ from ..inputs.side_data import SideData
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
-from .inputs import name_of, open_held_out, open_train, split_arguments
+from .inputs import (
+    name_of,
+    open_candidates,
+    open_held_out,
+    open_train,
+    split_arguments,
+)
 from .matching import match_sides, take_users
-from .ranking import choose_way, rank
+from .ranking import choose_way, popular_candidates, rank
 from .source import ModelSource, PopularitySource, longest_list, open_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
     from ..core.types import CSRMatrix, PathLike, SparseInput
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from ..results import Evaluation
     from ..results.totals import Retrieval
     from .accepted import ImplicitModel, ModelLike
-    from .inputs import TrainLike
+    from .inputs import CandidatesLike, TrainLike
     from .ranking import Via
 
     #: Rankings, and how they were made, if by a model.
@@ -52,6 +58,7 @@ def evaluate_model(
     convention: str | None = None,
     item_groups: Any = None,
     item_vectors: Any = None,
+    candidates: CandidatesLike | None = None,
     no_relevant: NoRelevant | None = None,
     baselines: bool = False,
     via: Via | None = None,
@@ -84,6 +91,12 @@ def evaluate_model(
     convention, item_groups, item_vectors, no_relevant
         As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
         are in the order of the model's items.
+    candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
+        What each user can be recommended, less what `train` says is seen: an entry for each user
+        and candidate (a matrix with the rows and columns of `train`, or with ids, which are
+        matched); a mapping of users to items; a list of items for each user in order; one flat
+        array of item rows, or a pandas.Index of item ids, for all users; or what `sample_negatives`
+        returns. A factor model scores no other pairs. Relevant items that are none are missed.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
@@ -172,12 +185,14 @@ def evaluate_model(
     True
     """
     train, validation, metrics = split_arguments(train, validation, metrics)
-    inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
+    inputs = {"item_groups": item_groups, "item_vectors": item_vectors, "candidates": candidates}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     # Refuse the request before ranking, not after.
     request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs})
     memory = check_memory(memory)
     opened = open_model(model)
+    if candidates is not None:
+        inputs["candidates"] = open_candidates(candidates)
     sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
     if memory is None and client is None and not any(map(is_blocks, sides)):
         evaluation = _evaluate_in_memory(
@@ -217,7 +232,7 @@ def _evaluate_in_memory(
     model: ImplicitModel | Factors | PathLike,
     train: Any,
     validation: Any,
-    inputs: Mapping[str, Any],
+    inputs: dict[str, Any],
     baselines: bool,
     via: Via | None,
     per_user: bool,
@@ -226,11 +241,14 @@ def _evaluate_in_memory(
 ) -> Evaluation:
     """Rank all users at once, and evaluate their rankings."""
     model = as_model(model)
-    way = choose_way(model, request, via)
+    way = choose_way(model, request, via, among="candidates" in inputs)
     names = name_of("train", train), name_of("validation", validation)
     seen = open_train(train)
     _warn_of_zeros(model, seen)
-    sides = match_sides(model, seen, open_held_out(validation), names)
+    given = inputs.get("candidates")
+    sides = match_sides(model, seen, open_held_out(validation), names, given)
+    if given is not None:
+        inputs["candidates"] = sides.candidates
     matrix, relevance = sides.train, sides.relevance
     k = longest_list(request, catalogue(model)[1])
     known = take_users(model, sides.user_rows)
@@ -243,6 +261,7 @@ def _evaluate_in_memory(
             k,
             way,
             n_known=sides.n_known,
+            candidates=sides.candidates,
             stored_zeros=request.convention.stored_zeros,
             num_threads=num_threads,
             progress=progress,
@@ -254,9 +273,12 @@ def _evaluate_in_memory(
     def rank_by_popularity(progress: bool | None) -> Ranked:
         users = np.flatnonzero(relevance.n_relevant)
         n_users = max(matrix.shape[0], relevance.shape[0])
-        popular = Rankings.from_popularity(
-            slice_rows(matrix, 0, n_users), longest_list(request, matrix.shape[1]), user_rows=users
-        )
+        rows = slice_rows(matrix, 0, n_users)
+        k = longest_list(request, matrix.shape[1])
+        if sides.candidates is None:
+            popular = Rankings.from_popularity(rows, k, user_rows=users)
+        else:
+            popular = popular_candidates(rows, sides.candidates, k, users)
         return slice_rows(popular, 0, relevance.shape[0]), None
 
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from ..core.csr import as_int32
 from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
+from ..inputs.training import take_rows
+from ..metrics.eligible import eligible_items
 from ..results.totals import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
 from .accepted import catalogue, has_factors
@@ -18,7 +21,9 @@ from .recommend import recommend_lists
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
+    from ..inputs.candidates import Candidates
     from ..inputs.relevance import Relevance
+    from ..metrics.eligible import Eligible
     from ..metrics.request import Request
     from ..retrieval.top_k import TopK
     from .accepted import ImplicitModel
@@ -26,21 +31,32 @@ if TYPE_CHECKING:
 #: A way to rankings, see `evaluate_model`.
 Via: TypeAlias = Literal["held_out_ranks", "top_k", "recommend"]
 
+NEED_FACTORS = (
+    "candidates= needs a model with factors, whose candidates are scored here: a model's own "
+    'recommend() knows none of each user; leave candidates= out, and via="recommend" if it is given'
+)
+
 _WAYS = ("held_out_ranks", "top_k", "recommend")
 
 
-def choose_way(model: ImplicitModel | Factors, request: Request, via: Via | None) -> Via:
+def choose_way(
+    model: ImplicitModel | Factors, request: Request, via: Via | None, *, among: bool = False
+) -> Via:
     """Return the requested way to rankings, by default the cheapest that the metrics allow.
+
+    `among` says whether candidates are given.
 
     Raises
     ------
     UnsupportedModelError
-        If the model has no factors and another way than "recommend" is requested.
+        If the model has no factors and another way than "recommend" is requested, or candidates.
     InvalidMetricError
         If a metric is over whole lists and "held_out_ranks" is requested, or `via` is unknown.
     """
     if via is not None and via not in _WAYS:
         raise InvalidMetricError(f"via is {via!r}; expected one of {', '.join(_WAYS)}, or None")
+    if among and (via == "recommend" or not has_factors(model)):
+        raise UnsupportedModelError(NEED_FACTORS)
     if not has_factors(model):
         if via not in (None, "recommend"):
             raise UnsupportedModelError(
@@ -66,6 +82,7 @@ def rank(
     via: Via,
     *,
     n_known: int | None = None,
+    candidates: Candidates | None = None,
     stored_zeros: bool = False,
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -86,6 +103,8 @@ def rank(
         From `choose_way`.
     n_known : int, optional
         So many of the first users are known to a model that has no users of its own.
+    candidates : Candidates, optional
+        With the rows and columns of `train`.
     stored_zeros : bool
         Whether items stored with a gain of 0 are hits too; see `Convention`.
     num_threads : int, optional
@@ -105,6 +124,8 @@ def rank(
         n_users = train.shape[0] if n_known is None else n_known
     users = np.flatnonzero(relevance.n_relevant[:n_users])  # also of items it does not know
     train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
+    if candidates is not None:
+        candidates = candidates.within(n_items)
     shape = (relevance.shape[0], n_items)
     if via == "recommend":
         assert not isinstance(model, Factors)  # noqa: S101 - refused by choose_way
@@ -114,7 +135,11 @@ def rank(
         )
     assert has_factors(model)  # noqa: S101 - refused by choose_way
     factors = (model.user_factors, model.item_factors)
-    options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
+    options: dict[str, Any] = {
+        "candidates": candidates,
+        "num_threads": num_threads,
+        "progress": progress,
+    }
     hits = _with_stored_zeros(relevance) if stored_zeros else relevance
     if via == "top_k":
         lists, left_out, report = find_lists(*factors, k, train, users, **options)
@@ -129,7 +154,7 @@ def rank(
             n_seen = count_seen(relevance, train)
         lengths = ranks.lengths[: shape[0]].copy()
         others = users[relevance.n_relevant[users] == 0]  # who get a list without a hit
-        lengths[others] = np.minimum(k, n_items - np.diff(train.indptr)[others])
+        lengths[others] = np.minimum(k, eligible_of(train, candidates, others).counts)
         rankings = Rankings(
             shape,
             ranks.indptr[: shape[0] + 1],
@@ -138,6 +163,24 @@ def rank(
             lengths,
         )
     return rankings, Retrieval(via, n_seen, n_tied, report.cold_users, report.cold_items)
+
+
+def popular_candidates(
+    train: CSRMatrix, candidates: Candidates, k: int, users: Integers
+) -> Rankings:
+    """Return the `k` most popular candidates of each of `users`, as `Rankings.from_popularity`."""
+    counts = np.bincount(train.indices[train.data != 0], minlength=train.shape[1])
+    order = np.argsort(-counts, kind="stable").astype(np.int32)
+    ids = eligible_of(train, candidates, users).first(order, k)
+    return Rankings.from_topk(ids, user_rows=users, shape=train.shape)
+
+
+def eligible_of(train: CSRMatrix, candidates: Candidates | None, users: Integers) -> Eligible:
+    """Return the unseen candidates of some users, among the items of `train`."""
+    n_items = train.shape[1]
+    seen = take_rows(train.indptr.astype(np.int64, copy=False), users, as_int32(train.indices))
+    among = None if candidates is None else candidates.within(n_items)
+    return eligible_items(n_items, seen, among, users)
 
 
 def _with_stored_zeros(relevance: Relevance) -> Relevance:

@@ -9,10 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError, UnsupportedModelError
+from ..inputs.candidates import align_candidates
 from ..inputs.relevance import Relevance
 from ..retrieval import top_k as retrieval
 from .accepted import as_model, has_factors
-from .inputs import open_held_out, open_train
+from .inputs import open_candidates, open_held_out, open_train
 from .matching import match_sides, take_users, within
 from .recommendations import rows_of
 from .source import open_model
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray
+    from ..inputs.candidates import Candidates
     from ..inputs.rankings import Rankings
     from ..retrieval.top_k import TopK
     from .accepted import FactorModel, ModelLike
     from .checkpoints import Factors
-    from .inputs import TrainLike
+    from .inputs import CandidatesLike, TrainLike
     from .matching import Sides
 
 Overlap = Literal["error", "report"]
@@ -41,7 +43,7 @@ def top_k(
     seen: TrainLike | None = None,
     users: Iterable[Hashable] | None = None,
     user_rows: ArrayLike | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
     exclude: ArrayLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -70,8 +72,10 @@ def top_k(
         The ids of the users, where the model or `seen` has ids.
     user_rows : array_like of int, shape (n_lists,), optional
         Instead of `users` rows of `user_factors`, in any order; all by default.
-    candidates : array_like of int, optional
-        Rows of `item_factors` to choose from; all by default.
+    candidates : array_like of int, sparse matrix, mapping or sequence of lists, optional
+        Rows of `item_factors` to choose from, or the candidates of each user: a matrix with an
+        entry for each, of shape (n_users, n_items); a list of rows for each user in order; of a
+        model whatever `evaluate_model` takes. All items by default.
     exclude : array_like of int, optional
         Items to leave out of every list.
     num_threads : int, optional
@@ -128,17 +132,20 @@ def top_k(
             )
         factors: tuple[Any, Any] = (user_factors, item_factors)
         known: Any = seen
+        chosen = _of_factors(candidates, factors)
     else:
-        model, sides = _open(user_factors, seen, None)
+        model, sides = _open(user_factors, seen, None, candidates)
+        chosen = sides.candidates
         rows = rows_of(users, user_rows, sides)
         factors = (model.user_factors, model.item_factors)
         known = None if seen is None else within(sides.train, _shape(model))
+        chosen = None if chosen is None else chosen.within(len(model.item_factors))
     return retrieval.top_k(
         *factors,
         k,
         seen=known,
         user_rows=rows,
-        candidates=candidates,
+        candidates=chosen,
         exclude=exclude,
         num_threads=num_threads,
         progress=progress,
@@ -152,7 +159,7 @@ def held_out_ranks(
     k: int = 10,
     *,
     seen: TrainLike | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
     exclude: ArrayLike | None = None,
     overlap: Overlap = "error",
     num_threads: int | None = None,
@@ -214,13 +221,13 @@ def held_out_ranks(
     >>> se.evaluate(ranks, held_out, "recall@2")["recall@2"]
     0.5
     """
-    ranked = _prepare(user_factors, item_factors, held_out, seen)
+    ranked = _prepare(user_factors, item_factors, held_out, seen, candidates)
     ranks = retrieval.held_out_ranks(
         *ranked.factors,
         ranked.held_out,
         k,
         seen=ranked.seen,
-        candidates=candidates,
+        candidates=ranked.candidates,
         exclude=exclude,
         overlap=overlap,
         num_threads=num_threads,
@@ -235,7 +242,7 @@ def full_ranks(
     held_out: TrainLike | None = None,
     *,
     seen: TrainLike | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
     exclude: ArrayLike | None = None,
     overlap: Overlap = "error",
     num_threads: int | None = None,
@@ -283,12 +290,12 @@ def full_ranks(
     >>> se.evaluate(ranks, held_out, ["mean_rank", "auc"]).mean()
     {'mean_rank': 2.5, 'auc': 0.25}
     """
-    ranked = _prepare(user_factors, item_factors, held_out, seen)
+    ranked = _prepare(user_factors, item_factors, held_out, seen, candidates)
     ranks = retrieval.full_ranks(
         *ranked.factors,
         ranked.held_out,
         seen=ranked.seen,
-        candidates=candidates,
+        candidates=ranked.candidates,
         exclude=exclude,
         overlap=overlap,
         num_threads=num_threads,
@@ -303,6 +310,7 @@ class _Ranked(NamedTuple):
     factors: tuple[Any, Any]
     held_out: Any
     seen: Any
+    candidates: Candidates | None
     sides: Sides | None = None
 
     def name(self, ranks: Rankings) -> Rankings:
@@ -319,7 +327,11 @@ class _Ranked(NamedTuple):
 
 
 def _prepare(
-    user_factors: Any, item_factors: Any, held_out: TrainLike | None, seen: TrainLike | None
+    user_factors: Any,
+    item_factors: Any,
+    held_out: TrainLike | None,
+    seen: TrainLike | None,
+    candidates: CandidatesLike | None,
 ) -> _Ranked:
     if held_out is None:
         raise InvalidDataError("held_out is missing; give the held-out items, as held_out=")
@@ -329,20 +341,35 @@ def _prepare(
                 "held_out names users by id, and factors have none; give a model with ids, or "
                 "held_out as a matrix with the rows and columns of the factors"
             )
-        return _Ranked((user_factors, item_factors), held_out, seen)
-    model, sides = _open(user_factors, seen, held_out)
+        factors = (user_factors, item_factors)
+        return _Ranked(factors, held_out, seen, _of_factors(candidates, factors))
+    model, sides = _open(user_factors, seen, held_out, candidates)
     some = take_users(model, sides.user_rows)
     shape = _shape(some)
     return _Ranked(
         (some.user_factors, some.item_factors),
         within(sides.relevance, shape),
         None if seen is None else within(sides.train, shape),
+        None if sides.candidates is None else sides.candidates.within(shape[1]),
         sides,
     )
 
 
+def _of_factors(candidates: CandidatesLike | None, factors: tuple[Any, Any]) -> Candidates | None:
+    """Return candidates with the rows and columns of factors."""
+    if candidates is None:
+        return None
+    if any(not hasattr(side, "__len__") for side in factors):
+        return None  # the search refuses such factors
+    shape = (len(factors[0]), len(factors[1]))
+    return align_candidates(open_candidates(candidates), shape, None, None, others="the factors")[0]
+
+
 def _open(
-    model: Any, seen: TrainLike | None, held_out: TrainLike | None
+    model: Any,
+    seen: TrainLike | None,
+    held_out: TrainLike | None,
+    candidates: CandidatesLike | None,
 ) -> tuple[FactorModel | Factors, Sides]:
     """Return a model with factors, and both parts of a split in its numbering."""
     if isinstance(model, np.ndarray):
@@ -360,7 +387,8 @@ def _open(
         if held_out is None
         else open_held_out(held_out, "held_out")
     )
-    return opened, match_sides(opened, train, relevance, ("seen", "held_out"))
+    chosen = None if candidates is None else open_candidates(candidates)
+    return opened, match_sides(opened, train, relevance, ("seen", "held_out"), chosen)
 
 
 def _shape(model: FactorModel | Factors) -> tuple[int, int]:

@@ -32,10 +32,11 @@ from .checkpoints import Factors
 from .identifiers import ITEM_IDS, USER_IDS, ids_of
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides, take_users
-from .ranking import choose_way, rank
+from .ranking import choose_way, eligible_of, rank
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Items, Labels, PathLike
+    from ..inputs.candidates import Candidates
     from ..metrics.request import Request
     from .accepted import ImplicitModel, ModelLike
     from .ranking import Via
@@ -141,6 +142,7 @@ class UserRows:
     train: Any
     validation: Any
     factors: Any = None
+    candidates: Candidates | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,7 @@ class RankingLoader:
             relevance,
             self.k,
             self.via,
+            candidates=side_data.candidates,
             stored_zeros=self.stored_zeros,
             num_threads=self.num_threads,
             progress=False,
@@ -222,9 +225,13 @@ class PopularityLoader:
         with _in_block(task.first):
             train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
         users = np.flatnonzero(relevance.n_relevant)
+        shape = (relevance.shape[0], train.shape[1])
+        if side_data.candidates is not None:
+            ids = eligible_of(train, side_data.candidates, users).first(self.order, self.k)
+            rankings = Rankings.from_topk(ids, user_rows=users, shape=shape)
+            return Block(task.first, rankings, relevance, side_data)
         ids = np.empty((train.shape[0], self.k), np.int32)
         popular_unseen(self.order, train.indptr.astype(np.int64), train.indices, ids)
-        shape = (relevance.shape[0], train.shape[1])
         rankings = Rankings.from_topk(ids[users], user_rows=users, shape=shape)
         return Block(task.first, rankings, relevance, side_data)
 
@@ -258,7 +265,11 @@ def _load_rows(
                 f"{name} has {side.shape[1]} items, the model {n_items}; give the matrices that "
                 "the model was trained on"
             )
+    if task.candidates is not None:
+        shared = replace(shared, candidates=None)
     side_data = shared.of_users(task.first, task.last)
+    if task.candidates is not None:
+        side_data = replace(side_data, candidates=task.candidates)
     if side_data.training is None:  # the users' own rows are enough
         own = SideData.of(train.shape, None, None, train=train)
         side_data = replace(side_data, training=own.training)
@@ -315,6 +326,8 @@ class _UserSource:
             if not is_blocks(factors) and not is_blocks(train):
                 self.total = validation.shape[0]
         self.references: dict[str, FileReference] = {}
+        #: Of each user by itself: they go with the tasks, and those for all with the side data.
+        self.candidates: Candidates | None = None
         self.n_rows = USERS_PER_BLOCK
 
     @property
@@ -338,6 +351,14 @@ class _UserSource:
         labels = getattr(validation, "users", None), getattr(validation, "items_index", None)
         shape = (self.total or 0, max(n_items, getattr(validation, "shape", (0, 0))[1]))
         side_data = SideData.of(shape, *labels, train=whole_train, **inputs)
+        if side_data.candidates is not None and not is_blocks(validation):
+            whole = isinstance(validation, Relevance)
+            names = ("items", "gains") if whole else ("indices", "data")
+            truth = (getattr(validation, name) for name in names)
+            side_data = side_data.named(validation.indptr, *truth)
+        if side_data.candidates is not None and not side_data.candidates.for_all:
+            self.candidates = side_data.candidates
+            side_data = replace(side_data, candidates=None)
         if not request.needs_largest_gain:
             return side_data
         if is_blocks(validation):
@@ -366,7 +387,8 @@ class _UserSource:
             }
             for name, block in blocks.items():
                 _check_ids(name, labels_of(block), self.ids, first, last)
-            yield UserRows(first, last, **rows), last - first
+            own = self.candidates and self.candidates.of_users(first, last)
+            yield UserRows(first, last, **rows, candidates=own), last - first
             release(*self.sides.values())
             first = last
 
@@ -408,7 +430,7 @@ class ModelSource(_UserSource):
     train, validation
         As in `evaluate_model`.
     inputs : dict
-        `item_groups` and `item_vectors`.
+        `item_groups`, `item_vectors` and `candidates`.
     via : {"held_out_ranks", "top_k"}, optional
     num_threads : int, optional
         For each block.
@@ -441,7 +463,15 @@ class ModelSource(_UserSource):
         n_unknown = (0, 0)
         if matched:
             names = name_of("train", given["train"]), name_of("validation", given["validation"])
-            sides = match_sides(opened, open_train(train), open_held_out(validation), names)
+            sides = match_sides(
+                opened,
+                open_train(train),
+                open_held_out(validation),
+                names,
+                inputs.get("candidates"),
+            )
+            if sides.candidates is not None:
+                inputs["candidates"] = sides.candidates
             train, validation = sides.train, sides.relevance
             n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
             opened = take_users(opened, sides.user_rows)
@@ -450,7 +480,7 @@ class ModelSource(_UserSource):
             self.ids = _common_ids(opened, train, validation)
         if not matched and not is_blocks(train) and not is_blocks(opened.user_factors):
             check_shape(opened, self.sides["train"].shape)
-        way = choose_way(opened, request, via)
+        way = choose_way(opened, request, via, among="candidates" in inputs)
         if way == "recommend":
             raise UnsupportedModelError(_NEED_FACTORS)
         if for_workers:
@@ -483,6 +513,7 @@ class ModelSource(_UserSource):
         n_users = self.total or 1
         matrices = [self.sides[name] for name in ("train", "validation")]
         entries = sum(int(side.indptr[-1]) for side in matrices if not is_blocks(side))
+        entries += 0 if self.candidates is None else len(self.candidates.items)
         listed = self.load.k if self.load.via == "top_k" else 0
         n_entries = entries + n_users * (listed + self.width // 4)
         n_rows = users_within(

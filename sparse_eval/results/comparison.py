@@ -61,6 +61,8 @@ class Comparison:
     level : float
         Confidence level of the intervals; a difference is significant if
         ``p_corrected < 1 - level``.
+    candidates : str or None
+        What the candidates of all of them are, see `CandidateCounts`; None for all items.
 
     See Also
     --------
@@ -73,6 +75,7 @@ class Comparison:
     test: str
     correction: str
     level: float
+    candidates: str | None = None
 
     def how_found(self) -> str:
         """Return in a line how many users were compared, and how."""
@@ -88,13 +91,14 @@ class Comparison:
         """Return the table for display: fewer columns, numbers as text."""
         import pandas as pd
 
+        among = f" ({self.candidates})" if self.candidates else ""
         rows = []
         for row in self.table.to_dict("records"):
             ends = map(_signed, numbers(row["ci_low"], row["ci_high"]))
             counts = (row["wins"], row["ties"], row["losses"])
             rows.append(
                 {
-                    "metric": row["metric"],
+                    "metric": row["metric"] + among,
                     "a": row["a"],
                     "b": row["b"],
                     "difference": _signed(number(row["difference"])),
@@ -115,6 +119,7 @@ class Comparison:
             "test": self.test,
             "correction": self.correction,
             "level": self.level,
+            "candidates": self.candidates,
             "differences": records(self.table),
         }
 
@@ -261,7 +266,9 @@ def compare(
     table.loc[lower, ["wins", "losses"]] = swapped
     counts = ["wins", "ties", "losses"]
     table[counts] = table[counts].astype("Int64")  # missing where users have no values
-    return Comparison(names, table, len(rows[0]), test, correction, level)
+    among = scored[0].candidates
+    kind = None if among is None else among.kind
+    return Comparison(names, table, len(rows[0]), test, correction, level, kind)
 
 
 def _check_options(test: str, correction: str, how: str) -> None:
@@ -285,6 +292,12 @@ def _check_conventions(names: tuple[str, ...], scored: list[Scores]) -> None:
                     f"{names[0]} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "
                     "both alike"
                 )
+        a, b = (one.candidates.kind if one.candidates else "all items" for one in (first, ev))
+        if a != b:
+            raise InvalidDataError(
+                f"{names[0]} ranks {a} and {name} {b}, so that their numbers do not compare; "
+                "evaluate both among the same candidates"
+            )
 
 
 def common_metrics(
@@ -360,7 +373,8 @@ def _common_users(names: tuple[str, ...], scored: list[Scores], how: str) -> lis
         if len(different):
             raise InvalidDataError(
                 f"{names[0]} and {name} were evaluated on different validation data: "
-                f"{len(different)} of {len(common)} users have other relevant items (such as "
+                f"{len(different)} of {len(common)} users have other relevant items"
+                f"{' or candidates' if scored[0].candidates else ''} (such as "
                 f"{_name_users(common[different])}); evaluate both on the same"
             )
     return rows

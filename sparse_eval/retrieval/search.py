@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from tqdm.auto import tqdm
 
+from ..core.arrays import read_only
 from ..core.csr import canonical_csr, row_numbers
 from ..core.progress import display
 from ..core.threads import for_blocks, thread_count
@@ -31,7 +32,7 @@ from ..kernels.products import LANES, ROUNDING, UNIT, cosine_error, pack, to_dir
 from ..kernels.retrieval import search_groups
 from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Seen, Task, Users
 from .centres import find_centres, nearest_centres
-from .factors import check_factors, read_only
+from .factors import check_factors
 from .spaces import group_space, growing_lists, order_space
 
 if TYPE_CHECKING:

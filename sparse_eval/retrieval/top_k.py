@@ -7,21 +7,51 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from ..core.arguments import check_whole
-from ..core.threads import for_blocks
 from ..core.warning import warn
 from ..errors import InvalidDataError
+from ..inputs.candidates import Candidates, mark_seen
 from ..inputs.rankings import Rankings
-from ..kernels.exact import find_seen
-from ..kernels.structures import Lists, Seen
-from .factors import read_only
+from ..kernels.structures import Lists
+from .candidates import CandidateSearch
 from .search import Search
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items, SparseInput
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, SparseInput
     from ..inputs.relevance import Relevance
     from .search import Report
+
+
+def open_search(
+    user_factors: AnyArray,
+    item_factors: AnyArray,
+    seen: SparseInput | None,
+    candidates: ArrayLike | Candidates | None,
+    exclude: ArrayLike | None,
+    num_threads: int | None,
+    progress: bool | None,
+) -> Search:
+    """Return the search of the whole catalogue, of some items, or of each user's candidates."""
+    options = (exclude, num_threads, progress)
+    if isinstance(candidates, Candidates):
+        shape = len(user_factors), len(item_factors)
+        candidates = _checked(candidates, shape)
+        if not candidates.for_all:
+            return CandidateSearch(user_factors, item_factors, seen, candidates, *options)
+        candidates = candidates.items
+    return Search(user_factors, item_factors, seen, candidates, *options)
+
+
+def _checked(candidates: Candidates, shape: tuple[int, int]) -> Candidates:
+    """Return candidates, or raise if they are not of these users and items."""
+    n_users, n_items = shape
+    if candidates.shape[1] > n_items or (not candidates.for_all and candidates.shape[0] < n_users):
+        raise InvalidDataError(
+            f"candidates has shape {candidates.shape}, but there are factors of {n_users} users "
+            f"and {n_items} items; give a row for each user, and none but these items"
+        )
+    return candidates.within(n_items)
 
 
 class TopK(NamedTuple):
@@ -51,13 +81,15 @@ def top_k(
     *,
     seen: SparseInput | None = None,
     user_rows: ArrayLike | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: ArrayLike | Candidates | None = None,
     exclude: ArrayLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> TopK:
     """Find each user's `k` best items, exactly; see `sparse_eval.top_k`."""
-    search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
+    search = open_search(
+        user_factors, item_factors, seen, candidates, exclude, num_threads, progress
+    )
     return _lists(search, k, user_rows)[0]
 
 
@@ -68,14 +100,16 @@ def held_out_ranks(
     k: int,
     *,
     seen: SparseInput | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: ArrayLike | Candidates | None = None,
     exclude: ArrayLike | None = None,
     overlap: Literal["error", "report"] = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> Rankings:
     """Find the ranks of held-out items up to `k`; see `sparse_eval.held_out_ranks`."""
-    search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
+    search = open_search(
+        user_factors, item_factors, seen, candidates, exclude, num_threads, progress
+    )
     ranks, n_overlap, *_ = _ranks(search, held_out, check_whole("k", k, 1), overlap)
     _warn_of_overlap(n_overlap)
     return ranks
@@ -87,14 +121,16 @@ def full_ranks(
     held_out: Relevance | SparseInput,
     *,
     seen: SparseInput | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: ArrayLike | Candidates | None = None,
     exclude: ArrayLike | None = None,
     overlap: Literal["error", "report"] = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> Rankings:
     """Find the rank of every held-out item; see `sparse_eval.full_ranks`."""
-    search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
+    search = open_search(
+        user_factors, item_factors, seen, candidates, exclude, num_threads, progress
+    )
     ranks, n_overlap, *_ = _ranks(search, held_out, None, overlap)
     _warn_of_overlap(n_overlap)
     return ranks
@@ -107,11 +143,12 @@ def find_lists(
     seen: SparseInput | None = None,
     user_rows: ArrayLike | None = None,
     *,
+    candidates: Candidates | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> tuple[TopK, Floats, Report]:
     """Return the lists of `top_k`, the best score left out of each list, and a report."""
-    search = Search(user_factors, item_factors, seen, num_threads=num_threads, progress=progress)
+    search = open_search(user_factors, item_factors, seen, candidates, None, num_threads, progress)
     lists, left_out = _lists(search, k, user_rows)
     return lists, left_out, search.report(len(lists.ids))
 
@@ -123,6 +160,7 @@ def find_ranks(
     k: int,
     seen: SparseInput | None = None,
     *,
+    candidates: Candidates | None = None,
     overlap: Literal["error", "report"] = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -132,7 +170,7 @@ def find_ranks(
     These are the number of held-out items that their users have seen, the number of ranked items
     whose score another candidate shares, and a report.
     """
-    search = Search(user_factors, item_factors, seen, num_threads=num_threads, progress=progress)
+    search = open_search(user_factors, item_factors, seen, candidates, None, num_threads, progress)
     return _ranks(search, held_out, k, overlap)
 
 
@@ -140,16 +178,6 @@ def count_seen(relevance: Relevance, seen: CSRMatrix) -> int:
     """Return the number of relevant items that their users have seen; `seen` is canonical."""
     was_seen = mark_seen(relevance.indptr, relevance.items, seen.indptr, seen.indices)
     return int(np.count_nonzero(was_seen & (relevance.gains > 0)))
-
-
-def mark_seen(indptr: Integers, items: Items, seen_indptr: Integers, seen_items: Items) -> Booleans:
-    """Return which items of a CSR are in the same row of another, whose rows ascend."""
-    was_seen = np.empty(len(items), bool)
-    users = np.arange(len(indptr) - 1)
-    rows = read_only(indptr), read_only(items)
-    seen = Seen(read_only(seen_indptr.astype(np.int64, copy=False)), read_only(seen_items))
-    for_blocks(lambda a, b: find_seen(a, b, users, *rows, seen, was_seen), len(users))
-    return was_seen
 
 
 def empty_results(n: int, k: int) -> Lists:
