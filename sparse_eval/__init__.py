@@ -26,6 +26,7 @@ if _TYPE_CHECKING:
     from .models.checkpoints import save_model
     from .models.compile import compile_kernels
     from .models.evaluate import evaluate_model
+    from .models.negatives import read_negatives, sample_negatives
     from .models.recommendations import recommend
     from .models.retrieving import full_ranks, held_out_ranks, top_k
     from .models.sweep import sweep
@@ -55,8 +56,10 @@ __all__ = [
     "full_ranks",
     "held_out_ranks",
     "plots",
+    "read_negatives",
     "recommend",
     "register_metric",
+    "sample_negatives",
     "save_model",
     "split",
     "sweep",
@@ -84,7 +87,9 @@ _ATTRIBUTES = {
     "evaluate_model": "models.evaluate",
     "full_ranks": "models.retrieving",
     "held_out_ranks": "models.retrieving",
+    "read_negatives": "models.negatives",
     "recommend": "models.recommendations",
+    "sample_negatives": "models.negatives",
     "save_model": "models.checkpoints",
     "sweep": "models.sweep",
     "top_k": "models.retrieving",
