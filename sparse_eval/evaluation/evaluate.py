@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike, SparseInput
     from ..inputs.scores import Ties
+    from ..metrics.corrected import Corrected
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from .runners import ClientLike
@@ -70,6 +71,7 @@ def evaluate(
     item_groups: Any = None,
     item_vectors: Any = None,
     candidates: Any = None,
+    corrected: Corrected | None = None,
     no_relevant: NoRelevant | None = None,
     per_user: bool = True,
     memory: int | None = None,
@@ -118,6 +120,11 @@ def evaluate(
         for each user in order; or one flat array of items for all users. Random lists, lift, auc,
         mean and percentile rank are of them; by default of the whole catalogue. A relevant item
         that is none of them is missed, and one that is listed stays; both are counted.
+    corrected : {"unbiased", "bias_variance"}, optional
+        Estimate metrics of the whole catalogue from ranks among uniformly sampled `candidates`
+        (`sample_negatives`), where each user has one relevant item and its list all candidates.
+        "unbiased" puts an unbiased estimate of the rank into the metric; "bias_variance" minimizes
+        squared bias + 0.01 · variance, ranks being equally likely; see [1]_.
     no_relevant : {"exclude", "zero", "judged"}, optional
         A user without relevant items is left out of every mean (NaN for that user; the default),
         or counts 0, or counts 0 only if the validation data hold zeros for it. A user with
@@ -185,6 +192,11 @@ def evaluate(
     Tables in Parquet on both sides are read one range of users after the other, whatever the
     order of their rows, and need not fit into memory. Parquet takes the extra ``parquet``.
 
+    References
+    ----------
+    .. [1] W. Krichene and S. Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020.
+       doi:10.1145/3394486.3403226
+
     Examples
     --------
     >>> import sparse_eval as se
@@ -208,7 +220,7 @@ def evaluate(
         "candidates": candidates,
     }
     inputs = {name: value for name, value in inputs.items() if value is not None}
-    request = Request.parse(metrics, convention, no_relevant, inputs)
+    request = Request.parse(metrics, convention, no_relevant, inputs, corrected)
     memory = check_memory(memory)
     if train is not None:
         inputs["train"] = open_side(open_truth(train))

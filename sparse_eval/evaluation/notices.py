@@ -128,7 +128,7 @@ def _check_candidates(evaluation: Evaluation) -> None:
             f"{candidates.n_listed} listed items are no candidates of their users; take them out "
             "of the lists, or give candidates that hold them"
         )
-    if candidates.is_sampled:
+    if candidates.is_sampled and evaluation.request.corrected is None:
         warn(WARNING)
 
 

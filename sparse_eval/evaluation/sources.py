@@ -22,6 +22,7 @@ from ..inputs.relevance import Relevance
 from ..inputs.scan import RankingsScan, RelevanceScan
 from ..inputs.side_data import SideData
 from ..metrics.aligned import Aligned
+from ..metrics.corrected import check_kind
 from ..results.block import BlockResult
 from ..results.explain import row_of_user
 
@@ -130,6 +131,8 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
             "block as many columns as there are items"
         )
     aligned = Aligned(rankings, relevance, block.side_data, request.convention)
+    if request.corrected is not None and block.side_data.candidates is not None:
+        check_kind(block.side_data.candidates.kind)
     result = BlockResult.compute(request, aligned, num_threads)
     return replace(
         result,

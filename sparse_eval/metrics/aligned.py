@@ -74,6 +74,10 @@ class Aligned:
         """
         if self.side_data.candidates is not None:
             return self._count_with_candidates(first, last)
+        return self.count_population(first, last)
+
+    def count_population(self, first: int, last: int) -> Integers:
+        """Count the same of the whole catalogue, whatever candidates are given."""
         training, n_items = self.side_data.training, self.side_data.n_items
         counts = np.full(last - first, n_items, np.int64)
         if training is None or self.convention.whole_catalogue:
@@ -106,8 +110,10 @@ class Aligned:
                 rows, chosen = rows[kept], chosen[kept]
             beyond = ~own.contain(rows, chosen)
             keys.append(rows[beyond] * side_data.n_items + chosen[beyond])
-        added = np.unique(np.concatenate(keys)) // side_data.n_items
-        return counts + np.bincount(added, minlength=last - first)
+        added = np.sort(np.concatenate(keys))
+        is_first = np.append(True, added[1:] != added[:-1])[: len(added)]
+        rows = added[is_first] // side_data.n_items
+        return counts + np.bincount(rows, minlength=last - first)
 
     def _seen(self, users: Integers) -> tuple[Integers, Items] | None:
         """Return what is taken out of the candidates of some users, if the convention does so."""

@@ -189,7 +189,8 @@ class Listed:
         owners = np.repeat(np.arange(self.shape[0]), self.counts)
         ordered = self.items[np.lexsort((places[self.items], owners))]
         bounds, items = take_rows(self.indptr, np.arange(self.shape[0]), ordered, limit=k)
-        out = np.full((self.shape[0], min(k, self.shape[1])), -1, np.int32)
+        width = min(k, int(self.counts.max(initial=0)))
+        out = np.full((self.shape[0], width), -1, np.int32)
         out[np.arange(out.shape[1]) < np.diff(bounds)[:, None]] = items
         return out
 

@@ -88,6 +88,7 @@ class ExpectedStatistics(Statistics):
         n_candidates: Integers,
         total_gain: AnyArray,
         largest_gain: float,
+        n_population: Integers | None = None,
     ) -> ExpectedStatistics:
         """Compute the expectations at cut-off `k`.
 
@@ -117,6 +118,7 @@ class ExpectedStatistics(Statistics):
             n_candidates=n_candidates,
             total_gain=total_gain,
             largest_gain=largest_gain,
+            n_population=n_population,
             chances=chances,
         )
 

@@ -198,6 +198,9 @@ class _Block:
         self.lengths = aligned.rankings.lengths[first:last]
         self.n_candidates = aligned.n_candidates[first:last]
         self.n_drawn = aligned.n_drawn[first:last]
+        self.n_population = None
+        if aligned.side_data.candidates is not None:
+            self.n_population = aligned.count_population(first, last)
         self.indptr = aligned.relevance.indptr[first : last + 1]
         entries = slice(self.indptr[0], self.indptr[-1])
         size = last - first
@@ -237,6 +240,7 @@ class _Block:
             n_candidates=self.n_candidates,
             total_gain=self.total_gain,
             largest_gain=self.aligned.largest_gain,
+            n_population=self.n_population,
         )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import InvalidDataError, InvalidMetricError
 from .conventions import Convention, convention_named
+from .corrected import Corrected, check_corrected, correct
 from .grammar import Metric, parse_metrics
 
 if TYPE_CHECKING:
@@ -92,13 +93,16 @@ class Request:
         What becomes of users without relevant items.
     inputs : frozenset of str
         The inputs beside lists and relevance that are given: "train", "item_groups",
-        "item_vectors".
+        "item_vectors", "candidates".
+    corrected : {"unbiased", "bias_variance"} or None
+        How metrics of the whole catalogue are estimated from sampled candidates.
     """
 
     metrics: tuple[Metric, ...]
     convention: Convention
     no_relevant: NoRelevant
     inputs: frozenset[str]
+    corrected: Corrected | None = None
 
     @classmethod
     def parse(
@@ -107,6 +111,7 @@ class Request:
         convention: str | None = None,
         no_relevant: NoRelevant | None = None,
         inputs: Iterable[str] = (),
+        corrected: object = None,
     ) -> Request:
         """Parse and check the arguments of `evaluate` that say what to compute.
 
@@ -133,7 +138,8 @@ class Request:
                 where = "" if name == "train" else " to evaluate"
                 raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}={where}")
         request._check_vectors_are_used()
-        return request
+        correction = check_corrected(corrected, request)
+        return request if correction is None else replace(request, corrected=correction)
 
     def _check_vectors_are_used(self) -> None:
         """Raise if item vectors were meant for a metric that compares items by their users."""
@@ -154,15 +160,16 @@ class Request:
         """Support pickling by name: definitions hold functions, which every process has."""
         names = tuple(map(str, self.metrics))
         arguments = (names, self.convention.name, self.no_relevant, tuple(sorted(self.inputs)))
-        return Request.parse, arguments
+        return Request.parse, (*arguments, self.corrected)
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """How each metric is computed."""
-        return tuple(
+        plans = tuple(
             Plan(metric, metric.definition, self.convention.arguments(metric))
             for metric in self.metrics
         )
+        return plans if self.corrected is None else correct(plans, self.corrected)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
+    from ..metrics.corrected import Corrected
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from ..results.totals import Retrieval
@@ -59,6 +60,7 @@ def evaluate_model(
     item_groups: Any = None,
     item_vectors: Any = None,
     candidates: CandidatesLike | None = None,
+    corrected: Corrected | None = None,
     no_relevant: NoRelevant | None = None,
     baselines: bool = False,
     via: Via | None = None,
@@ -97,6 +99,8 @@ def evaluate_model(
         matched); a mapping of users to items; a list of items for each user in order; one flat
         array of item rows, or a pandas.Index of item ids, for all users; or what `sample_negatives`
         returns. A factor model scores no other pairs. Relevant items that are none are missed.
+    corrected : {"unbiased", "bias_variance"}, optional
+        As in `evaluate`: estimate metrics of the whole catalogue from sampled candidates.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
@@ -188,7 +192,7 @@ def evaluate_model(
     inputs = {"item_groups": item_groups, "item_vectors": item_vectors, "candidates": candidates}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     # Refuse the request before ranking, not after.
-    request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs})
+    request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs}, corrected)
     memory = check_memory(memory)
     opened = open_model(model)
     if candidates is not None:
@@ -316,6 +320,7 @@ def parse_cut_request(
     convention: str | None = None,
     no_relevant: NoRelevant | None = None,
     inputs: Iterable[str] = ("train",),
+    corrected: Corrected | None = None,
 ) -> Request:
     """Parse the metrics of a model's rankings.
 
@@ -324,7 +329,7 @@ def parse_cut_request(
     InvalidMetricError
         As from `Request.parse`, and if a metric has no cut-off.
     """
-    request = Request.parse(metrics, convention, no_relevant, inputs)
+    request = Request.parse(metrics, convention, no_relevant, inputs, corrected)
     for metric in request.metrics:
         if metric.cutoff is None and metric.name not in request.convention.uncut:
             remedy = f"ask for '{metric}@k'"

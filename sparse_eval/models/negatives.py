@@ -457,7 +457,8 @@ def _union(train: CSRMatrix, held_out: CSRMatrix, users: Integers, n_items: int)
         chosen = side[users[known]]
         rows = np.repeat(np.flatnonzero(known), np.diff(chosen.indptr))
         keys.append(rows * n_items + chosen.indices)
-    pairs = np.unique(np.concatenate(keys))
+    pairs = np.sort(np.concatenate(keys))
+    pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]
     indptr = np.concatenate(([0], np.cumsum(np.bincount(pairs // n_items, minlength=len(users)))))
     parts = (np.ones(len(pairs), np.int8), pairs % n_items, indptr)
     matrix: CSRMatrix = sparse.csr_matrix(parts, shape=(len(users), n_items))

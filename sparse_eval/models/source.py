@@ -601,4 +601,6 @@ def _has_ids(model: ImplicitModel | Factors, *sides: Any) -> bool:
 
 def longest_list(request: Request, n_items: int) -> int:
     """Return the list length that the metrics need."""
+    if request.corrected is not None:
+        return n_items  # of the candidates, who are few
     return min(max(metric.cutoff or 0 for metric in request.metrics), n_items)

@@ -298,6 +298,7 @@ class BlockResult:
             aligned.largest_gain if request.needs_largest_gain else None,
             aligned.side_data.digest if request.needs_side_data else None,
             installed_version(),
+            request.corrected,
         )
 
     def _digest_of_items(self) -> str | None:

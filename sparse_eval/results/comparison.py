@@ -292,6 +292,11 @@ def _check_conventions(names: tuple[str, ...], scored: list[Scores]) -> None:
                     f"{names[0]} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "
                     "both alike"
                 )
+        a, b = (one.request.corrected or "not corrected" for one in (first, ev))
+        if a != b:
+            raise InvalidDataError(
+                f"{names[0]} is {a} and {name} {b}, as corrected= says; evaluate both alike"
+            )
         a, b = (one.candidates.kind if one.candidates else "all items" for one in (first, ev))
         if a != b:
             raise InvalidDataError(

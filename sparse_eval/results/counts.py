@@ -131,7 +131,10 @@ class Counts:
 
     def shown(self, name: str) -> str:
         """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
-        return name if self.candidates is None else f"{name} ({self.candidates.kind})"
+        if self.candidates is None:
+            return name
+        corrected = "" if self.request.corrected is None else f", {self.request.corrected}"
+        return f"{name} ({self.candidates.kind}{corrected})"
 
     @property
     def has_lists(self) -> bool:

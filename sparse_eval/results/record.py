@@ -73,6 +73,7 @@ def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
         "n_listed_seen": evaluation.n_listed_seen,
         "no_relevant": evaluation.no_relevant,
         "convention": evaluation.convention,
+        "corrected": evaluation.request.corrected,
         "retrieval": None if retrieval is None else retrieval._asdict(),
         "candidates": _describe_candidates(evaluation),
         "metrics": {

@@ -158,7 +158,8 @@ def load(path: Path) -> Saved:
         )
         if facts["labels"] == "text":
             values = _with_text(values)
-    content.setdefault("lower", {})  # older versions did not write it
+    content.setdefault("lower", {})  # older versions did not write these
+    content.setdefault("corrected", None)
     request = _request_of({name: content[name] for name in _REQUEST})
     numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
     parts[""] = Part(parts[""].totals, values)
@@ -196,6 +197,7 @@ _REQUEST = (
     "per_user",
     "higher_is_better",
     "lower",
+    "corrected",
 )
 
 
@@ -203,7 +205,7 @@ _REQUEST = (
 class _SavedRequest(Request):
     """A request for metrics some of which are not registered here, as it was saved."""
 
-    content: dict[str, Any] = field(compare=False)
+    content: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling without formulas: the metrics may be registered elsewhere."""
@@ -228,7 +230,13 @@ def _request_of(content: dict[str, Any]) -> Request:
     convention = convention_named(content["convention"])
     plans = tuple(_plan_of(name, convention, content) for name in content["metrics"])
     metrics = tuple(plan.metric for plan in plans)
-    options = (metrics, convention, content["no_relevant"], frozenset(content["inputs_given"]))
+    options = (
+        metrics,
+        convention,
+        content["no_relevant"],
+        frozenset(content["inputs_given"]),
+        content["corrected"],
+    )
     if not any(isinstance(plan.definition.formula, _Unregistered) for plan in plans):
         return Request(*options)
     request = _SavedRequest(*options, content | {"metrics": list(content["metrics"])})

@@ -82,6 +82,7 @@ class MergeKey(NamedTuple):
     largest_gain: float | None
     side_data: str | None
     version: str
+    corrected: str | None = None
 
     def check(self, other: MergeKey) -> None:
         """Raise unless both are the same."""
@@ -103,6 +104,7 @@ _DESCRIPTIONS = {
     "largest_gain": "largest gains",
     "side_data": "train, item_groups or item_vectors",
     "version": "versions of sparse_eval",
+    "corrected": "corrections",
 }
 
 
