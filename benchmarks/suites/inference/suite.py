@@ -14,6 +14,7 @@ from harness.progress import say
 
 HERE = Path(__file__).parent
 PROBE, OVERALL = HERE / "probe.py", HERE / "overall.py"
+SAMPLED = HERE / "sampled.py"
 RANX = HERE / "rivals" / "ranx.py"
 #: Repetitions of a toy, as a share of what they are.
 TOY = "0.001"
@@ -57,6 +58,8 @@ def run(job: Job) -> dict[str, Any]:
         report[name] = environment.run(environment.REFERENCE, PROBE, name, scale)
     say("simulating numbers about all users together")
     report["overall"] = environment.run(environment.REFERENCE, OVERALL, scale)
+    say("simulating estimates from sampled candidates")
+    report["sampled"] = environment.run(environment.REFERENCE, SAMPLED, scale)
     report["bounds"] = {"held": HELD, "shown": SHOWN, "wrong": MOST_WRONG}
     report["out_of_bounds"] = [] if job.smoke else out_of_bounds(report)
     for found in report["out_of_bounds"]:
