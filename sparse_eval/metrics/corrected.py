@@ -10,8 +10,8 @@ chosen as [1]_ do it:
 
 References
 ----------
-.. [1] W. Krichene and S. Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020, sections
-   5 and 6. doi:10.1145/3394486.3403226
+.. [1] W. Krichene and S. Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020.
+   doi:10.1145/3394486.3403226
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 What was found is printed as JSON. Everything is drawn from one seed.
 
 The recommenders are the three of Krichene and Rendle ("On Sampled Metrics for Item
-Recommendation", KDD 2020, section 4): each ranks the one relevant item of five users among 10,000
-items. A is never far off and never near the top, C is near the top once, and B is in between. Of
+Recommendation", KDD 2020): each ranks the one relevant item of five users among 10,000
+items. A is never far off and never near the top, B mostly far off, and C at the top once. Of
 each user 99 negatives are sampled, so that the rank among the candidates is hypergeometric; the
 mean over the five users of what the package makes of it is compared with the metric among all
 items, many times over.
