@@ -233,6 +233,8 @@ def as_candidates(given: Any) -> Candidates:
         raise InvalidDataError(f"candidates is {describe(given)}; expected {_EXPECTED}")
     if is_array(given):
         array = as_array(given, "candidates", _EXPECTED)
+        if array.ndim not in (1, 2):
+            raise InvalidDataError(f"candidates is {describe(array)}; expected {_EXPECTED}")
         if array.ndim == 2:
             rows = integer_array(array, "candidates", 2)
             return _of_rows([row[row >= 0] for row in rows])

@@ -7,14 +7,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .exact import count_above_item, score_exactly, select_best, write_sorted
-from .jit import kernel
+from .jit import kernel, part
+from .prefetch import prefetch
 
 if TYPE_CHECKING:
     from .jit import Array
     from .structures import HeldOut, Lists, Seen
 
 #: The number of candidates that are sorted without a selection of the best before.
-_SORTED_WHOLE = 256
+_SORTED_WHOLE = 32
+
+#: Of so many candidates of the next user the factors are prefetched, at most.
+_PREFETCHED = 512
+
+
+@part
+def _fetch(user: int, item_factors: Array, unseen: Seen) -> None:
+    """Prefetch the factors of the first candidates of a user."""
+    width = item_factors.shape[1]
+    start = unseen.indptr[user]
+    for entry in range(start, min(unseen.indptr[user + 1], start + _PREFETCHED)):
+        prefetch(item_factors, unseen.items[entry] * width, width)
 
 
 @kernel
@@ -40,6 +53,7 @@ def list_candidates(
     for row in range(first, last):
         start = unseen.indptr[users[row]]
         n = unseen.indptr[users[row] + 1] - start
+        _fetch(users[min(row + 1, last - 1)], item_factors, unseen)
         for i in range(n):
             items[i] = unseen.items[start + i]
         score_exactly(users[row], user_factors, item_factors, items, n, exact)
@@ -73,6 +87,7 @@ def rank_candidates(
         held_out.alive[row] = stop - begin
         if begin == stop:
             continue
+        _fetch(users[min(row + 1, last - 1)], item_factors, unseen)
         start = unseen.indptr[users[row]]
         n = unseen.indptr[users[row] + 1] - start
         for i in range(n):
