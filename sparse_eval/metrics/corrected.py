@@ -31,7 +31,8 @@ from .statistics import Statistics
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers
-    from .request import Plan, Request
+    from .conventions import Convention
+    from .plan import Plan
 
 #: How metrics are corrected.
 Corrected: TypeAlias = Literal["unbiased", "bias_variance"]
@@ -54,7 +55,9 @@ _UNIFORM = re.compile(r"1\+[0-9]+")
 _USES = {"hits", "candidates", "total_gain", "exp"}
 
 
-def check_corrected(corrected: object, request: Request) -> Corrected | None:
+def check_corrected(
+    corrected: object, plans: tuple[Plan, ...], inputs: frozenset[str], convention: Convention
+) -> Corrected | None:
     """Return the correction, or raise if it is unknown or not defined for what is requested.
 
     Raises
@@ -68,17 +71,17 @@ def check_corrected(corrected: object, request: Request) -> Corrected | None:
         check_choice("corrected", corrected, _KINDS)
     except InvalidDataError as error:
         raise InvalidMetricError(str(error)) from None
-    if "candidates" not in request.inputs:
+    if "candidates" not in inputs:
         raise InvalidMetricError(
             "corrected= estimates metrics of the whole catalogue from sampled candidates; give "
             "candidates=, such as se.sample_negatives(train, validation), or leave it out"
         )
-    if request.convention.name != "standard":
+    if convention.name != "standard":
         raise InvalidMetricError(
-            f"corrected= is defined for metrics as we count them, not as {request.convention.name} "
+            f"corrected= is defined for metrics as we count them, not as {convention.name} "
             "does; leave out one of both"
         )
-    for plan in request.plans:
+    for plan in plans:
         if not plan.is_swept or not plan.per_user or not _USES.issuperset(plan.definition.uses):
             raise InvalidMetricError(
                 f"{plan.metric} is no mean of a function of ranks, so that corrected= is not "

@@ -13,8 +13,8 @@ from ..kernels.statistics import NAMES, sum_ideal, sweep, sweep_tied
 from .columns import MetricColumns, fits, format_value
 from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
+from .plan import Plan
 from .registry import Definition
-from .request import Plan
 from .statistics import Hits, Statistics
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Hashes, Integers
     from .aligned import Aligned
-    from .request import Plan
+    from .plan import Plan
 
 #: Random lists drawn for each user where the expectation is unknown.
 DRAWS = 10

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers, Labels
     from ..metrics.aligned import Aligned
     from ..metrics.columns import MetricColumns
+    from ..metrics.plan import Plan
     from ..metrics.random_baseline import RandomTotals
-    from ..metrics.request import Plan, Request
+    from ..metrics.request import Request
     from .candidates import CandidateCounts
     from .sampled import SampledLists
     from .seen import SeenCounts

@@ -41,7 +41,8 @@ import numpy as np
 from ..core.files import make_folder, need_pyarrow, replacing, write_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
 from ..metrics import Definition, Metric, convention_named, parse
-from ..metrics.request import Plan, Request
+from ..metrics.plan import Plan
+from ..metrics.request import Request
 from .numbers import SavedNumber
 from .record import SCHEMA, USER_COLUMNS, Record, check_about
 from .serialize import pack, unpack

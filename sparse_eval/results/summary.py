@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from ..metrics.plan import Plan
     from ..metrics.random_baseline import Expectation, RandomTotals
-    from ..metrics.request import Plan
     from .scores import Scores
 
     Baselines = Mapping[str, Scores]
