@@ -30,6 +30,7 @@ if _TYPE_CHECKING:
     from .models.cross_validate import cross_validate
     from .models.evaluate import evaluate_model
     from .models.factor_model import factor_model
+    from .models.negatives import read_negatives, sample_negatives
     from .models.recommendations import recommend
     from .models.retrieving import full_ranks, held_out_ranks, top_k
     from .models.scorers import Scorer
@@ -65,8 +66,10 @@ __all__ = [
     "full_ranks",
     "held_out_ranks",
     "plots",
+    "read_negatives",
     "recommend",
     "register_metric",
+    "sample_negatives",
     "save_model",
     "split",
     "sweep",
@@ -98,7 +101,9 @@ _ATTRIBUTES = {
     "factor_model": "models.factor_model",
     "full_ranks": "models.retrieving",
     "held_out_ranks": "models.retrieving",
+    "read_negatives": "models.negatives",
     "recommend": "models.recommendations",
+    "sample_negatives": "models.negatives",
     "save_model": "models.checkpoints",
     "sweep": "models.sweep",
     "top_k": "models.retrieving",

@@ -74,6 +74,15 @@ TestAt = Annotated[
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 FactorCount = Annotated[int, typer.Option("--factors", help="ALS: number of latent factors.")]
 Iterations = Annotated[int, typer.Option(help="ALS: number of iterations.")]
+Candidates = Annotated[
+    Path | None,
+    typer.Option(
+        help="What each user can be recommended, a row for each user and candidate: a file as the "
+        "training data are.",
+        show_default="all items",
+        rich_help_panel="Data",
+    ),
+]
 Progress = Annotated[
     bool | None,
     typer.Option(

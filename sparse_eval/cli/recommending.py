@@ -10,7 +10,7 @@ import typer
 from ..core.files import make_folder, replacing, write_parquet
 from ..errors import InvalidDataError
 from .loading import is_split, load
-from .options import Filtering, Format, Loading, Printed, Progress
+from .options import Candidates, Filtering, Format, Loading, Printed, Progress
 from .printing import counted, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def recommend(
         list[str],
         typer.Option(help="Ids of users, separated by commas; repeatable.", show_default="all"),
     ] = [],
+    candidates: Candidates = None,
     progress: Progress = None,
     out: Annotated[
         Path | None,
@@ -60,6 +61,7 @@ def recommend(
             train,
             k,
             users=_ids(words, labels) if words else None,
+            candidates=None if candidates is None else _read(candidates, loading),
             progress=progress,
         )
         note(counted(table["user"].nunique(), "user"))

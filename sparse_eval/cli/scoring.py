@@ -12,8 +12,19 @@ from ..core.arguments import check_number
 from ..core.files import make_folder
 from ..core.formatting import plain
 from ..errors import InvalidDataError
-from .loading import holdout_of, load_parts
-from .options import METRICS, Format, Loading, Metrics, Out, Printed, Progress, Rules
+from .loading import holdout_of, load, load_parts
+from .options import (
+    METRICS,
+    Candidates,
+    Filtering,
+    Format,
+    Loading,
+    Metrics,
+    Out,
+    Printed,
+    Progress,
+    Rules,
+)
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
 from .table_options import (
     ItemGroups,
@@ -53,6 +64,7 @@ def score(
         Path | None, typer.Option(help="And the validation part.", rich_help_panel="Data")
     ] = None,
     loading: Loading,
+    candidates: Candidates = None,
     metric: Metrics = [METRICS],
     convention: Rules = None,
     monitor: Annotated[
@@ -99,6 +111,8 @@ def score(
         raise InvalidDataError("--monitor decides which of several checkpoints is best; found one")
     if scheduler is not None and watch is not None:
         raise InvalidDataError("--watch runs in this process only; leave out --scheduler")
+    if several and candidates is not None:
+        raise InvalidDataError("--candidates is for one model; score them one by one")
     if out is not None:
         make_folder(out)
     holdout = _load_holdout(split, train, validation, loading)
@@ -106,8 +120,11 @@ def score(
         options = {"monitor": monitor, "convention": convention, "progress": progress}
         _sweep(paths, holdout, metric, out, format, watch, scheduler, **options)
     else:
+        among = None
+        if candidates is not None:
+            among = load(candidates, loading, Filtering()).matrix()
         ev = score_model(
-            paths[0], holdout, metric, progress, convention, out is not None, scheduler
+            paths[0], holdout, metric, progress, convention, out is not None, scheduler, among
         )
         print_evaluation(command, ev, format, out, checkpoint=_about(paths[0]))
 
@@ -139,6 +156,7 @@ def evaluate(
     ] = None,
     item_groups: ItemGroups = None,
     item_vectors: ItemVectors = None,
+    candidates: Candidates = None,
     per_user: Annotated[
         bool,
         typer.Option(
@@ -161,7 +179,7 @@ def evaluate(
     kind = kind_of(lists)
     columns.check(tables=kind.is_table)
     labelled = kind is Kind.RUN or kind.is_table
-    for other in (validation, train):
+    for other in (validation, train, candidates):
         if other is None:
             continue
         other_kind = kind_of(other)
@@ -184,6 +202,7 @@ def evaluate(
             train=None if train is None else opening.open_train(train, columns),
             item_groups=item_groups and opening.open_groups(item_groups, columns, kind),
             item_vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
+            candidates=None if candidates is None else opening.open_train(candidates, columns),
             no_relevant=None if no_relevant is None else no_relevant.value,
         )
     if per_user:
@@ -223,6 +242,7 @@ def score_model(
     convention: str | None = None,
     lists: bool = False,
     scheduler: str | None = None,
+    candidates: Any = None,
 ) -> Evaluation:
     """Recommend and score, in this process or on the workers of a Dask scheduler.
 
@@ -236,6 +256,7 @@ def score_model(
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     options: dict[str, Any] = {"convention": convention, "progress": progress, "client": scheduler}
+    options["candidates"] = candidates
     if scheduler is None:
         model = as_model(model)
         options["baselines"] = True

@@ -15,7 +15,13 @@ from ..errors import InvalidDataError
 from .mistaken import describe, is_frame, mistaken
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from numpy.typing import NDArray
+
     from .types import AnyArray
+
+    Scalar = TypeVar("Scalar", bound=np.generic)
 
 #: Kinds of devices, as DLPack numbers them, whose memory NumPy can read: the CPU, memory that is
 #: pinned for CUDA or ROCm, and memory that CUDA manages.
@@ -94,3 +100,14 @@ def _unreadable(values: Any, name: str, expected: str, error: Exception) -> Inva
     return InvalidDataError(
         f"{name} is {describe(values)} that NumPy cannot read ({error}); expected {expected}"
     )
+
+
+def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return a read-only view.
+
+    numba compiles a kernel separately for read-only arrays, such as memory-mapped ones. If it is
+    given read-only arrays only, it compiles the kernel once.
+    """
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view

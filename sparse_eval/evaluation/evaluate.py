@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from ..core.labelled import labels_of
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.alignment import align, check_numbering
+from ..inputs.candidates import as_candidates
 from ..inputs.labels import check_part
 from ..inputs.npy import sliceable_csr
 from ..inputs.paths import open_lists, open_truth
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike, SparseInput
     from ..inputs.scores import Ties
+    from ..metrics.corrected import Corrected
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from .runners import ClientLike
@@ -68,6 +70,8 @@ def evaluate(
     train: Relevance | SparseInput | PathLike | None = None,
     item_groups: Any = None,
     item_vectors: Any = None,
+    candidates: Any = None,
+    corrected: Corrected | None = None,
     no_relevant: NoRelevant | None = None,
     per_user: bool = True,
     memory: int | None = None,
@@ -110,6 +114,17 @@ def evaluate(
         The group of each item, or its weights in several.
     item_vectors : array_like of shape (n_items, width), or DataFrame by item, optional
         A vector for each item.
+    candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
+        What each user could be recommended, less what `train` says is seen: a row or entry for
+        each user and candidate, matched like `train`; a mapping of users to items; a list of items
+        for each user in order; or one flat array of items for all users. Random lists, lift, auc,
+        mean and percentile rank are of them; by default of the whole catalogue. A relevant item
+        that is none of them is missed, and one that is listed stays; both are counted.
+    corrected : {"unbiased", "bias_variance"}, optional
+        Estimate metrics of the whole catalogue from ranks among uniformly sampled `candidates`
+        (`sample_negatives`), where each user has one relevant item and its list all candidates.
+        "unbiased" puts an unbiased estimate of the rank into the metric; "bias_variance" minimizes
+        squared bias + 0.01 · variance, ranks being equally likely; see [1]_.
     no_relevant : {"exclude", "zero", "judged"}, optional
         A user without relevant items is left out of every mean (NaN for that user; the default),
         or counts 0, or counts 0 only if the validation data hold zeros for it. A user with
@@ -158,8 +173,9 @@ def evaluate(
     Warns
     -----
     UserWarning
-        If no list holds a relevant item; or, with `train`, if lists hold seen items, relevant
-        items were seen, or evaluated users have no training data.
+        If no list holds a relevant item; with `train`, if lists hold seen items, relevant items
+        were seen, or evaluated users have no training data; with `candidates`, if relevant or
+        listed items are none, or they are a sample of the catalogue.
 
     See Also
     --------
@@ -175,6 +191,11 @@ def evaluate(
 
     Tables in Parquet on both sides are read one range of users after the other, whatever the
     order of their rows, and need not fit into memory. Parquet takes the extra ``parquet``.
+
+    References
+    ----------
+    .. [1] W. Krichene and S. Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020.
+       doi:10.1145/3394486.3403226
 
     Examples
     --------
@@ -192,13 +213,20 @@ def evaluate(
     """
     if hasattr(type(validation), "validation"):  # a Holdout; frames of Spark have any attribute
         validation = getattr(validation, "validation")  # noqa: B009 - imported by nobody here
-    inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
+    inputs = {
+        "train": train,
+        "item_groups": item_groups,
+        "item_vectors": item_vectors,
+        "candidates": candidates,
+    }
     inputs = {name: value for name, value in inputs.items() if value is not None}
-    request = Request.parse(metrics, convention, no_relevant, inputs)
+    request = Request.parse(metrics, convention, no_relevant, inputs, corrected)
     memory = check_memory(memory)
     if train is not None:
         inputs["train"] = open_side(open_truth(train))
         check_part(inputs["train"])
+    if candidates is not None:
+        inputs["candidates"] = as_candidates(open_side(open_truth(candidates)))
     options: dict[str, Any] = {
         "per_user": per_user,
         "memory": memory,
@@ -303,7 +331,9 @@ def _block_of_all(
     )
     relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
     rankings, relevance = align(rankings, relevance)
-    return Block(0, rankings, relevance, SideData.beside(rankings, relevance, **inputs))
+    side_data = SideData.beside(rankings, relevance, **inputs)
+    side_data = side_data.named(relevance.indptr, relevance.items, relevance.gains)
+    return Block(0, rankings, relevance, side_data)
 
 
 def _matrices(
@@ -337,6 +367,11 @@ def _matrices(
     shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))
     encoded = any(getattr(side, "encoded", False) for side in sides)
     side_data = SideData.of(shape, users, items, **inputs, encoded=encoded)
+    truth = sides[1]
+    if isinstance(truth, Relevance):
+        side_data = side_data.named(truth.indptr, truth.items, truth.gains)
+    else:
+        side_data = side_data.named(truth.indptr, truth.indices, truth.data)
     n_rows = USERS_PER_BLOCK
     if options["memory"] is not None:
         n_entries = sum(int(side.indptr[-1]) for side in sides)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.warning import warn
 from ..errors import InvalidDataError
+from ..results.candidates import WARNING
 
 if TYPE_CHECKING:
     from ..results import Evaluation
@@ -29,6 +30,7 @@ def give_notice(evaluation: Evaluation) -> None:
         If all relevant items are in the training data, so that nothing can be found.
     """
     _check_seen(evaluation)
+    _check_candidates(evaluation)
     _warn_of_cold_users(evaluation)
     _warn_of_missing_lists(evaluation)
     retrieval = evaluation.retrieval
@@ -104,6 +106,30 @@ def _check_seen(evaluation: Evaluation) -> None:
             "already; take them out of the lists, or leave train out, which says what is no "
             "candidate"
         )
+
+
+def _check_candidates(evaluation: Evaluation) -> None:
+    candidates = evaluation.candidates
+    if candidates is None:
+        return
+    n_outside, n_relevant = candidates.n_relevant, candidates.n_held_out
+    if n_outside == n_relevant:
+        raise InvalidDataError(
+            f"none of the {n_relevant} relevant items is a candidate of its user, so that nothing "
+            "can be found; give candidates of the same users and items, the relevant ones included"
+        )
+    if n_outside:
+        warn(
+            f"{n_outside} of {n_relevant} relevant items are no candidates of their users; they "
+            "can be in no list and count as missed"
+        )
+    if candidates.n_listed and evaluation.retrieval is None:
+        warn(
+            f"{candidates.n_listed} listed items are no candidates of their users; take them out "
+            "of the lists, or give candidates that hold them"
+        )
+    if candidates.is_sampled and evaluation.request.corrected is None:
+        warn(WARNING)
 
 
 def _warn_of_cold_users(evaluation: Evaluation) -> None:

@@ -22,6 +22,7 @@ from ..inputs.relevance import Relevance
 from ..inputs.scan import RankingsScan, RelevanceScan
 from ..inputs.side_data import SideData
 from ..metrics.aligned import Aligned
+from ..metrics.corrected import check_kind
 from ..results.block import BlockResult
 from ..results.explain import row_of_user
 
@@ -130,6 +131,8 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
             "block as many columns as there are items"
         )
     aligned = Aligned(rankings, relevance, block.side_data, request.convention)
+    if request.corrected is not None and block.side_data.candidates is not None:
+        check_kind(block.side_data.candidates.kind)
     result = BlockResult.compute(request, aligned, num_threads)
     return replace(
         result,
@@ -278,7 +281,7 @@ class BlockSource:
     rankings : iterable of Rankings or matrices
     relevance : Relevance, CSR matrix, or iterable of them
     inputs : mapping
-        `train`, `item_groups` and `item_vectors`, of all users.
+        `train`, `item_groups`, `item_vectors` and `candidates`, of all users.
     """
 
     unit = " users"
@@ -306,6 +309,8 @@ class BlockSource:
             labels = (relevance.users, relevance.items_index) if whole else (None, None)
             encoded = whole and relevance.encoded
             side_data = SideData.of(relevance.shape, *labels, **inputs, encoded=encoded)
+            if whole:
+                side_data = side_data.named(relevance.indptr, relevance.items, relevance.gains)
             gain = largest_gain(request, relevance)
             self.side_data = replace(side_data, largest_gain=gain)
 
@@ -394,11 +399,12 @@ class BlockSource:
                 "block; give validation as a whole matrix"
             )
         labelled = rankings.users is not None or relevance.users is not None
-        if labelled and self.inputs.get("train") is not None:
-            raise InvalidDataError(
-                "train has a row for each user by number, and the blocks' users have labels; give "
-                "blocks without labels, in the order of the rows of train"
-            )
+        for name in ("train", "candidates"):
+            if labelled and self.inputs.get(name) is not None:
+                raise InvalidDataError(
+                    f"{name} has a row for each user by number, and the blocks' users have labels; "
+                    f"give blocks without labels, in the order of the rows of {name}"
+                )
 
 
 def _check_items(rankings: Rankings, relevance: Relevance, side_data: SideData) -> None:

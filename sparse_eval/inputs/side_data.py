@@ -14,11 +14,12 @@ from ..core.arrays import as_array, is_array
 from ..core.csr import canonical_csr, entry_position, training_csr
 from ..core.labelled import labels_of
 from ..errors import InvalidDataError
+from .candidates import Candidates, align_candidates, as_candidates
 from .relevance import Relevance
 from .training import Training, TrainingOfBlock
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Labels
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
     from .rankings import Rankings
 
 
@@ -37,6 +38,8 @@ class SideData:
         Each of length 1, or all zeros.
     largest_gain : float, optional
         That of all users, where only a block of them is evaluated.
+    candidates : Candidates or None
+        What each user can be recommended; None for all items that the user has not seen.
     """
 
     n_items: int
@@ -44,6 +47,7 @@ class SideData:
     groups: CSRMatrix | None = None
     vectors: Floats | None = None
     largest_gain: float | None = None
+    candidates: Candidates | None = None
 
     @classmethod
     def of(
@@ -54,6 +58,7 @@ class SideData:
         train: Any = None,
         item_groups: Any = None,
         item_vectors: Any = None,
+        candidates: Any = None,
         *,
         encoded: bool = False,
     ) -> SideData:
@@ -65,8 +70,8 @@ class SideData:
             The number of users and of items on both sides together.
         users, labels : pandas.Index or None
             The labels of these users and items.
-        train, item_groups, item_vectors
-            As in `evaluate`.
+        train, item_groups, item_vectors, candidates
+            As in `evaluate`; opened, where they are files or frames.
         encoded : bool
             Whether these users and items were numbered from ids; then only ids say which are meant.
 
@@ -77,12 +82,17 @@ class SideData:
             ids.
         """
         n_items = shape[1]
-        if train is None and item_groups is None and item_vectors is None:
+        if all(given is None for given in (train, item_groups, item_vectors, candidates)):
             return cls(n_items)
         matrix = None
         if train is not None:
             matrix, labels = _train_matrix(train, users, labels, n_items, encoded)
             n_items = max(n_items, matrix.shape[1])
+        if candidates is not None:
+            candidates, labels = align_candidates(
+                as_candidates(candidates), (shape[0], n_items), users, labels, encoded=encoded
+            )
+            n_items = candidates.shape[1]
         for name, given in (("item_groups", item_groups), ("item_vectors", item_vectors)):
             if encoded and given is not None and not _is_keyed(given):
                 raise InvalidDataError(
@@ -100,7 +110,9 @@ class SideData:
             if given is not None and given.shape[0] < n_items:
                 raise _not_covered(name, given.shape[0], n_items)
         training = None if matrix is None else _training(matrix, shape[0], n_items)
-        return cls(n_items, training, groups, vectors)
+        if candidates is not None:
+            candidates = replace(candidates, shape=(candidates.shape[0], n_items))
+        return cls(n_items, training, groups, vectors, candidates=candidates)
 
     @classmethod
     def beside(cls, rankings: Rankings, relevance: Relevance, **inputs: Any) -> SideData:
@@ -114,6 +126,12 @@ class SideData:
         shape = (relevance.shape[0], max(rankings.shape[1], relevance.shape[1]))
         encoded = rankings.encoded or relevance.encoded
         return cls.of(shape, relevance.users, labels, **inputs, encoded=encoded)
+
+    def named(self, indptr: Integers, items: Items, gains: Floats) -> SideData:
+        """Return them with the kind of the candidates, told by the relevant items of all users."""
+        if self.candidates is None:
+            return self
+        return replace(self, candidates=self.candidates.named(indptr, items, gains))
 
     @property
     def digest(self) -> str:
@@ -130,9 +148,14 @@ class SideData:
 
     def of_users(self, first: int, last: int) -> SideData:
         """Return the side data of the users from `first` to `last`."""
-        if self.training is None:
+        training, candidates = self.training, self.candidates
+        if training is None and candidates is None:
             return self
-        return replace(self, training=TrainingOfBlock(self.training, first, last))
+        if training is not None:
+            training = TrainingOfBlock(training, first, last)
+        if candidates is not None:
+            candidates = candidates.of_users(first, last)
+        return replace(self, training=training, candidates=candidates)
 
 
 def _training(matrix: Any, n_users: int, n_items: int) -> Training:

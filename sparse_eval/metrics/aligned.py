@@ -11,14 +11,16 @@ import numpy as np
 from ..errors import InvalidDataError
 from ..inputs.training import take_rows
 from ..kernels.catalogue import count_unseen_candidates
+from .eligible import eligible_items
 from .lists import Lists
 
 if TYPE_CHECKING:
-    from ..core.types import Floats, Integers
+    from ..core.types import Booleans, Floats, Integers, Items
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..inputs.side_data import SideData
     from .conventions import Convention
+    from .eligible import Eligible
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +69,15 @@ class Aligned:
     def count_candidates(self, first: int, last: int) -> Integers:
         """Count the items that can be recommended to each of the users from `first` to `last`.
 
-        The catalogue without the seen items, except those that are relevant or in the list.
+        The catalogue, or the user's candidates, without the seen items; and those that are relevant
+        or in the list in any case.
         """
+        if self.side_data.candidates is not None:
+            return self._count_with_candidates(first, last)
+        return self.count_population(first, last)
+
+    def count_population(self, first: int, last: int) -> Integers:
+        """Count the same of the whole catalogue, whatever candidates are given."""
         training, n_items = self.side_data.training, self.side_data.n_items
         counts = np.full(last - first, n_items, np.int64)
         if training is None or self.convention.whole_catalogue:
@@ -80,6 +89,62 @@ class Aligned:
             self.hit_gains[0], rankings.indptr[bounds], rankings.items, n_items, counts,
         )  # fmt: skip
         return counts
+
+    def _count_with_candidates(self, first: int, last: int) -> Integers:
+        rankings, relevance = self.rankings, self.relevance
+        bounds = slice(first, last + 1)
+        side_data, users = self.side_data, np.arange(first, last)
+        own = eligible_items(side_data.n_items, self._seen(users), side_data.candidates, users)
+        counts = own.counts.copy()
+        sides = (
+            (relevance.indptr[bounds], relevance.items, self.hit_gains[0]),
+            (rankings.indptr[bounds], rankings.items, None),
+        )
+        keys = []
+        for indptr, items, gains in sides:
+            entries = slice(indptr[0], indptr[-1])
+            rows = np.repeat(np.arange(last - first), np.diff(indptr))
+            chosen = items[entries].astype(np.int64)
+            if gains is not None:
+                kept = gains[entries] > 0
+                rows, chosen = rows[kept], chosen[kept]
+            beyond = ~own.contain(rows, chosen)
+            keys.append(rows[beyond] * side_data.n_items + chosen[beyond])
+        added = np.sort(np.concatenate(keys))
+        is_first = np.append(True, added[1:] != added[:-1])[: len(added)]
+        rows = added[is_first] // side_data.n_items
+        return counts + np.bincount(rows, minlength=last - first)
+
+    def _seen(self, users: Integers) -> tuple[Integers, Items] | None:
+        """Return what is taken out of the candidates of some users, if the convention does so."""
+        training = self.side_data.training
+        return None if training is None or self.convention.whole_catalogue else training.seen(users)
+
+    @cached_property
+    def eligible(self) -> Eligible | None:
+        """What can be in the lists, where candidates are given."""
+        candidates = self.side_data.candidates
+        if candidates is None:
+            return None
+        everyone = np.arange(self.n_users)
+        return eligible_items(self.side_data.n_items, self._seen(everyone), candidates, everyone)
+
+    @cached_property
+    def n_drawn(self) -> Integers:
+        """The number of items that each random list is drawn from.
+
+        Without `candidates` a relevant item that was seen is one of them, as in `n_candidates`.
+        """
+        return self.n_candidates if self.eligible is None else self.eligible.counts
+
+    @cached_property
+    def drawn_hits(self) -> Booleans:
+        """Whether each stored item is a hit where a random list holds it, as it may."""
+        is_hit: Booleans = self.hit_gains[0] > 0
+        if self.eligible is None:
+            return is_hit
+        rows = np.repeat(np.arange(self.n_users), np.diff(self.relevance.indptr))
+        return is_hit & self.eligible.contain(rows, self.relevance.items)
 
     def lists(self, k: int, users: Integers) -> Lists:
         """Return the first `k` items of the lists of some users.
@@ -114,4 +179,5 @@ class Aligned:
             side_data.training,
             side_data.groups,
             side_data.vectors,
+            side_data.candidates,
         )

@@ -86,6 +86,11 @@ def _vector_cosines(lists: Lists) -> Floats:
 
 def serendipity(lists: Lists, form: str) -> Floats:
     training = lists.train
+    if form == "ge" and lists.candidates is not None:
+        popular = lists.popular_eligible
+        hit = lists.gains > 0
+        is_expected = (popular[lists.rows[hit]] == lists.items[hit][:, None]).any(axis=1)
+        return np.bincount(lists.rows[hit][~is_expected], minlength=lists.n_users) / lists.k
     if form == "ge":
         unexpected = training.unexpected(
             lists.users, lists.indptr, lists.items, lists.relevant, lists.k

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..core.types import Floats, Integers
-    from .request import Plan
+    from .plan import Plan
 
 
 class MetricColumns(NamedTuple):

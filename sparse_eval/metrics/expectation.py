@@ -85,12 +85,15 @@ class ExpectedStatistics(Statistics):
         ideal: tuple[Floats, ...],
         chances: Chances,
         *,
+        n_candidates: Integers,
         total_gain: AnyArray,
         largest_gain: float,
+        n_population: Integers | None = None,
     ) -> ExpectedStatistics:
         """Compute the expectations at cut-off `k`.
 
-        `ideal` is the constant (`idcg`, `idcg_exp`, `idcg_binary`).
+        `ideal` is the constant (`idcg`, `idcg_exp`, `idcg_binary`); `n_candidates`, as formulas
+        count them, includes relevant items that no list can hold.
         """
         c, m = chances, chances.depths
         n_hits = c.n_hits.astype(np.float64)
@@ -112,9 +115,10 @@ class ExpectedStatistics(Statistics):
             reciprocal_sum=c.over(n_hits) * c.harmonic,
             reciprocal_gain=c.over(c.gain) * c.harmonic,
             raised_sums=(c.over(c.exp_gain) * c.discount_sum, ideal[1]),
-            n_candidates=c.n_candidates,
+            n_candidates=n_candidates,
             total_gain=total_gain,
             largest_gain=largest_gain,
+            n_population=n_population,
             chances=chances,
         )
 

@@ -12,9 +12,12 @@ from scipy import sparse
 from ..core.csr import indptr_from_counts
 from ..inputs.training import Training, take_rows
 from ..kernels.catalogue import count_listed
+from .eligible import eligible_items
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers, Items
+    from ..inputs.candidates import Candidates
+    from .eligible import Eligible
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Lists:
         For a metric that needs "item_groups": each item's shares of the groups, which sum to 1.
     vectors : ndarray of float64, shape (n_items, width), or None
         For a metric that needs "item_vectors": of length 1, or 0 for a vector of zeros.
+    candidates : Candidates or None
+        What users can be recommended, where that is not the whole catalogue.
 
     See Also
     --------
@@ -54,6 +59,18 @@ class Lists:
     training: Training | None = None
     groups: sparse.csr_matrix | None = None
     vectors: Floats | None = None
+    candidates: Candidates | None = None
+
+    @cached_property
+    def eligible(self) -> Eligible:
+        """The items that each of `users` could have in the list."""
+        seen = None if self.training is None else self.training.seen(self.users)
+        return eligible_items(self.n_items, seen, self.candidates, self.users)
+
+    @cached_property
+    def popular_eligible(self) -> Items:
+        """The k most popular of `eligible`, shape (n_users, k), -1 where there are fewer."""
+        return self.eligible.first(self.train.by_popularity, self.k)
 
     @property
     def train(self) -> Training:

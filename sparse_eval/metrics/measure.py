@@ -13,8 +13,8 @@ from ..kernels.statistics import NAMES, sum_ideal, sweep, sweep_tied
 from .columns import MetricColumns, fits, format_value
 from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
+from .plan import Plan
 from .registry import Definition
-from .request import Plan
 from .statistics import Hits, Statistics
 
 if TYPE_CHECKING:
@@ -200,6 +200,8 @@ class _OptionalStatistics:
         if "candidates" in self.uses:
             candidates = attributes["n_candidates"] = self.aligned.count_candidates(first, last)
             self._check_candidates(candidates, first, last, n_relevant, hits)
+        if "population" in self.uses:
+            attributes["n_population"] = self.aligned.count_population(first, last)
         return attributes
 
     def _total_gain(self, first: int, last: int, n_relevant: Integers) -> Floats:

@@ -1,6 +1,7 @@
 """The random baseline: the value of each metric if every user's list were drawn at random.
 
-Every order of a user's candidates is equally likely: the catalogue without what the user has seen.
+Every order of a user's candidates is equally likely: of the catalogue, or of the candidates given,
+without what the user has seen.
 A list has k items or, without a cut-off, as many as the user's own. The sums over users are exact,
 and what is drawn for a user depends on the user alone, so that the baseline of blocks of users has
 the same bits as that of all users at once.
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Hashes, Integers
     from .aligned import Aligned
-    from .request import Plan
+    from .plan import Plan
 
 #: Random lists drawn for each user where the expectation is unknown.
 DRAWS = 10
@@ -196,11 +197,15 @@ class _Block:
         self.exponential = exponential
         self.lengths = aligned.rankings.lengths[first:last]
         self.n_candidates = aligned.n_candidates[first:last]
+        self.n_drawn = aligned.n_drawn[first:last]
+        self.n_population = None
+        if aligned.side_data.candidates is not None:
+            self.n_population = aligned.count_population(first, last)
         self.indptr = aligned.relevance.indptr[first : last + 1]
         entries = slice(self.indptr[0], self.indptr[-1])
         size = last - first
         rows = np.repeat(np.arange(size), np.diff(self.indptr))
-        gains = aligned.hit_gains[0][entries]
+        gains = np.where(aligned.drawn_hits[entries], aligned.hit_gains[0][entries], 0.0)
         self.n_hits = np.bincount(rows[gains > 0], minlength=size)
         self.gain = np.bincount(rows, gains, size).astype(np.float64)
         raised = np.exp2(gains) - 1.0 if exponential else gains
@@ -210,7 +215,7 @@ class _Block:
     def expect(self, k: int) -> ExpectedStatistics:
         """Return the expectations at cut-off `k`."""
         convention, relevance = self.aligned.convention, self.aligned.relevance
-        depths = np.minimum(self.lengths if k == FULL_LIST else k, self.n_candidates)
+        depths = np.minimum(self.lengths if k == FULL_LIST else k, self.n_drawn)
         deepest = max(int(depths.max(initial=1)), int(np.diff(self.indptr).max(initial=0)))
         if convention.ideal == "slots":
             deepest = max(deepest, min(k, MOST_SLOTS))
@@ -224,7 +229,7 @@ class _Block:
             room_for_ideal(self.indptr, relevance.binary), table, n_relevant,
         )  # fmt: skip
         chances = Chances(
-            self.n_candidates, depths, self.n_hits, self.gain, self.exp_gain, tables[1][depths]
+            self.n_drawn, depths, self.n_hits, self.gain, self.exp_gain, tables[1][depths]
         )
         ideal = tuple(table[NAMES.index(f"idcg{kind}"), 0] for kind in ("", "_exp", "_binary"))
         return ExpectedStatistics.of(
@@ -232,8 +237,10 @@ class _Block:
             n_relevant,
             ideal,
             chances,
+            n_candidates=self.n_candidates,
             total_gain=self.total_gain,
             largest_gain=self.aligned.largest_gain,
+            n_population=self.n_population,
         )
 
 
@@ -301,9 +308,9 @@ def _draw_ranks(aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: i
     Lists are as long as the users' own if `whole`, otherwise `depth`.
     """
     relevance = aligned.relevance
-    candidates = aligned.n_candidates
+    candidates = aligned.n_drawn
     rows = np.repeat(np.arange(aligned.n_users), np.diff(relevance.indptr))
-    hit = aligned.hit_gains[0] > 0
+    hit = aligned.drawn_hits
     rows, items = rows[hit], relevance.items[hit]
     counts = np.bincount(rows, minlength=aligned.n_users)
     indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
@@ -326,7 +333,7 @@ def _draw_ranks(aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: i
 def _draw_lists(
     aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: int
 ) -> Rankings | None:
-    """Draw lists of items that the users have not seen; None if they would be too long."""
+    """Draw lists of what the users can be recommended; None if they would be too long."""
     training, n_users = aligned.side_data.training, aligned.n_users
     lengths = aligned.rankings.lengths
     n_items = aligned.side_data.n_items
@@ -339,7 +346,10 @@ def _draw_lists(
         indptr, items = training.indptr[: n_users + 1], training.items
     ids = np.empty((n_users, deepest), np.int32)
     numbers = uniforms(keys, np.full(n_users, deepest), seed).reshape(ids.shape)
-    draw_lists(numbers, indptr, items, n_items, ids)
+    if aligned.eligible is None:
+        draw_lists(numbers, indptr, items, n_items, ids)
+    else:
+        ids = aligned.eligible.draw(numbers)
     if whole:
         ids[np.arange(deepest) >= lengths[:, None]] = -1
     return Rankings.from_topk(ids, shape=(n_users, n_items))

@@ -2,79 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..errors import InvalidDataError, InvalidMetricError
 from .conventions import Convention, convention_named
+from .corrected import Corrected, check_corrected, correct
 from .grammar import Metric, parse_metrics
+from .plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .registry import Definition
 
 #: One metric or several, by name or parsed.
 MetricsLike: TypeAlias = "str | Metric | Iterable[str | Metric]"
 
 #: What becomes of users without relevant items, see `evaluate`.
 NoRelevant: TypeAlias = Literal["exclude", "zero", "judged"]
-
-
-class Plan(NamedTuple):
-    """A metric, its definition and the arguments of its formula."""
-
-    metric: Metric
-    definition: Definition
-    arguments: dict[str, Any]
-
-    @property
-    def is_micro(self) -> bool:
-        """Whether numerators and denominators are summed over users before they are divided."""
-        return self.arguments.get("average") == "micro"
-
-    @property
-    def is_exponential(self) -> bool:
-        """Whether it needs the sums of 2^g − 1."""
-        return self.arguments.get("gain") == "exp" or "exp" in self.definition.uses
-
-    @property
-    def is_swept(self) -> bool:
-        """Whether its formula is applied to the statistics of the sweep, not to whole lists."""
-        return self.definition.over == "statistics"
-
-    @property
-    def per_user(self) -> bool:
-        """Whether there is a value for each user."""
-        return self.definition.per_user and not self.is_micro
-
-    @property
-    def upper(self) -> float:
-        """The largest value it can take."""
-        upper = self.definition.upper
-        return upper(self.arguments) if callable(upper) else upper
-
-    @property
-    def inputs(self) -> frozenset[str]:
-        """The inputs of `evaluate` without which it cannot be computed."""
-        chosen = {
-            option.needs[value]
-            for option in self.definition.options
-            if (value := self.arguments[option.name]) in option.needs
-        }
-        return frozenset(chosen.union(self.definition.needs))
-
-    def counts_apart(self, convention: Convention) -> tuple[bool, bool]:
-        """Return whether it is over every list, and whether users without a list count 0.
-
-        Both are exceptions that a convention makes for some metrics.
-        """
-        over_lists = not self.is_swept and self.metric.name != "user_coverage"
-        return (
-            convention.lists_of_all and over_lists,
-            self.metric.name in convention.without_list_zero,
-        )
 
 
 @dataclass(frozen=True)
@@ -92,13 +38,16 @@ class Request:
         What becomes of users without relevant items.
     inputs : frozenset of str
         The inputs beside lists and relevance that are given: "train", "item_groups",
-        "item_vectors".
+        "item_vectors", "candidates".
+    corrected : {"unbiased", "bias_variance"} or None
+        How metrics of the whole catalogue are estimated from sampled candidates.
     """
 
     metrics: tuple[Metric, ...]
     convention: Convention
     no_relevant: NoRelevant
     inputs: frozenset[str]
+    corrected: Corrected | None = None
 
     @classmethod
     def parse(
@@ -107,6 +56,7 @@ class Request:
         convention: str | None = None,
         no_relevant: NoRelevant | None = None,
         inputs: Iterable[str] = (),
+        corrected: object = None,
     ) -> Request:
         """Parse and check the arguments of `evaluate` that say what to compute.
 
@@ -133,7 +83,8 @@ class Request:
                 where = "" if name == "train" else " to evaluate"
                 raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}={where}")
         request._check_vectors_are_used()
-        return request
+        correction = check_corrected(corrected, request.plans, request.inputs, rules)
+        return request if correction is None else replace(request, corrected=correction)
 
     def _check_vectors_are_used(self) -> None:
         """Raise if item vectors were meant for a metric that compares items by their users."""
@@ -154,15 +105,16 @@ class Request:
         """Support pickling by name: definitions hold functions, which every process has."""
         names = tuple(map(str, self.metrics))
         arguments = (names, self.convention.name, self.no_relevant, tuple(sorted(self.inputs)))
-        return Request.parse, arguments
+        return Request.parse, (*arguments, self.corrected)
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """How each metric is computed."""
-        return tuple(
+        plans = tuple(
             Plan(metric, metric.definition, self.convention.arguments(metric))
             for metric in self.metrics
         )
+        return plans if self.corrected is None else correct(plans, self.corrected)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

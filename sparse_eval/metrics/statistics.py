@@ -69,6 +69,9 @@ class Statistics:
         The hits of the whole list, if a metric uses "hits".
     largest_gain : float
         The largest gain of the whole validation data; 0 if no metric uses "hits".
+    n_population : ndarray of int64 or None
+        The number of items that could be recommended were there no candidates given, if a metric
+        is estimated from a sample.
 
     See Also
     --------
@@ -94,6 +97,7 @@ class Statistics:
     total_gain: Floats | None = None
     all_hits: Hits | None = None
     largest_gain: float = 0.0
+    n_population: Integers | None = None
 
     @property
     def dcg_exp(self) -> Floats:
@@ -130,6 +134,11 @@ class Statistics:
     def candidates(self) -> Integers:
         """`n_candidates`, for a metric that uses "candidates"."""
         return _declared(self.n_candidates, "candidates")
+
+    @property
+    def population(self) -> Integers:
+        """`n_population`, for an estimate from a sample."""
+        return _declared(self.n_population, "population")
 
     @property
     def all_gain(self) -> Floats:

@@ -16,6 +16,7 @@ from ..datasets.split import random
 from ..datasets.synthetic import synthetic
 from ..errors import SparseEvalError
 from ..evaluation.evaluate import evaluate
+from ..inputs.candidates import as_candidates
 from ..inputs.list_rows import repeated_item
 from ..inputs.rankings import Rankings
 from ..kernels.cache import compiled_now, processor, writable_folder
@@ -127,6 +128,11 @@ def _calls() -> Iterator[Callable[[], object]]:
             _evaluate_and_print, lists, relevance, [*names.values()], train=train,
             item_groups=groups,
         )  # fmt: skip
+        for among in (as_candidates(validation), np.arange(30)):
+            yield partial(
+                _evaluate_and_print, lists, relevance, ["ndcg@10", "err@10", "serendipity@10"],
+                train=train, candidates=among,
+            )  # fmt: skip
         yield partial(_evaluate_and_print, Rankings.from_positions(gapped), relevance, ["ndcg@10"])
         yield partial(evaluate, tied, relevance, ["ndcg@10"])
         yield partial(evaluate, lists, relevance, ["ndcg@10"], convention="mind-notebook")
@@ -142,6 +148,12 @@ def _calls() -> Iterator[Callable[[], object]]:
             yield partial(evaluate_model, factors, train, validation, metrics)
         yield partial(full_ranks, *factors, validation, seen=train)
         yield partial(held_out_ranks, *factors, validation, 10, seen=train)
+        candidates = as_candidates(validation)
+        for metrics in (["ndcg@10"], ["ndcg@10", "coverage@10"]):
+            yield partial(
+                _evaluate_model_and_print, factors, train, validation, metrics,
+                candidates=candidates,
+            )  # fmt: skip
         yield partial(_search_near_centres, *factors, train, validation)
     for dtype in (np.float32, np.float64):
         weights = rng.random((40, 40)).astype(dtype)
@@ -159,6 +171,14 @@ def _evaluate_and_print(*arguments: Any, **options: Any) -> None:
     for metric in evaluation.metrics:
         with suppress(SparseEvalError):  # some need lists, which were not kept
             evaluation.random(metric)
+
+
+def _evaluate_model_and_print(*arguments: Any, **options: Any) -> None:
+    from .evaluate import evaluate_model
+
+    evaluation = evaluate_model(*arguments, **options)
+    for metric in evaluation.metrics:
+        evaluation.random(metric)
 
 
 def _evaluate_indexed(

@@ -14,7 +14,6 @@ from ..evaluation.run import evaluate_source, evaluate_whole
 from ..evaluation.sources import Block, is_blocks
 from ..inputs.alignment import align
 from ..inputs.npy import slice_rows
-from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from ..inputs.training import order_by_popularity
@@ -22,25 +21,33 @@ from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
 from .exact import numbered_as, take_users
-from .inputs import name_of, open_held_out, open_train, split_arguments
+from .inputs import (
+    name_of,
+    open_candidates,
+    open_held_out,
+    open_train,
+    split_arguments,
+)
 from .matching import match_sides
-from .popularity import popularity_ranks
+from .popularity import popularity_rankings
 from .ranking import choose_way, list_length, rank, with_stored_zeros
 from .references import open_model
 from .source import ModelSource, PopularitySource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
     from ..core.types import CSRMatrix, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
+    from ..inputs.rankings import Rankings
+    from ..metrics.corrected import Corrected
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from ..results.totals import Retrieval
     from .accepted import ModelLike
-    from .inputs import TrainLike
+    from .inputs import CandidatesLike, TrainLike
     from .ranking import Via
 
     #: Rankings, and how they were made, if by a model.
@@ -56,6 +63,8 @@ def evaluate_model(
     convention: str | None = None,
     item_groups: Any = None,
     item_vectors: Any = None,
+    candidates: CandidatesLike | None = None,
+    corrected: Corrected | None = None,
     no_relevant: NoRelevant | None = None,
     baselines: bool = False,
     via: Via | None = None,
@@ -97,6 +106,14 @@ def evaluate_model(
     convention, item_groups, item_vectors, no_relevant
         As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
         are in the order of the model's items.
+    candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
+        What each user can be recommended, less what `train` says is seen: an entry for each user
+        and candidate (a matrix with the rows and columns of `train`, or with ids, which are
+        matched); a mapping of users to items; a list of items for each user in order; one flat
+        array of item rows, or a pandas.Index of item ids, for all users; or what `sample_negatives`
+        returns. A factor model scores no other pairs. Relevant items that are none are missed.
+    corrected : {"unbiased", "bias_variance"}, optional
+        As in `evaluate`: estimate metrics of the whole catalogue from sampled candidates.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
@@ -194,12 +211,16 @@ def evaluate_model(
     True
     """
     train, validation, metrics = split_arguments(train, validation, metrics)
-    inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
+    inputs = {"item_groups": item_groups, "item_vectors": item_vectors, "candidates": candidates}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     # Refuse the request before ranking, not after.
-    request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs}, via)
+    request = parse_cut_request(
+        metrics, convention, no_relevant, {"train", *inputs}, via=via, corrected=corrected
+    )
     memory = check_memory(memory)
     opened: Any = open_model(model)
+    if candidates is not None:
+        inputs["candidates"] = open_candidates(candidates)
     sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
     if memory is None and client is None and not any(map(is_blocks, sides)):
         evaluation = _evaluate_in_memory(
@@ -239,7 +260,7 @@ def _evaluate_in_memory(
     model: Any,
     train: Any,
     validation: Any,
-    inputs: Mapping[str, Any],
+    inputs: dict[str, Any],
     baselines: bool,
     via: Via | None,
     per_user: bool,
@@ -248,12 +269,15 @@ def _evaluate_in_memory(
 ) -> Evaluation:
     """Rank all users at once, and evaluate their rankings."""
     model = as_model(model)
-    way = choose_way(model, request, via)
+    way = choose_way(model, request, via, among="candidates" in inputs)
     names = name_of("train", train), name_of("validation", validation)
     seen = open_train(train)
     _warn_of_zeros(model, seen)
     model = numbered_as(model, seen)
-    sides = match_sides(model, seen, open_held_out(validation), names)
+    given = inputs.get("candidates")
+    sides = match_sides(model, seen, open_held_out(validation), names, given)
+    if given is not None:
+        inputs["candidates"] = sides.candidates
     matrix, relevance = sides.train, sides.relevance
     k = list_length(request, way, catalogue(model)[1])
     stored_zeros = request.convention.stored_zeros
@@ -267,6 +291,7 @@ def _evaluate_in_memory(
             k,
             way,
             n_known=sides.n_known,
+            candidates=sides.candidates,
             stored_zeros=stored_zeros,
             num_threads=num_threads,
             progress=progress,
@@ -276,13 +301,11 @@ def _evaluate_in_memory(
         )
 
     def rank_by_popularity(progress: bool | None) -> Ranked:
-        users = np.flatnonzero(relevance.n_relevant)
-        train = slice_rows(matrix, 0, max(matrix.shape[0], relevance.shape[0]))
-        if way == "full_ranks":
-            hits = with_stored_zeros(relevance) if stored_zeros else relevance
-            return popularity_ranks(order_by_popularity(train), train, hits), None
-        length = list_length(request, way, matrix.shape[1])
-        popular = Rankings.from_popularity(train, length, user_rows=users)
+        rows = slice_rows(matrix, 0, max(matrix.shape[0], relevance.shape[0]))
+        hits = with_stored_zeros(relevance) if stored_zeros else relevance
+        length = None if way == "full_ranks" else list_length(request, way, matrix.shape[1])
+        order = order_by_popularity(rows)
+        popular = popularity_rankings(order, rows, hits, length, sides.candidates)
         return slice_rows(popular, 0, relevance.shape[0]), None
 
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:
@@ -320,7 +343,9 @@ def parse_cut_request(
     convention: str | None = None,
     no_relevant: NoRelevant | None = None,
     inputs: Iterable[str] = ("train",),
+    *,
     via: Via | None = None,
+    corrected: Corrected | None = None,
 ) -> Request:
     """Parse the metrics of a model's rankings, to their cut-offs or of whole ones.
 
@@ -330,7 +355,7 @@ def parse_cut_request(
         As from `Request.parse`, if metrics without a cut-off are beside others that need lists, or
         if nothing says how long lists are to be.
     """
-    request = Request.parse(metrics, convention, no_relevant, inputs)
+    request = Request.parse(metrics, convention, no_relevant, inputs, corrected)
     whole = request.of_whole_rankings
     over_lists = [plan.metric for plan in request.plans if not plan.is_swept]
     for metric in whole:

@@ -21,7 +21,7 @@ from ..retrieval.scores import (
     ScoreSearch,
     users_per_call,
 )
-from ..retrieval.search import Search
+from ..retrieval.top_k import open_search
 from .accepted import FactorModel, count_items, has_factors
 from .checkpoints import Factors
 from .identifiers import keep_ids
@@ -118,7 +118,7 @@ def open_ranker(
         As of `Ranker`.
     """
     if has_factors(model):
-        return Search(model.user_factors, model.item_factors, seen, **options)
+        return open_search(model.user_factors, model.item_factors, seen, **options)
     if isinstance(model, ItemItemModel):
         if train is None:
             raise InvalidDataError(

@@ -14,17 +14,29 @@ from ..core.labelled import LabelledMatrix, labels_of
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
 from ..evaluation.evaluate import open_side
+from ..inputs.candidates import as_candidates
 from ..inputs.labels import check_part
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
     from ..core.types import CSRMatrix, PathLike, SparseInput
     from ..datasets import Interactions
+    from ..inputs.candidates import Candidates
     from ..inputs.scan import FrameLike
 
 #: What a model was trained on, or what is held out.
 TrainLike: TypeAlias = "SparseInput | Interactions | Relevance | FrameLike | PathLike"
+
+
+#: What users can be recommended.
+CandidatesLike: TypeAlias = (
+    "TrainLike | Candidates | Mapping[Any, Iterable[Any]] | Sequence[Iterable[int]] | ArrayLike"
+)
 
 
 def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any, Any]:
@@ -65,6 +77,17 @@ def open_train(train: Any) -> CSRMatrix | Relevance:
     if any(axis is not None for axis in labels):
         return LabelledMatrix.of(matrix, *labels, opened.part)
     return matrix
+
+
+def open_candidates(candidates: Any) -> Candidates:
+    """Return candidates, numbered and labelled as they are given.
+
+    Raises
+    ------
+    InvalidDataError
+        If they are refused by `as_candidates`.
+    """
+    return as_candidates(open_side(open_truth(candidates)))
 
 
 def name_of(role: str, side: Any) -> str:

@@ -12,6 +12,7 @@ from ..core.csr import canonical_csr, indptr_from_counts
 from ..core.labelled import LabelledMatrix, labels_of
 from ..errors import InvalidDataError
 from ..inputs.alignment import locate
+from ..inputs.candidates import align_candidates
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from .accepted import catalogue, check_shape
@@ -19,6 +20,7 @@ from .identifiers import ids_of
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Integers, Labels
+    from ..inputs.candidates import Candidates
     from .accepted import Model
 
 
@@ -43,6 +45,8 @@ class Sides(NamedTuple):
         Their rows in the model; None if these are the first ones.
     n_unknown_users, n_unknown_items : int
         Users with relevant items, and relevant items, that the model does not know.
+    candidates : Candidates or None
+        Of all users.
     """
 
     train: CSRMatrix
@@ -53,6 +57,7 @@ class Sides(NamedTuple):
     user_rows: Integers | None
     n_unknown_users: int
     n_unknown_items: int
+    candidates: Candidates | None = None
 
 
 class _Axis(NamedTuple):
@@ -68,6 +73,7 @@ def match_sides(
     train: CSRMatrix | Relevance,
     relevance: Relevance,
     names: tuple[str, str] = ("train", "validation"),
+    candidates: Candidates | None = None,
 ) -> Sides:
     """Match both parts of a split with the users and items of a model: by id where it has ids.
 
@@ -79,6 +85,8 @@ def match_sides(
     relevance : Relevance
     names : tuple of str
         What messages call the two.
+    candidates : Candidates, optional
+        Numbered as `train` where they have no ids.
 
     Raises
     ------
@@ -97,6 +105,8 @@ def match_sides(
         for axis, labels, size in zip(_AXES, known, shape, strict=True)
     ]
     matrix = _as_matrix(train, trained)
+    if candidates is not None:
+        _check_numbering(candidates, trained, names[0])
     users, items = (
         _place_held_out(relevance, axis, one, names[1])
         for axis, one in zip(_AXES, trained, strict=True)
@@ -108,10 +118,18 @@ def match_sides(
         assert users.labels is not None  # noqa: S101 - places are those of labels
         order = np.concatenate((first, rest))
         matrix = _take_rows(matrix, order)
+        if candidates is not None and candidates.users is None:
+            candidates = _take_candidates(candidates, order)
         users = _Axis(np.searchsorted(first, users.places), users.labels[order], len(first))
         user_rows = first[first < shape[0]]
         n_known = len(user_rows)
     moved = _move_relevance(relevance, users, items)
+    if candidates is not None:
+        n_users = max(matrix.shape[0], moved.shape[0])
+        candidates, _ = align_candidates(
+            candidates, (n_users, items.size), users.labels, items.labels, others="the model"
+        )
+        candidates = candidates.named(moved.indptr, moved.items, moved.gains)
     return Sides(
         matrix,
         moved,
@@ -120,6 +138,7 @@ def match_sides(
         n_known,
         user_rows,
         *_count_beyond(moved, (n_known, shape[1])),
+        candidates,
     )
 
 
@@ -199,6 +218,22 @@ def _take_rows(matrix: CSRMatrix, rows: Integers) -> CSRMatrix:
     """Return rows of a matrix; those behind its end are empty."""
     padded = slice_rows(matrix, 0, max(matrix.shape[0], int(rows.max(initial=-1)) + 1))
     return padded[rows]
+
+
+def _check_numbering(candidates: Candidates, trained: list[_Axis], name: str) -> None:
+    """Raise if candidates number what the model and training data name in different orders."""
+    for axis, one in zip(_AXES, trained, strict=True):
+        own = candidates.users if axis == "users" else candidates.items_index
+        if own is None and one.places is not None and not (candidates.for_all and axis == "users"):
+            raise InvalidDataError(
+                f"candidates number {axis}, and the model and {name} have ids in different orders, "
+                "so nothing says which is which; give candidates with ids"
+            )
+
+
+def _take_candidates(candidates: Candidates, rows: Integers) -> Candidates:
+    """Return the candidates of rows; those behind the end have none."""
+    return candidates.padded(int(rows.max(initial=-1)) + 1).take(rows)
 
 
 def _move_relevance(relevance: Relevance, users: _Axis, items: _Axis) -> Relevance:

@@ -1,4 +1,4 @@
-"""The ranks of relevant items among all that are unseen, by popularity."""
+"""Rankings of unseen items by popularity: lists, or the ranks of relevant items among all."""
 
 from __future__ import annotations
 
@@ -7,10 +7,40 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..inputs.rankings import Rankings
+from .ranking import eligible_of
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Items
+    from ..inputs.candidates import Candidates
     from ..inputs.relevance import Relevance
+
+
+def popularity_rankings(
+    order: Items,
+    train: CSRMatrix,
+    relevance: Relevance,
+    k: int | None,
+    candidates: Candidates | None = None,
+) -> Rankings:
+    """Rank the unseen candidates of every user who has a relevant item, by popularity.
+
+    Parameters
+    ----------
+    order, train, relevance
+        As of `popularity_ranks`, but that `order` is of all items.
+    k : int or None
+        List length; None if only the ranks of relevant items are needed, among all.
+    candidates : Candidates, optional
+        With the rows and columns of `train`.
+    """
+    if k is None and (candidates is None or candidates.for_all):
+        if candidates is not None:
+            order = order[candidates.within(train.shape[1]).mask[order]]
+        return popularity_ranks(order, train, relevance)
+    users = np.flatnonzero(relevance.n_relevant)
+    ids = eligible_of(train, candidates, users).first(order, len(order) if k is None else k)
+    shape = (relevance.shape[0], train.shape[1])
+    return Rankings.from_topk(ids, user_rows=users, shape=shape)
 
 
 def popularity_ranks(order: Items, train: CSRMatrix, relevance: Relevance) -> Rankings:
@@ -19,7 +49,7 @@ def popularity_ranks(order: Items, train: CSRMatrix, relevance: Relevance) -> Ra
     Parameters
     ----------
     order : ndarray of int32
-        All items of `train`, the most popular first.
+        The candidates among the items of `train`, the most popular first.
     train : csr_matrix, shape (at least n_users, n_items)
         What users have seen.
     relevance : Relevance
@@ -31,19 +61,23 @@ def popularity_ranks(order: Items, train: CSRMatrix, relevance: Relevance) -> Ra
         The relevant items with their positions, in lists as long as there are unseen items.
     """
     n_users, n_items = relevance.shape[0], train.shape[1]
-    place = np.empty(n_items, np.int64)
-    place[order] = np.arange(n_items)
+    n = len(order)
+    place = np.full(n_items, -1)
+    place[order] = np.arange(n)
     starts = train.indptr[: n_users + 1].astype(np.int64)
     # A key for each user and place: the seen items before a relevant one are found by bisection.
-    seen = np.repeat(np.arange(n_users), np.diff(starts)) * n_items
-    seen = np.sort(seen + place[train.indices[: starts[-1]]])
+    places = place[train.indices[: starts[-1]]]
+    seen = (np.repeat(np.arange(n_users), np.diff(starts)) * n + places)[places >= 0]
+    seen.sort()
+    starts = np.searchsorted(seen, np.arange(n_users + 1) * n)
     ranked = (relevance.gains > 0) & (relevance.items < n_items)
+    ranked[ranked] = place[relevance.items[ranked]] >= 0
     users = np.repeat(np.arange(n_users), np.diff(relevance.indptr))[ranked]
-    keys = np.sort(users * n_items + place[relevance.items[ranked]])
+    keys = np.sort(users * n + place[relevance.items[ranked]])
     before = np.searchsorted(seen, keys)
     unseen = before == np.searchsorted(seen, keys, side="right")
-    users, places = np.divmod(keys[unseen], max(n_items, 1))
+    users, places = np.divmod(keys[unseen], max(n, 1))
     positions = places + 1 - (before[unseen] - starts[users])
-    lengths = np.where(relevance.n_relevant > 0, n_items - np.diff(starts), 0)
+    lengths = np.where(relevance.n_relevant > 0, n - np.diff(starts), 0)
     indptr = np.concatenate(([0], np.cumsum(np.bincount(users, minlength=n_users))))
     return Rankings((n_users, n_items), indptr, order[places], positions.astype(np.int32), lengths)

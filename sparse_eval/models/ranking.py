@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
+from ..core.csr import as_int32
 from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
+from ..inputs.training import take_rows
+from ..metrics.eligible import eligible_items
 from ..results.totals import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
 from .accepted import catalogue
@@ -20,7 +23,9 @@ from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
+    from ..inputs.candidates import Candidates
     from ..inputs.relevance import Relevance
+    from ..metrics.eligible import Eligible
     from ..metrics.request import Request
     from ..retrieval.top_k import TopK
     from .accepted import ImplicitModel, Model
@@ -30,19 +35,28 @@ Via: TypeAlias = Literal["held_out_ranks", "full_ranks", "top_k", "recommend"]
 
 _WAYS = ("held_out_ranks", "full_ranks", "top_k", "recommend")
 
+NEED_EXACT = (
+    "candidates= needs a model that is ranked here, such as one with factors: a model's own "
+    'recommend() knows none of each user; leave candidates= out, and via="recommend" if it is given'
+)
 
-def choose_way(model: Model, request: Request, via: Via | None) -> Via:
+
+def choose_way(model: Model, request: Request, via: Via | None, *, among: bool = False) -> Via:
     """Return the requested way to rankings, by default the cheapest that the metrics allow.
+
+    `among` says whether candidates are given.
 
     Raises
     ------
     UnsupportedModelError
-        If the model is of another kind than `via` or a metric is for.
+        If the model is of another kind than `via`, a metric or candidates are for.
     InvalidMetricError
         If a metric needs another way than the one requested, or `via` is unknown.
     """
     if via is not None and via not in _WAYS:
         raise InvalidMetricError(f"via is {via!r}; expected one of {', '.join(_WAYS)}, or None")
+    if among and (via == "recommend" or not is_exact(model)):
+        raise UnsupportedModelError(NEED_EXACT)
     if not is_exact(model):
         if via not in (None, "recommend"):
             raise UnsupportedModelError(
@@ -78,7 +92,7 @@ def choose_way(model: Model, request: Request, via: Via | None) -> Via:
 
 def list_length(request: Request, via: Via, n_items: int) -> int:
     """Return the length of the lists that a way makes: what the metrics need, or everything."""
-    if via == "full_ranks":
+    if via == "full_ranks" or request.corrected is not None:  # of the candidates, who are few
         return n_items
     return min(max(metric.cutoff or 0 for metric in request.metrics), n_items)
 
@@ -91,6 +105,7 @@ def rank(
     via: Via,
     *,
     n_known: int | None = None,
+    candidates: Candidates | None = None,
     stored_zeros: bool = False,
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -111,6 +126,8 @@ def rank(
     n_known : int, optional
         So many of the first users are known to a model that has no users of its own, all of
         `train` by default.
+    candidates : Candidates, optional
+        With the rows and columns of `train`.
     stored_zeros : bool
         Whether items stored with a gain of 0 are hits too; see `Convention`.
     num_threads : int, optional
@@ -130,6 +147,8 @@ def rank(
         n_users = train.shape[0] if n_known is None else n_known
     users = np.flatnonzero(relevance.n_relevant[:n_users])  # also of items it does not know
     train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
+    if candidates is not None:
+        candidates = candidates.within(n_items)
     shape = (relevance.shape[0], n_items)
     if via == "recommend":
         ids = recommend_lists(cast("ImplicitModel", model), train, users, k, progress)
@@ -137,7 +156,8 @@ def rank(
             via, count_seen(relevance, train)
         )
     assert is_exact(model)  # noqa: S101 - refused by choose_way
-    ranker = open_ranker(model, train, train, num_threads=num_threads, progress=progress)
+    options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
+    ranker = open_ranker(model, train, train, **options)
     hits = with_stored_zeros(relevance) if stored_zeros else relevance
     if via == "top_k":
         lists, left_out, report = find_lists(ranker, k, users)
@@ -151,7 +171,7 @@ def rank(
             n_seen = count_seen(relevance, train)
         lengths = ranks.lengths[: shape[0]].copy()
         others = users[relevance.n_relevant[users] == 0]  # who get a list without a hit
-        lengths[others] = np.minimum(k, n_items - np.diff(train.indptr)[others])
+        lengths[others] = np.minimum(k, eligible_of(train, candidates, others).counts)
         rankings = Rankings(
             shape,
             ranks.indptr[: shape[0] + 1],
@@ -160,6 +180,14 @@ def rank(
             lengths,
         )
     return rankings, Retrieval(via, n_seen, n_tied, report.cold_users, report.cold_items)
+
+
+def eligible_of(train: CSRMatrix, candidates: Candidates | None, users: Integers) -> Eligible:
+    """Return the unseen candidates of some users, among the items of `train`."""
+    n_items = train.shape[1]
+    seen = take_rows(train.indptr.astype(np.int64, copy=False), users, as_int32(train.indices))
+    among = None if candidates is None else candidates.within(n_items)
+    return eligible_items(n_items, seen, among, users)
 
 
 def with_stored_zeros(relevance: Relevance) -> Relevance:

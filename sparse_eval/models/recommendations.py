@@ -11,13 +11,14 @@ from scipy import sparse
 from ..core.arguments import check_whole
 from ..core.csr import row_numbers
 from ..datasets.split.holdout import Holdout
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.relevance import Relevance
 from ..retrieval.top_k import find_lists
 from .accepted import as_model, catalogue
 from .exact import is_exact, numbered_as, open_ranker
-from .inputs import name_of, open_train
+from .inputs import name_of, open_candidates, open_train
 from .matching import match_sides, within
+from .ranking import NEED_EXACT
 from .recommend import recommend_lists
 from .references import open_model
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
+    from ..inputs.candidates import Candidates
     from .accepted import ImplicitModel, Model, ModelLike
-    from .inputs import TrainLike
+    from .inputs import CandidatesLike, TrainLike
     from .matching import Sides
 
 #: Users whose scores of all items a neighbour model computes at once.
@@ -43,6 +45,7 @@ def recommend(
     *,
     users: Iterable[Hashable] | None = None,
     user_rows: ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:
@@ -60,6 +63,8 @@ def recommend(
         The ids of the users, if there are ids; by default all whom the model knows.
     user_rows : array_like of int, optional
         Instead of `users` their rows.
+    candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
+        What each user can be recommended, as in `evaluate_model`; of factor models only.
     num_threads : int, optional
         One for each core by default. The result does not depend on it.
     progress : bool, optional
@@ -100,11 +105,14 @@ def recommend(
     part = open_train(train.train if isinstance(train, Holdout) else train)
     opened = numbered_as(as_model(open_model(model)), part)
     nobody = Relevance.from_csr(sparse.csr_matrix((0, 0)))
-    sides = match_sides(opened, part, nobody, (name_of("train", train), "validation"))
+    names = (name_of("train", train), "validation")
+    given = None if candidates is None else open_candidates(candidates)
+    sides = match_sides(opened, part, nobody, names, given)
     rows = rows_of(users, user_rows, sides)
     n_items = catalogue(opened)[1]
     seen = within(sides.train, (sides.n_known, n_items))
-    lists, scores = _lists(opened, seen, rows, min(k, n_items), num_threads, progress)
+    among = None if sides.candidates is None else sides.candidates.within(n_items)
+    lists, scores = _lists(opened, seen, rows, min(k, n_items), among, num_threads, progress)
     listed = lists >= 0
     return pd.DataFrame(
         {
@@ -160,13 +168,16 @@ def _lists(
     seen: CSRMatrix,
     rows: Integers,
     k: int,
+    candidates: Candidates | None,
     num_threads: int | None,
     progress: bool | None,
 ) -> tuple[Items, Floats]:
     """Return the items of each user, -1 behind the last, and their scores."""
     if is_exact(model):
-        ranker = open_ranker(model, seen, seen, num_threads=num_threads, progress=progress)
-        return find_lists(ranker, k, rows)[0]
+        options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
+        return find_lists(open_ranker(model, seen, seen, **options), k, rows)[0]
+    if candidates is not None:
+        raise UnsupportedModelError(NEED_EXACT)
     lists = recommend_lists(cast("ImplicitModel", model), seen, rows, k, progress)
     similarity: Any = getattr(model, "similarity")  # noqa: B009 - implicit has no types
     scores = np.full(lists.shape, -np.inf)

@@ -10,13 +10,14 @@ from scipy import sparse
 
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError, UnsupportedModelError
+from ..inputs.candidates import align_candidates
 from ..inputs.relevance import Relevance
 from ..retrieval import top_k as retrieval
 from ..retrieval.products import as_products
 from ..retrieval.top_k import find_lists, find_ranks
 from .accepted import as_model, catalogue
 from .exact import is_exact, numbered_as, open_ranker, take_users
-from .inputs import open_held_out, open_train
+from .inputs import open_candidates, open_held_out, open_train
 from .matching import match_sides, within
 from .recommendations import rows_of
 from .references import open_model
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray
+    from ..inputs.candidates import Candidates
     from ..inputs.rankings import Rankings
     from ..retrieval.products import Similarity
     from ..retrieval.ranker import Ranker
     from ..retrieval.top_k import TopK
     from .accepted import ModelLike
     from .exact import ExactModel
-    from .inputs import TrainLike
+    from .inputs import CandidatesLike, TrainLike
     from .matching import Sides
 
 Overlap = Literal["error", "report"]
@@ -47,7 +49,7 @@ def top_k(
     seen: TrainLike | None = None,
     users: Iterable[Hashable] | None = None,
     user_rows: ArrayLike | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
     exclude: ArrayLike | None = None,
     item_biases: ArrayLike | None = None,
     user_biases: ArrayLike | None = None,
@@ -79,8 +81,10 @@ def top_k(
         The ids of the users, where the model or `seen` has ids.
     user_rows : array_like of int, shape (n_lists,), optional
         Instead of `users` rows of `user_factors`, in any order; all by default.
-    candidates : array_like of int, optional
-        Rows of `item_factors` to choose from; all by default.
+    candidates : array_like of int, sparse matrix, mapping or sequence of lists, optional
+        Rows of `item_factors` to choose from, or the candidates of each user: a matrix with an
+        entry for each, of shape (n_users, n_items); a list of rows for each user in order; of a
+        model whatever `evaluate_model` takes. All items by default.
     exclude : array_like of int, optional
         Items to leave out of every list.
     item_biases, user_biases : array_like of float, shape (n_items,) and (n_users,), optional
@@ -146,9 +150,10 @@ def top_k(
                 "users are ids, and factors have none; give user_rows=, or a model with ids"
             )
         factors = products.of(user_factors, item_factors)
+        options["candidates"] = _of_factors(candidates, factors)
         return retrieval.top_k(*factors, k, seen=seen, user_rows=user_rows, **options)  # type: ignore[arg-type]
     products.refuse()
-    model, sides = _open(user_factors, seen, None)
+    model, sides = _open(user_factors, seen, None, candidates)
     rows = rows_of(users, user_rows, sides)
     return find_lists(_ranker(model, sides, seen, options), k, rows)[0]
 
@@ -160,7 +165,7 @@ def held_out_ranks(
     k: int = 10,
     *,
     seen: TrainLike | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
     exclude: ArrayLike | None = None,
     item_biases: ArrayLike | None = None,
     user_biases: ArrayLike | None = None,
@@ -244,7 +249,7 @@ def full_ranks(
     held_out: TrainLike | None = None,
     *,
     seen: TrainLike | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
     exclude: ArrayLike | None = None,
     item_biases: ArrayLike | None = None,
     user_biases: ArrayLike | None = None,
@@ -347,13 +352,15 @@ def _ranks(
                 "held_out names users by id, and factors have none; give a model with ids, or "
                 "held_out as a matrix with the rows and columns of the factors"
             )
-        options = options | {"seen": seen, "overlap": overlap}
-        sides: tuple[Any, Any, Any] = *products.of(user_factors, item_factors), held_out
+        factors = products.of(user_factors, item_factors)
+        options["candidates"] = _of_factors(options["candidates"], factors)
+        options |= {"seen": seen, "overlap": overlap}
+        sides: tuple[Any, Any, Any] = *factors, held_out
         if k is None:
             return retrieval.full_ranks(*sides, **options)
         return retrieval.held_out_ranks(*sides, k, **options)
     products.refuse()
-    model, matched = _open(user_factors, seen, held_out)
+    model, matched = _open(user_factors, seen, held_out, options["candidates"])
     some = take_users(model, matched.user_rows)
     relevance = within(matched.relevance, _shape(some, matched))
     ranks, n_overlap, *_ = find_ranks(_ranker(some, matched, seen, options), relevance, k, overlap)
@@ -367,8 +374,21 @@ def _ranks(
     )
 
 
+def _of_factors(candidates: CandidatesLike | None, factors: tuple[Any, Any]) -> Candidates | None:
+    """Return candidates with the rows and columns of factors."""
+    if candidates is None:
+        return None
+    if any(not hasattr(side, "__len__") for side in factors):
+        return None  # the search refuses such factors
+    shape = (len(factors[0]), len(factors[1]))
+    return align_candidates(open_candidates(candidates), shape, None, None, others="the factors")[0]
+
+
 def _open(
-    model: Any, seen: TrainLike | None, held_out: TrainLike | None
+    model: Any,
+    seen: TrainLike | None,
+    held_out: TrainLike | None,
+    candidates: CandidatesLike | None,
 ) -> tuple[ExactModel, Sides]:
     """Return a model whose rankings are exact, and both parts of a split in its numbering."""
     if isinstance(model, np.ndarray) and (model.ndim != 2 or model.shape[0] != model.shape[1]):
@@ -390,14 +410,17 @@ def _open(
         if held_out is None
         else open_held_out(held_out, "held_out")
     )
-    return opened, match_sides(opened, train, relevance, ("seen", "held_out"))
+    chosen = None if candidates is None else open_candidates(candidates)
+    return opened, match_sides(opened, train, relevance, ("seen", "held_out"), chosen)
 
 
 def _ranker(
     model: ExactModel, sides: Sides, seen: TrainLike | None, options: dict[str, Any]
 ) -> Ranker:
-    known = None if seen is None else within(sides.train, _shape(model, sides))
-    return open_ranker(model, known, known, **options)
+    shape = _shape(model, sides)
+    known = None if seen is None else within(sides.train, shape)
+    chosen = None if sides.candidates is None else sides.candidates.within(shape[1])
+    return open_ranker(model, known, known, **options | {"candidates": chosen})
 
 
 def _shape(model: ExactModel, sides: Sides) -> tuple[int, int]:

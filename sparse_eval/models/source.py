@@ -20,10 +20,8 @@ from ..evaluation.sources import USERS_PER_BLOCK, Block, is_blocks, largest_gain
 from ..inputs.labels import check_part
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
-from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
-from ..kernels.catalogue import popular_unseen
 from .accepted import as_model, check_shape, count_items, has_factors
 from .checkpoints import Factors
 from .exact import (
@@ -39,13 +37,14 @@ from .exact import (
 from .identifiers import ids_of
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
-from .popularity import popularity_ranks
+from .popularity import popularity_rankings
 from .ranking import choose_way, list_length, rank, with_stored_zeros
 from .references import FileReference, open_model
 from .scorers import ItemItemModel
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Items, Labels
+    from ..inputs.candidates import Candidates
     from ..metrics.request import Request
     from .accepted import Model, ModelLike
     from .ranking import Via
@@ -69,6 +68,7 @@ class UserRows:
     train: Any
     validation: Any
     users: Any = None
+    candidates: Candidates | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,7 @@ class RankingLoader:
             self.k,
             self.via,
             n_known=None if users is None else len(users),
+            candidates=side_data.candidates,
             stored_zeros=self.stored_zeros,
             num_threads=self.num_threads,
             progress=False,
@@ -154,15 +155,8 @@ class PopularityLoader:
         """Return the block of a task."""
         with _in_block(task.first):
             train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
-        if self.k is None:
-            hits = with_stored_zeros(relevance) if self.stored_zeros else relevance
-            rankings = popularity_ranks(self.order, train, hits)
-            return Block(task.first, rankings, relevance, side_data)
-        users = np.flatnonzero(relevance.n_relevant)
-        ids = np.empty((train.shape[0], self.k), np.int32)
-        popular_unseen(self.order, train.indptr.astype(np.int64), train.indices, ids)
-        shape = (relevance.shape[0], train.shape[1])
-        rankings = Rankings.from_topk(ids[users], user_rows=users, shape=shape)
+        hits = with_stored_zeros(relevance) if self.stored_zeros else relevance
+        rankings = popularity_rankings(self.order, train, hits, self.k, side_data.candidates)
         return Block(task.first, rankings, relevance, side_data)
 
 
@@ -195,7 +189,11 @@ def _load_rows(
                 f"{name} has {side.shape[1]} items, the model {n_items}; give the matrices that "
                 "the model was trained on"
             )
+    if task.candidates is not None:
+        shared = replace(shared, candidates=None)
     side_data = shared.of_users(task.first, task.last)
+    if task.candidates is not None:
+        side_data = replace(side_data, candidates=task.candidates)
     if side_data.training is None:  # the users' own rows are enough
         own = SideData.of(train.shape, None, None, train=train)
         side_data = replace(side_data, training=own.training)
@@ -255,6 +253,8 @@ class _UserSource:
             if not is_blocks(users) and not is_blocks(train):
                 self.total = validation.shape[0]
         self.references: dict[str, FileReference] = {}
+        #: Of each user by itself: they go with the tasks, and those for all with the side data.
+        self.candidates: Candidates | None = None
         self.n_rows = USERS_PER_BLOCK
 
     @property
@@ -278,6 +278,14 @@ class _UserSource:
         labels = getattr(validation, "users", None), getattr(validation, "items_index", None)
         shape = (self.total or 0, max(n_items, getattr(validation, "shape", (0, 0))[1]))
         side_data = SideData.of(shape, *labels, train=whole_train, **inputs)
+        if side_data.candidates is not None and not is_blocks(validation):
+            whole = isinstance(validation, Relevance)
+            names = ("items", "gains") if whole else ("indices", "data")
+            truth = (getattr(validation, name) for name in names)
+            side_data = side_data.named(validation.indptr, *truth)
+        if side_data.candidates is not None and not side_data.candidates.for_all:
+            self.candidates = side_data.candidates
+            side_data = replace(side_data, candidates=None)
         if not request.needs_largest_gain:
             return side_data
         if is_blocks(validation):
@@ -306,7 +314,8 @@ class _UserSource:
             }
             for name, block in blocks.items():
                 _check_ids(name, labels_of(block), self.ids, first, last)
-            yield UserRows(first, last, **rows), last - first
+            own = self.candidates and self.candidates.of_users(first, last)
+            yield UserRows(first, last, **rows, candidates=own), last - first
             release(*self.sides.values())
             first = last
 
@@ -349,7 +358,7 @@ class ModelSource(_UserSource):
     train, validation
         As in `evaluate_model`.
     inputs : dict
-        `item_groups` and `item_vectors`.
+        `item_groups`, `item_vectors` and `candidates`.
     via : {"held_out_ranks", "full_ranks", "top_k"}, optional
     num_threads : int, optional
         For each block.
@@ -384,7 +393,15 @@ class ModelSource(_UserSource):
         n_unknown = (0, 0)
         if matched:
             names = name_of("train", given["train"]), name_of("validation", given["validation"])
-            sides = match_sides(opened, open_train(train), open_held_out(validation), names)
+            sides = match_sides(
+                opened,
+                open_train(train),
+                open_held_out(validation),
+                names,
+                inputs.get("candidates"),
+            )
+            if sides.candidates is not None:
+                inputs["candidates"] = sides.candidates
             train, validation = sides.train, sides.relevance
             n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
             opened, n_known = take_users(opened, sides.user_rows), sides.n_known
@@ -396,7 +413,7 @@ class ModelSource(_UserSource):
             self.ids = _common_ids(opened, train, validation)
         if not matched and not is_blocks(train) and not is_blocks(users):
             check_shape(opened, self.sides["train"].shape)
-        way = choose_way(opened, request, via)
+        way = choose_way(opened, request, via, among="candidates" in inputs)
         if way == "recommend":
             raise UnsupportedModelError(_NEED_EXACT)
         if for_workers:
@@ -433,6 +450,7 @@ class ModelSource(_UserSource):
         n_users = self.total or 1
         matrices = [self.sides[name] for name in ("train", "validation")]
         entries = sum(int(side.indptr[-1]) for side in matrices if not is_blocks(side))
+        entries += 0 if self.candidates is None else len(self.candidates.items)
         listed = self.load.k if self.load.via == "top_k" else 0
         width = self.model.item_factors.shape[1] if has_factors(self.model) else 0
         n_entries = entries + n_users * (listed + width // 4)

@@ -10,6 +10,7 @@ from ..core.files import as_path, make_folder, replacing
 from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
 from ..metrics import REGISTRY, convention_named
+from ..results.candidates import WARNING
 from ..results.comparison import compare
 from ..results.cross_validation import CrossValidation
 from ..results.item_names import check_known, item_table
@@ -164,6 +165,8 @@ def write_report(
         style=Path(__file__).with_name("style.css").read_text(encoding="utf-8"),
         evaluations=shown,
         main=main,
+        main_name=first.shown(main),
+        among=first.candidates,
         rows=[_metric_row(shown, metric, [*pairs, *secondary]) for metric in chosen],
         ranked=ranked,
         higher=first.higher_is_better(main),
@@ -200,7 +203,11 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": format_number, "p": format_p, "share": format_share}
-    environment.globals |= {"numbers": format_numbers, "sampled_note": SAMPLED_NOTE}
+    environment.globals |= {
+        "numbers": format_numbers,
+        "sampled_note": SAMPLED_NOTE,
+        "candidates_warning": WARNING[0].upper() + WARNING[1:],
+    }
     return environment.get_template("page.html.jinja")
 
 
@@ -366,6 +373,9 @@ def _provenance(ev: Evaluation) -> list[tuple[str, str]]:
     for name, matrix in content["inputs"].items():
         shape = " × ".join(f"{size:,}" for size in matrix["shape"])
         facts.append((name, f"{shape}, {matrix['entries']:,} entries, SHA-256 {matrix['sha256']}"))
+    if content.get("candidates"):
+        options = (f"{key} {value}" for key, value in content["candidates"].items())
+        facts.append(("candidates", ", ".join(options)))
     if content["retrieval"]:
         options = (f"{key} {value}" for key, value in content["retrieval"].items())
         facts.append(("retrieval", ", ".join(options)))

@@ -109,7 +109,7 @@ def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> A
             **style | {"label": None, "linestyle": "none"},
         )  # fmt: skip
     _label_rows_inside(ax, [shorten(str(name)) for name in evaluations])
-    ax.set_xlabel(metric)
+    ax.set_xlabel(next(iter(evaluations.values())).shown(metric))
     return ax
 
 

@@ -14,6 +14,7 @@ from ..core.versions import installed_version
 from ..errors import InvalidDataError
 from ..metrics.measure import measure, values_of_lists
 from ..metrics.random_baseline import random_totals
+from .candidates import candidate_counts, candidate_hashes, with_candidates
 from .intervals import FEWEST_FOR_T, N_GROUPS
 from .sampled import find_sampled
 from .seen import seen_counts
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers, Labels
     from ..metrics.aligned import Aligned
     from ..metrics.columns import MetricColumns
+    from ..metrics.plan import Plan
     from ..metrics.random_baseline import RandomTotals
-    from ..metrics.request import Plan, Request
+    from ..metrics.request import Request
+    from .candidates import CandidateCounts
     from .sampled import SampledLists
     from .seen import SeenCounts
     from .totals import Retrieval
@@ -146,7 +149,21 @@ class BlockResult:
     @cached_property
     def sampled(self) -> SampledLists | None:
         """What tells that the lists rank a few candidates of each user; None if they do not."""
-        return None if self.retrieval else find_sampled(self.aligned, self.counted())
+        if self.retrieval or self.aligned.side_data.candidates is not None:
+            return None
+        return find_sampled(self.aligned, self.counted())
+
+    @cached_property
+    def candidates(self) -> CandidateCounts | None:
+        """What the candidates were, None where they were the whole catalogue."""
+        hashes = self._candidate_hashes
+        if hashes is None:
+            return None
+        return candidate_counts(self.aligned, self.counted(), self.user_hashes, hashes)
+
+    @cached_property
+    def _candidate_hashes(self) -> Hashes | None:
+        return candidate_hashes(self.aligned, self.aligned.relevance.items_index)
 
     @property
     def per_user_values(self) -> Floats:
@@ -181,12 +198,15 @@ class BlockResult:
 
     @cached_property
     def fingerprints(self) -> Hashes:
-        """A hash of each user's relevant items and their gains."""
+        """A hash of each user's relevant items and their gains, and of candidates if given."""
         relevance = self.aligned.relevance
         items, labels = relevance.items, relevance.items_index
         if self.item_ids is not None and labels is None:
             items = self.item_ids[items]
-        return fingerprints(relevance.indptr, items, relevance.gains, labels)
+        hashes = fingerprints(relevance.indptr, items, relevance.gains, labels)
+        if self._candidate_hashes is None:
+            return hashes
+        return with_candidates(hashes, self._candidate_hashes)
 
     def list_counts(self, row: int) -> ListCounts:
         """Count the lists of each group of users, and how often they hold each item."""
@@ -239,6 +259,7 @@ class BlockResult:
             self.retrieval,
             seen=self.seen,
             sampled=self.sampled,
+            candidates=self.candidates,
         )
 
     def part(self, *, per_user: bool) -> Part:
@@ -278,6 +299,7 @@ class BlockResult:
             aligned.largest_gain if request.needs_largest_gain else None,
             aligned.side_data.digest if request.needs_side_data else None,
             installed_version(),
+            request.corrected,
         )
 
     def _digest_of_items(self) -> str | None:

@@ -68,6 +68,8 @@ class Comparison:
     notes : tuple of str
         What is to be known about the comparison, which is printed below it: users and metrics that
         not all evaluations have.
+    candidates : str or None
+        What the candidates of all of them are, see `CandidateCounts`; None for all items.
 
     See Also
     --------
@@ -82,6 +84,7 @@ class Comparison:
     level: float
     left_out: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    candidates: str | None = None
 
     def how_found(self) -> str:
         """Return in a line how many users were compared, and how."""
@@ -97,13 +100,14 @@ class Comparison:
         """Return the table for display: fewer columns, numbers as text."""
         import pandas as pd
 
+        among = f" ({self.candidates})" if self.candidates else ""
         rows = []
         for row in self.table.to_dict("records"):
             ends = map(_signed, numbers(row["ci_low"], row["ci_high"]))
             counts = (row["wins"], row["ties"], row["losses"])
             rows.append(
                 {
-                    "metric": row["metric"],
+                    "metric": row["metric"] + among,
                     "a": row["a"],
                     "b": row["b"],
                     "difference": _signed(number(row["difference"])),
@@ -126,6 +130,7 @@ class Comparison:
             "level": self.level,
             "left_out": dict(self.left_out),
             "notes": list(self.notes),
+            "candidates": self.candidates,
             "differences": records(self.table),
         }
 
@@ -282,8 +287,18 @@ def compare(
             results.append({"metric": metric, "a": names[i], "b": names[j], **numbers, **left_out})
     higher = {metric: scored[0].higher_is_better(metric) for metric in chosen}
     table = _tabulate(results, higher, correction, level)
-    options = (test, correction, level)
-    return Comparison(names, table, shared.n_users, *options, shared.left_out, tuple(notes))
+    among = scored[0].candidates
+    return Comparison(
+        names,
+        table,
+        shared.n_users,
+        test,
+        correction,
+        level,
+        shared.left_out,
+        tuple(notes),
+        None if among is None else among.kind,
+    )
 
 
 def _tabulate(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..core.types import Integers
-    from ..metrics.request import Plan
+    from ..metrics.plan import Plan
     from .totals import ListCounts
 
 

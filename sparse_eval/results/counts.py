@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..metrics import Metric
     from ..metrics.request import Request
     from .block import BlockResult
+    from .candidates import CandidateCounts
     from .seen import SeenCounts
     from .totals import Retrieval, Totals
 
@@ -124,6 +125,18 @@ class Counts:
         return self._totals.seen if self._block is None else self._block.seen
 
     @property
+    def candidates(self) -> CandidateCounts | None:
+        """What the candidates were, None where they were all items that users had not seen."""
+        return self._totals.candidates if self._block is None else self._block.candidates
+
+    def shown(self, name: str) -> str:
+        """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
+        if self.candidates is None:
+            return name
+        corrected = "" if self.request.corrected is None else f", {self.request.corrected}"
+        return f"{name} ({self.candidates.kind}{corrected})"
+
+    @property
     def has_lists(self) -> bool:
         """Whether the lists, and the values of each user, are kept in memory."""
         return self._block is not None
@@ -136,6 +149,8 @@ class Counts:
         """
         block = self._block
         if block is None or block.aligned.side_data.training is not None:
+            return False
+        if block.aligned.side_data.candidates is not None:
             return False
         if not any("candidates" in plan.definition.uses for plan in self.request.plans):
             return False

@@ -127,12 +127,12 @@ class Evaluation(Scores):
             values are skewed: with 10 in 80 of 100 cases); "jackknife", Student's with the
             standard error of a delete-a-group jackknife, for metrics without values for each
             user; "none" for too few users; ``random``, the expectation under a random ranking of
-            each user's candidates (the catalogue without the seen items), and ``random_se``, its
-            standard error: 0 where the expectation is exact, otherwise that of ten seeded draws
-            (0 too, should all ten agree); ``lift``, how many times as good as random: mean / random
-            or, where less is better, random / mean; NaN where the divisor is 0 and for metrics
-            that can be negative; the mean of each of `baselines`; ``n_users`` that count
-            and ``n_skipped`` that are left out.
+            each user's candidates (the catalogue, or those given, without the seen items), and
+            ``random_se``, its standard error: 0 where the expectation is exact, otherwise that of
+            ten seeded draws (0 too, should all ten agree); ``lift``, how many times as good as
+            random: mean / random or, where less is better, random / mean; NaN where the divisor
+            is 0 and for metrics that can be negative; the mean of each of `baselines`; ``n_users``
+            that count and ``n_skipped`` that are left out; with ``candidates=``, what they are.
 
         Raises
         ------
@@ -579,7 +579,7 @@ class Evaluation(Scores):
         return self._show("pipe")
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name} {self[name]:.4f}" for name in self.names[:4])
+        shown = ", ".join(f"{self.shown(name)} {self[name]:.4f}" for name in self.names[:4])
         more = f", and {len(self.names) - 4} more" if len(self.names) > 4 else ""
         return f"<Evaluation: {self.n_users} users, {self.n_skipped} left out; {shown}{more}>"
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..core.types import Floats, Integers
-    from ..metrics.request import Plan, Request
+    from ..metrics.plan import Plan
+    from ..metrics.request import Request
     from .block import BlockResult
     from .totals import ListCounts, Ratios, Totals
 

@@ -73,12 +73,22 @@ def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
         "n_listed_seen": evaluation.n_listed_seen,
         "no_relevant": evaluation.no_relevant,
         "convention": evaluation.convention,
+        "corrected": evaluation.request.corrected,
         "retrieval": None if retrieval is None else retrieval._asdict(),
+        "candidates": _describe_candidates(evaluation),
         "metrics": {
             name: {key: plain(value) for key, value in row.items()}
             for name, row in summary.iterrows()
         },
     }
+
+
+def _describe_candidates(evaluation: Scores) -> dict[str, Any] | None:
+    candidates = evaluation.candidates
+    if candidates is None:
+        return None
+    counts = {key: value for key, value in candidates._asdict().items() if key != "checksum"}
+    return counts | {"digest": candidates.digest}
 
 
 def make_record(evaluation: Scores, summary: pd.DataFrame) -> Record:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Booleans, Floats, Integers, Labels
-    from ..metrics.request import Plan, Request
+    from ..metrics.plan import Plan
+    from ..metrics.request import Request
     from .scores import Scores
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..inputs.candidates import mark_seen
 from ..inputs.training import take_rows
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ MOST_LISTED = 0.5
 NOTE = (
     "every list holds all relevant items of its user among few others, as where candidates are "
     "sampled; random, lift, auc and percentile_rank take all items of the catalogue for the "
-    "candidates"
+    "candidates; give candidates=, those that each user's list ranks"
 )
 
 #: Users that are looked at first: mostly one of them lacks a relevant item.
@@ -84,9 +85,6 @@ def find_sampled(aligned: Aligned, counted: Booleans) -> SampledLists | None:
 
 def _count_late(aligned: Aligned, users: Integers) -> int | None:
     """Count the late relevant items of some users; None if one of theirs is not listed."""
-    # Only these few evaluations pay for the import of all that finds lists.
-    from ..retrieval.top_k import mark_seen
-
     bounds, items = take_rows(aligned.rankings.indptr, users, aligned.rankings.items)
     relevance = aligned.relevance
     starts, relevant = take_rows(relevance.indptr, users, relevance.items)

@@ -41,7 +41,8 @@ import numpy as np
 from ..core.files import make_folder, need_pyarrow, replacing, write_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
 from ..metrics import Definition, Metric, convention_named, parse
-from ..metrics.request import Plan, Request
+from ..metrics.plan import Plan
+from ..metrics.request import Request
 from .numbers import SavedNumber
 from .record import SCHEMA, USER_COLUMNS, Record, check_about
 from .serialize import pack, unpack
@@ -158,7 +159,8 @@ def load(path: Path) -> Saved:
         )
         if facts["labels"] == "text":
             values = _with_text(values)
-    content.setdefault("lower", {})  # older versions did not write it
+    content.setdefault("lower", {})  # older versions did not write these
+    content.setdefault("corrected", None)
     request = _request_of({name: content[name] for name in _REQUEST})
     numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
     parts[""] = Part(parts[""].totals, values)
@@ -196,6 +198,7 @@ _REQUEST = (
     "per_user",
     "higher_is_better",
     "lower",
+    "corrected",
 )
 
 
@@ -203,7 +206,7 @@ _REQUEST = (
 class _SavedRequest(Request):
     """A request for metrics some of which are not registered here, as it was saved."""
 
-    content: dict[str, Any] = field(compare=False)
+    content: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling without formulas: the metrics may be registered elsewhere."""
@@ -228,7 +231,13 @@ def _request_of(content: dict[str, Any]) -> Request:
     convention = convention_named(content["convention"])
     plans = tuple(_plan_of(name, convention, content) for name in content["metrics"])
     metrics = tuple(plan.metric for plan in plans)
-    options = (metrics, convention, content["no_relevant"], frozenset(content["inputs_given"]))
+    options = (
+        metrics,
+        convention,
+        content["no_relevant"],
+        frozenset(content["inputs_given"]),
+        content["corrected"],
+    )
     if not any(isinstance(plan.definition.formula, _Unregistered) for plan in plans):
         return Request(*options)
     request = _SavedRequest(*options, content | {"metrics": list(content["metrics"])})

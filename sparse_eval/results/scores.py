@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from ..core.types import Booleans, Floats, Hashes, Integers, Labels, PathLike
     from ..metrics import Metric
-    from ..metrics.request import Plan, Request
+    from ..metrics.plan import Plan
+    from ..metrics.request import Request
     from .block import BlockResult
     from .totals import Part, UserValues
 

@@ -19,6 +19,7 @@ import numpy as np
 from ..core.exact_sums import Moments
 from ..errors import InvalidDataError
 from ..metrics.random_baseline import Expectation, RandomSums
+from .candidates import CandidateCounts
 from .sampled import SampledLists
 from .seen import SeenCounts
 from .totals import ListCounts, MergeKey, Part, Retrieval, Span, Totals, UserValues
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Integers
     from ..metrics.random_baseline import RandomTotals
 
-Counts = TypeVar("Counts", SeenCounts, SampledLists)
+Counts = TypeVar("Counts", SeenCounts, SampledLists, CandidateCounts)
 
 #: Version of the layout.
 FORMAT = 2
@@ -64,6 +65,7 @@ def pack(part: Part) -> bytes:
         "random": _write_random(totals.random),
         "seen": totals.seen,
         "sampled": totals.sampled,
+        "candidates": totals.candidates,
         "values": values is not None,
         "users": None,
     }
@@ -150,6 +152,7 @@ def _read_part(arrays: Mapping[str, AnyArray]) -> Part:
         # Older versions did not write these.
         _read_counts(SeenCounts, header.get("seen")),
         _read_counts(SampledLists, header.get("sampled")),
+        _read_counts(CandidateCounts, header.get("candidates")),
     )
     return Part(totals, values)
 
@@ -193,7 +196,7 @@ def _read_random(written: list[Any] | None) -> RandomTotals | None:
     )
 
 
-def _read_counts(kind: Callable[..., Counts], written: list[int] | None) -> Counts | None:
+def _read_counts(kind: Callable[..., Counts], written: list[Any] | None) -> Counts | None:
     return None if written is None else kind(*written)
 
 

@@ -137,6 +137,17 @@ def check_conventions(evaluations: Mapping[str, Scores]) -> None:
                     f"{first_name} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "
                     "both alike"
                 )
+        a, b = (one.request.corrected or "not corrected" for one in (first, ev))
+        if a != b:
+            raise InvalidDataError(
+                f"{first_name} is {a} and {name} {b}, as corrected= says; evaluate both alike"
+            )
+        a, b = (one.candidates.kind if one.candidates else "all items" for one in (first, ev))
+        if a != b:
+            raise InvalidDataError(
+                f"{first_name} ranks {a} and {name} {b}, so that their numbers do not compare; "
+                "evaluate both among the same candidates"
+            )
 
 
 def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
@@ -177,21 +188,23 @@ def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
     for ev, users in zip(scored, labels, strict=True):
         order = np.arange(len(users)) if users.equals(common) else users.get_indexer(common)
         rows.append(np.flatnonzero(ev.counted)[order])
-    _check_relevant(
-        names, [ev.fingerprints[row] for ev, row in zip(scored, rows, strict=True)], common
-    )
+    fingerprints = [ev.fingerprints[row] for ev, row in zip(scored, rows, strict=True)]
+    what = "relevant items or candidates" if scored[0].candidates else "relevant items"
+    _check_relevant(names, fingerprints, common, what)
     left_out = [len(users) - len(common) for users in labels]
     return SharedUsers(rows, dict(zip(names, left_out, strict=True)))
 
 
-def _check_relevant(names: Sequence[str], fingerprints: Sequence[Any], common: Labels) -> None:
+def _check_relevant(
+    names: Sequence[str], fingerprints: Sequence[Any], common: Labels, what: str
+) -> None:
     """Raise `InvalidDataError` if users have other relevant items in another evaluation."""
     for name, others in zip(names[1:], fingerprints[1:], strict=True):
         different = np.flatnonzero(fingerprints[0] != others)
         if len(different):
             raise InvalidDataError(
                 f"{names[0]} and {name} were evaluated on different validation data: "
-                f"{len(different)} of {len(common)} users have other relevant items (such as "
+                f"{len(different)} of {len(common)} users have other {what} (such as "
                 f"{_name_users(common[different])}); evaluate both on the same"
             )
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from ..metrics.plan import Plan
     from ..metrics.random_baseline import Expectation, RandomTotals
-    from ..metrics.request import Plan
     from .scores import Scores
 
     Baselines = Mapping[str, Scores]
@@ -50,12 +50,19 @@ def summarize(
         lift = _lift(mean, expected.mean, scores.request.plans[row])
         beside = [baseline[name] for baseline in baselines.values()]
         counts = (n_users, everybody - n_users)
-        rows.append((mean, values.std(row), *interval, *expected, lift, *beside, *counts))
+        among = () if scores.candidates is None else (scores.candidates.kind,)
+        rows.append((mean, values.std(row), *interval, *expected, lift, *beside, *counts, *among))
     columns = ["mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift"]
     return pd.DataFrame(
         rows,
         index=pd.Index(scores.names, name="metric"),
-        columns=[*columns, *baselines, "n_users", "n_skipped"],
+        columns=[
+            *columns,
+            *baselines,
+            "n_users",
+            "n_skipped",
+            *([] if scores.candidates is None else ["candidates"]),
+        ],
     )
 
 
@@ -104,7 +111,7 @@ def _columns(scores: Scores, baselines: Baselines, random: RandomTotals | None) 
     counts = list(map(values.count, rows))
     differ = any(count != scores.n_users for count in counts)
     return [
-        _Column("metric", "left", names),
+        _Column("metric", "left", [scores.shown(name) for name in names]),
         _Column("mean", "decimal", [number(mean) or "none" for mean in means]),
         _Column("95 % interval", "left", intervals),
         _Column("random", "decimal", [number(one.mean) if one else "" for one in expected]),

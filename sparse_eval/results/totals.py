@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
+    from .candidates import CandidateCounts
     from .sampled import SampledLists
     from .seen import SeenCounts
 
@@ -81,6 +82,7 @@ class MergeKey(NamedTuple):
     largest_gain: float | None
     side_data: str | None
     version: str
+    corrected: str | None = None
 
     def check(self, other: MergeKey) -> None:
         """Raise unless both are the same."""
@@ -102,6 +104,7 @@ _DESCRIPTIONS = {
     "largest_gain": "largest gains",
     "side_data": "train, item_groups or item_vectors",
     "version": "versions of sparse_eval",
+    "corrected": "corrections",
 }
 
 
@@ -252,6 +255,8 @@ class Totals:
         What the users have in train, where it is known.
     sampled : SampledLists or None
         What tells that the lists rank a few candidates of each user; None if they do not.
+    candidates : CandidateCounts or None
+        What the candidates were, where they were given.
     """
 
     key: MergeKey
@@ -266,6 +271,7 @@ class Totals:
     random: RandomTotals | None = None
     seen: SeenCounts | None = None
     sampled: SampledLists | None = None
+    candidates: CandidateCounts | None = None
 
     def merge(self, other: Totals) -> Totals:
         """Return the totals of the users of both, which must be different users."""
@@ -275,6 +281,11 @@ class Totals:
             raise InvalidDataError(
                 f"the lists were made in different ways, {ours and ours.via} and "
                 f"{theirs and theirs.via}; evaluate all blocks alike"
+            )
+        if (self.candidates is None) != (other.candidates is None):
+            raise InvalidDataError(
+                "the lists are of given candidates in one block, and of all items in another; "
+                "evaluate all blocks alike"
             )
         return Totals(
             self.key,
@@ -299,6 +310,9 @@ class Totals:
             _merge_random(self.random, other.random),
             self.seen.merge(other.seen) if self.seen and other.seen else None,
             self.sampled.merge(other.sampled) if self.sampled and other.sampled else None,
+            self.candidates.merge(other.candidates)
+            if self.candidates and other.candidates
+            else None,
         )
 
     def equals(self, other: Totals) -> bool:
@@ -311,6 +325,7 @@ class Totals:
             and self.retrieval == other.retrieval
             and self.seen == other.seen
             and self.sampled == other.sampled
+            and self.candidates == other.candidates
             and all(map(Moments.equals, self.moments, other.moments))
             and all(
                 a.equals(c) and b.equals(d)

@@ -6,20 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import as_array, is_array
+from ..core.arrays import as_array, is_array, read_only
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..kernels.exact import measure_rows
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
-    from numpy.typing import NDArray
-
     from ..core.types import AnyArray, Floats
-
-    Scalar = TypeVar("Scalar", bound=np.generic)
 
 #: Rows per block of `measure_rows`.
 _BLOCK = 10_000
@@ -76,14 +70,3 @@ def _check_side(factors: object, name: str, num_threads: int | None) -> Measured
             "or learning rate, or more regularization"
         )
     return MeasuredFactors(values, norms)
-
-
-def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """Return a read-only view.
-
-    numba compiles a kernel separately for read-only arrays, such as memory-mapped ones. If it is
-    given read-only arrays only, it compiles the kernel once.
-    """
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from tqdm.auto import tqdm
 
+from ..core.arrays import read_only
 from ..core.csr import canonical_csr, row_numbers
 from ..core.progress import display
 from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
+from ..inputs.candidates import Candidates
 from ..inputs.relevance import Relevance
 from ..kernels.exact import find_seen
 from ..kernels.structures import HeldOut, Lists, Seen
-from .factors import read_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,8 +75,10 @@ class Ranker(ABC):
         The numbers of users and items.
     scorer : str
         What messages call that which has so many: "factors", say.
-    seen, candidates, exclude, num_threads, progress
+    seen, exclude, num_threads, progress
         As in `top_k`.
+    candidates : array_like of int or Candidates, optional
+        Items for all users, or the candidates of each.
     """
 
     def __init__(
@@ -83,7 +86,7 @@ class Ranker(ABC):
         shape: tuple[int, int],
         scorer: str,
         seen: SparseInput | None = None,
-        candidates: ArrayLike | None = None,
+        candidates: ArrayLike | Candidates | None = None,
         exclude: ArrayLike | None = None,
         num_threads: int | None = None,
         progress: bool | None = None,
@@ -93,8 +96,14 @@ class Ranker(ABC):
         self.threads = thread_count(num_threads)
         self.progress = progress
         self.seen = self._check_seen(seen)
+        own: Candidates | None = None
+        if isinstance(candidates, Candidates):
+            given = self._check_own(candidates)
+            own, candidates = (None, given.items) if given.for_all else (given, None)
         self.is_candidate = self._check_candidates(candidates, exclude)
         self.candidates = np.flatnonzero(self.is_candidate).astype(np.int32)
+        #: The unseen candidates of each user, where these are given.
+        self.own = None if own is None else self._unseen(own)
 
     @abstractmethod
     def run(self, rows: Integers, k: int, held_out: HeldOut | None, out: Lists | None) -> None:
@@ -119,7 +128,13 @@ class Ranker(ABC):
     @property
     def longest(self) -> int:
         """The largest number of items that a list can have."""
+        if self.own is not None:
+            return int(np.diff(self.own.indptr).max(initial=0))
         return len(self.candidates)
+
+    def n_pairs(self, n_users: int) -> int:
+        """Return the number of pairs of users, of whom there are so many, and candidates."""
+        return n_users * len(self.candidates) if self.own is None else len(self.own.items)
 
     def check_rows(self, user_rows: ArrayLike | None) -> Integers:
         """Return the selected rows of users, all of them if `user_rows` is None."""
@@ -129,6 +144,8 @@ class Ranker(ABC):
 
     def n_candidates(self, rows: Integers) -> Integers:
         """Return the number of unseen candidates of each user in `rows`."""
+        if self.own is not None:
+            return np.asarray(self.own.indptr[rows + 1] - self.own.indptr[rows])
         before = self.seen.indptr
         if len(self.candidates) < self.shape[1]:
             counted = np.concatenate([[0], np.cumsum(self.is_candidate[self.seen.items])])
@@ -166,6 +183,10 @@ class Ranker(ABC):
                 'leave them without a rank with overlap="report"'
             )
         kept = self.is_candidate[items] & ~was_seen
+        if self.own is not None:
+            is_own = np.empty(len(items), bool)
+            self._share(find_seen, len(rows), rows, indptr, items, self.own, is_own)
+            kept &= is_own
         if not kept.all():
             before = np.concatenate([[0], np.cumsum(kept)])
             indptr, items = before[indptr], items[kept]
@@ -210,6 +231,26 @@ class Ranker(ABC):
             read_only(matrix.indptr.astype(np.int64, copy=False)),
             read_only(matrix.indices.astype(np.int32, copy=False)),
         )
+
+    def _check_own(self, candidates: Candidates) -> Candidates:
+        """Return candidates, or raise if they are not of these users and items."""
+        n_users, n_items = self.shape
+        too_few = not candidates.for_all and candidates.shape[0] < n_users
+        if too_few or candidates.shape[1] > n_items:
+            raise InvalidDataError(
+                f"candidates has shape {candidates.shape}, but there are {self.scorer} of "
+                f"{n_users} users and {n_items} items; give a row for each user, and no other "
+                "items"
+            )
+        return candidates.within(n_items)
+
+    def _unseen(self, candidates: Candidates) -> Seen:
+        """Return the candidates of each user that it has not seen, and that are not excluded."""
+        own = candidates.of_users(0, self.shape[0])
+        if not self.is_candidate.all():
+            own = own.without(np.flatnonzero(~self.is_candidate))
+        own = own.unseen(self.seen.indptr, self.seen.items)
+        return Seen(read_only(own.bounds), read_only(own.items))
 
     def _check_candidates(
         self, candidates: ArrayLike | None, exclude: ArrayLike | None

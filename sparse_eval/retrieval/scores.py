@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import as_array
+from ..core.arrays import as_array, read_only
 from ..core.csr import canonical_csr, entry_position
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..kernels.blocks import leave_out, list_best, multiply_dense, multiply_sparse, rank_held_out
 from ..kernels.structures import HeldOut, Lists, Seen
-from .factors import read_only
 from .ranker import Ranker, Report
 from .spaces import growing_lists, sorting_room
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray, CSRMatrix, Floats, Integers, SparseInput
+    from ..inputs.candidates import Candidates
 
     #: Given row numbers of users, returns their scores of all items.
     ScoreFunction = Callable[[Integers], Any]
@@ -237,7 +237,7 @@ class ScoreSearch(Ranker):
         self,
         scores: Scores,
         seen: SparseInput | None = None,
-        candidates: ArrayLike | None = None,
+        candidates: ArrayLike | Candidates | None = None,
         exclude: ArrayLike | None = None,
         num_threads: int | None = None,
         progress: bool | None = None,
@@ -245,7 +245,8 @@ class ScoreSearch(Ranker):
         super().__init__(scores.shape, "scores", seen, candidates, exclude, num_threads, progress)
         self.scores = scores
         self.excluded = read_only(np.flatnonzero(~self.is_candidate).astype(np.int32))
-        self.allowed = Seen(read_only(np.zeros(1, np.int64)), read_only(np.empty(0, np.int32)))
+        everything = Seen(read_only(np.zeros(1, np.int64)), read_only(np.empty(0, np.int32)))
+        self.allowed = everything if self.own is None else self.own
         self.lock = Lock()
 
     def score_held_out(self, rows: Integers, held_out: HeldOut) -> None:
@@ -274,7 +275,7 @@ class ScoreSearch(Ranker):
 
     def report(self, n_users: int) -> Report:
         """Return the statistics of this search for `n_users` users."""
-        return Report(n_users * len(self.candidates), n_users * self.shape[1], None, None)
+        return Report(self.n_pairs(n_users), n_users * self.shape[1], None, None)
 
     def _leave_out(self, first: int, last: int, rows: Integers, scores: Floats) -> None:
         """Set the scores of what is no candidate to minus infinity; the others are finite."""

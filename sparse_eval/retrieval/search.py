@@ -9,16 +9,14 @@ centre of each group first; users for whom that does not help are searched by fa
 from __future__ import annotations
 
 from functools import cached_property
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..core.threads import for_blocks
-from ..errors import InvalidDataError
 from ..kernels.cache import writable_folder
 from ..kernels.centres import project
-from ..kernels.exact import list_exhaustively, rank_exhaustively, score_held_out
+from ..kernels.exact import list_exhaustively, rank_exhaustively
 from ..kernels.full_ranks import LEAST_NORM, WHOLE, count_above
 from ..kernels.jit import is_ready
 from ..kernels.ordered import search_in_order
@@ -26,8 +24,8 @@ from ..kernels.products import LANES, ROUNDING, UNIT, cosine_error, pack, to_dir
 from ..kernels.retrieval import search_groups
 from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Task, Users
 from .centres import find_centres, nearest_centres
-from .factors import check_factors
-from .ranker import Ranker, Report
+from .factor_ranker import FactorRanker
+from .ranker import Report
 from .spaces import counting_space, group_space, growing_lists, order_space
 
 if TYPE_CHECKING:
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from tqdm.auto import tqdm
 
     from ..core.types import AnyArray, Floats, Integers, Items, SparseInput
+    from ..inputs.candidates import Candidates
     from .centres import Directions
     from .ranker import Kernel
 
@@ -107,7 +106,7 @@ class _Goal(NamedTuple):
     batch: int
 
 
-class Search(Ranker):
+class Search(FactorRanker):
     """Exact search of users' best items, or of the ranks of held-out items.
 
     The parameters are those of `top_k`.
@@ -118,22 +117,15 @@ class Search(Ranker):
         user_factors: object,
         item_factors: object,
         seen: SparseInput | None = None,
-        candidates: ArrayLike | None = None,
+        candidates: ArrayLike | Candidates | None = None,
         exclude: ArrayLike | None = None,
         num_threads: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        (self.user_factors, self.user_norms), (self.item_factors, norms) = check_factors(
-            user_factors, item_factors, num_threads
+        super().__init__(
+            user_factors, item_factors, seen, candidates, exclude, num_threads, progress
         )
-        shape = (len(self.user_factors), len(self.item_factors))
-        super().__init__(shape, "factors", seen, candidates, exclude, num_threads, progress)
-        self.largest = float(norms[self.candidates].max())
-        if not self.largest * float(self.user_norms.max(initial=0.0)) < 8e307:
-            raise InvalidDataError(
-                f"factors are so large (a user's of length {self.user_norms.max():g}, an item's "
-                f"of {self.largest:g}) that a score could overflow; scale them down"
-            )
+        norms = self.item_norms
         self.cold_items = int((norms[self.candidates] == 0).sum())
         # float32 sorts faster, and the order of nearly equal norms does not matter.
         short = (norms[self.candidates] / (self.largest or 1.0)).astype(np.float32)
@@ -150,20 +142,6 @@ class Search(Ranker):
             rows,
             np.arange(len(rows), dtype=np.int32),
         )
-        self.lock = Lock()  # guards what the threads share
-        self.n_products = np.zeros(1, np.int64)
-        self.cold_users = 0
-
-    def score_held_out(self, rows: Integers, held_out: HeldOut) -> None:
-        """Score and sort the held-out items of the users in `rows`."""
-        factors = (self.user_factors, self.item_factors)
-        longest = int(np.diff(held_out.indptr).max(initial=0))
-
-        def score(first: int, last: int) -> None:
-            space = np.empty(longest, np.int32), np.empty(longest + 7)
-            score_held_out(first, last, rows, *factors, held_out, *space)
-
-        for_blocks(score, len(rows), self.threads)
 
     def run(
         self,

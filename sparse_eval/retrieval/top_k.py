@@ -7,21 +7,35 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from ..core.arguments import check_whole
-from ..core.threads import for_blocks
 from ..core.warning import warn
 from ..errors import InvalidDataError
+from ..inputs.candidates import Candidates, mark_seen
 from ..inputs.rankings import Rankings
-from ..kernels.exact import find_seen
-from ..kernels.structures import Lists, Seen
-from .factors import read_only
+from ..kernels.structures import Lists
+from .candidates import CandidateSearch
 from .search import Search
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items, SparseInput
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, SparseInput
     from ..inputs.relevance import Relevance
     from .ranker import Ranker, Report
+
+
+def open_search(
+    user_factors: AnyArray,
+    item_factors: AnyArray,
+    seen: SparseInput | None = None,
+    candidates: ArrayLike | Candidates | None = None,
+    exclude: ArrayLike | None = None,
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> Ranker:
+    """Return the search of the whole catalogue, of some items, or of each user's candidates."""
+    has_own = isinstance(candidates, Candidates) and not candidates.for_all
+    search = CandidateSearch if has_own else Search
+    return search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
 
 
 class TopK(NamedTuple):
@@ -51,13 +65,15 @@ def top_k(
     *,
     seen: SparseInput | None = None,
     user_rows: ArrayLike | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: ArrayLike | Candidates | None = None,
     exclude: ArrayLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> TopK:
     """Find each user's `k` best items, exactly; see `sparse_eval.top_k`."""
-    search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
+    search = open_search(
+        user_factors, item_factors, seen, candidates, exclude, num_threads, progress
+    )
     return find_lists(search, k, user_rows)[0]
 
 
@@ -68,14 +84,16 @@ def held_out_ranks(
     k: int,
     *,
     seen: SparseInput | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: ArrayLike | Candidates | None = None,
     exclude: ArrayLike | None = None,
     overlap: Literal["error", "report"] = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> Rankings:
     """Find the ranks of held-out items up to `k`; see `sparse_eval.held_out_ranks`."""
-    search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
+    search = open_search(
+        user_factors, item_factors, seen, candidates, exclude, num_threads, progress
+    )
     ranks, n_overlap, *_ = find_ranks(search, held_out, check_whole("k", k, 1), overlap)
     warn_of_overlap(n_overlap)
     return ranks
@@ -87,14 +105,16 @@ def full_ranks(
     held_out: Relevance | SparseInput,
     *,
     seen: SparseInput | None = None,
-    candidates: ArrayLike | None = None,
+    candidates: ArrayLike | Candidates | None = None,
     exclude: ArrayLike | None = None,
     overlap: Literal["error", "report"] = "error",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> Rankings:
     """Find the rank of every held-out item; see `sparse_eval.full_ranks`."""
-    search = Search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
+    search = open_search(
+        user_factors, item_factors, seen, candidates, exclude, num_threads, progress
+    )
     ranks, n_overlap, *_ = find_ranks(search, held_out, None, overlap)
     warn_of_overlap(n_overlap)
     return ranks
@@ -143,16 +163,6 @@ def count_seen(relevance: Relevance, seen: CSRMatrix) -> int:
     """Return the number of relevant items that their users have seen; `seen` is canonical."""
     was_seen = mark_seen(relevance.indptr, relevance.items, seen.indptr, seen.indices)
     return int(np.count_nonzero(was_seen & (relevance.gains > 0)))
-
-
-def mark_seen(indptr: Integers, items: Items, seen_indptr: Integers, seen_items: Items) -> Booleans:
-    """Return which items of a CSR are in the same row of another, whose rows ascend."""
-    was_seen = np.empty(len(items), bool)
-    users = np.arange(len(indptr) - 1)
-    rows = read_only(indptr), read_only(items)
-    seen = Seen(read_only(seen_indptr.astype(np.int64, copy=False)), read_only(seen_items))
-    for_blocks(lambda a, b: find_seen(a, b, users, *rows, seen, was_seen), len(users))
-    return was_seen
 
 
 def empty_results(n: int, k: int) -> Lists:

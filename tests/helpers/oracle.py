@@ -23,6 +23,7 @@ class Context:
     seen: AbstractSet[int] = frozenset()  # items stored in train for this user
     largest_gain: float = math.nan  # of the whole validation data
     list_length: int | None = None  # None: the list ends with its last stored item
+    among: AbstractSet[int] | None = None  # the user's candidates; None: the whole catalogue
 
 
 Case = tuple[Ranked, Gains, Context | None]  # one user
@@ -327,12 +328,9 @@ def _fcp(gains_in_order: list[float]) -> float:
 
 
 def _candidates(ranked: Ranked, relevant: Gains, context: Context) -> set[int]:
-    """The catalogue less what the user has in train, unless it is relevant or recommended."""
-    return {
-        item
-        for item in range(context.n_items)
-        if item not in context.seen or item in relevant or item in ranked
-    }
+    """What the user can get less what it has in train; and what is relevant or recommended."""
+    among = range(context.n_items) if context.among is None else context.among
+    return {item for item in among if item not in context.seen} | {*relevant, *ranked}
 
 
 def _auc(ranked: Ranked, relevant: Gains, length: float, context: Context) -> float:

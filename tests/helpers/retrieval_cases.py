@@ -224,6 +224,7 @@ class Case:
     held_out: Any
     among: list[int] | None = None  # candidates=
     exclude: list[int] | None = None
+    own: list[list[int]] | None = None  # candidates= of each user, instead of `among`
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -231,15 +232,20 @@ class Case:
 
     @property
     def only(self) -> dict[str, Any]:
-        return {"candidates": self.among, "exclude": self.exclude}
+        candidates = self.among if self.own is None else self.own
+        return {"candidates": candidates, "exclude": self.exclude}
 
     @property
     def allowed(self) -> list[list[int]]:
         """The candidates of each user."""
         n_users, n_items = self.shape
-        base = retrieval_oracle.candidates(n_items, self.among, self.exclude, ())
+        of_user = [self.among] * n_users if self.own is None else self.own
+        bases = [retrieval_oracle.candidates(n_items, among, self.exclude, ()) for among in of_user]
         rows = [row_of(self.seen, user) if self.seen is not None else [] for user in range(n_users)]
-        return [[item for item in base if item not in row] for row in map(set, rows)]
+        return [
+            [item for item in base if item not in row]
+            for base, row in zip(bases, map(set, rows), strict=True)
+        ]
 
     def orders(self) -> list[retrieval_oracle.Order]:
         """Each user's candidates in order, with their scores."""
@@ -370,8 +376,10 @@ Orders = list[retrieval_oracle.Order]
 
 
 def check_top_k(case: Case, result: retrieve.TopK, *, k: int, orders: Orders | None = None) -> None:
-    base = retrieval_oracle.candidates(len(case.items), case.among, case.exclude, ())
-    width = min(k, len(base))
+    most = len(retrieval_oracle.candidates(len(case.items), case.among, case.exclude, ()))
+    if case.own is not None:
+        most = max(map(len, case.allowed))
+    width = min(k, most)
     ids = np.full((len(case.users), width), -1, np.int32)
     scores = np.full(ids.shape, -np.inf)
     for row, (best, of_best) in enumerate(orders or case.orders()):

@@ -17,7 +17,8 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
 from sparse_eval.metrics import REGISTRY, Choice, Number, Statistics
 from sparse_eval.metrics.conventions import CONVENTIONS
-from sparse_eval.metrics.request import Plan, Request
+from sparse_eval.metrics.plan import Plan
+from sparse_eval.metrics.request import Request
 
 METRICS = ["ndcg(gain=exp)@{5,10}", "recall(average=micro)@5", "coverage@3", "ndcg@5"]
 

@@ -25,6 +25,7 @@ def test_there_are_examples() -> None:
     assert len(examples()) >= 3
 
 
+@pytest.mark.filterwarnings("ignore:metrics among sampled candidates")
 @pytest.mark.slow  # where kernels run as Python
 @pytest.mark.parametrize("code", examples())
 def test_example_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from harness.progress import say
 
 HERE = Path(__file__).parent
 PROBE, OVERALL, CROSS = HERE / "probe.py", HERE / "overall.py", HERE / "cross.py"
+SAMPLED = HERE / "sampled.py"
 RANX = HERE / "rivals" / "ranx.py"
 #: Repetitions of a toy, as a share of what they are.
 TOY = "0.001"
@@ -61,6 +62,8 @@ def run(job: Job) -> dict[str, Any]:
     report["overall"] = environment.run(environment.REFERENCE, OVERALL, scale)
     say("simulating cross-validation")
     report["cross_validation"] = environment.run(environment.REFERENCE, CROSS, scale)
+    say("simulating estimates from sampled candidates")
+    report["sampled"] = environment.run(environment.REFERENCE, SAMPLED, scale)
     report["bounds"] = {
         "held": HELD,
         "shown": SHOWN,

@@ -119,4 +119,36 @@ def population(report: dict[str, Any]) -> str:
     )
 
 
-TABLES = {"inference": inference, "overall": overall, "population": population}
+def sampled(report: dict[str, Any]) -> str:
+    """Return the means of estimates from sampled candidates, and how they vary."""
+    found = report["sampled"]
+    rows: list[Row] = []
+    for name, one in found["recommenders"].items():
+        ranks = ", ".join(f"{rank:,}" for rank in one["ranks"])
+        rows.append((f"{name}, ranks {ranks}: all items", *map(_three, one["all_items"].values())))
+        rows += [
+            (
+                f"{name}, {how}",
+                *(f"{_three(x['mean'])} ± {_three(x['deviation'])}" for x in by.values()),
+            )
+            for how, by in one["estimates"].items()
+        ]
+    rows += [
+        (f"samples in which the best of the three has the most, {how}", *map(percent, by.values()))
+        for how, by in found["best_found"].items()
+    ]
+    metrics = next(iter(found["recommenders"].values()))["all_items"]
+    heading = f"{found['m']} of {found['n_items']:,} items sampled, {found['samples']:,} times"
+    return markdown((heading, *metrics), rows)
+
+
+def _three(number: float) -> str:
+    return f"{number:.3f}"
+
+
+TABLES = {
+    "inference": inference,
+    "overall": overall,
+    "population": population,
+    "sampled": sampled,
+}

@@ -1,0 +1,106 @@
+"""Estimates of metrics from sampled candidates: their bias and variance.
+
+    python -P sampled.py SCALE      SCALE multiplies the number of samples; 1 takes a minute
+
+What was found is printed as JSON. Everything is drawn from one seed.
+
+The recommenders are the three of Krichene and Rendle ("On Sampled Metrics for Item
+Recommendation", KDD 2020): each ranks the one relevant item of five users among 10,000
+items. A is never far off and never near the top, B mostly far off, and C at the top once. Of
+each user 99 negatives are sampled, so that the rank among the candidates is hypergeometric; the
+mean over the five users of what the package makes of it is compared with the metric among all
+items, many times over.
+"""
+
+import json
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.inputs.candidates import Candidates
+
+#: The rank of each user's relevant item, among all items.
+RANKS = {
+    "A": (100, 100, 100, 100, 100),
+    "B": (40, 40, 8437, 9266, 4482),
+    "C": (212, 2, 743, 5342, 1548),
+}
+N_ITEMS, M = 10_000, 99
+METRICS = ("auc", "mrr", "ndcg", "recall@10")
+HOW = {"as sampled": None, "unbiased": "unbiased", "bias_variance": "bias_variance"}
+SAMPLES = 2_000
+SEED = 1
+
+
+def whole(ranks: tuple[int, ...]) -> dict[str, float]:
+    """Return the metrics among all items."""
+    n = len(ranks)
+    data = (np.array(ranks), (np.arange(n), np.zeros(n, int)))
+    lists = se.Rankings.from_positions(csr_matrix(data, shape=(n, N_ITEMS)))
+    relevant = csr_matrix((np.ones(n), (np.arange(n), np.zeros(n, int))), shape=(n, N_ITEMS))
+    return se.evaluate(lists, relevant, list(METRICS)).mean()
+
+
+def estimates(ranks: tuple[int, ...], samples: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the mean over the users of each sample, by how it is made, of each metric."""
+    n = len(ranks) * samples
+    above = np.tile(np.array(ranks) - 1, samples)
+    places = rng.hypergeometric(above, N_ITEMS - 1 - above, M)
+    # Item 0 is relevant, and the other candidates are 1 to 99 in any order.
+    others = np.arange(M + 1)[None, :].repeat(n, axis=0)
+    ids = np.where(others == places[:, None], 0, others + (others < places[:, None]))
+    lists = se.Rankings.from_topk(ids, shape=(n, N_ITEMS))
+    relevant = csr_matrix((np.ones(n), (np.arange(n), np.zeros(n, int))), shape=(n, N_ITEMS))
+    indptr = np.arange(n + 1) * (M + 1)
+    items = np.tile(np.arange(M + 1, dtype=np.int32), n)
+    candidates = Candidates((n, N_ITEMS), indptr, items, f"1+{M}")
+    found = {}
+    for name, corrected in HOW.items():
+        ev = se.evaluate(lists, relevant, list(METRICS), candidates=candidates, corrected=corrected)
+        values = {metric: ev.values(metric).reshape(samples, -1).mean(axis=1) for metric in METRICS}
+        found[name] = values
+    return found
+
+
+def simulate(scale: float) -> dict[str, Any]:
+    samples = max(10, round(scale * SAMPLES))
+    rng = np.random.default_rng(SEED)
+    truth = {name: whole(ranks) for name, ranks in RANKS.items()}
+    found = {name: estimates(ranks, samples, rng) for name, ranks in RANKS.items()}
+    report: dict[str, Any] = {"samples": samples, "n_items": N_ITEMS, "m": M, "recommenders": {}}
+    for name in RANKS:
+        report["recommenders"][name] = {
+            "ranks": RANKS[name],
+            "all_items": truth[name],
+            "estimates": {
+                how: {
+                    metric: {
+                        "mean": float(values.mean()),
+                        "bias": float(values.mean() - truth[name][metric]),
+                        "deviation": float(values.std(ddof=1)),
+                    }
+                    for metric, values in by_metric.items()
+                }
+                for how, by_metric in found[name].items()
+            },
+        }
+    report["best_found"] = {
+        how: {metric: best_found(truth, found, how, metric) for metric in METRICS} for how in HOW
+    }
+    return report
+
+
+def best_found(truth: Any, found: Any, how: str, metric: str) -> float:
+    """Return the share of samples in which the best of the three among all items has the most."""
+    best = max(RANKS, key=lambda name: truth[name][metric])
+    others = [found[name][how][metric] for name in RANKS if name != best]
+    return float(np.mean(found[best][how][metric] > np.maximum(*others)))
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore", "metrics among sampled candidates")
+    print(json.dumps(simulate(float(sys.argv[1]))))

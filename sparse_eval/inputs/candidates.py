@@ -1,0 +1,468 @@
+"""`Candidates`: the items that each user can be recommended, where these are not the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from ..core.arrays import as_array, is_array, read_only
+from ..core.csr import as_int32, canonical_csr, indptr_from_counts, integer_array
+from ..core.hashing import fingerprints
+from ..core.labelled import labels_of
+from ..core.mistaken import describe
+from ..core.threads import for_blocks
+from ..errors import InvalidDataError
+from .alignment import check_types
+from .relevance import Relevance
+from .training import take_rows
+
+if TYPE_CHECKING:
+    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers, Items, Labels
+
+_EXPECTED = (
+    "a sparse matrix or a frame with an entry for each user and candidate, a mapping of users to "
+    "items, a list of items for each user in order, or one flat array of items for all users"
+)
+
+#: Candidates are taken for sampled where so many users at least have as many others, at least so
+#: many, as each other beside the relevant ones.
+FEWEST_SAMPLED, FEWEST_NEGATIVES = 20, 5
+
+#: What candidates are called that nothing is known of.
+GIVEN = "candidates"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Candidates:
+    """The items that each user can be recommended, less what the user has seen.
+
+    `sparse_eval.sample_negatives` returns one; `candidates=` also takes a matrix, a frame or lists.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (number of users, number of items); 0 users where the items are for all.
+    indptr : ndarray of int64, shape (n_users + 1,), or None
+        Where each user's row starts and ends in `items`; None where the items are for all users.
+    items : ndarray of int32
+        Item ids, ascending within a row.
+    kind : str or None
+        What they are, as tables show it: "1+99" where there are 99 negatives beside the one
+        relevant item of each user, "n+99" beside several; None for what nothing is known of.
+    users, items_index : pandas.Index or None
+        Labels of rows and columns, where they are known.
+    encoded : bool
+        Whether rows and columns were numbered from ids, so that their numbers mean nothing
+        elsewhere.
+    keyed_by_number : bool
+        Whether the labels are whole numbers, which stand for rows and columns where nothing else
+        has labels.
+    """
+
+    shape: tuple[int, int]
+    indptr: Integers | None
+    items: Items
+    kind: str | None = None
+    users: Labels | None = None
+    items_index: Labels | None = None
+    encoded: bool = False
+    keyed_by_number: bool = False
+
+    @property
+    def for_all(self) -> bool:
+        """Whether all users have the same candidates."""
+        return self.indptr is None
+
+    @cached_property
+    def mask(self) -> Booleans:
+        """Whether each item is a candidate, where they are the same for all users."""
+        mask = np.zeros(self.shape[1], bool)
+        mask[self.items] = True
+        return mask
+
+    @property
+    def bounds(self) -> Integers:
+        """`indptr`, where each user has candidates of its own."""
+        assert self.indptr is not None  # noqa: S101 - see `for_all`
+        return self.indptr
+
+    def of_users(self, first: int, last: int) -> Candidates:
+        """Return the candidates of the users from `first` to `last`."""
+        if self.indptr is None:
+            return self
+        if last > self.shape[0]:
+            raise InvalidDataError(
+                f"candidates has {self.shape[0]} rows, and there are {last} users or more; give a "
+                "row for each user"
+            )
+        indptr = self.indptr[first : last + 1]
+        items = self.items[indptr[0] : indptr[-1]]
+        users = None if self.users is None else self.users[first:last]
+        shape = (last - first, self.shape[1])
+        return replace(self, shape=shape, indptr=indptr - indptr[0], items=items, users=users)
+
+    def padded(self, n_users: int) -> Candidates:
+        """Return them with more users, who have no label and no candidates."""
+        if self.indptr is None or n_users <= self.shape[0]:
+            return self
+        more = np.full(n_users - self.shape[0], self.indptr[-1])
+        shape = (n_users, self.shape[1])
+        return replace(self, shape=shape, indptr=np.concatenate((self.indptr, more)), users=None)
+
+    def take(self, rows: Integers) -> Candidates:
+        """Return the candidates of some users, in their order."""
+        if self.indptr is None:
+            return self
+        indptr, items = take_rows(self.indptr, rows, self.items)
+        users = None if self.users is None else self.users[rows]
+        return replace(
+            self, shape=(len(rows), self.shape[1]), indptr=indptr, items=items, users=users
+        )
+
+    def within(self, n_items: int) -> Candidates:
+        """Return those among the first items."""
+        if self.shape[1] <= n_items:
+            return replace(self, shape=(self.shape[0], n_items))
+        return replace(self._only(self.items < n_items), shape=(self.shape[0], n_items))
+
+    def hold(self, indptr: Integers, items: Items) -> Booleans:
+        """Return whether items, in rows of users, are among the candidates of their users."""
+        if self.indptr is None:
+            return self.mask[items]
+        return mark_seen(indptr, items, self.indptr, self.items)
+
+    def named(self, indptr: Integers, items: Items, gains: Floats) -> Candidates:
+        """Return them with their kind, told by the relevant items of all users.
+
+        They are taken for sampled where every user with a relevant candidate has as many others.
+        """
+        if self.kind is not None or self.indptr is None:
+            return self
+        n_users = min(len(indptr), len(self.indptr)) - 1
+        indptr = np.asarray(indptr[: n_users + 1], np.int64)
+        n = indptr[-1]
+        is_hit = self.hold(indptr, as_int32(items[:n])) & (gains[:n] > 0)
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(is_hit)))
+        n_hits = np.diff(before[indptr])
+        others = (np.diff(self.indptr)[:n_users] - n_hits)[n_hits > 0]
+        kind = GIVEN
+        enough = len(others) >= FEWEST_SAMPLED and others[0] >= FEWEST_NEGATIVES
+        if enough and others.min() == others.max():
+            kind = f"{'1' if n_hits.max() == 1 else 'n'}+{others[0]}"
+        return replace(self, kind=kind)
+
+    def unseen(self, indptr: Integers, items: Items) -> Candidates:
+        """Return those that their users have not seen, given the ascending rows of these."""
+        if self.indptr is None:
+            raise InvalidDataError("these candidates are for all users")
+        n_users = min(len(indptr) - 1, self.shape[0])
+        seen = self.indptr[: n_users + 1], self.items[: self.indptr[n_users]]
+        is_seen = mark_seen(*seen, indptr, items)
+        if not is_seen.any():
+            return self
+        kept = np.ones(len(self.items), bool)
+        kept[: len(is_seen)] = ~is_seen
+        return self._only(kept)
+
+    def without(self, items: Integers) -> Candidates:
+        """Return those without the given items."""
+        mask = np.ones(self.shape[1], bool)
+        mask[items] = False
+        return self._only(mask[self.items])
+
+    def _only(self, kept: Booleans) -> Candidates:
+        """Return those entries that are kept."""
+        if self.indptr is None:
+            return replace(self, items=self.items[kept])
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
+        return replace(self, indptr=before[self.indptr], items=self.items[kept])
+
+    def fingerprints(self, n_users: int, labels: Labels | None) -> Hashes:
+        """Return a hash of each user's candidates; `labels` are those of the columns."""
+        indptr = np.array([0, len(self.items)]) if self.indptr is None else self.indptr
+        hashes = fingerprints(indptr, self.items, np.ones(len(self.items)), labels)
+        return np.broadcast_to(hashes, n_users) if self.indptr is None else hashes[:n_users]
+
+    def to_csr(self) -> Any:
+        """Return a matrix of users × items with a 1 for each candidate."""
+        if self.indptr is None:
+            raise InvalidDataError("these candidates are for all users, whose number is not known")
+        data = np.ones(len(self.items), np.int8)
+        return sparse.csr_matrix((data, self.items, self.indptr), shape=self.shape)
+
+    def __repr__(self) -> str:
+        kind = self.kind or GIVEN
+        if self.indptr is None:
+            return f"<Candidates: {len(self.items)} items for all users>"
+        n_users, n_items = self.shape
+        return f"<Candidates: {kind}, {len(self.items)} of {n_users} users × {n_items} items>"
+
+
+def as_candidates(given: Any) -> Candidates:
+    """Return candidates in one form, numbered and labelled as they are given.
+
+    Parameters
+    ----------
+    given : Candidates, sparse matrix, Relevance, mapping, array_like
+        What was opened of a path, and read of a frame.
+
+    Raises
+    ------
+    InvalidDataError
+        If they are something else.
+    """
+    if isinstance(given, Candidates):
+        return given
+    if isinstance(given, Relevance):
+        labels = (given.users, given.items_index)
+        return Candidates(given.shape, given.indptr, given.items, None, *labels, given.encoded)
+    if sparse.issparse(given):
+        matrix = canonical_csr(given, "candidates", sum_duplicates=True)
+        arrays = matrix.indptr.astype(np.int64, copy=False), as_int32(matrix.indices)
+        return Candidates(matrix.shape, *arrays, None, *labels_of(given))
+    if isinstance(given, Mapping):
+        return _of_mapping(given)
+    if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
+        return _ids_for_all(given)
+    if isinstance(given, str | bytes) or not (is_array(given) or isinstance(given, list | tuple)):
+        raise InvalidDataError(f"candidates is {describe(given)}; expected {_EXPECTED}")
+    if is_array(given):
+        array = as_array(given, "candidates", _EXPECTED)
+        if array.ndim not in (1, 2):
+            raise InvalidDataError(f"candidates is {describe(array)}; expected {_EXPECTED}")
+        if array.ndim == 2:
+            rows = integer_array(array, "candidates", 2)
+            return _of_rows([row[row >= 0] for row in rows])
+        given = array.tolist() if array.dtype.kind in "OUT" else array
+    elif any(_is_list(row) for row in given):
+        return _of_lists(given)
+    if len(given) and isinstance(given[0], str):
+        import pandas as pd
+
+        return _ids_for_all(pd.Index(list(given)))
+    rows = np.unique(integer_array(given, "candidates", 1))
+    if len(rows) and rows[0] < 0:
+        raise InvalidDataError(f"candidates holds {rows[0]}; expected item numbers from 0 on")
+    return Candidates((0, int(rows.max(initial=-1)) + 1), None, as_int32(rows))
+
+
+def _is_list(row: object) -> bool:
+    return isinstance(row, list | tuple | set | frozenset | np.ndarray)
+
+
+def _of_lists(given: Any) -> Candidates:
+    """Return candidates of a list of item numbers for each user."""
+    rows = []
+    for number, row in enumerate(given):
+        if not _is_list(row):
+            raise InvalidDataError(
+                f"candidates has {describe(row)} at place {number} and lists elsewhere; expected a "
+                "list of items for each user in order"
+            )
+        if any(isinstance(item, str) for item in row):
+            raise InvalidDataError(
+                f"candidates of user {number} are ids, and nothing says which users they are of; "
+                "give a mapping of user ids to items"
+            )
+        rows.append(integer_array(list(row), f"candidates of user {number}", 1))
+    return _of_rows(rows)
+
+
+def _of_rows(rows: list[Any]) -> Candidates:
+    """Return candidates of an array of item numbers for each user."""
+    unique = [np.unique(row) for row in rows]
+    items = np.concatenate([np.empty(0, np.int64), *unique])
+    if items.min(initial=0) < 0:
+        raise InvalidDataError(f"candidates holds {items.min()}; expected item numbers from 0 on")
+    indptr = indptr_from_counts(np.array([len(row) for row in unique], np.int64))
+    return Candidates((len(rows), int(items.max(initial=-1)) + 1), indptr, as_int32(items))
+
+
+def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
+    """Return candidates of a list of items for each user by id."""
+    import pandas as pd
+
+    from .labels import axis_labels
+
+    rows = []
+    for user, row in given.items():
+        if isinstance(row, str | bytes | Mapping) or not hasattr(row, "__iter__"):
+            raise InvalidDataError(
+                f"candidates of user {user!r} is {describe(row)}; expected a list of items"
+            )
+        rows.append(list(row))
+    users = axis_labels(list(given), len(rows), "users")
+    flat = [item for row in rows for item in row]
+    try:
+        codes, unique = pd.factorize(pd.Series(flat, dtype=object))
+    except TypeError as error:
+        raise InvalidDataError(f"candidates cannot be ids: {error}") from None
+    if (codes < 0).any():
+        raise InvalidDataError("candidates hold a missing item; leave it out")
+    items = axis_labels(list(unique), len(unique), "items")
+    owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    shape = (len(users), len(items))
+    coo = sparse.coo_matrix((np.ones(len(codes)), (owners, codes)), shape=shape)
+    matrix = canonical_csr(coo, "candidates", sum_duplicates=True)
+    keyed = all(labels.inferred_type in ("integer", "empty") for labels in (users, items))
+    return Candidates(
+        shape, matrix.indptr.astype(np.int64), as_int32(matrix.indices), None, users, items,
+        encoded=True, keyed_by_number=keyed,
+    )  # fmt: skip
+
+
+def _ids_for_all(ids: Labels) -> Candidates:
+    from .labels import axis_labels
+
+    ids = ids.unique()
+    labels = axis_labels(ids, len(ids), "items")
+    items = np.arange(len(labels), dtype=np.int32)
+    return Candidates((0, len(labels)), None, items, None, None, labels, encoded=True)
+
+
+def align_candidates(
+    candidates: Candidates,
+    shape: tuple[int, int],
+    users: Labels | None,
+    items: Labels | None,
+    *,
+    encoded: bool = False,
+    others: str = "the lists",
+) -> tuple[Candidates, Labels | None]:
+    """Return candidates with the rows and columns of others, and the labels of all items.
+
+    Items that the others lack come behind theirs; users whom they lack are left out.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    shape : tuple of int
+        Of the others.
+    users, items : pandas.Index or None
+        The labels of the others.
+    encoded : bool
+        Whether the others were numbered from ids, so that only ids say which are meant.
+    others : str
+        What messages call them.
+
+    Raises
+    ------
+    InvalidDataError
+        If one has ids and the other numbers, there are fewer rows than users, or an item is named
+        that does not exist.
+    """
+    candidates = _without_number_keys(candidates, users, items)
+    own = (candidates.users, candidates.items_index)
+    for axis, labels, aligned in zip(("users", "items"), own, (users, items), strict=True):
+        if axis == "users" and candidates.for_all:
+            continue
+        is_encoded = candidates.encoded if aligned is None else encoded
+        if (labels is None) != (aligned is None) and is_encoded:
+            raise InvalidDataError(
+                f"{'candidates' if aligned is None else others} name {axis} by id, and "
+                f"{others if aligned is None else 'candidates'} number them, so nothing says which "
+                "is which; give both with ids, or both as matrices or numbers"
+            )
+    is_number = candidates.for_all and own[1] is None
+    if is_number and items is not None and items.inferred_type == "integer":
+        raise InvalidDataError(
+            "candidates are numbers, and items have whole numbers as ids, so it is not clear which "
+            "are meant; give ids as pandas.Index(ids)"
+        )
+    columns, items = _columns(candidates, shape[1], items, others)
+    n_items = max(shape[1], candidates.shape[1]) if columns is None else columns[1]
+    if columns is not None:
+        candidates = _renumbered(candidates, columns[0], n_items)
+    candidates = replace(candidates, shape=(candidates.shape[0], n_items), items_index=items)
+    if candidates.for_all:
+        return candidates, items
+    n_users = shape[0]
+    if candidates.users is not None and users is not None:
+        if not candidates.users.equals(users):
+            rows = candidates.users.get_indexer(users)
+            if n_users and len(candidates.users) and (rows < 0).all():
+                check_types(candidates.users, users, "user", ("candidates", others))
+            padded = candidates.padded(candidates.shape[0] + 1)  # its last row is empty
+            candidates = padded.take(np.where(rows < 0, candidates.shape[0], rows))
+    elif candidates.shape[0] < n_users and not candidates.keyed_by_number:
+        raise InvalidDataError(
+            f"candidates has {candidates.shape[0]} rows, and there are {n_users} users; give a row "
+            "for each user, or ids by which they are matched"
+        )
+    if candidates.shape[0] < n_users:
+        candidates = candidates.padded(n_users)
+    return replace(candidates, users=users, encoded=False), items
+
+
+def _without_number_keys(
+    candidates: Candidates, users: Labels | None, items: Labels | None
+) -> Candidates:
+    """Take whole numbers by which lists are keyed for rows and columns, where there are no ids."""
+    if not candidates.keyed_by_number or users is not None or items is not None:
+        return candidates
+    assert candidates.users is not None  # noqa: S101 - they are the keys
+    assert candidates.items_index is not None  # noqa: S101
+    rows = candidates.users.to_numpy(np.int64)
+    columns = candidates.items_index.to_numpy(np.int64)
+    for name, numbers in (("users", rows), ("items", columns)):
+        if numbers.min(initial=0) < 0:
+            raise InvalidDataError(
+                f"candidates names {name} by number, {numbers.min()} among them; expected numbers "
+                "from 0 on"
+            )
+    moved = _renumbered(candidates, columns, int(columns.max(initial=-1)) + 1)
+    n_users = int(rows.max(initial=-1)) + 1
+    order = np.full(n_users, len(rows))
+    order[rows] = np.arange(len(rows))
+    moved = replace(moved, users=None, items_index=None, encoded=False, keyed_by_number=False)
+    padded = moved.padded(len(rows) + 1).take(order)
+    # Whoever is not named has no candidates, whatever the number of users.
+    return replace(padded, keyed_by_number=True)
+
+
+def _columns(
+    candidates: Candidates, n_items: int, items: Labels | None, others: str
+) -> tuple[tuple[Integers, int] | None, Labels | None]:
+    """Return where the columns of candidates go and their number, and the labels of all items."""
+    own = candidates.items_index
+    if own is None or items is None or own is items:
+        return None, items
+    places = items.get_indexer(own).astype(np.int64)
+    unknown = places < 0
+    if len(own) and len(items) and unknown.all():
+        check_types(own, items, "item", ("candidates", others))
+    size = max(len(items), n_items)
+    places[unknown] = size + np.arange(unknown.sum())
+    union = items.append(own[unknown]) if len(items) == size else items
+    return (places, size + int(unknown.sum())), union
+
+
+def _renumbered(candidates: Candidates, columns: Integers, n_items: int) -> Candidates:
+    """Return candidates with other columns, ascending within a row."""
+    moved = columns[candidates.items]
+    shape = (candidates.shape[0], n_items)
+    if candidates.indptr is None:
+        return replace(candidates, shape=shape, items=as_int32(np.sort(moved)))
+    owners = np.repeat(np.arange(candidates.shape[0]), np.diff(candidates.indptr))
+    order = np.lexsort((moved, owners))
+    return replace(candidates, shape=shape, items=as_int32(moved[order]))
+
+
+def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items: Items) -> Booleans:
+    """Return which items of a CSR are in the same row of another, whose rows ascend."""
+    # Only few evaluations pay for the import of all that finds lists.
+    from ..kernels.exact import find_seen
+    from ..kernels.structures import Seen
+
+    was_seen = np.empty(len(items), bool)
+    users = np.arange(len(indptr) - 1)
+    rows = read_only(indptr), read_only(items)
+    bounds = read_only(seen_indptr.astype(np.int64, copy=False))
+    seen = Seen(bounds, read_only(as_int32(seen_items)))
+    for_blocks(lambda a, b: find_seen(a, b, users, *rows, seen, was_seen), len(users))
+    return was_seen

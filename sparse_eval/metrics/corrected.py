@@ -1,0 +1,345 @@
+"""Estimates of metrics of the whole catalogue from ranks among sampled candidates.
+
+A relevant item at rank r of n items is above all but r̃ − 1 of m items sampled without replacement
+from the n − 1 others, where r̃ − 1 is hypergeometric. A metric f(r) is estimated by a function of r̃,
+chosen as [1]_ do it:
+
+- "unbiased": f at an unbiased estimate of the rank, 1 + (n − 1)·(r̃ − 1) / m;
+- "bias_variance": the function that minimizes the mean, over ranks that are equally likely, of the
+  squared bias and γ times the variance of the estimate, with γ = 0.01.
+
+References
+----------
+.. [1] W. Krichene and S. Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020.
+   doi:10.1145/3394486.3403226
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from ..core.arguments import check_choice
+from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.candidates import GIVEN
+from .statistics import Statistics
+
+if TYPE_CHECKING:
+    from ..core.types import Floats, Integers
+    from .conventions import Convention
+    from .plan import Plan
+
+#: How metrics are corrected.
+Corrected: TypeAlias = Literal["unbiased", "bias_variance"]
+
+_KINDS = ("unbiased", "bias_variance")
+
+#: The weight of the variance, as Krichene and Rendle choose it.
+GAMMA = 0.01
+
+#: Of larger catalogues estimates are tabulated for numbers of items whose logarithms to base 2 are
+#: multiples of 1 / 16, and interpolated between them: users have seen different numbers of items.
+_EXACT, _PER_OCTAVE = 4096, 16
+
+#: Probabilities computed at once.
+_CELLS = 1 << 22
+
+_UNIFORM = re.compile(r"1\+[0-9]+")
+
+#: What formulas may read of the one relevant item of each user.
+_USES = {"hits", "candidates", "total_gain", "exp"}
+
+
+def check_corrected(
+    corrected: object, plans: tuple[Plan, ...], inputs: frozenset[str], convention: Convention
+) -> Corrected | None:
+    """Return the correction, or raise if it is unknown or not defined for what is requested.
+
+    Raises
+    ------
+    InvalidMetricError
+        If it is unknown, or no correction is defined for a metric or the convention.
+    """
+    if corrected is None:
+        return None
+    try:
+        check_choice("corrected", corrected, _KINDS)
+    except InvalidDataError as error:
+        raise InvalidMetricError(str(error)) from None
+    if "candidates" not in inputs:
+        raise InvalidMetricError(
+            "corrected= estimates metrics of the whole catalogue from sampled candidates; give "
+            "candidates=, such as se.sample_negatives(train, validation), or leave it out"
+        )
+    if convention.name != "standard":
+        raise InvalidMetricError(
+            f"corrected= is defined for metrics as we count them, not as {convention.name} "
+            "does; leave out one of both"
+        )
+    for plan in plans:
+        if not plan.is_swept or not plan.per_user or not _USES.issuperset(plan.definition.uses):
+            raise InvalidMetricError(
+                f"{plan.metric} is no mean of a function of ranks, so that corrected= is not "
+                "defined for it; leave it out"
+            )
+        try:
+            _values(plan, np.ones(1), np.ones(1, np.int64))
+        except InvalidMetricError:
+            raise InvalidMetricError(
+                f"corrected= is not defined for {plan.metric}, which depends on more than the rank "
+                "of a relevant item; leave it out"
+            ) from None
+    return "unbiased" if corrected == "unbiased" else "bias_variance"
+
+
+def check_kind(kind: str | None) -> None:
+    """Raise `InvalidDataError` unless candidates are a uniform sample beside one relevant item."""
+    if kind is None or _UNIFORM.fullmatch(kind) is None:
+        raise InvalidDataError(
+            f"corrected= needs as candidates the one relevant item of each user and a uniform "
+            f"sample of the others, as from se.sample_negatives, and these are {kind or GIVEN!r}; "
+            "leave corrected= out"
+        )
+
+
+def correct(plans: tuple[Plan, ...], corrected: Corrected) -> tuple[Plan, ...]:
+    """Return plans that estimate the metrics of the whole catalogue."""
+    of_all = _Tables(plans)
+    return tuple(
+        plan._replace(definition=_definition(plan, row, of_all, corrected))
+        for row, plan in enumerate(plans)
+    )
+
+
+def _definition(plan: Plan, row: int, of_all: _Tables, corrected: Corrected) -> Any:
+    def estimate(ranks: Floats, sizes: Integers, populations: Integers) -> Floats:
+        if corrected == "unbiased":
+            scaled = 1.0 + (populations - 1) * (ranks - 1) / np.maximum(sizes, 1)
+            return _values(plan, scaled, populations)
+        return of_all.estimates(row, ranks, sizes, populations)
+
+    def formula(s: Statistics, **_: Any) -> Floats:
+        sizes, populations = s.candidates - 1, s.population
+        ranks = _check_ranks(s, sizes)
+        values = np.full(len(ranks), np.nan)
+        known = (s.n_relevant == 1) & (ranks > 0)
+        parts = (ranks[known].astype(np.float64), sizes[known], populations[known])
+        values[known] = estimate(*parts)
+        missed = (s.n_relevant == 1) & (ranks == 0)  # as if it were last
+        last = populations[missed]
+        values[missed] = _values(plan, last.astype(np.float64), last)
+        return values
+
+    def expected(s: Any, **_: Any) -> Floats:
+        sizes, populations = s.candidates - 1, s.population
+        total, count = np.zeros((2, len(sizes)))
+        for place in range(int(sizes.max(initial=-1)) + 1):
+            reached = sizes >= place
+            ranks = np.full(np.count_nonzero(reached), place + 1.0)
+            total[reached] += estimate(ranks, sizes[reached], populations[reached])
+            count += reached
+        values: Floats = total / count
+        return values
+
+    uses = tuple(dict.fromkeys((*plan.definition.uses, "candidates", "population", "hits")))
+    return replace(
+        plan.definition,
+        formula=formula,
+        uses=uses,
+        expected=expected,
+        lower=-np.inf,
+        upper=np.inf,
+        averages_ties=False,
+        by_item=False,
+    )
+
+
+def _check_ranks(s: Statistics, sizes: Integers) -> Integers:
+    """Return the rank of each user's relevant item, 0 if no list can hold it, or raise."""
+    several = s.n_relevant > 1
+    if several.any():
+        raise InvalidDataError(
+            f"a user has {s.n_relevant.max()} relevant items, and corrected= is defined for one; "
+            "hold out one of each user, as se.split.leave_k_out does, or leave corrected= out"
+        )
+    hit_gains = s.gain[s.hits > 0]
+    if (hit_gains != 1.0).any():
+        raise InvalidDataError(
+            "a relevant item has another gain than 1, and corrected= is defined for items that are "
+            "relevant or not; give 1 for each, or leave corrected= out"
+        )
+    has_one = s.n_relevant == 1
+    if (has_one & (sizes < 1)).any():
+        raise InvalidDataError(
+            "a user has no candidate beside the relevant item, which says nothing about its rank "
+            "in the catalogue; leave such users out, or corrected="
+        )
+    if (has_one & (s.first_hit == 0) & (s.lengths < sizes)).any():
+        raise InvalidDataError(
+            "a list ends above the relevant item of its user, and corrected= needs its rank among "
+            "all candidates; give whole lists, or a model to evaluate_model"
+        )
+    return s.first_hit
+
+
+@dataclass(frozen=True)
+class _OneHit(Statistics):
+    """Statistics of a list with one relevant item of gain 1, at any rank, whole or not."""
+
+    rank: Floats | None = None
+
+    @classmethod
+    def at(cls, rank: Floats, k: int, n_items: Integers) -> _OneHit:
+        """Return those of whole rankings of `n_items` each."""
+        hit = (rank <= k).astype(np.float64)
+        discount = hit / np.log2(rank + 1.0)
+        ones = np.ones(len(rank))
+        return cls(
+            k, np.ones(len(rank), np.int64), np.ceil(rank).astype(np.int64), n_items,
+            hits=hit, gain=hit, dcg=discount, dcg_binary=discount, idcg=ones, idcg_binary=ones,
+            precision_sum=hit / rank, reciprocal_sum=hit / rank, reciprocal_gain=hit / rank,
+            raised_sums=(discount, ones), n_candidates=n_items, total_gain=ones, largest_gain=1.0,
+            rank=rank,
+        )  # fmt: skip
+
+    @property
+    def _rank(self) -> Floats:
+        assert self.rank is not None  # noqa: S101 - see `at`
+        return self.rank
+
+    @property
+    def reciprocal_rank(self) -> Floats:
+        return self.hits / self._rank
+
+    def hits_within(self, ranks: Integers) -> Floats:
+        return (self._rank <= np.minimum(ranks, self.k)).astype(np.float64)
+
+    @property
+    def rank_sum(self) -> Floats:
+        return self.hits * self._rank
+
+    @property
+    def gain_rank_sum(self) -> Floats:
+        return self.hits * self._rank
+
+    def geometric_sum(self, p: float, graded: bool) -> Floats:
+        powers: Floats = self.hits * p ** (self._rank - 1)
+        return powers
+
+    def cascade_sum(self, largest: float) -> Floats:
+        sums: Floats = self.hits / self._rank / 2.0**largest
+        return sums
+
+    @property
+    def pairs(self) -> tuple[Floats, Floats]:
+        raise InvalidMetricError("pairs of ranks are no function of one")
+
+
+def _values(plan: Plan, rank: Floats, n_items: Integers) -> Floats:
+    """Return a metric of users with one relevant item at a rank among `n_items`."""
+    statistics = _OneHit.at(rank, plan.metric.k, n_items)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = plan.definition.formula(statistics, **plan.arguments)
+    if isinstance(value, tuple):
+        value = value[0] / value[1]
+    values: Floats = np.broadcast_to(np.asarray(value, np.float64), len(rank))
+    return values
+
+
+class _Tables:
+    """The estimates of "bias_variance" of several metrics, by rank among the candidates."""
+
+    def __init__(self, plans: tuple[Plan, ...]) -> None:
+        self.plans = plans
+        self.tables: dict[tuple[int, int], Floats] = {}
+
+    def estimates(self, row: int, ranks: Floats, sizes: Integers, populations: Integers) -> Floats:
+        """Return the estimates of a metric for ranks among `sizes` + 1 candidates."""
+        values = np.empty(len(ranks))
+        cases, inverse = np.unique(np.stack((sizes, populations)), axis=1, return_inverse=True)
+        for case, (m, n) in enumerate(cases.T.tolist()):
+            chosen = np.flatnonzero(inverse.ravel() == case)
+            places = ranks[chosen].astype(np.int64) - 1
+            values[chosen] = self._between(n, min(m, n - 1))[row, np.minimum(places, n - 1)]
+        return values
+
+    def _between(self, n: int, m: int) -> Floats:
+        """Return the tables of all metrics, shape (n_metrics, m + 1)."""
+        if n <= _EXACT:
+            return self._table(n, m)
+        place = math.log2(n) * _PER_OCTAVE
+        low = math.floor(place)
+        nodes = [round(2 ** (node / _PER_OCTAVE)) for node in (low, low + 1)]
+        share = place - low
+        return (1 - share) * self._table(nodes[0], m) + share * self._table(nodes[1], m)
+
+    def _table(self, n: int, m: int) -> Floats:
+        if (n, m) not in self.tables:
+            ranks = np.arange(1, n + 1)
+            everyone = np.full(n, n)
+            values = np.stack(
+                [_values(plan, ranks.astype(np.float64), everyone) for plan in self.plans]
+            )
+            self.tables[n, m] = minimal_estimates(values, m)
+        return self.tables[n, m]
+
+
+def minimal_estimates(values: Floats, m: int, gamma: float = GAMMA) -> Floats:
+    """Return the estimates with the least squared bias + γ·variance, ranks being equally likely.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_metrics, n)
+        Of metrics at each rank.
+    m : int
+        Sampled items.
+    gamma : float
+        γ; 0 for the least bias alone.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_metrics, m + 1)
+        The estimate of each metric for each rank among the candidates.
+    """
+    n = values.shape[1]
+    gram, moments = np.zeros((m + 1, m + 1)), np.zeros((m + 1, len(values)))
+    step = max(_CELLS // (m + 1), 1)
+    for first in range(0, n, step):
+        last = min(first + step, n)
+        chances = rank_chances(first, last, n, m)
+        gram += chances.T @ chances
+        moments += chances.T @ values[:, first:last].T
+    # Each rank among the candidates is as likely as any other.
+    system = (1 - gamma) * gram + gamma * np.eye(m + 1) * (n / (m + 1))
+    estimates: Floats = np.linalg.solve(system, moments).T
+    return estimates
+
+
+def rank_chances(first: int, last: int, n: int, m: int) -> Floats:
+    """Return the chance of each rank among the candidates, of ranks ``first + 1`` to `last` of n.
+
+    Shape (last − first, m + 1); hypergeometric.
+    """
+    logs = _log_factorials(n)
+    above = np.arange(first, last)[:, None]
+    below = n - 1 - above
+    j = np.arange(m + 1)
+    possible = (j <= above) & (m - j <= below)
+    a, b = np.where(possible, above - j, 0), np.where(possible, below - (m - j), 0)
+    log_chance = logs[above] - logs[j] - logs[a] + logs[below] - logs[m - j] - logs[b]
+    log_chance -= logs[n - 1] - logs[m] - logs[n - 1 - m]
+    chances: Floats = np.exp(np.where(possible, log_chance, -np.inf))
+    return chances
+
+
+@lru_cache(maxsize=8)
+def _log_factorials(n: int) -> Floats:
+    """Return log 0!, log 1!, …, log n!."""
+    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
+    logs.flags.writeable = False
+    return logs

@@ -1,0 +1,65 @@
+"""`Plan`: how a metric is computed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .conventions import Convention
+    from .grammar import Metric
+    from .registry import Definition
+
+
+class Plan(NamedTuple):
+    """A metric, its definition and the arguments of its formula."""
+
+    metric: Metric
+    definition: Definition
+    arguments: dict[str, Any]
+
+    @property
+    def is_micro(self) -> bool:
+        """Whether numerators and denominators are summed over users before they are divided."""
+        return self.arguments.get("average") == "micro"
+
+    @property
+    def is_exponential(self) -> bool:
+        """Whether it needs the sums of 2^g − 1."""
+        return self.arguments.get("gain") == "exp" or "exp" in self.definition.uses
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether its formula is applied to the statistics of the sweep, not to whole lists."""
+        return self.definition.over == "statistics"
+
+    @property
+    def per_user(self) -> bool:
+        """Whether there is a value for each user."""
+        return self.definition.per_user and not self.is_micro
+
+    @property
+    def upper(self) -> float:
+        """The largest value it can take."""
+        upper = self.definition.upper
+        return upper(self.arguments) if callable(upper) else upper
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The inputs of `evaluate` without which it cannot be computed."""
+        chosen = {
+            option.needs[value]
+            for option in self.definition.options
+            if (value := self.arguments[option.name]) in option.needs
+        }
+        return frozenset(chosen.union(self.definition.needs))
+
+    def counts_apart(self, convention: Convention) -> tuple[bool, bool]:
+        """Return whether it is over every list, and whether users without a list count 0.
+
+        Both are exceptions that a convention makes for some metrics.
+        """
+        over_lists = not self.is_swept and self.metric.name != "user_coverage"
+        return (
+            convention.lists_of_all and over_lists,
+            self.metric.name in convention.without_list_zero,
+        )

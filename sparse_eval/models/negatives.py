@@ -1,0 +1,475 @@
+"""Sampled negatives: candidates beside the held-out items of each user, drawn or as published."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from ..core.arguments import check_choice, check_whole
+from ..core.csr import as_int32, canonical_csr
+from ..core.hashing import hash_labels
+from ..core.labelled import labels_of
+from ..core.random import uniforms
+from ..core.warning import warn
+from ..datasets.split.holdout import Holdout
+from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.candidates import Candidates
+from ..inputs.relevance import Relevance
+from ..metrics.eligible import AllBut, are_in
+from .inputs import name_of, open_held_out, open_train
+from .matching import match_sides
+
+if TYPE_CHECKING:
+    from ..core.types import CSRMatrix, Floats, Hashes, Integers, Labels, PathLike
+    from .inputs import TrainLike
+
+#: Users whose negatives are drawn at once.
+_USERS_AT_ONCE = 1 << 13
+
+#: After so many rounds the missing negatives of a user, whose popular items are all seen, are drawn
+#: from the others alone.
+_ROUNDS = 32
+
+#: Seeds are smaller.
+_MOST_SEEDS = 1 << 32
+
+
+class Negatives(NamedTuple):
+    """What `read_negatives` returns.
+
+    Attributes
+    ----------
+    validation : Relevance
+        The held-out item of each user.
+    candidates : Candidates
+        It and the negatives.
+    """
+
+    validation: Relevance
+    candidates: Candidates
+
+
+def sample_negatives(
+    train: Holdout | TrainLike,
+    validation: TrainLike | None = None,
+    n: int = 99,
+    *,
+    by: Literal["uniform", "popularity"] = "uniform",
+    seed: int = 0,
+) -> Candidates:
+    """Sample items that each user has neither seen nor held out, as candidates beside the latter.
+
+    So NCF and many others evaluate: each held-out item is ranked among 99 sampled ones.
+
+    Parameters
+    ----------
+    train : sparse matrix, Interactions, frame, Relevance, path or Holdout
+        What users have seen, as in `evaluate_model`; a `Holdout` stands for both parts.
+    validation : as `train`, optional
+        The held-out items. The catalogue is that of both parts.
+    n : int
+        Negatives of each user who has a held-out item, at least 1, without repetition. A user with
+        fewer items left gets all of them, with a warning.
+    by : {"uniform", "popularity"}
+        Every item alike, or one after the other in proportion to the number of training users
+        among those that are left; an item without any is never drawn.
+    seed : int
+        At least 0. What is drawn for a user depends on the seed, the user's id and items, and the
+        catalogue, and not on other users or on the order of rows and columns; without ids their
+        numbers are the ids.
+
+    Returns
+    -------
+    Candidates
+        For ``candidates=``: the held-out items and the negatives of each user. Called "1+99" if
+        no user has several held-out items, otherwise "n+99".
+
+    Raises
+    ------
+    InvalidDataError
+        If an option is out of its range, or the parts do not fit together.
+
+    Warns
+    -----
+    UserWarning
+        If users have fewer items left than `n`.
+
+    See Also
+    --------
+    read_negatives : Read negatives as published.
+
+    Notes
+    -----
+    Metrics among sampled candidates can rank models in another order than those among all items
+    [1]_. `evaluate_model` among all items is the better protocol; ``corrected=`` estimates its
+    numbers from a uniform sample.
+
+    References
+    ----------
+    .. [1] W. Krichene and S. Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020.
+       doi:10.1145/3394486.3403226
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=1_000, seed=0)
+    >>> holdout = se.split.leave_k_out(clicks, seed=0)
+    >>> se.sample_negatives(holdout, n=99, seed=0)
+    <Candidates: 1+99, 20000 of 200 users × 1000 items>
+    """
+    n = check_whole("n", n, 1)
+    seed = check_whole("seed", seed, 0)
+    if seed >= _MOST_SEEDS:
+        raise InvalidDataError(f"seed is {seed}; expected less than 2^32")
+    check_choice("by", by, ("uniform", "popularity"))
+    names = name_of("train", train), name_of("validation", validation)
+    if isinstance(train, Holdout):
+        if validation is not None:
+            raise InvalidDataError(
+                "a Holdout has a validation part of its own; give the Holdout alone, and n= by name"
+            )
+        validation, train = train.validation, train.train
+    if validation is None:
+        raise InvalidDataError("validation is missing; give the held-out items, or a Holdout")
+    seen, truth = open_train(train), open_held_out(validation)
+    encoded = any(getattr(side, "encoded", False) for side in (seen, truth))
+    sides = match_sides(None, seen, truth, names)
+    relevance = sides.relevance
+    n_users = max(sides.train.shape[0], relevance.shape[0])
+    n_items = max(sides.train.shape[1], relevance.shape[1])
+    held_out = _binary(relevance.indptr, relevance.items[:], relevance.gains > 0, n_items)
+    users = np.flatnonzero(relevance.n_relevant)
+    order = np.argsort(_hashes(sides.items, n_items), kind="stable")
+    drawn = _Draw(order, _hashes(sides.users, n_users), n, seed, by)
+    weights = np.bincount(sides.train.indices[sides.train.data != 0], minlength=n_items)
+    rows, items, n_left = [], [], []
+    for first in range(0, len(users), _USERS_AT_ONCE):
+        some = users[first : first + _USERS_AT_ONCE]
+        excluded = _union(sides.train, held_out, some, n_items)
+        left = drawn.count_left(excluded, weights)
+        negatives = drawn.negatives(some, excluded, weights, np.minimum(left, n))
+        listed = negatives >= 0
+        rows.append(np.repeat(some, listed.sum(axis=1)))
+        items.append(negatives[listed])
+        n_left.append(left)
+    drawn.warn_of_few(users, np.concatenate(n_left), sides.users)
+    owners = np.repeat(np.arange(held_out.shape[0]), np.diff(held_out.indptr))
+    matrix = canonical_csr(
+        sparse.coo_matrix(
+            (
+                np.ones(sum(map(len, rows)) + len(owners), np.int8),
+                (np.concatenate([owners, *rows]), np.concatenate([held_out.indices, *items])),
+            ),
+            shape=(n_users, n_items),
+        ),
+        "the candidates",
+        sum_duplicates=True,
+    )
+    kind = f"{'1' if relevance.n_relevant.max() == 1 else 'n'}+{n}"
+    return Candidates(
+        (n_users, n_items),
+        matrix.indptr.astype(np.int64),
+        as_int32(matrix.indices),
+        kind if by == "uniform" else f"{kind} by popularity",
+        sides.users,
+        sides.items,
+        encoded,
+    )
+
+
+class _Draw(NamedTuple):
+    """How negatives are drawn: `order` has the items in an order that only their ids decide."""
+
+    order: Integers
+    keys: Hashes
+    n: int
+    seed: int
+    by: str
+
+    def count_left(self, excluded: CSRMatrix, weights: Integers) -> Integers:
+        """Return the number of items that can be drawn for each row of `excluded`."""
+        if self.by == "uniform":
+            return len(self.order) - np.diff(excluded.indptr).astype(np.int64)
+        can_be_drawn = weights > 0
+        before = np.concatenate(([0], np.cumsum(can_be_drawn[excluded.indices])))
+        return np.count_nonzero(can_be_drawn) - np.diff(before[excluded.indptr])
+
+    def negatives(
+        self, users: Integers, excluded: CSRMatrix, weights: Integers, sizes: Integers
+    ) -> Integers:
+        """Return the negatives of users, shape (n_users, n), -1 behind the last.
+
+        Row i of `excluded` and entry i of `sizes`, the number of negatives, are of user i.
+        """
+        n_items = len(self.order)
+        number_of = np.empty(n_items, np.int64)
+        number_of[self.order] = np.arange(n_items)
+        moved = sparse.csr_matrix(
+            (excluded.data, number_of[excluded.indices], excluded.indptr), shape=excluded.shape
+        )
+        moved.sort_indices()
+        if self.by == "uniform":
+            eligible = AllBut(n_items, moved.indptr.astype(np.int64), as_int32(moved.indices))
+            drawn: Any = eligible.draw(self._numbers(users, self.n, 1))
+        else:
+            ordered = weights[self.order].astype(np.float64)
+            drawn = self._by_weight(users, moved, ordered, sizes)
+        items: Integers = np.append(self.order, -1)[drawn]
+        return items
+
+    def warn_of_few(self, users: Integers, n_left: Integers, labels: Labels | None) -> None:
+        """Warn of users who have fewer items left than are to be drawn."""
+        few = n_left < self.n
+        if not few.any():
+            return
+        at = int(n_left.argmin())
+        user = users[at] if labels is None else labels[users[at]]
+        which = "items" if self.by == "uniform" else "items with training users"
+        warn(
+            f"{np.count_nonzero(few)} of {len(users)} users have fewer than {self.n} {which} left "
+            f"that they have neither seen nor held out, such as {user!r} with {n_left[at]}; all of "
+            "these are their negatives, among which their held-out items are easier to find"
+        )
+
+    def _numbers(self, users: Integers, n: int, part: int) -> Floats:
+        """Return `n` uniform numbers of each user, other ones for each part."""
+        seed = self.seed + part * _MOST_SEEDS  # other numbers than those of random baselines
+        return uniforms(self.keys[users], np.full(len(users), n), seed).reshape(len(users), n)
+
+    def _by_weight(
+        self, users: Integers, excluded: CSRMatrix, weights: Floats, wanted: Integers
+    ) -> Integers:
+        """Draw items one after the other by their weights, without those drawn before.
+
+        An item that cannot be taken is drawn again: what is left has the same chances as if it had
+        not been there.
+        """
+        n_items = len(weights)
+        bounds = np.cumsum(weights)
+        n_users, n = len(users), self.n
+        owners = np.repeat(np.arange(n_users), np.diff(excluded.indptr))
+        taken = owners * n_items + excluded.indices.astype(np.int64)  # ascending
+        drawn = np.full((n_users, n), -1, np.int64)
+        sizes = np.zeros(n_users, np.int64)
+        for number in range(1, _ROUNDS + 1):
+            left = np.flatnonzero(sizes < wanted)
+            if not len(left):
+                return drawn
+            numbers = self._numbers(users[left], n, number).ravel()
+            items = np.searchsorted(bounds, numbers * bounds[-1], side="right")
+            pairs = np.repeat(left, n) * n_items + items
+            _, first = np.unique(pairs, return_index=True)
+            first.sort()
+            pairs = pairs[first][~are_in(pairs[first], taken)]
+            rows = pairs // n_items
+            places = sizes[rows] + np.arange(len(rows)) - np.searchsorted(rows, rows)
+            kept = places < wanted[rows]
+            pairs, rows, places = pairs[kept], rows[kept], places[kept]
+            drawn[rows, places] = pairs % n_items
+            sizes += np.bincount(rows, minlength=n_users)
+            taken = np.sort(np.concatenate((taken, pairs)))
+        for row in np.flatnonzero(sizes < wanted).tolist():
+            bounds_of_row = np.searchsorted(taken, [row * n_items, (row + 1) * n_items])
+            free = weights > 0
+            free[taken[slice(*bounds_of_row)] - row * n_items] = False
+            numbers = self._numbers(users[row : row + 1], n_items, _ROUNDS + 1)[0]
+            # The first of exponential waiting times, of which each has its item's weight as rate,
+            # are those drawn one after the other (Efraimidis and Spirakis, 2006).
+            waits = np.where(free, -np.log1p(-numbers) / np.maximum(weights, 1e-300), np.inf)
+            found = np.argsort(waits, kind="stable")[: wanted[row] - sizes[row]]
+            drawn[row, sizes[row] : wanted[row]] = found
+        return drawn
+
+
+def read_negatives(path: PathLike, train: TrainLike) -> Negatives:
+    r"""Read held-out items with their negatives, as NCF's data are published.
+
+    Parameters
+    ----------
+    path : str or Path
+        With a line for each held-out item, ``(user,item)`` and the negatives, tabs between, as in
+        ``ml-1m.test.negative``.
+    train : sparse matrix, Interactions, frame, Relevance or path
+        The training data, whose ids are meant; without ids its rows and columns.
+
+    Returns
+    -------
+    Negatives
+        ``validation`` and ``candidates``, for `evaluate_model`. An item that is among its own
+        negatives counts once.
+
+    Raises
+    ------
+    InvalidFileError
+        If the file cannot be read, a line is something else, or a user or item has a number that
+        `train` does not have.
+
+    See Also
+    --------
+    sample_negatives : Draw negatives.
+
+    References
+    ----------
+    X. He et al., "Neural Collaborative Filtering", WWW 2017. doi:10.1145/3038912.3052569
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparse_eval as se
+    >>> from scipy.sparse import csr_matrix
+    >>> train = csr_matrix([[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "test.negative"
+    ...     _ = path.write_text("(0,1)\t3\t4\n(1,2)\t0\t4\n")
+    ...     validation, candidates = se.read_negatives(path, train)
+    >>> candidates
+    <Candidates: 1+2, 6 of 2 users × 5 items>
+    """
+    opened = open_train(train)
+    path = Path(path)
+    users, items, negatives = _read_lines(path)
+    labels = labels_of(opened)
+    n_negatives = np.array(list(map(len, negatives)))
+    owners = np.concatenate((np.arange(len(users)), np.repeat(np.arange(len(users)), n_negatives)))
+    words = (
+        pd.Series(users, dtype=object).take(owners),
+        pd.Series([*items, *(item for row in negatives for item in row)], dtype=object),
+    )
+    places: list[Integers] = []
+    indexes: list[Labels | None] = []
+    for axis, (own, known) in enumerate(zip(words, labels, strict=True)):
+        codes, unique = _numbered(own.to_numpy(), known, opened.shape[axis], path, axis)
+        places.append(codes)
+        indexes.append(unique)
+    rows, columns = places
+    n_users, n_items = opened.shape
+    shape = (
+        n_users if indexes[0] is None else len(indexes[0]),
+        n_items if indexes[1] is None else len(indexes[1]),
+    )
+    data = np.ones(len(rows))
+    first = slice(0, len(users))
+    held = sparse.coo_matrix((data[first], (rows[first], columns[first])), shape=shape)
+    matrix = canonical_csr(held, "the held-out items", sum_duplicates=True)
+    matrix.data[:] = 1.0
+    whole = canonical_csr(
+        sparse.coo_matrix((data, (rows, columns)), shape=shape), "candidates", sum_duplicates=True
+    )
+    several = np.diff(matrix.indptr).max(initial=0) > 1
+    usual = int(np.bincount(n_negatives).argmax()) if len(n_negatives) else 0
+    encoded = any(index is not None for index in indexes)
+    validation = Relevance.from_csr(matrix, users=indexes[0], items=indexes[1])
+    candidates = Candidates(
+        shape,
+        whole.indptr.astype(np.int64),
+        as_int32(whole.indices),
+        f"{'n' if several else '1'}+{usual}",
+        indexes[0],
+        indexes[1],
+        encoded,
+    )
+    return Negatives(replace(validation, encoded=encoded), candidates)
+
+
+_POSITIVE = re.compile(r"\(([^,()\t]+),([^,()\t]+)\)")
+
+
+def _read_lines(path: Path) -> tuple[list[str], list[str], list[list[str]]]:
+    """Return the user and the held-out item of each line, and its negatives."""
+    users, items, negatives = [], [], []
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                first, *rest = line.rstrip("\r\n").split("\t")
+                if not first and not rest:
+                    continue
+                positive = _POSITIVE.fullmatch(first)
+                if positive is None or not all(rest):
+                    raise InvalidFileError(
+                        f"line {number} is {line[:40]!r}…; expected (user,item) and its negatives, "
+                        "tabs between",
+                        path,
+                    )
+                users.append(positive[1].strip())
+                items.append(positive[2].strip())
+                negatives.append(rest)
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    except UnicodeDecodeError:
+        raise InvalidFileError("is no text in UTF-8", path) from None
+    if not users:
+        raise InvalidFileError("holds no line", path)
+    return users, items, negatives
+
+
+def _numbered(
+    words: Any, labels: Labels | None, n: int, path: Path, axis: int
+) -> tuple[Integers, Labels | None]:
+    """Return the row or column of each word, and the labels of all; those unknown come behind."""
+    kind = ("user", "item")[axis]
+    if labels is None or labels.inferred_type == "integer":
+        try:
+            numbers = words.astype(np.int64)
+        except (ValueError, OverflowError):
+            raise InvalidFileError(
+                f"names {kind}s otherwise than by number, and train has no ids of text", path
+            ) from None
+        if labels is None:
+            outside = (numbers < 0) | (numbers >= n)
+            if outside.any():
+                raise InvalidFileError(
+                    f"names {kind} {numbers[outside][0]}, and train has {n} {kind}s (0 to {n - 1})",
+                    path,
+                )
+            return numbers, None
+        words = numbers
+    codes, unique = pd.factorize(words)
+    index = pd.Index(unique)
+    places = labels.get_indexer(index).astype(np.int64)
+    unknown = places < 0
+    if unknown.all():
+        raise InvalidFileError(f"names no {kind} that train has, such as {labels[0]!r}", path)
+    places[unknown] = len(labels) + np.arange(unknown.sum())
+    return places[codes], labels.append(index[unknown])
+
+
+def _binary(indptr: Integers, items: Any, kept: Any, n_items: int) -> CSRMatrix:
+    """Return kept entries of a CSR as a matrix."""
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))
+    chosen = items[kept]
+    parts = (np.ones(len(chosen), np.int8), chosen, before[indptr])
+    matrix: CSRMatrix = sparse.csr_matrix(parts, shape=(len(indptr) - 1, n_items))
+    return matrix
+
+
+def _union(train: CSRMatrix, held_out: CSRMatrix, users: Integers, n_items: int) -> CSRMatrix:
+    """Return what users have seen or held out, a row for each."""
+    keys = []
+    for side in (train, held_out):
+        known = users < side.shape[0]
+        chosen = side[users[known]]
+        rows = np.repeat(np.flatnonzero(known), np.diff(chosen.indptr))
+        keys.append(rows * n_items + chosen.indices)
+    pairs = np.sort(np.concatenate(keys))
+    pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(pairs // n_items, minlength=len(users)))))
+    parts = (np.ones(len(pairs), np.int8), pairs % n_items, indptr)
+    matrix: CSRMatrix = sparse.csr_matrix(parts, shape=(len(users), n_items))
+    return matrix
+
+
+def _hashes(labels: Labels | None, n: int) -> Hashes:
+    """Return a hash of each label, or of each number where there are none."""
+    if labels is None:
+        return hash_labels(np.arange(n))
+    values = labels.to_numpy()
+    if values.dtype.kind in "iu":
+        return hash_labels(values)
+    return hash_labels(np.array([str(label) for label in labels.tolist()], object))

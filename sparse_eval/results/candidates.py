@@ -1,0 +1,124 @@
+"""What the candidates of an evaluation were, where they were not the whole catalogue."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..core.hashing import splitmix64
+from ..errors import InvalidDataError
+from ..inputs.candidates import GIVEN
+
+if TYPE_CHECKING:
+    from ..core.types import Booleans, Hashes, Labels
+    from ..metrics.aligned import Aligned
+
+#: How sampled candidates are called: relevant items, and so many negatives beside them.
+_SAMPLED = re.compile(r"(1|n)\+[0-9]+")
+
+#: What is said of sampled metrics.
+WARNING = (
+    "metrics among sampled candidates are not those of the whole catalogue, and can rank models "
+    "in another order (Krichene and Rendle, 2020); compare them with none but numbers of the same "
+    "candidates, rank all items by leaving candidates= out, or estimate that with corrected="
+)
+
+
+class CandidateCounts(NamedTuple):
+    """Counts over users whose candidates were given.
+
+    Attributes
+    ----------
+    kind : str
+        What the candidates are: "1+99" or "n+99" where negatives were sampled beside the one
+        relevant item of each user, or several; otherwise "candidates".
+    n_users : int
+        Evaluated users.
+    n_candidates : int
+        Their candidates that they have not seen.
+    n_relevant : int
+        Relevant items that are no candidates of their user.
+    n_listed : int
+        Listed items that are none.
+    n_held_out : int
+        Relevant items in all.
+    checksum : int
+        Of all users' candidates.
+    """
+
+    kind: str
+    n_users: int
+    n_candidates: int
+    n_relevant: int
+    n_listed: int
+    n_held_out: int
+    checksum: int
+
+    def merge(self, other: CandidateCounts) -> CandidateCounts:
+        """Return the counts over the users of both."""
+        if self.kind != other.kind:
+            raise InvalidDataError(
+                f"evaluations among different candidates cannot be merged: {self.kind} and "
+                f"{other.kind}; evaluate all blocks alike"
+            )
+        return CandidateCounts(
+            self.kind,
+            self.n_users + other.n_users,
+            self.n_candidates + other.n_candidates,
+            self.n_relevant + other.n_relevant,
+            self.n_listed + other.n_listed,
+            self.n_held_out + other.n_held_out,
+            (self.checksum + other.checksum) % 2**64,
+        )
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether they are known to be a sample of the catalogue."""
+        return _SAMPLED.match(self.kind) is not None
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that identify the candidates of these users."""
+        return f"{self.checksum:016x}"
+
+
+def candidate_counts(
+    aligned: Aligned, counted: Booleans, users: Hashes, hashes: Hashes
+) -> CandidateCounts | None:
+    """Count over all users, `counted` being those that are evaluated; None without candidates.
+
+    `users` are hashes of the users, and `hashes` of their candidates.
+    """
+    candidates = aligned.side_data.candidates
+    if candidates is None or aligned.eligible is None:
+        return None
+    relevance, rankings = aligned.relevance, aligned.rankings
+    is_relevant = relevance.gains > 0
+    outside = ~candidates.hold(relevance.indptr, relevance.items)
+    listed = ~candidates.hold(rankings.indptr, rankings.items)
+    return CandidateCounts(
+        candidates.kind or GIVEN,
+        int(np.count_nonzero(counted)),
+        int(aligned.eligible.counts[counted].sum()),
+        int(np.count_nonzero(outside & is_relevant)),
+        int(np.count_nonzero(listed)),
+        int(np.count_nonzero(is_relevant)),
+        int(splitmix64(users ^ hashes).sum(dtype=np.uint64)),
+    )
+
+
+def candidate_hashes(aligned: Aligned, labels: Labels | None) -> Hashes | None:
+    """Return a hash of each user's candidates, None where there are none."""
+    candidates = aligned.side_data.candidates
+    if candidates is None:
+        return None
+    if labels is not None and len(labels) < candidates.shape[1]:
+        labels = candidates.items_index
+    return candidates.fingerprints(aligned.n_users, labels)
+
+
+def with_candidates(fingerprints: Hashes, hashes: Hashes) -> Hashes:
+    """Return hashes of what both hash."""
+    return splitmix64(fingerprints ^ splitmix64(hashes))

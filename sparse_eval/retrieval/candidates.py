@@ -1,0 +1,91 @@
+"""`CandidateSearch`: exact lists and ranks among candidates of each user by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..kernels.candidates import list_candidates, rank_candidates
+from .factor_ranker import FactorRanker
+from .ranker import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.types import Integers
+    from ..kernels.structures import HeldOut, Lists, Seen
+
+#: Users in a block that a thread takes.
+_BLOCK = 256
+
+
+class CandidateSearch(FactorRanker):
+    """Exact search of users' best candidates, or of the ranks of held-out ones.
+
+    The score of every pair is computed, as `Search` defines it, and none is of any other item.
+    `candidates` are those of each user.
+    """
+
+    @property
+    def _unseen_candidates(self) -> Seen:
+        assert self.own is not None  # noqa: S101 - else `Search` is the one
+        return self.own
+
+    def run(
+        self,
+        rows: Integers,
+        k: int,
+        held_out: HeldOut | None,
+        out: Lists | None,
+    ) -> None:
+        """Find the ranks of the held-out items of the users in `rows`, or else their lists."""
+        if held_out is not None:
+            self.run_fully(rows, held_out)
+            return
+        assert out is not None  # noqa: S101 - either is given
+
+        def work(first: int, last: int) -> None:
+            n = self._longest_of(rows[first:last])
+            space = np.empty(n, np.int32), np.empty(n + 7), np.empty(n, np.int32), np.empty(n)
+            factors = (self.user_factors, self.item_factors)
+            list_candidates(first, last, rows, *factors, self._unseen_candidates, k, out, *space)
+
+        self._run(rows, work)
+
+    def run_fully(self, rows: Integers, held_out: HeldOut) -> None:
+        """Count all candidates above every held-out item of the users in `rows`."""
+
+        def work(first: int, last: int) -> None:
+            n = self._longest_of(rows[first:last])
+            space = np.empty(n, np.int32), np.empty(n + 7)
+            factors = (self.user_factors, self.item_factors)
+            rank_candidates(first, last, rows, *factors, self._unseen_candidates, held_out, *space)
+
+        self._run(rows, work)
+
+    def report(self, n_users: int) -> Report:
+        """Return the statistics of this search for `n_users` users."""
+        n_cold = 0
+        is_cold = self.item_norms == 0
+        if is_cold.any():
+            is_candidate = np.zeros(self.shape[1], bool)
+            is_candidate[self._unseen_candidates.items] = True
+            n_cold = int(np.count_nonzero(is_candidate & is_cold))
+        n_products = int(self.n_products[0])
+        return Report(n_products, n_products, self.cold_users, n_cold)
+
+    def _longest_of(self, rows: Integers) -> int:
+        return int(self.n_candidates(rows).max(initial=0))
+
+    def _run(self, rows: Integers, work: Callable[[int, int], None]) -> None:
+        self.cold_users = int(np.count_nonzero(self.user_norms[rows] == 0))
+        self.n_products[0] += self.n_candidates(rows).sum()
+        with self._progress(len(rows)) as bar:
+
+            def share(first: int, last: int) -> None:
+                work(first, last)
+                with self.lock:
+                    bar.update(last - first)
+
+            self._share(share, len(rows), block=_BLOCK)

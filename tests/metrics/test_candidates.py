@@ -1,0 +1,267 @@
+"""Metrics and their random baselines among candidates, against plain Python."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from cases import to_csr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.metrics import parse
+from sparse_eval.metrics.random_baseline import is_exact
+from sparse_eval.metrics.request import Request
+
+N_ITEMS = 7
+ACCURACY = [
+    (oracle.spelling(name, options, k), name, options, k)
+    for name, options in oracle.METRICS
+    for k in (None, 2)
+    if not (k is None and name in oracle.NEEDS_CUTOFF)
+    and not (k is not None and name in oracle.NO_CUTOFF)
+    if name != "err"
+]
+EXACT = [row for row in ACCURACY if all(is_exact(plan) for plan in Request.parse(row[0]).plans)]
+DOUBTS = pytest.mark.filterwarnings(
+    "ignore:.*(are no candidates|seen|nothing in train|holds a relevant|have no list)"
+)
+
+
+class User:
+    """Random sets of a user: candidates, seen items, gains, and a list of some candidates."""
+
+    def __init__(self, rng: np.random.Generator, outside: bool) -> None:
+        def some(share: float) -> list[int]:
+            return [int(item) for item in np.flatnonzero(rng.random(N_ITEMS) < share)]
+
+        self.among = set(some(0.6))
+        self.seen = set(some(0.2))
+        self.pool = self.among - self.seen
+        allowed = range(N_ITEMS) if outside else sorted(self.pool)
+        self.gains = {item: float(rng.integers(0, 3)) for item in allowed if rng.random() < 0.5}
+        listed = rng.permutation(N_ITEMS if outside else sorted(self.pool)).tolist()
+        self.items = listed[: rng.integers(0, len(listed) + 1)]
+        self.ranked = {item: rank for rank, item in enumerate(self.items, 1)}
+
+
+@st.composite
+def some_users(draw: st.DrawFn) -> list[User]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    outside = draw(st.booleans())
+    users = [User(rng, outside) for _ in range(draw(st.integers(1, 5)))]
+    users[0].among |= {0, 1}
+    users[0].seen -= {0, 1}
+    users[0].pool = users[0].among - users[0].seen
+    users[0].gains[0] = 2.0
+    return users
+
+
+def inputs(users: list[User]) -> tuple[csr_matrix, csr_matrix, dict[str, csr_matrix]]:
+    sides = {
+        "candidates": [dict.fromkeys(user.among, 1.0) for user in users],
+        "train": [dict.fromkeys(user.seen, 1.0) for user in users],
+    }
+    return (
+        to_csr([{i: float(r) for i, r in user.ranked.items()} for user in users], int, N_ITEMS),
+        to_csr([user.gains for user in users], float, N_ITEMS),
+        {name: to_csr(rows, float, N_ITEMS) for name, rows in sides.items()},
+    )
+
+
+@DOUBTS
+@settings(max_examples=60)
+@given(some_users())
+def test_values_are_those_of_plain_python(users: list[User]) -> None:
+    lists, gains, beside = inputs(users)
+    largest = max(gain for user in users for gain in user.gains.values())
+    ev = se.evaluate(lists, gains, [row[0] for row in ACCURACY], **beside)
+    for spelling, name, options, k in ACCURACY:
+        for user, value in zip(users, ev.values(str(parse(spelling)[0])), strict=True):
+            context = oracle.Context(
+                n_items=N_ITEMS, seen=user.seen, largest_gain=largest, among=user.among
+            )
+            expected = oracle.value(name, options, k, user.ranked, user.gains, context)
+            assert value == pytest.approx(expected, rel=1e-12, abs=1e-14, nan_ok=True), spelling
+
+
+@DOUBTS
+@settings(max_examples=25)
+@given(some_users())
+def test_expectations_are_means_over_all_orders_of_the_candidates(users: list[User]) -> None:
+    user = users[0]
+    user.items = sorted(user.pool)
+    user.ranked = {item: rank for rank, item in enumerate(user.items, 1)}
+    lists, gains, beside = inputs([user])
+    ev = se.evaluate(lists, gains, [row[0] for row in EXACT], **beside)
+    context = oracle.Context(
+        n_items=N_ITEMS, seen=user.seen, largest_gain=max(user.gains.values()), among=user.among
+    )
+    for spelling, name, options, k in EXACT:
+        if name == "fcp" or (name == "auc" and math.isnan(ev[spelling])):
+            continue
+        expected = oracle.expected_at_random(name, options, k, user.pool, user.gains, context)
+        found = ev.random(spelling)
+        assert found.error == 0
+        assert found.mean == pytest.approx(expected, rel=1e-12, abs=1e-14, nan_ok=True), spelling
+
+
+def problem(n_users: int = 300, n_items: int = 40) -> tuple[Any, csr_matrix, dict[str, Any]]:
+    rng = np.random.default_rng(3)
+    among, seen = rng.random((2, n_users, n_items)) < np.array([0.5, 0.2])[:, None, None]
+    pool = among & ~seen
+    held = pool & (rng.random(pool.shape) < 0.2)
+    scores = np.where(pool, rng.random(pool.shape), -1.0)
+    order = np.argsort(-scores, axis=1)
+    ids = np.where(np.take_along_axis(pool, order, axis=1), order, -1)[:, :10]
+    lists = se.Rankings.from_topk(ids, shape=pool.shape)
+    beside = {"candidates": csr_matrix(among), "train": csr_matrix(seen.astype(float))}
+    return lists, csr_matrix(held.astype(float)), beside
+
+
+OF_LISTS = ["coverage@5", "user_coverage@5", "gini@5", "entropy@5", "personalization@5"]
+OF_LISTS += ["popularity@5", "novelty@5", "diversity@5", "serendipity@5"]
+
+
+def test_drawn_and_expected_lists_agree() -> None:
+    """What is computed for random lists agrees with lists that are drawn by hand."""
+    lists, held, beside = problem()
+    ev = se.evaluate(lists, held, [*OF_LISTS, "err@5"], **beside)
+    rng = np.random.default_rng(0)
+    pool = beside["candidates"].toarray() & (beside["train"].toarray() == 0)
+    drawn = []
+    for _ in range(30):
+        scores = np.where(pool, rng.random(pool.shape), -1.0)
+        order = np.argsort(-scores, axis=1)
+        ids = np.where(np.take_along_axis(pool, order, axis=1), order, -1)[:, :10]
+        some = se.Rankings.from_topk(ids, shape=pool.shape)
+        drawn.append(se.evaluate(some, held, [*OF_LISTS, "err@5"], **beside).mean())
+    table = pd.DataFrame(drawn)
+    for name in ev.names:
+        error = math.hypot(table[name].std() / math.sqrt(30), ev.random(name).error)
+        assert abs(table[name].mean() - ev.random(name).mean) <= 4.5 * error + 1e-12, name
+
+
+def test_serendipity_leaves_out_the_most_popular_candidates() -> None:
+    train = csr_matrix([[0, 0, 0, 1.0], [1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0]])
+    held = csr_matrix([[0, 0, 1.0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    lists = se.Rankings.from_topk([[2, 1], [-1, -1], [-1, -1], [-1, -1]], shape=(4, 4))
+    whole = se.evaluate(lists, held, "serendipity@2", train=train)
+    # Of items 1 and 2 alone, both are the two most popular ones.
+    among = se.evaluate(lists, held, "serendipity@2", train=train, candidates=[1, 2])
+    assert whole["serendipity@2"] == 0.5
+    assert among["serendipity@2"] == 0.0
+
+
+@pytest.mark.parametrize("for_all", [False, True])
+def test_blocks_give_the_same_bits(for_all: bool) -> None:
+    lists, held, beside = problem()
+    if for_all:
+        beside["candidates"] = np.flatnonzero(np.arange(40) % 4)
+    metrics = ["ndcg@5", "auc", "mean_rank", "percentile_rank", "coverage@5", "novelty@5", "err@5"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sparse_eval.evaluation.evaluate.users_within", lambda *_, **__: 37)
+        expected = pytest.warns(UserWarning, match="no candidates") if for_all else nullcontext()
+        with expected:
+            ev, blocks = (
+                se.evaluate(lists, held, metrics, memory=memory, **beside)
+                for memory in (None, 1 << 24)
+            )
+    assert blocks.mean() == ev.mean()
+    assert blocks.candidates == ev.candidates
+    assert blocks.fingerprints.tolist() == ev.fingerprints.tolist()
+    for name in ("ndcg@5", "auc", "mean_rank", "novelty@5", "err@5"):
+        assert blocks.random(name) == ev.random(name)
+
+
+def test_what_is_outside_is_counted_and_said() -> None:
+    lists = se.Rankings.from_topk([[0, 1], [2, 3]], shape=(2, 5))
+    held = csr_matrix([[1.0, 0, 0, 0, 1], [0, 0, 0, 1, 0]])
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        ev = se.evaluate(lists, held, "recall@2", candidates=[[0, 2], [2, 3]])
+    assert [str(one.message)[:46] for one in record] == [
+        "1 of 3 relevant items are no candidates of the",
+        "1 listed items are no candidates of their user",
+    ]
+    assert ev.candidates is not None
+    assert ev.candidates[:6] == ("candidates", 2, 4, 1, 1, 3)
+    with pytest.raises(InvalidDataError, match="none of the 3 relevant items is a candidate"):
+        se.evaluate(lists, held, "recall@2", candidates=[2])
+
+
+def labelled(matrix: Any, users: Any = "abcde", items: Any = "vwxyz") -> Any:
+    n_users, n_items = matrix.shape
+    return se.Relevance.from_csr(
+        csr_matrix(matrix), users=list(users)[:n_users], items=list(items)[:n_items]
+    )
+
+
+def test_candidates_are_matched_by_id() -> None:
+    rng = np.random.default_rng(5)
+    held = labelled(np.eye(5))
+    mask = np.maximum(rng.random((5, 5)) < 0.5, np.eye(5, dtype=bool))
+    lists = se.Rankings.from_topk(np.argsort(-rng.random((5, 5)))[:, :3], users=list("abcde"),
+                                  items=list("vwxyz"))  # fmt: skip
+    own = {"abcde"[u]: ["vwxyz"[i] for i in np.flatnonzero(mask[u])] for u in (3, 1, 4, 0, 2)}
+    frame = pd.DataFrame([(u, i) for u, row in own.items() for i in row], columns=["user", "item"])
+    forms = [labelled(mask.astype(float)), own, frame.sample(frac=1, random_state=0)]
+    forms.append(se.Interactions.from_frame(frame, user="user", item="item"))
+    with pytest.warns(UserWarning, match="are no candidates"):
+        evs = [se.evaluate(lists, held, ["auc", "recall@2"], candidates=form) for form in forms]
+    for ev in evs[1:]:
+        assert ev.columns.tobytes() == evs[0].columns.tobytes()
+        assert ev.candidates == evs[0].candidates
+        assert ev.fingerprints.tolist() == evs[0].fingerprints.tolist()
+    with pytest.raises(InvalidDataError, match="candidates name users by id"):
+        se.evaluate([[0]] and se.Rankings.from_topk([[0]]), csr_matrix([[1.0]]), "mrr",
+                    candidates=frame)  # fmt: skip
+    numbers = se.Relevance.from_csr(csr_matrix(np.eye(2)), users=[7, 8], items=[5, 6])
+    rankings = se.Rankings.from_topk([[0], [1]], users=[7, 8], items=[5, 6])
+    with pytest.raises(InvalidDataError, match="it is not clear which are meant"):
+        se.evaluate(rankings, numbers, "mrr", candidates=[0, 1])
+    ev = se.evaluate(rankings, numbers, "mrr", candidates=pd.Index([5, 6]))
+    assert ev["mrr"] == 1.0
+
+
+def test_tables_beside_candidates_are_refused(tmp_path: Any) -> None:
+    frame = pd.DataFrame({"user": ["a"], "item": ["x"], "rank": [1]})
+    frame.to_parquet(tmp_path / "lists.parquet")
+    frame[["user", "item"]].to_parquet(tmp_path / "truth.parquet")
+    with pytest.raises(InvalidDataError, match="candidates cannot be given beside tables"):
+        se.evaluate(tmp_path / "lists.parquet", tmp_path / "truth.parquet", "mrr", candidates=[0])
+
+
+def test_metrics_without_train_are_refused_as_ever() -> None:
+    lists, held, beside = problem()
+    with pytest.raises(InvalidMetricError, match="needs train"):
+        se.evaluate(lists, held, "serendipity@5", candidates=beside["candidates"])
+
+
+def test_saved_merged_and_compared(tmp_path: Any) -> None:
+    lists, held, beside = problem()
+    ev = se.evaluate(lists, held, ["ndcg@5", "recall@5"], **beside)
+    again = se.Evaluation.load(ev.save(tmp_path / "ev"))
+    assert again.candidates == ev.candidates
+    assert again.to_dict() == ev.to_dict()
+    assert ev.to_dict()["candidates"]["kind"] == "candidates"
+    assert len(ev.to_dict()["candidates"]["digest"]) == 16
+    assert "ndcg@5 (candidates)" in str(again)
+    others = beside | {"candidates": csr_matrix(np.ones(held.shape))}
+    other = se.evaluate(lists, held, ["ndcg@5", "recall@5"], **others)
+    with pytest.raises(InvalidDataError, match="300 of .* have other relevant items or candidates"
+                       "|have other relevant items or candidates"):  # fmt: skip
+        se.compare({"a": ev, "b": other})
+    whole = se.evaluate(lists, held, ["ndcg@5", "recall@5"], train=beside["train"])
+    with pytest.raises(InvalidDataError, match="a ranks candidates and b all items"):
+        se.compare({"a": ev, "b": whole})
+    assert "ndcg@5 (candidates)" in repr(se.compare({"a": ev, "b": again}))

@@ -1,0 +1,249 @@
+"""Estimates from sampled candidates: their definition, bias and variance, and what they refuse."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.metrics.corrected import GAMMA, _Tables, minimal_estimates, rank_chances
+from sparse_eval.metrics.request import Request
+
+METRICS = ["hit_rate@3", "ndcg@5", "mrr", "map@4", "recall@2", "precision@3", "auc", "mean_rank"]
+METRICS += ["percentile_rank", "dcg(gain=exp)@5", "rbp@5", "err@5", "f1@3", "jaccard@3"]
+METRICS += ["r_precision"]
+SAMPLED = pytest.mark.filterwarnings("ignore:metrics among sampled")
+
+
+@given(st.integers(1, 9), st.data())
+def test_chances_are_counted_over_all_samples(n: int, data: st.DataObject) -> None:
+    m = data.draw(st.integers(0, n - 1))
+    chances = rank_chances(0, n, n, m)
+    for rank in range(1, n + 1):
+        others = [other for other in range(1, n + 1) if other != rank]
+        samples = list(combinations(others, m))
+        for place in range(m + 1):
+            count = sum(sum(other < rank for other in sample) == place for sample in samples)
+            assert chances[rank - 1, place] == pytest.approx(count / len(samples), abs=1e-12)
+
+
+@settings(max_examples=25)
+@given(st.integers(2, 40), st.data())
+def test_no_other_function_has_less_bias_and_variance(n: int, data: st.DataObject) -> None:
+    m = data.draw(st.integers(1, n - 1))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    values = rng.random((1, n))
+    chances = rank_chances(0, n, n, m)
+
+    def loss(estimates: Any) -> float:
+        means = chances @ estimates
+        variances = chances @ estimates**2 - means**2
+        return float(((means - values[0]) ** 2 + GAMMA * variances).mean())
+
+    best = minimal_estimates(values, m)[0]
+    for _ in range(20):
+        other = best + rng.standard_normal(m + 1) * rng.choice([1e-3, 0.1])
+        assert loss(best) <= loss(other) + 1e-12
+
+
+def one_each(items: Any, shape: tuple[int, int]) -> csr_matrix:
+    return csr_matrix((np.ones(len(items)), (np.arange(len(items)), items)), shape)
+
+
+class Problem:
+    """Users with one relevant item each: the rank in the catalogue, and among sampled items."""
+
+    def __init__(self, n_users: int = 60, n_items: int = 50, m: int = 12, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        scores = rng.random((n_users, n_items))
+        seen = rng.random(scores.shape) < rng.choice([0.05, 0.3], (n_users, 1))
+        self.relevant = rng.integers(0, n_items, n_users)
+        seen[np.arange(n_users), self.relevant] = False
+        self.m, self.scores, self.seen = m, scores, seen
+        self.held = csr_matrix(
+            (np.ones(n_users), (np.arange(n_users), self.relevant)), scores.shape
+        )
+        self.train = csr_matrix(seen.astype(float))
+        self.candidates = se.sample_negatives(self.train, self.held, m, seed=seed)
+        own = self.candidates.to_csr().toarray() > 0
+        self.lists = self.ranked(own)
+        best = scores[np.arange(n_users), self.relevant][:, None]
+        self.places = (own & (scores > best)).sum(axis=1)  # rank among the candidates, from 0
+        self.populations = n_items - seen.sum(axis=1)
+
+    def ranked(self, pool: Any) -> se.Rankings:
+        order = np.argsort(np.where(pool, -self.scores, np.inf), axis=1)
+        ids = np.where(np.take_along_axis(pool, order, axis=1), order, -1)
+        return se.Rankings.from_topk(ids, shape=pool.shape)
+
+    def evaluate(self, metrics: Any, corrected: Any, **options: Any) -> se.Evaluation:
+        return se.evaluate(
+            self.lists, self.held, metrics, train=self.train, candidates=self.candidates,
+            corrected=corrected, **options,
+        )  # fmt: skip
+
+
+def of_rank(spelling: str, rank: int, n: int) -> float:
+    """A metric of one relevant item at a rank among n, by the oracle."""
+    name, _, k = spelling.partition("@")
+    name, _, inside = name.partition("(")
+    options = dict([inside.rstrip(")").split("=")]) if inside else {}
+    context = oracle.Context(n_items=n, list_length=n, largest_gain=1.0)
+    return oracle.value(name, options, int(k) if k else None, {0: rank}, {0: 1.0}, context)
+
+
+@SAMPLED
+def test_unbiased_puts_the_estimated_rank_into_the_metric() -> None:
+    problem = Problem()
+    ev = problem.evaluate(METRICS, "unbiased")
+    for spelling in METRICS:
+        for value, place, n in zip(
+            ev.values(spelling), problem.places, problem.populations, strict=True
+        ):
+            rank = 1 + (n - 1) * place / problem.m
+            if rank == int(rank):
+                assert value == pytest.approx(of_rank(spelling, int(rank), n), rel=1e-12), spelling
+    exact = ["mean_rank", "auc", "percentile_rank"]  # linear in the rank, so without bias
+    for spelling in exact:
+        ranks = 1 + (problem.populations - 1) * problem.places / problem.m
+        expected = {
+            "mean_rank": ranks,
+            "auc": 1 - (ranks - 1) / (problem.populations - 1),
+            "percentile_rank": (ranks - 1) / (problem.populations - 1),
+        }[spelling]
+        np.testing.assert_allclose(ev.values(spelling), expected, rtol=1e-12, atol=1e-12)
+
+
+@SAMPLED
+def test_bias_variance_is_the_solution_of_its_equations() -> None:
+    problem = Problem()
+    ev = problem.evaluate(METRICS, "bias_variance")
+    for user in range(0, 60, 9):
+        n, m = int(problem.populations[user]), problem.m
+        chances = np.array(
+            [[math.comb(r - 1, j) * math.comb(n - r, m - j) / math.comb(n - 1, m)
+              for j in range(m + 1)] for r in range(1, n + 1)]
+        )  # fmt: skip
+        # Least squares, with the variance as further equations: E[x²] − E[x]².
+        for spelling in METRICS:
+            f = np.array([of_rank(spelling, rank, n) for rank in range(1, n + 1)])
+            system = (1 - GAMMA) * chances.T @ chances + GAMMA * np.diag(chances.sum(axis=0))
+            expected = np.linalg.solve(system, chances.T @ f)[problem.places[user]]
+            assert ev.values(spelling)[user] == pytest.approx(expected, rel=1e-9, abs=1e-9), (
+                spelling
+            )
+
+
+@SAMPLED
+@pytest.mark.parametrize("corrected", ["unbiased", "bias_variance"])
+def test_random_lists_are_estimated_exactly(corrected: Any) -> None:
+    problem = Problem(n_users=100)
+    metrics = ["ndcg@5", "hit_rate@3", "mean_rank"]
+    ev = problem.evaluate(metrics, corrected)
+    means = []
+    for seed in range(25):
+        own = problem.candidates.to_csr().toarray() > 0
+        problem.scores = np.random.default_rng(seed).random(problem.scores.shape)
+        problem.lists = problem.ranked(own)
+        means.append(problem.evaluate(metrics, corrected).mean())
+    for name in metrics:
+        drawn = np.array([mean[name] for mean in means])
+        random = ev.random(name)
+        assert random.error == 0
+        assert abs(drawn.mean() - random.mean) < 4.5 * drawn.std() / math.sqrt(25)
+
+
+@SAMPLED
+def test_estimates_are_nearer_to_the_catalogue() -> None:
+    clicks = se.datasets.synthetic(n_users=1500, n_items=1500, seed=0)
+    holdout = se.split.leave_k_out(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=16, iterations=5)
+    candidates = se.sample_negatives(holdout, n=99, seed=0)
+    metrics = ["ndcg@10", "hit_rate@10"]
+    whole = se.evaluate_model(model, holdout, metrics)
+    sampled = se.evaluate_model(model, holdout, metrics, candidates=candidates)
+    corrected = {
+        how: se.evaluate_model(model, holdout, metrics, candidates=candidates, corrected=how)
+        for how in ("unbiased", "bias_variance")
+    }
+    for name in metrics:
+        away = abs(sampled[name] - whole[name])
+        assert abs(corrected["bias_variance"][name] - whole[name]) < 0.5 * away
+        assert abs(corrected["unbiased"][name] - whole[name]) < away
+
+
+@SAMPLED
+@pytest.mark.parametrize("corrected", ["unbiased", "bias_variance"])
+def test_every_way_saved_and_compared(corrected: Any, tmp_path: Any) -> None:
+    clicks = se.datasets.synthetic(n_users=150, n_items=400, seed=0)
+    holdout = se.split.leave_k_out(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    candidates = se.sample_negatives(holdout, n=20, seed=0)
+    options: dict[str, Any] = {"candidates": candidates, "corrected": corrected}
+    metrics = ["ndcg@10", "hit_rate@10"]
+    ev = se.evaluate_model(model, holdout, metrics, **options, baselines=True)
+    lists = se.evaluate_model(model, holdout, metrics, **options, via="top_k")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sparse_eval.models.source.users_within", lambda *_, **__: 77)
+        cut = se.evaluate_model(model, holdout, metrics, **options, memory=10**9, per_user=False)
+    assert ev.mean() == lists.mean() == cut.mean()
+    assert f"ndcg@10 (1+20, {corrected})" in str(ev)
+    again = se.Evaluation.load(ev.save(tmp_path / "ev"))
+    assert again.mean() == ev.mean()
+    assert str(again) == str(ev)
+    assert again.request.corrected == corrected
+    plain = se.evaluate_model(model, holdout, metrics, candidates=candidates)
+    with pytest.raises(InvalidDataError, match="as corrected= says"):
+        se.compare({"a": ev, "b": plain})
+    assert len(se.compare({"a": ev, "b": ev.baselines["popularity"]}).table) == 2
+
+
+@SAMPLED
+def test_refuses_what_is_not_defined() -> None:
+    problem = Problem()
+    for metric in ("coverage@5", "fcp@5", "recall(average=micro)@5"):
+        with pytest.raises(InvalidMetricError, match="corrected="):
+            problem.evaluate(metric, "unbiased")
+    with pytest.raises(InvalidMetricError, match="corrected is 'both'"):
+        problem.evaluate("mrr", "both")
+    with pytest.raises(InvalidMetricError, match="not as trec_eval does"):
+        problem.evaluate("map@5", "unbiased", convention="trec_eval")
+    with pytest.raises(InvalidMetricError, match="give candidates="):
+        se.evaluate(problem.lists, problem.held, "mrr", corrected="unbiased")
+    with pytest.raises(InvalidDataError, match="these are 'candidates'"):
+        se.evaluate(problem.lists, problem.held, "mrr", corrected="unbiased",
+                    candidates=np.arange(50))  # fmt: skip
+    popular = se.sample_negatives(problem.train, problem.held, 5, by="popularity")
+    with pytest.raises(InvalidDataError, match="by popularity"):
+        se.evaluate(problem.lists, problem.held, "mrr", corrected="unbiased", candidates=popular)
+    cut = se.Rankings.from_topk(problem.lists.to_positions().indices[:60, None] * 0 + 49,
+                                shape=problem.scores.shape)  # fmt: skip
+    with pytest.raises(InvalidDataError, match="a list ends above the relevant item"):
+        se.evaluate(cut, problem.held, "mrr", corrected="unbiased", train=problem.train,
+                    candidates=problem.candidates)  # fmt: skip
+    several = csr_matrix(problem.held.toarray() + np.eye(60, 50))
+    candidates = se.sample_negatives(problem.train, several, 5)
+    with pytest.raises(InvalidDataError, match="n\\+5"):
+        se.evaluate(problem.lists, several, "mrr", corrected="unbiased", candidates=candidates)
+    graded = problem.held * 2.0
+    with pytest.raises(InvalidDataError, match="another gain than 1"):
+        se.evaluate(problem.lists, graded, "ndcg@5", corrected="unbiased", train=problem.train,
+                    candidates=problem.candidates)  # fmt: skip
+
+
+def test_tables_of_large_catalogues_are_interpolated() -> None:
+    plans = Request.parse(["ndcg@10", "hit_rate@10"]).plans
+    for n in (4200, 4444):
+        tables = _Tables(plans)
+        near, exact = tables._between(n, 30), tables._table(n, 30)
+        np.testing.assert_allclose(near, exact, rtol=2e-3, atol=2e-5)
+        assert len(tables.tables) == 3

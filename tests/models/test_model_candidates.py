@@ -1,0 +1,183 @@
+"""Models evaluated among candidates: every way gives one number, and brute force gives it too."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from implicit.nearest_neighbours import ItemItemRecommender
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, UnsupportedModelError
+
+METRICS = ["ndcg@5", "recall@5", "mrr@10", "hit_rate@1"]
+N_USERS, N_ITEMS = 120, 60
+
+
+class Problem:
+    def __init__(self, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        self.users = rng.integers(-3, 4, (N_USERS, 3)).astype(np.float32)
+        self.items = rng.integers(-3, 4, (N_ITEMS, 3)).astype(np.float32)
+        self.among = rng.random((N_USERS, N_ITEMS)) < 0.3
+        seen = rng.random((N_USERS, N_ITEMS)) < 0.1
+        held = ~seen & (rng.random((N_USERS, N_ITEMS)) < 0.05)
+        self.among |= held & (rng.random((N_USERS, N_ITEMS)) < 0.8)
+        self.seen, self.held = seen, held
+        self.train = sparse.csr_matrix(seen.astype(float))
+        self.validation = sparse.csr_matrix(held.astype(float))
+        self.candidates = sparse.csr_matrix(self.among)
+
+    @property
+    def factors(self) -> tuple[Any, Any]:
+        return self.users, self.items
+
+    def lists(self, k: int) -> se.Rankings:
+        """Each user's list, by brute force."""
+        ids = np.full((N_USERS, k), -1)
+        for user in range(N_USERS):
+            pool = np.flatnonzero(self.among[user] & ~self.seen[user])
+            scores = self.items[pool].astype(float) @ self.users[user].astype(float)
+            best = pool[np.lexsort((pool, -scores))][:k]
+            ids[user, : len(best)] = best
+        return se.Rankings.from_topk(ids, shape=(N_USERS, N_ITEMS))
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return Problem()
+
+
+OUTSIDE = pytest.mark.filterwarnings("ignore:.*(are no candidates|nothing in train)")
+
+
+@OUTSIDE
+@pytest.mark.parametrize("via", ["held_out_ranks", "top_k"])
+def test_every_way_gives_the_numbers_of_brute_force(problem: Problem, via: Any) -> None:
+    data = (problem.train, problem.validation, METRICS)
+    expected = se.evaluate(
+        problem.lists(10), problem.validation, METRICS, train=problem.train,
+        candidates=problem.candidates,
+    )  # fmt: skip
+    options: dict[str, Any] = {"via": via, "candidates": problem.candidates}
+    ev = se.evaluate_model(problem.factors, *data, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sparse_eval.models.source.users_within", lambda *_, **__: 17)
+        cut = se.evaluate_model(problem.factors, *data, **options, memory=10**9)
+        brief = se.evaluate_model(problem.factors, *data, **options, memory=10**9, per_user=False)
+    with ThreadPoolExecutor(2) as pool:
+        shared = se.evaluate_model(problem.factors, *data, **options, client=pool)
+    assert ev.columns.tobytes() == expected.columns.tobytes()
+    for other in (ev, cut, brief, shared):
+        assert other.mean() == expected.mean()
+        counts = other.candidates
+        assert counts is not None
+        assert expected.candidates is not None
+        assert counts._replace(n_listed=0) == expected.candidates._replace(n_listed=0)
+        for name in METRICS:
+            assert other.random(name) == expected.random(name)
+    assert ev.fingerprints.tolist() == cut.fingerprints.tolist()
+    user = int(np.flatnonzero(expected.per_user["recall@5"] > 0)[0])
+    assert ev.explain(user)["contribution"].sum() == expected.explain(user)["contribution"].sum()
+
+
+@OUTSIDE
+@pytest.mark.parametrize("for_all", [False, True])
+def test_popularity_is_of_the_candidates(problem: Problem, for_all: bool) -> None:
+    candidates = np.arange(0, N_ITEMS, 3) if for_all else problem.candidates
+    among = np.isin(np.arange(N_ITEMS), candidates) if for_all else problem.among
+    counts = problem.seen.sum(axis=0)
+    ids = np.full((N_USERS, 10), -1)
+    for user in range(N_USERS):
+        pool = np.flatnonzero((among if for_all else among[user]) & ~problem.seen[user])
+        best = pool[np.lexsort((pool, -counts[pool]))][:10]
+        ids[user, : len(best)] = best
+    expected = se.evaluate(
+        se.Rankings.from_topk(ids, shape=(N_USERS, N_ITEMS)), problem.validation, METRICS,
+        train=problem.train, candidates=candidates,
+    )  # fmt: skip
+    data = (problem.train, problem.validation, METRICS)
+    for memory in (None, 10**9):
+        ev = se.evaluate_model(
+            problem.factors, *data, candidates=candidates, baselines=True, memory=memory
+        )
+        assert ev.baselines["popularity"].mean() == expected.mean()
+
+
+@OUTSIDE
+def test_metrics_of_lists_and_conventions(problem: Problem) -> None:
+    metrics = ["ndcg@5", "coverage@5", "serendipity@5", "novelty@5"]
+    for convention in (None, "recbole"):
+        some = metrics if convention is None else metrics[:1]
+        by_hand = se.evaluate(
+            problem.lists(5), problem.validation, some, train=problem.train,
+            candidates=problem.candidates, convention=convention,
+        )  # fmt: skip
+        ev = se.evaluate_model(
+            problem.factors, problem.train, problem.validation, some,
+            candidates=problem.candidates, convention=convention,
+        )  # fmt: skip
+        assert ev.mean() == by_hand.mean()
+        np.testing.assert_allclose(
+            ev.summary()["random"].to_numpy(), by_hand.summary()["random"].to_numpy(), rtol=0.05
+        )
+
+
+@OUTSIDE
+def test_candidates_are_matched_by_id() -> None:
+    clicks = se.datasets.synthetic(n_users=150, n_items=80, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=4, iterations=3)
+    rng = np.random.default_rng(0)
+    users, items = holdout.users, holdout.items
+    mask = rng.random((len(users), len(items))) < 0.3
+    mask |= holdout.validation.toarray() > 0
+    numbered = sparse.csr_matrix(mask)
+    keyed = {users[u]: items[np.flatnonzero(mask[u])].tolist() for u in rng.permutation(len(users))}
+    rows, columns = np.nonzero(mask)
+    frame = pd.DataFrame({"user": users[rows], "item": items[columns]})
+    evs = [
+        se.evaluate_model(model, holdout, METRICS, candidates=form)
+        for form in (numbered, keyed, frame.sample(frac=1, random_state=0))
+    ]
+    for ev in evs[1:]:
+        assert ev.columns.tobytes() == evs[0].columns.tobytes()
+        assert ev.candidates == evs[0].candidates
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sparse_eval.models.source.users_within", lambda *_, **__: 31)
+        cut = se.evaluate_model(model, holdout, METRICS, candidates=keyed, memory=10**9)
+    assert cut.mean() == evs[0].mean()
+    recs = se.recommend(model, holdout, k=3, users=[users[5]], candidates=keyed)
+    assert set(recs["item"]) <= set(keyed[users[5]])
+    ids = se.top_k(model, k=3, seen=holdout.train, candidates=keyed, users=[users[5]]).ids
+    assert items[ids[0]].tolist() == recs["item"].tolist()
+    # Other users than the model's, in another order.
+    later = frame[frame["user"].isin(users[10:40])].iloc[::-1]
+    seen = pd.DataFrame({"user": users[holdout.train.nonzero()[0]],
+                         "item": items[holdout.train.nonzero()[1]]})  # fmt: skip
+    merged = later.merge(seen, how="left", indicator=True)
+    unseen = merged[merged["_merge"] == "left_only"]
+    truth = se.Relevance.from_frame(unseen[["user", "item"]].drop_duplicates("user"))
+    one = se.evaluate_model(model, holdout.train, truth, "mrr@5", candidates=keyed)
+    other = se.evaluate_model(model, holdout.train, truth, "mrr@5", candidates=frame)
+    assert one.columns.tobytes() == other.columns.tobytes()
+    in_list = se.evaluate_model(model, holdout, METRICS, candidates=items[:40])
+    as_mask = sparse.csr_matrix(np.broadcast_to(np.arange(len(items)) < 40, mask.shape))
+    same = se.evaluate_model(model, holdout, METRICS, candidates=as_mask)
+    assert in_list.columns.tobytes() == same.columns.tobytes()
+
+
+def test_refuses_candidates_that_a_model_cannot_rank(problem: Problem) -> None:
+    model = ItemItemRecommender(K=5)
+    model.fit(problem.train, show_progress=False)
+    data = (problem.train, problem.validation, METRICS)
+    with pytest.raises(UnsupportedModelError, match="candidates= needs a model with factors"):
+        se.evaluate_model(model, *data, candidates=[1, 2])
+    with pytest.raises(UnsupportedModelError, match="candidates= needs a model with factors"):
+        se.recommend(model, problem.train, candidates=[1, 2])
+    with pytest.raises(InvalidDataError, match="has 3 rows, and there are 120 users"):
+        se.evaluate_model(problem.factors, *data, candidates=sparse.csr_matrix((3, N_ITEMS)))

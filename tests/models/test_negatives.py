@@ -1,0 +1,220 @@
+"""Sampled negatives: what is drawn, how often, and whatever the order of rows; published files."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+from sparse_eval.inputs.candidates import Candidates
+
+NCF = Path(__file__).parents[3] / "shared" / "published" / "ncf_ml1m"
+
+
+def rows_of(candidates: Candidates) -> list[set[int]]:
+    bounds = candidates.bounds.tolist()
+    return [set(candidates.items[a:b].tolist()) for a, b in pairwise(bounds)]
+
+
+def named(candidates: Candidates) -> dict[Any, set[Any]]:
+    assert candidates.users is not None
+    assert candidates.items_index is not None
+    ids = candidates.items_index
+    rows = zip(candidates.users, rows_of(candidates), strict=True)
+    return {user: {ids[item] for item in row} for user, row in rows}
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["uniform", "popularity"]))
+def test_negatives_are_neither_seen_nor_held_out(seed: int, by: Any) -> None:
+    rng = np.random.default_rng(seed)
+    seen = rng.random((7, 30)) < rng.choice([0.2, 0.6])
+    seen[:, 0] = True
+    held = ~seen & (rng.random((7, 30)) < 0.1)
+    held[0, ~seen[0]] = [True] + [False] * (np.count_nonzero(~seen[0]) - 1)
+    train = sparse.csr_matrix(seen.astype(float))
+    left = ~seen & ~held & (seen.any(axis=0) if by == "popularity" else True)
+    n = max(int(left[held.any(axis=1)].sum(axis=1).min()), 0)
+    if n == 0:
+        return
+    found = se.sample_negatives(train, sparse.csr_matrix(held), n, by=by, seed=seed)
+    for user, row in enumerate(rows_of(found)):
+        relevant = set(np.flatnonzero(held[user]).tolist())
+        if not relevant:
+            assert row == set()
+            continue
+        assert relevant <= row
+        assert len(row - relevant) == n
+        assert all(left[user, item] for item in row - relevant)
+    with pytest.warns(UserWarning, match="users have fewer than 30 items"):
+        every = se.sample_negatives(train, sparse.csr_matrix(held), 30, by=by)
+    for user, row in enumerate(rows_of(every)):
+        relevant = set(np.flatnonzero(held[user]).tolist())
+        assert row == (relevant | set(np.flatnonzero(left[user]).tolist()) if relevant else set())
+
+
+FEW = pytest.mark.filterwarnings("ignore:.* users have fewer than")
+
+
+@FEW
+@pytest.mark.parametrize("by", ["uniform", "popularity"])
+def test_only_ids_decide_what_is_drawn(by: Any) -> None:
+    clicks = se.datasets.synthetic(n_users=80, n_items=200, seed=1)
+    holdout = se.split.leave_k_out(clicks, seed=0)
+    found = named(se.sample_negatives(holdout, n=20, by=by, seed=3))
+    assert found == named(se.sample_negatives(holdout, n=20, by=by, seed=3))
+    assert found != named(se.sample_negatives(holdout, n=20, by=by, seed=4))
+    rng = np.random.default_rng(0)
+
+    def table(matrix: Any) -> pd.DataFrame:
+        rows, columns = matrix.nonzero()
+        frame = pd.DataFrame({"user": holdout.users[rows], "item": holdout.items[columns]})
+        return frame.iloc[rng.permutation(len(frame))]
+
+    train, validation = table(holdout.train), table(holdout.validation)
+    items = set(holdout.items) - set(train["item"]) - set(validation["item"])
+    assert not items  # or the frames would have another catalogue
+    again = named(se.sample_negatives(train, validation, 20, by=by, seed=3))
+    assert again == found
+    some = validation[validation["user"].isin(holdout.users[:9])]
+    few = named(se.sample_negatives(train, some, 20, by=by, seed=3))
+    assert {user: row for user, row in few.items() if row} == {
+        user: found[user] for user in holdout.users[:9]
+    }
+
+
+def test_every_item_is_drawn_alike() -> None:
+    n_users, n_items = 4000, 20
+    train = sparse.csr_matrix((np.ones(n_users), (np.arange(n_users), np.arange(n_users) % 5)))
+    train.resize(n_users, n_items)
+    held = sparse.csr_matrix((np.ones(n_users), (np.arange(n_users), np.full(n_users, 19))))
+    found = se.sample_negatives(train, held, 6)
+    counts = np.bincount(found.items, minlength=n_items)[:19]
+    expected = np.where(np.arange(19) < 5, 0.8, 1.0) * n_users * 6 / 18
+    assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()
+
+
+@pytest.mark.parametrize("rounds", [1, 32])
+def test_popular_items_are_drawn_one_after_the_other(
+    rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of weights 5, 3, 2 (and 10, which was seen) two items are drawn: chances by hand."""
+    monkeypatch.setattr("sparse_eval.models.negatives._ROUNDS", rounds)
+    weights = np.array([5, 3, 2, 10])
+    n_users = 6000
+    # The popularity of items comes from users of whom nothing is held out.
+    others = np.repeat(np.arange(4), weights * n_users)
+    rows = np.concatenate((np.arange(n_users), n_users + np.arange(len(others))))
+    columns = np.concatenate((np.full(n_users, 3), others))
+    train = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(rows.max() + 1, 6))
+    held = sparse.csr_matrix((np.ones(n_users), (np.arange(n_users), np.full(n_users, 4))))
+    found = se.sample_negatives(train, held, 2, by="popularity")
+    assert found.kind == "1+2 by popularity"
+    counts = np.bincount(found.items, minlength=6)
+    p = weights[:3] / 10
+    in_two = [p[i] + sum(p[j] * p[i] / (1 - p[j]) for j in range(3) if j != i) for i in range(3)]
+    assert counts[3] == counts[5] == 0
+    for count, chance in zip(counts, in_two, strict=False):
+        assert abs(count - chance * n_users) < 5 * np.sqrt(chance * (1 - chance) * n_users)
+
+
+@FEW
+def test_says_what_they_are_wherever_they_are_shown() -> None:
+    clicks = se.datasets.synthetic(n_users=200, n_items=300, seed=0)
+    holdout = se.split.leave_k_out(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    candidates = se.sample_negatives(holdout, n=99)
+    with pytest.warns(UserWarning, match="can rank models in another order") as said:
+        ev = se.evaluate_model(model, holdout, "hit_rate@10", candidates=candidates)
+    assert len(said) == 1  # that of few negatives was said before
+    assert "hit_rate@10 (1+99)" in str(ev)
+    assert "hit_rate@10 (1+99)" in repr(ev)
+    assert ev.summary()["candidates"].tolist() == ["1+99"]
+    assert ev.random("hit_rate@10").mean == pytest.approx(0.1, rel=0.1)
+    several = se.split.random(clicks, seed=0)
+    assert se.sample_negatives(several, n=5).kind == "n+5"
+
+
+@FEW
+def test_own_samples_are_told() -> None:
+    clicks = se.datasets.synthetic(n_users=200, n_items=900, seed=0)
+    holdout = se.split.leave_k_out(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    given = se.sample_negatives(holdout, n=9).to_csr()
+    with pytest.warns(UserWarning, match="can rank models in another order"):
+        ev = se.evaluate_model(model, holdout, "hit_rate@10", candidates=given)
+    assert ev.candidates is not None
+    assert ev.candidates.kind == "1+9"
+
+
+def test_refuses_what_cannot_be_drawn() -> None:
+    holdout = se.split.leave_k_out(se.datasets.synthetic(n_users=20, n_items=30, seed=0))
+    with pytest.raises(InvalidDataError, match="by is 'views'"):
+        se.sample_negatives(holdout, by="views")  # type: ignore[arg-type]
+    with pytest.raises(InvalidDataError, match="validation is missing"):
+        se.sample_negatives(holdout.train)
+    with pytest.raises(InvalidDataError, match="has a validation part of its own"):
+        se.sample_negatives(holdout, holdout.validation)
+    with pytest.raises(InvalidDataError, match="expected less than 2"):
+        se.sample_negatives(holdout, seed=2**32)
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "test.negative"
+    path.write_text(text)
+    return path
+
+
+def test_reads_what_is_published(tmp_path: Path) -> None:
+    path = write(tmp_path, "(1,2)\t0\t4\n(0,1)\t3\t1\r\n")
+    train = sparse.csr_matrix(np.eye(3, 5))
+    validation, candidates = se.read_negatives(path, train)
+    assert rows_of(candidates) == [{1, 3}, {0, 2, 4}, set()]
+    assert validation.items.tolist() == [1, 2]
+    assert candidates.kind == "1+2"
+    assert candidates.users is None
+    frame = pd.DataFrame({"user": [1, 0, 5], "item": [4, 1, 0]})
+    for ids in (int, str):
+        clicks = se.Interactions.from_frame(frame.astype(ids), user="user", item="item")
+        validation, candidates = se.read_negatives(path, clicks)
+        rows = {int(user): set(map(int, row)) for user, row in named(candidates).items()}
+        assert rows == {1: {0, 2, 4}, 0: {1, 3}, 5: set()}
+        assert validation.items_index is not None
+        assert candidates.items_index is not None
+        assert validation.items_index.equals(candidates.items_index)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no line"),
+        ("0,1\t2\n", r"line 1 is '0,1.t2.n'…; expected \(user,item\)"),
+        ("(0,1)\t\t2\n", "line 1"),
+        ("(0,a)\t2\n", "names items otherwise than by number"),
+        ("(7,1)\t2\n", "names user 7, and train has 3 users"),
+        ("(0,1)\t-2\n", "names item -2, and train has 5 items"),
+    ],
+)
+def test_refuses_other_files(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InvalidFileError, match=message):
+        se.read_negatives(write(tmp_path, text), sparse.csr_matrix(np.eye(3, 5)))
+
+
+@pytest.mark.skipif(not NCF.exists(), reason="the published files of NCF are not there")
+def test_ncf_as_published() -> None:
+    with np.load(NCF / "train.npz") as arrays:
+        pairs = arrays["user"].astype(int), arrays["item"].astype(int)
+    train = sparse.csr_matrix((np.ones(len(pairs[0])), pairs), shape=(6040, 3706))
+    validation, candidates = se.read_negatives(NCF / "ml-1m.test.negative", train)
+    assert candidates.kind == "1+99"
+    counts = np.diff(candidates.bounds)
+    assert (np.count_nonzero(counts == 100), np.count_nonzero(counts == 99)) == (5884, 156)
+    assert validation.n_relevant.tolist() == [1] * 6040
