@@ -229,6 +229,8 @@ def as_candidates(given: Any) -> Candidates:
         return _of_mapping(given)
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
         return _ids_for_all(given)
+    if isinstance(given, range | set | frozenset):
+        given = list(given)
     if isinstance(given, str | bytes) or not (is_array(given) or isinstance(given, list | tuple)):
         raise InvalidDataError(f"candidates is {describe(given)}; expected {_EXPECTED}")
     if is_array(given):

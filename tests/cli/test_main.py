@@ -106,7 +106,7 @@ from sparse_eval.errors import (
         (("tune", "missing.csv", "--out", "t", "--fraction", "1"), "error: --fraction: expected"),
         (("tune", "missing.csv", "--out", "t", "--factors", "0"), "error: --factors: expected"),
         (("demo", "--factors", "0"), "error: --factors: expected a whole number of at least 1"),
-        (("run", "one.csv", "-m", "ndcg"), "ndcg has no cut-off"),
+        (("run", "one.csv", "-m", "coverage"), "coverage has no cut-off"),
         (("run", "a" * 300 + ".csv"), "cannot be read"),
         (("train", "one.csv", "--factors", "99999999999999", "--out", "m.npz"), "memory"),
         (("demo", "--users", "0"), "error: --users"),

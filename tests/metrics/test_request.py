@@ -68,7 +68,7 @@ def test_missing_inputs_are_refused_before_anything_is_read() -> None:
             se.evaluate(nowhere, nowhere, metrics)
         with pytest.raises(InvalidMetricError):
             se.evaluate(unread, unread, metrics, memory=1, client="nobody:1")
-    for metrics in ("calibration@5", "ndcg", "ndcg@5,diversity(similarity=vectors)@5"):
+    for metrics in ("calibration@5", "coverage", "ndcg@5,diversity(similarity=vectors)@5"):
         with pytest.raises(InvalidMetricError):
             se.evaluate_model(nowhere, nowhere, nowhere, metrics)
         with pytest.raises(InvalidMetricError):

@@ -234,7 +234,7 @@ Wrong = Callable[[Any, Any, Any, Any], Any]
          InvalidDataError, "baselines need train and validation twice, and one of them is an iter"),
         (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "via": "recommend"}),
          UnsupportedModelError, "factors alone cannot recommend"),
-        (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "m": "ndcg"}),
+        (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "m": "coverage"}),
          InvalidMetricError, "has no cut-off"),
         (lambda u, i, t, h: ((u, i), t, h * 0, {"memory": BUDGET}),
          InvalidDataError, "none of the 300 users has a relevant item"),

@@ -220,8 +220,8 @@ def test_matrices_of_others(holdout: Any) -> None:
     larger.resize((N_USERS + 1, N_ITEMS))
     with pytest.raises(InvalidDataError, match="validation has 251 users .* train 250"):
         se.evaluate_model(model, holdout.train, larger, "mrr@5")
-    with pytest.raises(InvalidMetricError, match="mrr has no cut-off"):
-        se.evaluate_model(model, holdout.train, truth, ["ndcg@5", "mrr"])
+    with pytest.raises(InvalidMetricError, match="coverage has no cut-off"):
+        se.evaluate_model(model, holdout.train, truth, ["ndcg@5", "coverage"])
 
 
 def test_models_that_are_none(holdout: Any) -> None:

@@ -137,7 +137,7 @@ def test_refuses_factors_that_are_no_longer_finite(family: str, holdout: Any) ->
         ({"patience": 0}, InvalidDataError, "patience: expected a whole number of at least 1"),
         ({"patience": True}, InvalidDataError, "patience: expected"),
         ({"metrics": "ndgc@10"}, InvalidMetricError, "no metric 'ndgc'; did you mean 'ndcg'"),
-        ({"metrics": ["ndcg@10", "map"]}, InvalidMetricError, "map has no cut-off"),
+        ({"metrics": ["ndcg@10", "coverage"]}, InvalidMetricError, "coverage has no cut-off"),
         ({"metrics": []}, InvalidMetricError, "no metric is asked for"),
         ({"metrics": ["ndcg@10", "calibration@5"]}, InvalidMetricError, "needs item_groups"),
         ({"metrics": ["ndcg@5", "map@5"], "monitor": "ndcg@10"}, InvalidMetricError,

@@ -258,7 +258,7 @@ def test_refuses_what_is_no_cross_validation() -> None:
         with pytest.raises(InvalidDataError, match=message):
             cross(**({"models": {"a": {"factors": 2, "iterations": 1}}} | options))
     with pytest.raises(InvalidMetricError, match="has no cut-off"):
-        cross(metrics="ndcg")
+        cross(metrics="coverage")
 
 
 def test_a_failure_says_where_it_was() -> None:

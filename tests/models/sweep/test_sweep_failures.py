@@ -187,7 +187,7 @@ def test_a_known_checkpoint_that_changes_while_it_is_hashed_is_hashed_again(
     ("call", "error", "message"),
     [
         ({"metrics": "ndgc@10"}, InvalidMetricError, "did you mean 'ndcg'"),
-        ({"metrics": "ndcg"}, InvalidMetricError, "has no cut-off"),
+        ({"metrics": "coverage"}, InvalidMetricError, "has no cut-off"),
         ({"metrics": []}, InvalidMetricError, "no metric is asked for"),
         ({"metrics": "calibration@5"}, InvalidMetricError, "needs item_groups"),
         ({"convention": "rank"}, InvalidMetricError, "did you mean 'ranx'"),

@@ -135,7 +135,7 @@ def test_refuses_a_space(options: dict[str, Any], message: str) -> None:
     ("metrics", "monitor", "message"),
     [
         ("ndgc@10", None, "no metric 'ndgc'; did you mean 'ndcg'"),
-        ("ndcg", None, "ndcg has no cut-off"),
+        ("coverage", None, "coverage has no cut-off"),
         ([], None, "no metric is asked for"),
         ("ndcg@10,calibration@5", None, "needs item_groups"),
         ("ndcg@10,map@5", "ndcg@5", "monitor is 'ndcg@5', which is not among the metrics"),

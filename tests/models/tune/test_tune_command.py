@@ -254,7 +254,7 @@ def test_the_command_fails_if_every_trial_does(command: Command, log: Path, tmp_
         (("--patience", "0"), "patience: expected a whole number of at least 1"),
         (("--monitor", "mrr@3"), "monitor is 'mrr@3', which is not among the metrics"),
         (("-m", "ndgc@10"), "did you mean 'ndcg'"),
-        (("-m", "ndcg"), "ndcg has no cut-off"),
+        (("-m", "coverage"), "coverage has no cut-off"),
         (("--seed", "-1"), "seed: expected a whole number of at least 0"),
     ],
 )
