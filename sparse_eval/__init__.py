@@ -26,6 +26,7 @@ if _TYPE_CHECKING:
     from .models.checkpoints import save_model
     from .models.compile import compile_kernels
     from .models.evaluate import evaluate_model
+    from .models.fold_in import fold_in
     from .models.recommendations import recommend
     from .models.retrieving import full_ranks, held_out_ranks, top_k
     from .models.sweep import sweep
@@ -52,6 +53,7 @@ __all__ = [
     "errors",
     "evaluate",
     "evaluate_model",
+    "fold_in",
     "full_ranks",
     "held_out_ranks",
     "plots",
@@ -82,6 +84,7 @@ _ATTRIBUTES = {
     "TrainingStopped": "models.callback",
     "compile_kernels": "models.compile",
     "evaluate_model": "models.evaluate",
+    "fold_in": "models.fold_in",
     "full_ranks": "models.retrieving",
     "held_out_ranks": "models.retrieving",
     "recommend": "models.recommendations",

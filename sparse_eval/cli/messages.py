@@ -17,6 +17,7 @@ _OPTIONS = {
     )
 } | {
     "client": "--scheduler",
+    "fold_in": "--fold-in",
     "format": "--input-format",
     "header": "--no-header",
     "history": "--no-history",
@@ -47,7 +48,7 @@ _SUBJECT = re.compile(
 _KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME})=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])")
 _SCAN = re.compile(r"(?:R\w+\.)?scan\(…, ([^)]*)\)")
 _UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
-_SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal)\b")
+_SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal|users)\b")
 
 
 def message_of(error: Exception) -> str:

@@ -26,6 +26,14 @@ class Method(StrEnum):
     leave_k_out = "leave-k-out"
     last_n = "last-n"
     temporal = "temporal"
+    users = "users"
+
+
+class Order(StrEnum):
+    """Which pairs of a held-out user a model is given."""
+
+    random = "random"
+    time = "time"
 
 
 class Test(StrEnum):
@@ -175,7 +183,20 @@ class Splitting(NamedTuple):
     fraction: Annotated[
         float | None,
         typer.Option(
-            help="random, temporal: share to hold out, between 0 and 1.", show_default="0.2"
+            help="random, temporal, users: share to hold out, between 0 and 1.", show_default="0.2"
+        ),
+    ] = None
+    fold_in: Annotated[
+        float | None,
+        typer.Option(
+            help="users: share of a held-out user's items that the model is given.",
+            show_default="0.8",
+        ),
+    ] = None
+    order: Annotated[
+        Order | None,
+        typer.Option(
+            help="users: whether it is given random items or the earliest.", show_default="random"
         ),
     ] = None
     n: Annotated[
@@ -199,6 +220,14 @@ class Splitting(NamedTuple):
             "in the unit of the timestamps.",
         ),
     ] = None
+    keep_repeats: Annotated[
+        bool,
+        typer.Option(
+            "--keep-repeats",
+            help="temporal, last-n: hold out what repeats an interaction of the training part too, "
+            "for models that may recommend again (--allow-seen).",
+        ),
+    ] = False
     only_known: Annotated[
         bool,
         typer.Option(
@@ -214,7 +243,7 @@ class Splitting(NamedTuple):
     @property
     def by_time(self) -> bool:
         """Whether the method needs times."""
-        return self.how in (Method.last_n, Method.temporal)
+        return self.how in (Method.last_n, Method.temporal) or self.order is Order.time
 
 
 class ALS(NamedTuple):

@@ -70,11 +70,12 @@ def recommend(
 
 
 def _read(path: Path, loading: Loading) -> Any:
-    """Return a matrix that knows its users and items."""
+    """Return a matrix that knows its users and items, or a split by users."""
     if is_split(path):
         from ..datasets.split import Holdout
 
-        return Holdout.load(path).train
+        holdout = Holdout.load(path)
+        return holdout.train if holdout.fold_in is None else holdout
     return load(path, loading, Filtering()).matrix()
 
 

@@ -229,6 +229,7 @@ def score_model(
     from ..inputs.relevance import Relevance
     from ..models.accepted import as_model
     from ..models.evaluate import evaluate_model
+    from ..models.inputs import training_part
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     options: dict[str, Any] = {"convention": convention, "progress": progress, "client": scheduler}
@@ -237,7 +238,7 @@ def score_model(
         options["baselines"] = True
         options["via"] = "top_k" if lists and hasattr(model, "item_factors") else None
     with step("recommend and score") as note, warnings_in_a_line():
-        ev = evaluate_model(model, holdout.train, relevance, metric, **options)
+        ev = evaluate_model(model, training_part(holdout), relevance, metric, **options)
         note(counted(ev.n_users, "user"))
     return ev
 
@@ -276,9 +277,10 @@ def _sweep(
     **options: Any,
 ) -> None:
     """Score several checkpoints, print their table, and fail if one of them failed."""
+    from ..models.inputs import training_part
     from ..models.sweep import sweep
 
-    inputs = (checkpoints, holdout.train, holdout.validation, metric)
+    inputs = (checkpoints, training_part(holdout), holdout.validation, metric)
     options["out"] = None if out is None else out / "sweep.csv"
     with step("score") as note, warnings_in_a_line():
         table = sweep(*inputs, watch=watch, client=scheduler, **options)

@@ -101,8 +101,7 @@ def run(
         holdout = split_by(interactions, splitting, seed)
     elif splitting._replace(timestamp=None, only_known=False) != Splitting():
         raise InvalidDataError(
-            "--method, --fraction, --n, --at and --gap split one file, but two files are a split "
-            "already"
+            "--method and its options split one file, but two files are a split already"
         )
     else:
         refuse_filters(filtering)
@@ -120,7 +119,7 @@ def split(
     input: Annotated[Path, typer.Argument(help="Interactions.")],
     out: Annotated[
         Path,
-        typer.Option(help="Folder for train.npz, validation.npz, test.npz if any, labels.npz."),
+        typer.Option(help="Folder for train.npz, validation.npz, labels.npz and other parts."),
     ],
     *,
     loading: Loading,
@@ -129,7 +128,7 @@ def split(
     test_at: TestAt = None,
     seed: Seed = 0,
 ) -> None:
-    """Hold out a part of each user's interactions, or what came after a point in time."""
+    """Hold out a part of each user's interactions, what came after a point in time, or users."""
     check_splitting(splitting)
     check_seed(seed)
     interactions = load(input, loading, filtering, times_for(splitting))
@@ -137,8 +136,9 @@ def split(
         interactions, splitting, seed, three_way=test_at is not None, test_at=test_at
     )
     holdout.save(out)
-    test = "" if holdout.test is None else "test.npz, "
-    typer.echo(f"left in {out}: train.npz, validation.npz, {test}labels.npz", err=True)
+    more = [f"{name}.npz" for name in ("test", "fold_in") if getattr(holdout, name) is not None]
+    files = ", ".join(["train.npz", "validation.npz", *more, "labels.npz"])
+    typer.echo(f"left in {out}: {files}", err=True)
 
 
 def train(

@@ -92,6 +92,7 @@ def tune(
 ) -> None:
     """Search ALS's hyperparameters on a validation part, and test the best on a third part."""
     from ..inputs.relevance import Relevance
+    from ..models.inputs import training_part
     from ..models.tune import Search
 
     search = Search(
@@ -110,7 +111,8 @@ def tune(
     parts = _three_parts(input, test, loading, filtering, splitting, test_at, seed)
     truth = Relevance.from_csr(parts.test, users=parts.users, items=parts.items)
     with step("tune") as note, warnings_in_a_line():
-        tuning = search.run(parts.train, parts.validation, test=truth, out=out, progress=progress)
+        train = training_part(parts)
+        tuning = search.run(train, parts.validation, test=truth, out=out, progress=progress)
         note(counted(len(tuning.trials), "trial"))
     _print_tuning(tuning, format)
     _report_failures(tuning)
@@ -141,12 +143,16 @@ def _three_parts(
         from ..datasets.split import Holdout
 
         whole = Holdout.load(input)
+        if whole.test is None and whole.fold_in is not None:
+            raise InvalidDataError(
+                f"{input} holds out users, and has none for the test; give the interactions that "
+                "it was made of, with --method users"
+            )
         if whole.test is None:
             parts = with_test(split_by(whole.train, splitting, seed, purpose), whole)
         elif splitting._replace(timestamp=None, only_known=False) != Splitting():
             raise InvalidDataError(
-                f"{input} is split in three already; leave --method, --fraction, --n, --at and "
-                "--gap out"
+                f"{input} is split in three already; leave --method and its options out"
             )
         else:
             parts = whole

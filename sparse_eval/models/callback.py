@@ -20,7 +20,7 @@ from .accepted import catalogue, without_zeros
 from .checkpoints import save_model
 from .evaluate import evaluate_model, parse_cut_request
 from .identifiers import copy_ids, id_arrays, keep_ids
-from .inputs import open_held_out, split_arguments, training_matrix
+from .inputs import NewUsers, open_held_out, split_arguments, training_matrix
 from .matching import match_sides
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import AnyArray, PathLike, SparseInput
+    from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..metrics.request import MetricsLike, Request
     from .inputs import TrainLike
@@ -98,7 +98,7 @@ class EvaluationCallback:
     train : sparse matrix of shape (n_users, n_items), Interactions, frame, path or Holdout
         The training data: every stored entry is seen and not recommended. It must not change
         while the callback is used. ``EvaluationCallback(holdout, metrics)`` stands for both parts
-        of a `Holdout`.
+        of a `Holdout`; the users of a split by users are folded in for each evaluation.
     validation : as `train`, or Relevance
         The held-out gains. With ids on both sides they are matched by id; otherwise a smaller
         matrix is padded.
@@ -198,9 +198,12 @@ class EvaluationCallback:
                 f"log is {log!r}; expected a function of the metrics and the iteration"
             )
         self._log = log
-        self._train = training_matrix(train)
+        served = train if isinstance(train, NewUsers) else None
+        self._train = training_matrix(train if served is None else served.train)
+        self._seen: CSRMatrix | NewUsers = self._train if served is None else served
         self._relevance = open_held_out(validation)
-        match_sides(None, self._train, self._relevance)  # refused now, not after an iteration
+        # Refused now, not after an iteration.
+        match_sides(None, self._train if served is None else served.seen, self._relevance)
         if checkpoint_dir is not None:
             id_arrays(*labels_of(self._train))  # refuses ids that no checkpoint can hold
         self._folder = None if checkpoint_dir is None else make_folder(checkpoint_dir)
@@ -367,7 +370,7 @@ class EvaluationCallback:
             return
         on_cpu = _on_cpu(model)
         start = perf_counter()
-        ev = evaluate_model(on_cpu, self._train, self._relevance, self._metrics, progress=False)
+        ev = evaluate_model(on_cpu, self._seen, self._relevance, self._metrics, progress=False)
         keep_ids(model, *labels_of(self._train))
         values = ev.mean()
         times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}

@@ -20,7 +20,8 @@ from ..inputs.side_data import SideData
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
-from .inputs import name_of, open_held_out, open_train, split_arguments
+from .fold_in import with_new_users
+from .inputs import NewUsers, name_of, open_held_out, open_train, split_arguments
 from .matching import match_sides, take_users
 from .ranking import choose_way, rank
 from .source import ModelSource, PopularitySource, longest_list, open_model
@@ -75,7 +76,7 @@ def evaluate_model(
         A matrix without ids has the rows and columns of the matrix that the model was trained on;
         data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`;
         an iterable yields blocks of rows. ``evaluate_model(model, holdout, metrics)`` stands for
-        both parts of a `Holdout`.
+        both parts of a `Holdout`; the users of a split by users are folded in, as by `fold_in`.
     validation : as `train`
         The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
         users or the first ones.
@@ -115,8 +116,8 @@ def evaluate_model(
     Raises
     ------
     UnsupportedModelError
-        If the model cannot recommend, was not fitted, or has no factors for `via`, `memory` or
-        `client`.
+        If the model cannot recommend, was not fitted, has no factors for `via`, `memory` or
+        `client`, or users are to be folded in and it does not say how.
     InvalidCheckpointError
         If the checkpoint cannot be read, or has no finite factors.
     InvalidDataError
@@ -177,6 +178,8 @@ def evaluate_model(
     # Refuse the request before ranking, not after.
     request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs})
     memory = check_memory(memory)
+    if isinstance(train, NewUsers):
+        model, train = with_new_users(model, train, num_threads), train.seen
     opened = open_model(model)
     sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
     if memory is None and client is None and not any(map(is_blocks, sides)):

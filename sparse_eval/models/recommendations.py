@@ -16,7 +16,8 @@ from ..inputs.relevance import Relevance
 from ..retrieval.top_k import top_k
 from .accepted import as_model, catalogue, has_factors
 from .checkpoints import Factors
-from .inputs import name_of, open_train
+from .fold_in import with_new_users
+from .inputs import NewUsers, name_of, open_train, training_part
 from .matching import match_sides, within
 from .recommend import recommend_lists
 from .source import open_model
@@ -53,7 +54,8 @@ def recommend(
     model : fitted model of implicit, path, or pair of factors
         As in `evaluate_model`.
     train : sparse matrix, Interactions, frame, Relevance, path or Holdout
-        What users have seen, as in `evaluate_model`; of a `Holdout` the train part.
+        What users have seen, as in `evaluate_model`; of a `Holdout` the train part, with the users
+        of a split by users folded in.
     k : int
         Items for each user, at least 1; fewer where a user has seen almost all.
     users : sequence of hashable, optional
@@ -98,7 +100,9 @@ def recommend(
 
     k = check_whole("k", k, 1)
     opened = as_model(open_model(model))
-    part = train.train if isinstance(train, Holdout) else train
+    part = training_part(train) if isinstance(train, Holdout) else train
+    if isinstance(part, NewUsers):
+        opened, part = with_new_users(opened, part, num_threads), part.seen
     nobody = Relevance.from_csr(sparse.csr_matrix((0, 0)))
     sides = match_sides(opened, open_train(part), nobody, (name_of("train", train), "validation"))
     rows = rows_of(users, user_rows, sides)

@@ -30,7 +30,7 @@ from .accepted import as_model
 from .callback import parse_monitored, signed_score
 from .checkpoints import read_checkpoint
 from .evaluate import evaluate_model
-from .inputs import digest_of, name_of, open_held_out, open_train, split_arguments
+from .inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
 from .matching import match_sides
 
 if TYPE_CHECKING:
@@ -210,10 +210,11 @@ def prepare(
 ) -> tuple[Job, Table]:
     """Validate the options of a sweep, and load the results of an earlier one."""
     request, monitored = parse_monitored(metrics, monitor, convention)
-    matrix = open_train(train)
+    seen = open_train(train.seen if isinstance(train, NewUsers) else train)
+    matrix = train if isinstance(train, NewUsers) else seen
     relevance = open_held_out(validation)
     names = name_of("train", train), name_of("validation", validation)
-    match_sides(None, matrix, relevance, names)  # refuses what fits to no checkpoint
+    match_sides(None, seen, relevance, names)  # refuses what fits to no checkpoint
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
     options: EvaluateOptions = {
@@ -262,7 +263,7 @@ class Job(NamedTuple):
     `origin` are the cells that say what a row was computed from, apart from the checkpoint.
     """
 
-    train: CSRMatrix | Relevance
+    train: CSRMatrix | Relevance | NewUsers
     relevance: Relevance
     metrics: tuple[str, ...]
     options: EvaluateOptions

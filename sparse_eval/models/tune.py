@@ -29,7 +29,7 @@ from .callback import EvaluationCallback, parse_monitored, signed_score
 from .checkpoints import save_model
 from .evaluate import evaluate_model
 from .identifiers import id_arrays
-from .inputs import digest_of, open_held_out, split_arguments, training_matrix
+from .inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
 from .matching import match_sides
 from .search_space import PARAMETERS, Range, draw, grid, parse_values
 from .train import train_als
@@ -246,11 +246,13 @@ class Search:
         progress: bool | None = None,
     ) -> Tuning:
         """Run the missing trials, then the test; see `tune`."""
-        matrix = training_matrix(train)
+        new_users = train if isinstance(train, NewUsers) else None
+        matrix = training_matrix(train if new_users is None else new_users.train)
+        parts = matrix if new_users is None else new_users
         held_out = open_held_out(validation)
         sides = match_sides(None, matrix, held_out)
         callback = EvaluationCallback(
-            matrix, held_out, self.metrics, patience=self.patience, monitor=self.monitor
+            parts, held_out, self.metrics, patience=self.patience, monitor=self.monitor
         )
         truth = None
         if test is not None:
@@ -259,7 +261,7 @@ class Search:
         folder = None if out is None else make_folder(out)
         if folder is not None:
             id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
-            _claim(folder, self._settings(matrix, held_out))
+            _claim(folder, self._settings(parts, held_out))
         table = _Table(self, folder)
         with tqdm(
             total=len(self.trials),
@@ -287,7 +289,10 @@ class Search:
         about: _About = {"trial": best, "parameters": chosen, "test": digest_of(truth)}
         summary = None if folder is None else _finished_test(folder / _SUMMARY, about)
         if summary is None:
-            summary = self._test(about, _together(sides), truth, folder, progress)
+            together = (
+                _together(sides) if new_users is None else NewUsers(new_users.holdout.for_test())
+            )
+            summary = self._test(about, together, truth, folder, progress)
         return Tuning(table.frame(), chosen, summary)
 
     def _trial(
@@ -314,13 +319,14 @@ class Search:
     def _test(
         self,
         about: _About,
-        train: CSRMatrix,
+        train: CSRMatrix | NewUsers,
         truth: Relevance,
         folder: Path | None,
         progress: bool | None,
     ) -> dict[str, Any]:
         """Train the model of the best trial on train and validation, and score the test part."""
-        model = train_als(train, **about["parameters"], progress=progress)
+        matrix = train.train if isinstance(train, NewUsers) else train
+        model = train_als(matrix, **about["parameters"], progress=progress)
         ev = evaluate_model(model, train, truth, self.metrics, progress=progress)
         summary = {**about, **json.loads(ev.to_json())}
         if folder is not None:
@@ -329,7 +335,7 @@ class Search:
             write_json(folder / _SUMMARY, summary)
         return summary
 
-    def _settings(self, train: CSRMatrix, held_out: Relevance) -> dict[str, JSONValue]:
+    def _settings(self, train: CSRMatrix | NewUsers, held_out: Relevance) -> dict[str, JSONValue]:
         """Return everything that determines the values of the trials."""
         return {
             "sparse_eval": installed_version(),

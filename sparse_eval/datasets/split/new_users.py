@@ -89,8 +89,9 @@ def users(
     >>> clicks = se.datasets.synthetic(n_users=100, n_items=200, n_interactions=1500)
     >>> holdout = se.split.users(clicks, fraction=0.2, fold_in=0.5)
     >>> holdout
-    Holdout(100 users × 200 items, 1,210 train + 145 validation pairs;
-    20 users not in train, 145 pairs to fold in)
+    Holdout(100 users × 200 items, 1,163 train + 171 validation pairs;
+    20 users not in train, 166 pairs to fold in;
+    validation not in train: 0 users, 3 items, 4 pairs)
     >>> model = se.train_als(holdout.train, factors=8)
     >>> ev = se.evaluate_model(model, holdout, "ndcg@10")
     >>> ev.n_users
