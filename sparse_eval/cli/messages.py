@@ -33,6 +33,8 @@ _OPTIONS = {
     "n_users": "--users",
     "no_relevant": "--no-relevant",
     "on_bad_lines": "--skip-bad-lines",
+    "repeats": "--keep-repeats",
+    "seen": "--allow-seen",
     "test": "--test-at",
 }  # fmt: skip
 
@@ -72,5 +74,5 @@ def _as_option(match: re.Match[str]) -> str:
     option, value = _OPTIONS.get(match[1], f"--{match[1]}"), match[3]
     if match[4]:  # "value=None": a column with no name is none
         return f'{option} ""'
-    # "on_bad_lines='skip'" is a flag here.
-    return option if value is None or value == "skip" else f"{option} {value}"
+    # "on_bad_lines='skip'" is a flag here, and so are others.
+    return option if value in (None, "skip", "keep", "allow") else f"{option} {value}"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -75,6 +75,12 @@ Rules = Annotated[
 Printed = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 Out = Annotated[
     Path | None, typer.Option(help="Folder for summary.json and per_user.csv; created if missing.")
+]
+AllowSeen = Annotated[
+    bool,
+    typer.Option(
+        "--allow-seen", help="What users have seen may be recommended again, and is a candidate."
+    ),
 ]
 TestAt = Annotated[
     str | None, typer.Option(help="temporal: where the test part begins, after --at; likewise.")
@@ -253,6 +259,11 @@ class ALS(NamedTuple):
     alpha: Annotated[float, typer.Option(help="ALS: weight of an interaction.")] = 40.0
     regularization: Annotated[float, typer.Option(help="ALS: regularization.")] = 0.1
     iterations: Iterations = 15
+
+
+def seen_option(allow_seen: bool) -> Literal["exclude", "allow"]:
+    """Return what `--allow-seen` stands for in Python."""
+    return "allow" if allow_seen else "exclude"
 
 
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:

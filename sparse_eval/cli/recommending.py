@@ -10,7 +10,7 @@ import typer
 from ..core.files import make_folder, replacing, write_parquet
 from ..errors import InvalidDataError
 from .loading import is_split, load
-from .options import Filtering, Format, Loading, Printed, Progress
+from .options import AllowSeen, Filtering, Format, Loading, Printed, Progress, seen_option
 from .printing import counted, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def recommend(
         list[str],
         typer.Option(help="Ids of users, separated by commas; repeatable.", show_default="all"),
     ] = [],
+    allow_seen: AllowSeen = False,
     progress: Progress = None,
     out: Annotated[
         Path | None,
@@ -58,6 +59,7 @@ def recommend(
             train,
             k,
             users=_ids(words, labels) if words else None,
+            seen=seen_option(allow_seen),
             progress=progress,
         )
         note(counted(table["user"].nunique(), "user"))

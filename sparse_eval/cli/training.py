@@ -14,6 +14,7 @@ from .loading import holdout_of, is_split, load, load_parts, refuse_filters, tim
 from .options import (
     ALS,
     METRICS,
+    AllowSeen,
     FactorCount,
     Filtering,
     Format,
@@ -85,6 +86,7 @@ def run(
     als: ALS,
     metric: Metrics = [METRICS],
     convention: Rules = None,
+    allow_seen: AllowSeen = False,
     progress: Progress = None,
     out: Out = None,
     format: Printed = Format.table,
@@ -111,7 +113,10 @@ def run(
         holdout.save(out / "split")
     checkpoint = None if out is None else out / "model.npz"
     model = _train(holdout.train, als, seed, progress, checkpoint)
-    ev = score_model(model, holdout, metric, progress, convention, lists=out is not None)
+    lists = out is not None
+    ev = score_model(
+        model, holdout, metric, progress, convention, lists=lists, allow_seen=allow_seen
+    )
     print_evaluation(command, ev, format, out, **_about(str(input), als, seed))
 
 

@@ -13,6 +13,7 @@ from ..errors import InvalidDataError
 from .checks import check_splitting
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
 from .options import (
+    AllowSeen,
     Filtering,
     Format,
     Loading,
@@ -22,6 +23,7 @@ from .options import (
     Seed,
     Splitting,
     TestAt,
+    seen_option,
 )
 from .printing import counted, print_json, print_table, step, warnings_in_a_line
 from .splitting import only_known, split_by, with_test
@@ -85,6 +87,7 @@ def tune(
             show_default="the first",
         ),
     ] = None,
+    allow_seen: AllowSeen = False,
     seed: Seed = 0,
     metric: Metrics = ["ndcg@10,recall@10,map@10"],
     progress: Progress = None,
@@ -104,6 +107,7 @@ def tune(
         draws=draws,
         patience=patience,
         monitor=monitor,
+        seen=seen_option(allow_seen),
         seed=seed,
     )
     check_splitting(splitting)

@@ -85,6 +85,14 @@ def _check_seen(evaluation: Evaluation) -> None:
         return
     n_seen, n_relevant = seen.n_relevant, seen.n_held_out
     by_model = evaluation.retrieval is not None
+    if evaluation.request.seen == "allow":
+        if not n_seen:
+            warn(
+                "seen='allow', and no held-out item is in its user's train, so that whatever is "
+                "recommended again is wrong; hold such items out too, as with repeats='keep' in "
+                "split.temporal, rolling and last_n"
+            )
+        return
     if n_seen == n_relevant and n_seen >= (1 if by_model else _ENOUGH):
         raise InvalidDataError(
             f"all {n_seen} relevant items are in train, as what users have seen already, and no "

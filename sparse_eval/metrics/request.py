@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
+from ..core.arguments import check_choice
 from ..errors import InvalidDataError, InvalidMetricError
 from .conventions import Convention, convention_named
 from .grammar import Metric, parse_metrics
@@ -21,6 +22,14 @@ MetricsLike: TypeAlias = "str | Metric | Iterable[str | Metric]"
 #: What becomes of users without relevant items, see `evaluate`.
 NoRelevant: TypeAlias = Literal["exclude", "zero", "judged"]
 
+#: Whether items that their user has seen may be recommended again, see `evaluate_model`.
+Seen: TypeAlias = Literal["exclude", "allow"]
+
+
+def check_seen(seen: object) -> None:
+    """Raise `InvalidDataError` if `seen` is something else."""
+    check_choice("seen", seen, get_args(Seen))
+
 
 class Plan(NamedTuple):
     """A metric, its definition and the arguments of its formula."""
@@ -33,6 +42,11 @@ class Plan(NamedTuple):
     def is_micro(self) -> bool:
         """Whether numerators and denominators are summed over users before they are divided."""
         return self.arguments.get("average") == "micro"
+
+    @property
+    def items(self) -> str:
+        """Which of the relevant items count: "all", or those that `Aligned.of_items` tells."""
+        return str(self.arguments.get("items", "all")) if self.definition.by_item else "all"
 
     @property
     def is_exponential(self) -> bool:
@@ -93,12 +107,15 @@ class Request:
     inputs : frozenset of str
         The inputs beside lists and relevance that are given: "train", "item_groups",
         "item_vectors".
+    seen : {"exclude", "allow"}
+        Whether what users have seen is no candidate, or may be recommended again.
     """
 
     metrics: tuple[Metric, ...]
     convention: Convention
     no_relevant: NoRelevant
     inputs: frozenset[str]
+    seen: Seen = "exclude"
 
     @classmethod
     def parse(
@@ -107,6 +124,7 @@ class Request:
         convention: str | None = None,
         no_relevant: NoRelevant | None = None,
         inputs: Iterable[str] = (),
+        seen: Seen = "exclude",
     ) -> Request:
         """Parse and check the arguments of `evaluate` that say what to compute.
 
@@ -116,7 +134,7 @@ class Request:
             If a metric, option or convention is unknown, the convention does not have a metric in
             this form, or a metric needs an input that is not given.
         InvalidDataError
-            If `no_relevant` is something else.
+            If `no_relevant` or `seen` is something else.
         """
         rules = convention_named(convention)
         if no_relevant is None:
@@ -125,7 +143,9 @@ class Request:
             raise InvalidDataError(
                 f"no_relevant is {no_relevant!r}; expected 'exclude', 'zero' or 'judged'"
             )
-        request = cls(parse_metrics(metrics, rules.options), rules, no_relevant, frozenset(inputs))
+        check_seen(seen)
+        parsed = parse_metrics(metrics, rules.options)
+        request = cls(parsed, rules, no_relevant, frozenset(inputs), seen)
         for plan in request.plans:
             rules.check(plan.metric)
             for name in sorted(plan.inputs - request.inputs):
@@ -153,8 +173,8 @@ class Request:
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling by name: definitions hold functions, which every process has."""
         names = tuple(map(str, self.metrics))
-        arguments = (names, self.convention.name, self.no_relevant, tuple(sorted(self.inputs)))
-        return Request.parse, arguments
+        inputs = tuple(sorted(self.inputs))
+        return Request.parse, (names, self.convention.name, self.no_relevant, inputs, self.seen)
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:

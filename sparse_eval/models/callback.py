@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
-    from ..metrics.request import MetricsLike, Request
+    from ..metrics.request import MetricsLike, Request, Seen
     from .inputs import TrainLike
 
 #: A model of `implicit`, which has no type annotations.
@@ -41,7 +41,10 @@ _DERIVED = ("_user_norms", "_item_norms", "_user_norms_host", "_item_norms_host"
 
 
 def parse_monitored(
-    metrics: MetricsLike, monitor: str | Metric | None, convention: str | None = None
+    metrics: MetricsLike,
+    monitor: str | Metric | None,
+    convention: str | None = None,
+    seen: Seen = "exclude",
 ) -> tuple[Request, Metric]:
     """Return the request of a run that compares models, and the metric by which it does so.
 
@@ -51,7 +54,7 @@ def parse_monitored(
         Each with a cut-off; none may need another input than the training data.
     monitor : str or Metric, optional
         One of `metrics`; by default the first.
-    convention : str, optional
+    convention, seen
         As in `evaluate`.
 
     Raises
@@ -60,7 +63,7 @@ def parse_monitored(
         If a metric is unknown, has no cut-off or needs an input that is not given, or `monitor` is
         not one of `metrics`.
     """
-    request = parse_cut_request(metrics, convention)
+    request = parse_cut_request(metrics, convention, seen=seen)
     if monitor is None:
         return request, request.metrics[0]
     monitored = parse_metrics(monitor, request.convention.options)
@@ -115,6 +118,8 @@ class EvaluationCallback:
     monitor : str or Metric, optional
         The metric to improve; by default the first of `metrics`. Higher values are better, except
         for ``gini`` and ``popularity``.
+    seen : {"exclude", "allow"}
+        As in `evaluate_model`.
     checkpoint_dir : str or Path, optional
         A folder, created if missing, in which each evaluation saves the model as
         ``iteration_0005.npz``. A file of that name from an earlier training is replaced; others
@@ -185,12 +190,13 @@ class EvaluationCallback:
         every: int = 1,
         patience: int | None = None,
         monitor: str | Metric | None = None,
+        seen: Seen = "exclude",
         checkpoint_dir: PathLike | None = None,
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
         train, validation, metrics = split_arguments(train, validation, metrics)
-        request, self._monitor = parse_monitored(metrics, monitor)
-        self._metrics = request.metrics
+        request, self._monitor = parse_monitored(metrics, monitor, seen=seen)
+        self._metrics, self._seen = request.metrics, request.seen
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
         if log is not None and not callable(log):
@@ -200,7 +206,7 @@ class EvaluationCallback:
         self._log = log
         served = train if isinstance(train, NewUsers) else None
         self._train = training_matrix(train if served is None else served.train)
-        self._seen: CSRMatrix | NewUsers = self._train if served is None else served
+        self._parts: CSRMatrix | NewUsers = self._train if served is None else served
         self._relevance = open_held_out(validation)
         # Refused now, not after an iteration.
         match_sides(None, self._train if served is None else served.seen, self._relevance)
@@ -370,7 +376,14 @@ class EvaluationCallback:
             return
         on_cpu = _on_cpu(model)
         start = perf_counter()
-        ev = evaluate_model(on_cpu, self._seen, self._relevance, self._metrics, progress=False)
+        ev = evaluate_model(
+            on_cpu,
+            self._parts,
+            self._relevance,
+            self._metrics,
+            seen=self._seen,
+            progress=False,
+        )
         keep_ids(model, *labels_of(self._train))
         values = ev.mean()
         times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}

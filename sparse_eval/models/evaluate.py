@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
-    from ..metrics.request import MetricsLike, NoRelevant
+    from ..metrics.request import MetricsLike, NoRelevant, Seen
     from ..results import Evaluation
     from ..results.totals import Retrieval
     from .accepted import ImplicitModel, ModelLike
@@ -54,6 +54,7 @@ def evaluate_model(
     item_groups: Any = None,
     item_vectors: Any = None,
     no_relevant: NoRelevant | None = None,
+    seen: Seen = "exclude",
     baselines: bool = False,
     via: Via | None = None,
     per_user: bool = True,
@@ -85,6 +86,11 @@ def evaluate_model(
     convention, item_groups, item_vectors, no_relevant
         As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
         are in the order of the model's items.
+    seen : {"exclude", "allow"}
+        Whether what users have seen is left out of the lists, or may be recommended again, as
+        where people listen or buy repeatedly: then every item is a candidate. What is held out has
+        to hold such items too, see ``repeats="keep"`` of `split.temporal`; ``recall(items=repeat)``
+        and ``recall(items=explore)`` tell both kinds apart.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
@@ -176,7 +182,7 @@ def evaluate_model(
     inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     # Refuse the request before ranking, not after.
-    request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs})
+    request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs}, seen)
     memory = check_memory(memory)
     if isinstance(train, NewUsers):
         model, train = with_new_users(model, train, num_threads), train.seen
@@ -231,22 +237,23 @@ def _evaluate_in_memory(
     model = as_model(model)
     way = choose_way(model, request, via)
     names = name_of("train", train), name_of("validation", validation)
-    seen = open_train(train)
-    _warn_of_zeros(model, seen)
-    sides = match_sides(model, seen, open_held_out(validation), names)
+    known = open_train(train)
+    _warn_of_zeros(model, known)
+    sides = match_sides(model, known, open_held_out(validation), names)
     matrix, relevance = sides.train, sides.relevance
     k = longest_list(request, catalogue(model)[1])
-    known = take_users(model, sides.user_rows)
+    some = take_users(model, sides.user_rows)
 
     def rank_by_model(progress: bool | None) -> Ranked:
         rankings, retrieval = rank(
-            known,
+            some,
             matrix,
             relevance,
             k,
             way,
             n_known=sides.n_known,
             stored_zeros=request.convention.stored_zeros,
+            seen=request.seen,
             num_threads=num_threads,
             progress=progress,
         )
@@ -258,7 +265,10 @@ def _evaluate_in_memory(
         users = np.flatnonzero(relevance.n_relevant)
         n_users = max(matrix.shape[0], relevance.shape[0])
         popular = Rankings.from_popularity(
-            slice_rows(matrix, 0, n_users), longest_list(request, matrix.shape[1]), user_rows=users
+            slice_rows(matrix, 0, n_users),
+            longest_list(request, matrix.shape[1]),
+            user_rows=users,
+            seen=request.seen,
         )
         return slice_rows(popular, 0, relevance.shape[0]), None
 
@@ -297,6 +307,7 @@ def parse_cut_request(
     convention: str | None = None,
     no_relevant: NoRelevant | None = None,
     inputs: Iterable[str] = ("train",),
+    seen: Seen = "exclude",
 ) -> Request:
     """Parse the metrics of a model's rankings.
 
@@ -305,7 +316,7 @@ def parse_cut_request(
     InvalidMetricError
         As from `Request.parse`, and if a metric has no cut-off.
     """
-    request = Request.parse(metrics, convention, no_relevant, inputs)
+    request = Request.parse(metrics, convention, no_relevant, inputs, seen)
     for metric in request.metrics:
         if metric.cutoff is None and metric.name not in request.convention.uncut:
             remedy = f"ask for '{metric}@k'"

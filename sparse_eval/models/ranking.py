@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from ..core.csr import without_entries
 from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
 from ..results.totals import Retrieval
@@ -19,7 +20,7 @@ from .recommend import recommend_lists
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
     from ..inputs.relevance import Relevance
-    from ..metrics.request import Request
+    from ..metrics.request import Request, Seen
     from ..retrieval.top_k import TopK
     from .accepted import ImplicitModel
 
@@ -67,6 +68,7 @@ def rank(
     *,
     n_known: int | None = None,
     stored_zeros: bool = False,
+    seen: Seen = "exclude",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> tuple[Rankings, Retrieval]:
@@ -88,6 +90,8 @@ def rank(
         So many of the first users are known to a model that has no users of its own.
     stored_zeros : bool
         Whether items stored with a gain of 0 are hits too; see `Convention`.
+    seen : {"exclude", "allow"}
+        Whether to rank what users have seen too.
     num_threads : int, optional
         Of "held_out_ranks" and "top_k"; implicit has an option of its own.
     progress : bool, optional
@@ -106,9 +110,10 @@ def rank(
     users = np.flatnonzero(relevance.n_relevant[:n_users])  # also of items it does not know
     train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
     shape = (relevance.shape[0], n_items)
+    given, train = train, without_entries(train) if seen == "allow" else train
     if via == "recommend":
         assert not isinstance(model, Factors)  # noqa: S101 - refused by choose_way
-        ids = recommend_lists(model, train, users, k, progress)
+        ids = recommend_lists(model, given, users, k, progress, seen)
         return Rankings.from_topk(ids, user_rows=users, shape=shape), Retrieval(
             via, count_seen(relevance, train)
         )

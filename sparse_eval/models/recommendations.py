@@ -13,6 +13,7 @@ from ..core.csr import row_numbers
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
+from ..metrics.request import check_seen
 from ..retrieval.top_k import top_k
 from .accepted import as_model, catalogue, has_factors
 from .checkpoints import Factors
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
+    from ..metrics.request import Seen
     from .accepted import ImplicitModel, ModelLike
     from .inputs import TrainLike
     from .matching import Sides
@@ -44,6 +46,7 @@ def recommend(
     *,
     users: Iterable[Hashable] | None = None,
     user_rows: ArrayLike | None = None,
+    seen: Seen = "exclude",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:
@@ -62,6 +65,8 @@ def recommend(
         The ids of the users, if there are ids; by default all whom the model knows.
     user_rows : array_like of int, optional
         Instead of `users` their rows.
+    seen : {"exclude", "allow"}
+        Whether what users have seen is left out, or may be recommended again.
     num_threads : int, optional
         One for each core by default. The result does not depend on it.
     progress : bool, optional
@@ -99,6 +104,7 @@ def recommend(
     import pandas as pd
 
     k = check_whole("k", k, 1)
+    check_seen(seen)
     opened = as_model(open_model(model))
     part = training_part(train) if isinstance(train, Holdout) else train
     if isinstance(part, NewUsers):
@@ -107,8 +113,8 @@ def recommend(
     sides = match_sides(opened, open_train(part), nobody, (name_of("train", train), "validation"))
     rows = rows_of(users, user_rows, sides)
     n_items = catalogue(opened)[1]
-    seen = within(sides.train, (sides.n_known, n_items))
-    lists, scores = _lists(opened, seen, rows, min(k, n_items), num_threads, progress)
+    known = within(sides.train, (sides.n_known, n_items))
+    lists, scores = _lists(opened, known, rows, min(k, n_items), seen, num_threads, progress)
     listed = lists >= 0
     return pd.DataFrame(
         {
@@ -161,9 +167,10 @@ def _names(labels: Labels | None, codes: AnyArray) -> Any:
 
 def _lists(
     model: ImplicitModel | Factors,
-    seen: CSRMatrix,
+    train: CSRMatrix,
     rows: Integers,
     k: int,
+    seen: Seen,
     num_threads: int | None,
     progress: bool | None,
 ) -> tuple[Items, Floats]:
@@ -173,18 +180,18 @@ def _lists(
             model.user_factors,
             model.item_factors,
             k,
-            seen=seen,
+            seen=train if seen == "exclude" else None,
             user_rows=rows,
             num_threads=num_threads,
             progress=progress,
         )
     assert not isinstance(model, Factors)  # noqa: S101 - these have factors
-    lists = recommend_lists(model, seen, rows, k, progress)
+    lists = recommend_lists(model, train, rows, k, progress, seen)
     similarity: Any = getattr(model, "similarity")  # noqa: B009 - implicit has no types
     scores = np.full(lists.shape, -np.inf)
     for first in range(0, len(rows), _USERS_AT_ONCE):
         block = slice(first, first + _USERS_AT_ONCE)
-        of_items = (seen[rows[block]].astype(np.float64) @ similarity).toarray()
+        of_items = (train[rows[block]].astype(np.float64) @ similarity).toarray()
         places = np.maximum(lists[block], 0)
         scores[block] = np.take_along_axis(of_items, places.astype(np.int64), axis=1)
     return lists, np.where(lists >= 0, scores, -np.inf)

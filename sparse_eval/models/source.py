@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..core.arrays import is_array
+from ..core.csr import without_entries
 from ..core.labelled import labels_of
 from ..core.mistaken import SPARSE, mistaken
 from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
@@ -36,7 +37,7 @@ from .ranking import choose_way, rank
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Items, Labels, PathLike
-    from ..metrics.request import Request
+    from ..metrics.request import Request, Seen
     from .accepted import ImplicitModel, ModelLike
     from .ranking import Via
 
@@ -156,6 +157,7 @@ class RankingLoader:
     side_data : SideData
         Of all users; `training` only if metrics need that of all users.
     stored_zeros : bool
+    seen : {"exclude", "allow"}
         As in `rank`.
     num_threads : int or None
     n_unknown : tuple of int
@@ -167,6 +169,7 @@ class RankingLoader:
     k: int
     side_data: SideData
     stored_zeros: bool
+    seen: Seen
     num_threads: int | None
     n_unknown: tuple[int, int]
 
@@ -191,6 +194,7 @@ class RankingLoader:
             self.k,
             self.via,
             stored_zeros=self.stored_zeros,
+            seen=self.seen,
             num_threads=self.num_threads,
             progress=False,
         )
@@ -211,16 +215,20 @@ class PopularityLoader:
     k : int
         List length.
     side_data : SideData
+    seen : {"exclude", "allow"}
+        Whether to recommend what they have seen too.
     """
 
     order: Items
     k: int
     side_data: SideData
+    seen: Seen
 
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""
         with _in_block(task.first):
             train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
+        train = without_entries(train) if self.seen == "allow" else train
         users = np.flatnonzero(relevance.n_relevant)
         ids = np.empty((train.shape[0], self.k), np.int32)
         popular_unseen(self.order, train.indptr.astype(np.int64), train.indices, ids)
@@ -467,6 +475,7 @@ class ModelSource(_UserSource):
             longest_list(request, n_items),
             self.side_data(request, inputs, n_items),
             request.convention.stored_zeros,
+            request.seen,
             num_threads,
             n_unknown,
         )
@@ -528,7 +537,10 @@ class PopularitySource(_UserSource):
             release(train)
         order = np.argsort(-counts, kind="stable").astype(np.int32)
         self.load = self.random_load = PopularityLoader(
-            order, longest_list(request, n_items), self.side_data(request, inputs, n_items)
+            order,
+            longest_list(request, n_items),
+            self.side_data(request, inputs, n_items),
+            request.seen,
         )
 
 

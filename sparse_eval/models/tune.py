@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, JSONValue, PathLike
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
-    from ..metrics.request import MetricsLike
+    from ..metrics.request import MetricsLike, Seen
     from .inputs import TrainLike
     from .matching import Sides
     from .search_space import Searched
@@ -90,6 +90,7 @@ def tune(
     draws: int | None = None,
     patience: int | None = None,
     monitor: str | Metric | None = None,
+    seen: Seen = "exclude",
     seed: int = 0,
     test: TrainLike | None = None,
     out: PathLike | None = None,
@@ -125,6 +126,8 @@ def tune(
         The metric that determines the best iteration and the best trial, the first of equal ones;
         by default the first of `metrics`. Higher values are better, except for ``gini`` and
         ``popularity``.
+    seen : {"exclude", "allow"}
+        As in `evaluate_model`.
     seed : int
         Seed of the draws and of every training. The same seed gives the same trials and, on the
         same machine, the same values.
@@ -181,7 +184,7 @@ def tune(
     """
     if isinstance(train, Holdout) and test is None:
         test = train.test
-    seen, held_out, requested = split_arguments(train, validation, metrics)
+    parts, held_out, requested = split_arguments(train, validation, metrics)
     search = Search(
         requested,
         factors=factors,
@@ -191,9 +194,10 @@ def tune(
         draws=draws,
         patience=patience,
         monitor=monitor,
+        seen=seen,
         seed=seed,
     )
-    return search.run(seen, held_out, test=test, out=out, progress=progress)
+    return search.run(parts, held_out, test=test, out=out, progress=progress)
 
 
 class Search:
@@ -222,10 +226,11 @@ class Search:
         draws: int | None = None,
         patience: int | None = None,
         monitor: str | Metric | None = None,
+        seen: Seen = "exclude",
         seed: int = 0,
     ) -> None:
-        request, self.monitor = parse_monitored(metrics, monitor)
-        self.metrics = request.metrics
+        request, self.monitor = parse_monitored(metrics, monitor, seen=seen)
+        self.metrics, self.seen = request.metrics, request.seen
         self.patience = None if patience is None else check_whole("patience", patience, 1)
         self.draws = None if draws is None else check_whole("draws", draws, 1)
         self.seed = check_whole("seed", seed, 0)
@@ -252,7 +257,12 @@ class Search:
         held_out = open_held_out(validation)
         sides = match_sides(None, matrix, held_out)
         callback = EvaluationCallback(
-            parts, held_out, self.metrics, patience=self.patience, monitor=self.monitor
+            parts,
+            held_out,
+            self.metrics,
+            patience=self.patience,
+            monitor=self.monitor,
+            seen=self.seen,
         )
         truth = None
         if test is not None:
@@ -327,7 +337,7 @@ class Search:
         """Train the model of the best trial on train and validation, and score the test part."""
         matrix = train.train if isinstance(train, NewUsers) else train
         model = train_als(matrix, **about["parameters"], progress=progress)
-        ev = evaluate_model(model, train, truth, self.metrics, progress=progress)
+        ev = evaluate_model(model, train, truth, self.metrics, seen=self.seen, progress=progress)
         summary = {**about, **json.loads(ev.to_json())}
         if folder is not None:
             save_model(model, folder / _MODEL)
@@ -343,6 +353,7 @@ class Search:
             "validation": digest_of(held_out),
             "metrics": [str(metric) for metric in self.metrics],
             "monitor": str(self.monitor),
+            "seen": self.seen,
             "patience": self.patience,
             **{
                 name: str(values) if isinstance(values, Range) else list(values)

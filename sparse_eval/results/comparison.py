@@ -278,8 +278,11 @@ def _check_conventions(names: tuple[str, ...], scored: list[Scores]) -> None:
     """Raise `InvalidDataError` if evaluations follow different conventions."""
     first = scored[0]
     for name, ev in zip(names[1:], scored[1:], strict=True):
-        for option in ("convention", "no_relevant"):
-            a, b = getattr(first, option), getattr(ev, option)
+        for option, a, b in (
+            ("convention", first.convention, ev.convention),
+            ("no_relevant", first.no_relevant, ev.no_relevant),
+            ("seen", first.request.seen, ev.request.seen),
+        ):
             if a != b:
                 raise InvalidDataError(
                     f"{names[0]} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "
