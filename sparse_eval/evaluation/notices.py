@@ -20,6 +20,10 @@ _ENOUGH = 20
 _FIRST = 1000
 
 
+#: What is said where nobody has anything in train.
+_FOLD_IN = "; of a split by users give the holdout itself, so that its users are folded in"
+
+
 def give_notice(evaluation: Evaluation) -> None:
     """Warn of what looks like a mistake in the inputs of an evaluation.
 
@@ -120,4 +124,5 @@ def _warn_of_cold_users(evaluation: Evaluation) -> None:
             f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have nothing in train "
             "(cold), so that their lists say nothing about what was learnt of them; holdout.known()"
             " leaves them out, and ev.by('activity') shows them apart"
+            + (_FOLD_IN if evaluation.n_cold == evaluation.n_users else "")
         )

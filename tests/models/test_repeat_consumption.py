@@ -233,8 +233,17 @@ def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_
     assert "again" not in str(other)
     with pytest.raises(InvalidDataError, match="with seen 'allow', b with 'exclude'"):
         se.compare({"a": again, "b": other}, "recall@3")
+    one, another = (
+        se.evaluate(
+            se.Rankings.from_topk([[0]], users=[user]),
+            se.Relevance.from_csr(sparse.csr_matrix([[1]]), users=[user]),
+            "recall@1",
+            seen=seen,
+        )
+        for user, seen in (("ann", "allow"), ("bob", "exclude"))
+    )
     with pytest.raises(InvalidDataError, match="different seen cannot be merged"):
-        ev.merge(other)
+        one.merge(another)
 
 
 def test_sweep_callback_and_tune_take_it(holdout, als, tmp_path):
