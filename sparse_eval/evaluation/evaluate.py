@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike, SparseInput
     from ..inputs.scores import Ties
-    from ..metrics.request import MetricsLike, NoRelevant, Seen
+    from ..inputs.training import SeenItems
+    from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from .runners import ClientLike
 
@@ -69,7 +70,7 @@ def evaluate(
     item_groups: Any = None,
     item_vectors: Any = None,
     no_relevant: NoRelevant | None = None,
-    seen: Seen = "exclude",
+    seen: SeenItems = "exclude",
     per_user: bool = True,
     memory: int | None = None,
     client: ClientLike | None = None,

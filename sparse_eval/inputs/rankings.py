@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from scipy import sparse
@@ -32,7 +32,7 @@ from .list_rows import check_users_once, last_positions, order_rows
 from .relevance import Relevance
 from .scan import RankingsScan
 from .scores import ScoreRows, check_ties, rank_rows
-from .training import popular_lists
+from .training import SeenItems, popular_lists
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -463,12 +463,7 @@ class Rankings:
 
     @classmethod
     def from_popularity(
-        cls,
-        train: Any,
-        k: int,
-        *,
-        user_rows: ArrayLike | None = None,
-        seen: Literal["exclude", "allow"] = "exclude",
+        cls, train: Any, k: int, *, user_rows: ArrayLike | None = None, seen: SeenItems = "exclude"
     ) -> Rankings:
         """Recommend everybody the most popular items that they have not seen.
 
@@ -504,14 +499,12 @@ class Rankings:
         array([1, 2, 2, 0, 2], dtype=int32)
         """
         matrix = training_csr(train)
-        check_choice("seen", seen, ("exclude", "allow"))
+        check_choice("seen", seen, get_args(SeenItems))
         k = min(check_whole("k", k, 1), max(matrix.shape[1], 1))
         n_users = matrix.shape[0]
-        rows = (
-            np.arange(n_users)
-            if user_rows is None
-            else row_numbers(user_rows, "user_rows", n_users, "users")
-        )
+        rows = np.arange(n_users)
+        if user_rows is not None:
+            rows = row_numbers(user_rows, "user_rows", n_users, "users")
         ids = popular_lists(matrix, k, allow_seen=seen == "allow")[rows]
         lists = cls.from_topk(ids, user_rows=rows, shape=matrix.shape)
         users, items = labels_of(train)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items
+
+#: Whether items that their user has seen may be recommended again, see `evaluate_model`.
+SeenItems: TypeAlias = Literal["exclude", "allow"]
 
 Entry = TypeVar("Entry", bound=np.generic)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from ..core.arguments import check_choice
 from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.training import SeenItems
 from .conventions import Convention, convention_named
 from .grammar import Metric, parse_metrics
 
@@ -21,14 +22,6 @@ MetricsLike: TypeAlias = "str | Metric | Iterable[str | Metric]"
 
 #: What becomes of users without relevant items, see `evaluate`.
 NoRelevant: TypeAlias = Literal["exclude", "zero", "judged"]
-
-#: Whether items that their user has seen may be recommended again, see `evaluate_model`.
-Seen: TypeAlias = Literal["exclude", "allow"]
-
-
-def check_seen(seen: object) -> None:
-    """Raise `InvalidDataError` if `seen` is something else."""
-    check_choice("seen", seen, get_args(Seen))
 
 
 class Plan(NamedTuple):
@@ -115,7 +108,7 @@ class Request:
     convention: Convention
     no_relevant: NoRelevant
     inputs: frozenset[str]
-    seen: Seen = "exclude"
+    seen: SeenItems = "exclude"
 
     @classmethod
     def parse(
@@ -124,7 +117,7 @@ class Request:
         convention: str | None = None,
         no_relevant: NoRelevant | None = None,
         inputs: Iterable[str] = (),
-        seen: Seen = "exclude",
+        seen: SeenItems = "exclude",
     ) -> Request:
         """Parse and check the arguments of `evaluate` that say what to compute.
 
@@ -143,7 +136,7 @@ class Request:
             raise InvalidDataError(
                 f"no_relevant is {no_relevant!r}; expected 'exclude', 'zero' or 'judged'"
             )
-        check_seen(seen)
+        check_choice("seen", seen, get_args(SeenItems))
         parsed = parse_metrics(metrics, rules.options)
         request = cls(parsed, rules, no_relevant, frozenset(inputs), seen)
         for plan in request.plans:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
-    from ..metrics.request import MetricsLike, Request, Seen
+    from ..inputs.training import SeenItems
+    from ..metrics.request import MetricsLike, Request
     from .inputs import TrainLike
 
 #: A model of `implicit`, which has no type annotations.
@@ -44,7 +45,7 @@ def parse_monitored(
     metrics: MetricsLike,
     monitor: str | Metric | None,
     convention: str | None = None,
-    seen: Seen = "exclude",
+    seen: SeenItems = "exclude",
 ) -> tuple[Request, Metric]:
     """Return the request of a run that compares models, and the metric by which it does so.
 
@@ -190,7 +191,7 @@ class EvaluationCallback:
         every: int = 1,
         patience: int | None = None,
         monitor: str | Metric | None = None,
-        seen: Seen = "exclude",
+        seen: SeenItems = "exclude",
         checkpoint_dir: PathLike | None = None,
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
-    from ..metrics.request import MetricsLike, NoRelevant, Seen
+    from ..inputs.training import SeenItems
+    from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from ..results.totals import Retrieval
     from .accepted import ImplicitModel, ModelLike
@@ -54,7 +55,7 @@ def evaluate_model(
     item_groups: Any = None,
     item_vectors: Any = None,
     no_relevant: NoRelevant | None = None,
-    seen: Seen = "exclude",
+    seen: SeenItems = "exclude",
     baselines: bool = False,
     via: Via | None = None,
     per_user: bool = True,
@@ -307,7 +308,7 @@ def parse_cut_request(
     convention: str | None = None,
     no_relevant: NoRelevant | None = None,
     inputs: Iterable[str] = ("train",),
-    seen: Seen = "exclude",
+    seen: SeenItems = "exclude",
 ) -> Request:
     """Parse the metrics of a model's rankings.
 

@@ -20,7 +20,8 @@ from .recommend import recommend_lists
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
     from ..inputs.relevance import Relevance
-    from ..metrics.request import Request, Seen
+    from ..inputs.training import SeenItems
+    from ..metrics.request import Request
     from ..retrieval.top_k import TopK
     from .accepted import ImplicitModel
 
@@ -68,7 +69,7 @@ def rank(
     *,
     n_known: int | None = None,
     stored_zeros: bool = False,
-    seen: Seen = "exclude",
+    seen: SeenItems = "exclude",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> tuple[Rankings, Retrieval]:

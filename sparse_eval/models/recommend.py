@@ -17,7 +17,7 @@ from .accepted import catalogue, has_factors
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, CSRMatrix, Integers, Items
-    from ..metrics.request import Seen
+    from ..inputs.training import SeenItems
     from .accepted import ImplicitModel
 
 
@@ -35,7 +35,7 @@ def recommend_lists(
     users: Integers,
     k: int,
     progress: bool | None = None,
-    seen: Seen = "exclude",
+    seen: SeenItems = "exclude",
 ) -> Items:
     """Recommend the `k` best unseen items to each user, or of all items.
 
@@ -90,7 +90,12 @@ def recommend_lists(
 
 
 def _recommend(
-    model: ImplicitModel, train: CSRMatrix, users: Integers, n_requested: int, k: int, seen: Seen
+    model: ImplicitModel,
+    train: CSRMatrix,
+    users: Integers,
+    n_requested: int,
+    k: int,
+    seen: SeenItems,
 ) -> tuple[Items, Booleans]:
     """Return the lists of some users, and whether each of them is complete."""
     exclude = seen == "exclude"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_whole
+from ..core.arguments import check_choice, check_whole
 from ..core.csr import row_numbers
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
-from ..metrics.request import check_seen
+from ..inputs.training import SeenItems
 from ..retrieval.top_k import top_k
 from .accepted import as_model, catalogue, has_factors
 from .checkpoints import Factors
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
-    from ..metrics.request import Seen
     from .accepted import ImplicitModel, ModelLike
     from .inputs import TrainLike
     from .matching import Sides
@@ -46,7 +45,7 @@ def recommend(
     *,
     users: Iterable[Hashable] | None = None,
     user_rows: ArrayLike | None = None,
-    seen: Seen = "exclude",
+    seen: SeenItems = "exclude",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:
@@ -104,7 +103,7 @@ def recommend(
     import pandas as pd
 
     k = check_whole("k", k, 1)
-    check_seen(seen)
+    check_choice("seen", seen, get_args(SeenItems))
     opened = as_model(open_model(model))
     part = training_part(train) if isinstance(train, Holdout) else train
     if isinstance(part, NewUsers):
@@ -170,7 +169,7 @@ def _lists(
     train: CSRMatrix,
     rows: Integers,
     k: int,
-    seen: Seen,
+    seen: SeenItems,
     num_threads: int | None,
     progress: bool | None,
 ) -> tuple[Items, Floats]:

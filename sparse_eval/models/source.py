@@ -37,7 +37,8 @@ from .ranking import choose_way, rank
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Items, Labels, PathLike
-    from ..metrics.request import Request, Seen
+    from ..inputs.training import SeenItems
+    from ..metrics.request import Request
     from .accepted import ImplicitModel, ModelLike
     from .ranking import Via
 
@@ -169,7 +170,7 @@ class RankingLoader:
     k: int
     side_data: SideData
     stored_zeros: bool
-    seen: Seen
+    seen: SeenItems
     num_threads: int | None
     n_unknown: tuple[int, int]
 
@@ -222,7 +223,7 @@ class PopularityLoader:
     order: Items
     k: int
     side_data: SideData
-    seen: Seen
+    seen: SeenItems
 
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
     from ..inputs.relevance import Relevance
+    from ..inputs.training import SeenItems
     from ..metrics import Metric
-    from ..metrics.request import MetricsLike, Seen
+    from ..metrics.request import MetricsLike
     from .inputs import TrainLike
 
     Shared = TypeVar("Shared")
@@ -69,7 +70,7 @@ def sweep(
     *,
     out: PathLike | None = None,
     convention: str | None = None,
-    seen: Seen = "exclude",
+    seen: SeenItems = "exclude",
     monitor: str | Metric | None = None,
     watch: float | None = None,
     client: ClientLike | None = None,
@@ -210,7 +211,7 @@ def prepare(
     metrics: MetricsLike,
     out: PathLike | None,
     convention: str | None,
-    seen: Seen,
+    seen: SeenItems,
     monitor: str | Metric | None,
     num_threads: int | None,
 ) -> tuple[Job, Table]:
@@ -261,7 +262,7 @@ class EvaluateOptions(TypedDict):
     """Options of `evaluate_model`."""
 
     convention: str | None
-    seen: Seen
+    seen: SeenItems
     num_threads: int | None
     progress: bool
 

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from ..core.csv_log import Row
     from ..core.types import CSRMatrix, JSONValue, PathLike
     from ..inputs.relevance import Relevance
+    from ..inputs.training import SeenItems
     from ..metrics import Metric
-    from ..metrics.request import MetricsLike, Seen
+    from ..metrics.request import MetricsLike
     from .inputs import TrainLike
     from .matching import Sides
     from .search_space import Searched
@@ -90,7 +91,7 @@ def tune(
     draws: int | None = None,
     patience: int | None = None,
     monitor: str | Metric | None = None,
-    seen: Seen = "exclude",
+    seen: SeenItems = "exclude",
     seed: int = 0,
     test: TrainLike | None = None,
     out: PathLike | None = None,
@@ -226,7 +227,7 @@ class Search:
         draws: int | None = None,
         patience: int | None = None,
         monitor: str | Metric | None = None,
-        seen: Seen = "exclude",
+        seen: SeenItems = "exclude",
         seed: int = 0,
     ) -> None:
         request, self.monitor = parse_monitored(metrics, monitor, seen=seen)
