@@ -6,6 +6,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_number, check_whole
@@ -106,19 +107,18 @@ def fold_in(
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
     opened = as_model(open_model(model))
-    given = _part(seen)
+    given = open_train(_part(seen))
     if not has_factors(opened):
         raise UnsupportedModelError(
             f"a {type(opened).__name__} has no factors of users: it recommends from what they have "
             "seen; give it that as train"
         )
     solver = _solver(opened, regularization, alpha)
-    matrix = match_items(opened, open_train(given), name_of("seen", given))
-    users = _solve(solver, matrix, num_threads)
-    items = ids_of(opened)[1]
-    if items is None and labels_of(given)[1] is not None:
-        items = labels_of(given)[1]
-    return Factors(users, opened.item_factors, labels_of(given)[0], items)
+    matrix = match_items(opened, given, name_of("seen", seen))
+    factors = _solve(solver, matrix, num_threads)
+    users, items = labels_of(given)
+    known = ids_of(opened)[1]
+    return Factors(factors, opened.item_factors, users, items if known is None else known)
 
 
 def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = None) -> Any:
@@ -223,7 +223,7 @@ def _solve(solver: Any, matrix: CSRMatrix, num_threads: int | None) -> AnyArray:
     with threadpool_limits(limits=1, user_api="blas"):  # or sums would depend on the threads
         for first in range(0, n_users, _USERS_PER_CALL):
             last = min(first + _USERS_PER_CALL, n_users)
-            rows = matrix[first:last].astype(np.float32)
+            rows = sparse.csr_matrix(matrix[first:last], dtype=np.float32)
             rows.indices, rows.indptr = (
                 part.astype(np.int32, copy=False) for part in (rows.indices, rows.indptr)
             )

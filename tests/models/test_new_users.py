@@ -172,6 +172,9 @@ def test_items_that_the_model_does_not_know_say_nothing(als, holdout):
     folded = se.fold_in(als, se.Relevance.from_frame(frame))
     assert folded.user_ids.tolist() == ["new"]
     assert folded.item_ids.equals(known.item_ids)
+    assert se.fold_in(als, frame).user_ids.tolist() == ["new"]
+    with pytest.raises(InvalidDataError, match="seen names items by id"):
+        se.fold_in((als.user_factors, als.item_factors), frame, regularization=0.1)
     row = sparse.csr_matrix(([1.0, 1.0], ([0, 0], [3, 5])), shape=(1, 90))
     assert np.array_equal(folded.user_factors, se.fold_in(als, row).user_factors)
 
