@@ -79,10 +79,7 @@ def describe(holdout: Holdout) -> str:
         shown = matrix.nnz - int((matrix.data != 0).sum())
         return f"{matrix.nnz:,} pairs" + (f" ({shown:,} shown, not clicked)" if shown else "")
 
-    parts = f"{count(holdout.train)} to train on, "
-    if holdout.fold_in is not None:
-        parts += f"{count(holdout.fold_in)} to fold in, "
-    parts += f"{count(holdout.validation)} held out"
+    parts = f"{count(holdout.train)} to train on, {count(holdout.validation)} held out"
     return parts if holdout.test is None else f"{parts}, {count(holdout.test)} for the test"
 
 

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
+from split_cases import EVENTS, events_in, interactions_of
 
 import sparse_eval as se
 from sparse_eval import split
 from sparse_eval.errors import InvalidDataError
-
-from .test_time_splits import EVENTS, events_in, interactions_of
 
 FRACTIONS = st.floats(0.05, 0.95)
 PAIRS = st.sets(st.tuples(st.integers(0, 9), st.integers(0, 6)), min_size=1, max_size=60)

@@ -6,6 +6,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import oracle
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,6 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError, SparseEvalError
-from tests.helpers import oracle
 
 NAMES = ["ndcg", "recall", "hit_rate", "mrr", "precision"]
 KINDS = ["all", "repeat", "explore"]

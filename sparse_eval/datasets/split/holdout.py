@@ -172,7 +172,8 @@ class Holdout:
     def seen(self) -> CSRMatrix:
         """What users have seen: `train` and, of a split by users, what is folded in.
 
-        A list holds none of it, unless a model may recommend again. As `train`, it is labelled.
+        A list holds none of it, unless a model may recommend again, and metrics that need to know
+        what is popular count all of it. It is labelled, as `train` is.
         """
         if self.fold_in is None:
             return self.train
