@@ -30,6 +30,7 @@ if _TYPE_CHECKING:
     from .models.cross_validate import cross_validate
     from .models.evaluate import evaluate_model
     from .models.factor_model import factor_model
+    from .models.fold_in import fold_in
     from .models.recommendations import recommend
     from .models.retrieving import full_ranks, held_out_ranks, top_k
     from .models.scorers import Scorer
@@ -62,6 +63,7 @@ __all__ = [
     "evaluate",
     "evaluate_model",
     "factor_model",
+    "fold_in",
     "full_ranks",
     "held_out_ranks",
     "plots",
@@ -96,6 +98,7 @@ _ATTRIBUTES = {
     "cross_validate": "models.cross_validate",
     "evaluate_model": "models.evaluate",
     "factor_model": "models.factor_model",
+    "fold_in": "models.fold_in",
     "full_ranks": "models.retrieving",
     "held_out_ranks": "models.retrieving",
     "recommend": "models.recommendations",

@@ -10,7 +10,7 @@ import typer
 from ..core.files import make_folder, replacing, write_parquet
 from ..errors import InvalidDataError
 from .loading import is_split, load
-from .options import Filtering, Format, Loading, Printed, Progress
+from .options import AllowSeen, Filtering, Format, Loading, Printed, Progress, seen_option
 from .printing import counted, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def recommend(
         list[str],
         typer.Option(help="Ids of users, separated by commas; repeatable.", show_default="all"),
     ] = [],
+    allow_seen: AllowSeen = False,
     progress: Progress = None,
     out: Annotated[
         Path | None,
@@ -60,6 +61,7 @@ def recommend(
             train,
             k,
             users=_ids(words, labels) if words else None,
+            seen=seen_option(allow_seen),
             progress=progress,
         )
         note(counted(table["user"].nunique(), "user"))
@@ -72,11 +74,12 @@ def recommend(
 
 
 def _read(path: Path, loading: Loading) -> Any:
-    """Return a matrix that knows its users and items."""
+    """Return a matrix that knows its users and items, or a split by users."""
     if is_split(path):
         from ..datasets.split import Holdout
 
-        return Holdout.load(path).train
+        holdout = Holdout.load(path)
+        return holdout.train if holdout.fold_in is None else holdout
     return load(path, loading, Filtering()).matrix()
 
 

@@ -13,7 +13,18 @@ from ..core.files import make_folder
 from ..core.formatting import plain
 from ..errors import InvalidDataError
 from .loading import holdout_of, load_parts
-from .options import METRICS, Format, Loading, Metrics, Out, Printed, Progress, Rules
+from .options import (
+    METRICS,
+    AllowSeen,
+    Format,
+    Loading,
+    Metrics,
+    Out,
+    Printed,
+    Progress,
+    Rules,
+    seen_option,
+)
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
 from .table_options import (
     ItemGroups,
@@ -55,6 +66,7 @@ def score(
     loading: Loading,
     metric: Metrics = [METRICS],
     convention: Rules = None,
+    allow_seen: AllowSeen = False,
     monitor: Annotated[
         str | None,
         typer.Option(
@@ -104,10 +116,18 @@ def score(
     holdout = _load_holdout(split, train, validation, loading)
     if several:
         options = {"monitor": monitor, "convention": convention, "progress": progress}
+        options["seen"] = seen_option(allow_seen)
         _sweep(paths, holdout, metric, out, format, watch, scheduler, **options)
     else:
         ev = score_model(
-            paths[0], holdout, metric, progress, convention, out is not None, scheduler
+            paths[0],
+            holdout,
+            metric,
+            progress,
+            convention,
+            out is not None,
+            scheduler,
+            allow_seen=allow_seen,
         )
         print_evaluation(command, ev, format, out, checkpoint=_about(paths[0]))
 
@@ -131,6 +151,7 @@ def evaluate(
     ties: TiesOption = None,
     threshold: Threshold = None,
     no_relevant: NoRelevantOption = None,
+    allow_seen: AllowSeen = False,
     train: Annotated[
         Path | None,
         typer.Option(
@@ -185,6 +206,7 @@ def evaluate(
             item_groups=item_groups and opening.open_groups(item_groups, columns, kind),
             item_vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
             no_relevant=None if no_relevant is None else no_relevant.value,
+            seen=seen_option(allow_seen),
         )
     if per_user:
         print_table(ev.per_user.reset_index(), format)
@@ -223,6 +245,8 @@ def score_model(
     convention: str | None = None,
     lists: bool = False,
     scheduler: str | None = None,
+    *,
+    allow_seen: bool = False,
 ) -> Evaluation:
     """Recommend and score, in this process or on the workers of a Dask scheduler.
 
@@ -233,9 +257,11 @@ def score_model(
     from ..models.accepted import as_model
     from ..models.evaluate import evaluate_model, parse_cut_request
     from ..models.exact import is_exact
+    from ..models.inputs import training_part
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     options: dict[str, Any] = {"convention": convention, "progress": progress, "client": scheduler}
+    options["seen"] = seen_option(allow_seen)
     if scheduler is None:
         model = as_model(model)
         options["baselines"] = True
@@ -243,7 +269,7 @@ def score_model(
         if lists and is_exact(model) and not whole:
             options["via"] = "top_k"
     with step("recommend and score") as note, warnings_in_a_line():
-        ev = evaluate_model(model, holdout.train, relevance, metric, **options)
+        ev = evaluate_model(model, training_part(holdout), relevance, metric, **options)
         note(counted(ev.n_users, "user"))
     return ev
 
@@ -282,9 +308,10 @@ def _sweep(
     **options: Any,
 ) -> None:
     """Score several checkpoints, print their table, and fail if one of them failed."""
+    from ..models.inputs import training_part
     from ..models.sweep import sweep
 
-    inputs = (checkpoints, holdout.train, holdout.validation, metric)
+    inputs = (checkpoints, training_part(holdout), holdout.validation, metric)
     options["out"] = None if out is None else out / "sweep.csv"
     with step("score") as note, warnings_in_a_line():
         table = sweep(*inputs, watch=watch, client=scheduler, **options)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike, SparseInput
     from ..inputs.scores import Ties
+    from ..inputs.training import SeenItems
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from .runners import ClientLike
@@ -69,6 +70,7 @@ def evaluate(
     item_groups: Any = None,
     item_vectors: Any = None,
     no_relevant: NoRelevant | None = None,
+    seen: SeenItems = "exclude",
     per_user: bool = True,
     memory: int | None = None,
     client: ClientLike | None = None,
@@ -114,6 +116,9 @@ def evaluate(
         A user without relevant items is left out of every mean (NaN for that user; the default),
         or counts 0, or counts 0 only if the validation data hold zeros for it. A user with
         relevant items and no list counts 0, unless the convention leaves it out.
+    seen : {"exclude", "allow"}
+        Whether what users have seen is no candidate, or the lists are of a model that may recommend
+        it again: then every item of the catalogue is a candidate.
     per_user : bool
         Whether to keep the values of each user. Without them what is kept does not grow with the
         number of users, and the lists are not kept either.
@@ -194,7 +199,7 @@ def evaluate(
         validation = getattr(validation, "validation")  # noqa: B009 - imported by nobody here
     inputs = {"train": train, "item_groups": item_groups, "item_vectors": item_vectors}
     inputs = {name: value for name, value in inputs.items() if value is not None}
-    request = Request.parse(metrics, convention, no_relevant, inputs)
+    request = Request.parse(metrics, convention, no_relevant, inputs, seen)
     memory = check_memory(memory)
     if train is not None:
         inputs["train"] = open_side(open_truth(train))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
+from ..core.arguments import check_choice
 from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.training import SeenItems
 from .conventions import Convention, convention_named
 from .grammar import Metric, parse_metrics
 
@@ -33,6 +35,11 @@ class Plan(NamedTuple):
     def is_micro(self) -> bool:
         """Whether numerators and denominators are summed over users before they are divided."""
         return self.arguments.get("average") == "micro"
+
+    @property
+    def items(self) -> str:
+        """Which of the relevant items count: "all", or those that `Aligned.of_items` tells."""
+        return str(self.arguments.get("items", "all")) if self.definition.by_item else "all"
 
     @property
     def is_exponential(self) -> bool:
@@ -93,12 +100,15 @@ class Request:
     inputs : frozenset of str
         The inputs beside lists and relevance that are given: "train", "item_groups",
         "item_vectors".
+    seen : {"exclude", "allow"}
+        Whether what users have seen is no candidate, or may be recommended again.
     """
 
     metrics: tuple[Metric, ...]
     convention: Convention
     no_relevant: NoRelevant
     inputs: frozenset[str]
+    seen: SeenItems = "exclude"
 
     @classmethod
     def parse(
@@ -107,6 +117,7 @@ class Request:
         convention: str | None = None,
         no_relevant: NoRelevant | None = None,
         inputs: Iterable[str] = (),
+        seen: SeenItems = "exclude",
     ) -> Request:
         """Parse and check the arguments of `evaluate` that say what to compute.
 
@@ -116,7 +127,7 @@ class Request:
             If a metric, option or convention is unknown, the convention does not have a metric in
             this form, or a metric needs an input that is not given.
         InvalidDataError
-            If `no_relevant` is something else.
+            If `no_relevant` or `seen` is something else.
         """
         rules = convention_named(convention)
         if no_relevant is None:
@@ -125,7 +136,9 @@ class Request:
             raise InvalidDataError(
                 f"no_relevant is {no_relevant!r}; expected 'exclude', 'zero' or 'judged'"
             )
-        request = cls(parse_metrics(metrics, rules.options), rules, no_relevant, frozenset(inputs))
+        check_choice("seen", seen, get_args(SeenItems))
+        parsed = parse_metrics(metrics, rules.options)
+        request = cls(parsed, rules, no_relevant, frozenset(inputs), seen)
         for plan in request.plans:
             rules.check(plan.metric)
             for name in sorted(plan.inputs - request.inputs):
@@ -153,8 +166,8 @@ class Request:
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling by name: definitions hold functions, which every process has."""
         names = tuple(map(str, self.metrics))
-        arguments = (names, self.convention.name, self.no_relevant, tuple(sorted(self.inputs)))
-        return Request.parse, arguments
+        inputs = tuple(sorted(self.inputs))
+        return Request.parse, (names, self.convention.name, self.no_relevant, inputs, self.seen)
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.csr import without_entries
 from ..core.warning import warn
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
@@ -22,7 +23,8 @@ from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
 from .exact import numbered_as, take_users
-from .inputs import name_of, open_held_out, open_train, split_arguments
+from .fold_in import with_new_users
+from .inputs import NewUsers, name_of, open_held_out, open_train, split_arguments
 from .matching import match_sides
 from .popularity import popularity_ranks
 from .ranking import choose_way, list_length, rank, with_stored_zeros
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
+    from ..inputs.training import SeenItems
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
     from ..results.totals import Retrieval
@@ -57,6 +60,7 @@ def evaluate_model(
     item_groups: Any = None,
     item_vectors: Any = None,
     no_relevant: NoRelevant | None = None,
+    seen: SeenItems = "exclude",
     baselines: bool = False,
     via: Via | None = None,
     per_user: bool = True,
@@ -86,7 +90,7 @@ def evaluate_model(
         A matrix without ids has the rows and columns of the matrix that the model was trained on;
         data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`;
         an iterable yields blocks of rows. ``evaluate_model(model, holdout, metrics)`` stands for
-        both parts of a `Holdout`.
+        both parts of a `Holdout`; the users of a split by users are folded in, as by `fold_in`.
     validation : as `train`
         The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
         users or the first ones.
@@ -97,6 +101,11 @@ def evaluate_model(
     convention, item_groups, item_vectors, no_relevant
         As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
         are in the order of the model's items.
+    seen : {"exclude", "allow"}
+        Whether what users have seen is left out of the lists, or may be recommended again, as
+        where people listen or buy repeatedly: then every item is a candidate. What is held out has
+        to hold such items too, see ``repeats="keep"`` of `split.temporal`; ``recall(items=repeat)``
+        and ``recall(items=explore)`` tell both kinds apart.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
@@ -132,7 +141,8 @@ def evaluate_model(
     ------
     UnsupportedModelError
         If the model cannot recommend, was not fitted, or is a neighbour model of implicit with
-        another `via`, `memory` or `client`.
+        another `via`, `memory` or `client`; or if users are to be folded in and it does not say
+        how.
     InvalidCheckpointError
         If the checkpoint cannot be read, or has no finite factors.
     InvalidDataError
@@ -197,8 +207,12 @@ def evaluate_model(
     inputs = {"item_groups": item_groups, "item_vectors": item_vectors}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     # Refuse the request before ranking, not after.
-    request = parse_cut_request(metrics, convention, no_relevant, {"train", *inputs}, via)
+    request = parse_cut_request(
+        metrics, convention, no_relevant, {"train", *inputs}, via=via, seen=seen
+    )
     memory = check_memory(memory)
+    if isinstance(train, NewUsers):
+        model, train = with_new_users(model, train, num_threads), train.seen
     opened: Any = open_model(model)
     sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
     if memory is None and client is None and not any(map(is_blocks, sides)):
@@ -250,24 +264,25 @@ def _evaluate_in_memory(
     model = as_model(model)
     way = choose_way(model, request, via)
     names = name_of("train", train), name_of("validation", validation)
-    seen = open_train(train)
-    _warn_of_zeros(model, seen)
-    model = numbered_as(model, seen)
-    sides = match_sides(model, seen, open_held_out(validation), names)
+    known = open_train(train)
+    _warn_of_zeros(model, known)
+    model = numbered_as(model, known)
+    sides = match_sides(model, known, open_held_out(validation), names)
     matrix, relevance = sides.train, sides.relevance
     k = list_length(request, way, catalogue(model)[1])
     stored_zeros = request.convention.stored_zeros
-    known = take_users(model, sides.user_rows)
+    some = take_users(model, sides.user_rows)
 
     def rank_by_model(progress: bool | None) -> Ranked:
         rankings, retrieval = rank(
-            known,
+            some,
             matrix,
             relevance,
             k,
             way,
             n_known=sides.n_known,
             stored_zeros=stored_zeros,
+            seen=request.seen,
             num_threads=num_threads,
             progress=progress,
         )
@@ -280,9 +295,11 @@ def _evaluate_in_memory(
         train = slice_rows(matrix, 0, max(matrix.shape[0], relevance.shape[0]))
         if way == "full_ranks":
             hits = with_stored_zeros(relevance) if stored_zeros else relevance
-            return popularity_ranks(order_by_popularity(train), train, hits), None
+            order = order_by_popularity(train)
+            excluded = without_entries(train) if request.seen == "allow" else train
+            return popularity_ranks(order, excluded, hits), None
         length = list_length(request, way, matrix.shape[1])
-        popular = Rankings.from_popularity(train, length, user_rows=users)
+        popular = Rankings.from_popularity(train, length, user_rows=users, seen=request.seen)
         return slice_rows(popular, 0, relevance.shape[0]), None
 
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:
@@ -320,7 +337,9 @@ def parse_cut_request(
     convention: str | None = None,
     no_relevant: NoRelevant | None = None,
     inputs: Iterable[str] = ("train",),
+    *,
     via: Via | None = None,
+    seen: SeenItems = "exclude",
 ) -> Request:
     """Parse the metrics of a model's rankings, to their cut-offs or of whole ones.
 
@@ -330,7 +349,7 @@ def parse_cut_request(
         As from `Request.parse`, if metrics without a cut-off are beside others that need lists, or
         if nothing says how long lists are to be.
     """
-    request = Request.parse(metrics, convention, no_relevant, inputs)
+    request = Request.parse(metrics, convention, no_relevant, inputs, seen)
     whole = request.of_whole_rankings
     over_lists = [plan.metric for plan in request.plans if not plan.is_swept]
     for metric in whole:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
+from ..core.csr import without_entries
 from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
 from ..results.totals import Retrieval
@@ -21,6 +22,7 @@ from .scorers import ItemItemModel, Scorer
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
     from ..inputs.relevance import Relevance
+    from ..inputs.training import SeenItems
     from ..metrics.request import Request
     from ..retrieval.top_k import TopK
     from .accepted import ImplicitModel, Model
@@ -92,6 +94,7 @@ def rank(
     *,
     n_known: int | None = None,
     stored_zeros: bool = False,
+    seen: SeenItems = "exclude",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> tuple[Rankings, Retrieval]:
@@ -113,6 +116,8 @@ def rank(
         `train` by default.
     stored_zeros : bool
         Whether items stored with a gain of 0 are hits too; see `Convention`.
+    seen : {"exclude", "allow"}
+        Whether to rank what users have seen too.
     num_threads : int, optional
         Of all ways but "recommend"; implicit has an option of its own.
     progress : bool, optional
@@ -131,13 +136,14 @@ def rank(
     users = np.flatnonzero(relevance.n_relevant[:n_users])  # also of items it does not know
     train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
     shape = (relevance.shape[0], n_items)
+    given, train = train, without_entries(train) if seen == "allow" else train
     if via == "recommend":
-        ids = recommend_lists(cast("ImplicitModel", model), train, users, k, progress)
+        ids = recommend_lists(cast("ImplicitModel", model), given, users, k, progress, seen)
         return Rankings.from_topk(ids, user_rows=users, shape=shape), Retrieval(
             via, count_seen(relevance, train)
         )
     assert is_exact(model)  # noqa: S101 - refused by choose_way
-    ranker = open_ranker(model, train, train, num_threads=num_threads, progress=progress)
+    ranker = open_ranker(model, given, train, num_threads=num_threads, progress=progress)
     hits = with_stored_zeros(relevance) if stored_zeros else relevance
     if via == "top_k":
         lists, left_out, report = find_lists(ranker, k, users)

@@ -158,7 +158,7 @@ def load(path: Path) -> Saved:
         )
         if facts["labels"] == "text":
             values = _with_text(values)
-    content.setdefault("lower", {})  # older versions did not write it
+    content = {"lower": {}, "seen": "exclude"} | content  # older versions did not write them
     request = _request_of({name: content[name] for name in _REQUEST})
     numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
     parts[""] = Part(parts[""].totals, values)
@@ -192,6 +192,7 @@ _REQUEST = (
     "metrics",
     "convention",
     "no_relevant",
+    "seen",
     "inputs_given",
     "per_user",
     "higher_is_better",
@@ -203,7 +204,7 @@ _REQUEST = (
 class _SavedRequest(Request):
     """A request for metrics some of which are not registered here, as it was saved."""
 
-    content: dict[str, Any] = field(compare=False)
+    content: dict[str, Any] = field(compare=False, default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling without formulas: the metrics may be registered elsewhere."""
@@ -228,7 +229,8 @@ def _request_of(content: dict[str, Any]) -> Request:
     convention = convention_named(content["convention"])
     plans = tuple(_plan_of(name, convention, content) for name in content["metrics"])
     metrics = tuple(plan.metric for plan in plans)
-    options = (metrics, convention, content["no_relevant"], frozenset(content["inputs_given"]))
+    inputs = frozenset(content["inputs_given"])
+    options = (metrics, convention, content["no_relevant"], inputs, content["seen"])
     if not any(isinstance(plan.definition.formula, _Unregistered) for plan in plans):
         return Request(*options)
     request = _SavedRequest(*options, content | {"metrics": list(content["metrics"])})

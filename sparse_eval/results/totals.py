@@ -81,6 +81,7 @@ class MergeKey(NamedTuple):
     largest_gain: float | None
     side_data: str | None
     version: str
+    seen: str = "exclude"
 
     def check(self, other: MergeKey) -> None:
         """Raise unless both are the same."""
@@ -102,6 +103,7 @@ _DESCRIPTIONS = {
     "largest_gain": "largest gains",
     "side_data": "train, item_groups or item_vectors",
     "version": "versions of sparse_eval",
+    "seen": "seen",
 }
 
 
