@@ -243,3 +243,38 @@ def test_a_user_has_the_same_bits_beside_any_others(first, num_threads):
     whole = se.fold_in(pair, seen, regularization=0.2).user_factors
     part = se.fold_in(pair, seen[first:], regularization=0.2, num_threads=num_threads)
     assert np.array_equal(part.user_factors, whole[first:])
+
+
+@pytest.mark.parametrize("name", ["ease", "item_knn", "popularity"])
+def test_baselines_rank_for_new_users_by_what_is_folded_in(name, holdout):
+    model = getattr(se.baselines, name)(holdout)
+    ev = se.evaluate_model(model, holdout, ["auc", "ndcg@10"])
+    same = se.evaluate_model(model, holdout.seen, holdout.validation, ["auc", "ndcg@10"])
+    assert ev.per_user.equals(same.per_user)
+    blocks = se.evaluate_model(model, holdout, ["auc", "ndcg@10"], memory=400_000_000)
+    assert blocks.per_user.equals(ev.per_user)
+
+
+def test_a_matrix_that_may_recommend_again_still_scores_by_what_users_have(holdout):
+    model = se.baselines.ease(holdout)
+    with pytest.warns(UserWarning, match="no held-out item is in its user's train"):
+        ev = se.evaluate_model(model, holdout, "auc", seen="allow")
+    scores = matrix(holdout.seen, float) @ model.weights
+    values = []
+    for row, held in zip(scores, matrix(holdout.validation).toarray() > 0, strict=True):
+        if held.any():
+            above = row[held][:, None] > row[~held]
+            values.append(above.mean())
+    assert ev["auc"] == pytest.approx(np.mean(values), abs=1e-9)
+
+
+def test_functions_are_not_asked_about_users_they_do_not_know(holdout):
+    model = se.baselines.random(holdout)
+    for call in (se.recommend, se.fold_in, lambda *parts: se.evaluate_model(*parts, "ndcg@10")):
+        with pytest.raises(UnsupportedModelError, match="give train=holdout.seen"):
+            call(model, holdout)
+
+
+def test_cross_validation_folds_users_in(holdout, als):
+    cv = se.cross_validate(None, {"als": lambda train: als}, "ndcg@10", splits=[holdout])
+    assert cv.table["ndcg@10"][0] == se.evaluate_model(als, holdout, "ndcg@10")["ndcg@10"]
