@@ -30,6 +30,7 @@ if _TYPE_CHECKING:
     from .models.cross_validate import cross_validate
     from .models.evaluate import evaluate_model
     from .models.factor_model import factor_model
+    from .models.fold_in import fold_in
     from .models.negatives import read_negatives, sample_negatives
     from .models.recommendations import recommend
     from .models.retrieving import full_ranks, held_out_ranks, top_k
@@ -63,6 +64,7 @@ __all__ = [
     "evaluate",
     "evaluate_model",
     "factor_model",
+    "fold_in",
     "full_ranks",
     "held_out_ranks",
     "plots",
@@ -99,6 +101,7 @@ _ATTRIBUTES = {
     "cross_validate": "models.cross_validate",
     "evaluate_model": "models.evaluate",
     "factor_model": "models.factor_model",
+    "fold_in": "models.fold_in",
     "full_ranks": "models.retrieving",
     "held_out_ranks": "models.retrieving",
     "read_negatives": "models.negatives",

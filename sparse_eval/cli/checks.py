@@ -22,10 +22,11 @@ def check_splitting(splitting: Splitting) -> None:
     """Raise `InvalidDataError` if there is no such share or number to hold out."""
     if splitting.n is not None:
         check_whole("n", splitting.n, 1)
-    if splitting.fraction is not None:
-        from ..datasets.split.pairs import check_fraction
+    for name in ("fraction", "fold_in"):
+        if getattr(splitting, name) is not None:
+            from ..datasets.split.pairs import check_fraction
 
-        check_fraction("fraction", splitting.fraction)
+            check_fraction(name, getattr(splitting, name))
 
 
 def check_seed(seed: int) -> None:

@@ -17,6 +17,7 @@ _OPTIONS = {
     )
 } | {
     "client": "--scheduler",
+    "fold_in": "--fold-in",
     "format": "--input-format",
     "header": "--no-header",
     "history": "--no-history",
@@ -32,6 +33,8 @@ _OPTIONS = {
     "n_users": "--users",
     "no_relevant": "--no-relevant",
     "on_bad_lines": "--skip-bad-lines",
+    "repeats": "--keep-repeats",
+    "seen": "--allow-seen",
     "test": "--test-at",
 }  # fmt: skip
 
@@ -47,7 +50,7 @@ _SUBJECT = re.compile(
 _KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME})=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])")
 _SCAN = re.compile(r"(?:R\w+\.)?scan\(…, ([^)]*)\)")
 _UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
-_SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal)\b")
+_SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal|users)\b")
 
 
 def message_of(error: Exception) -> str:
@@ -71,5 +74,5 @@ def _as_option(match: re.Match[str]) -> str:
     option, value = _OPTIONS.get(match[1], f"--{match[1]}"), match[3]
     if match[4]:  # "value=None": a column with no name is none
         return f'{option} ""'
-    # "on_bad_lines='skip'" is a flag here.
-    return option if value is None or value == "skip" else f"{option} {value}"
+    # "on_bad_lines='skip'" is a flag here, and so are others.
+    return option if value in (None, "skip", "keep", "allow") else f"{option} {value}"

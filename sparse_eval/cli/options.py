@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -26,6 +26,14 @@ class Method(StrEnum):
     leave_k_out = "leave-k-out"
     last_n = "last-n"
     temporal = "temporal"
+    users = "users"
+
+
+class Order(StrEnum):
+    """Which pairs of a held-out user a model is given."""
+
+    random = "random"
+    time = "time"
 
 
 class Test(StrEnum):
@@ -67,6 +75,12 @@ Rules = Annotated[
 Printed = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 Out = Annotated[
     Path | None, typer.Option(help="Folder for summary.json and per_user.csv; created if missing.")
+]
+AllowSeen = Annotated[
+    bool,
+    typer.Option(
+        "--allow-seen", help="What users have seen may be recommended again, and is a candidate."
+    ),
 ]
 TestAt = Annotated[
     str | None, typer.Option(help="temporal: where the test part begins, after --at; likewise.")
@@ -184,7 +198,20 @@ class Splitting(NamedTuple):
     fraction: Annotated[
         float | None,
         typer.Option(
-            help="random, temporal: share to hold out, between 0 and 1.", show_default="0.2"
+            help="random, temporal, users: share to hold out, between 0 and 1.", show_default="0.2"
+        ),
+    ] = None
+    fold_in: Annotated[
+        float | None,
+        typer.Option(
+            help="users: share of a held-out user's items that the model is given.",
+            show_default="0.8",
+        ),
+    ] = None
+    order: Annotated[
+        Order | None,
+        typer.Option(
+            help="users: whether it is given random items or the earliest.", show_default="random"
         ),
     ] = None
     n: Annotated[
@@ -208,6 +235,14 @@ class Splitting(NamedTuple):
             "in the unit of the timestamps.",
         ),
     ] = None
+    keep_repeats: Annotated[
+        bool,
+        typer.Option(
+            "--keep-repeats",
+            help="temporal, last-n: hold out what repeats an interaction of the training part too, "
+            "for models that may recommend again (--allow-seen).",
+        ),
+    ] = False
     only_known: Annotated[
         bool,
         typer.Option(
@@ -223,7 +258,7 @@ class Splitting(NamedTuple):
     @property
     def by_time(self) -> bool:
         """Whether the method needs times."""
-        return self.how in (Method.last_n, Method.temporal)
+        return self.how in (Method.last_n, Method.temporal) or self.order is Order.time
 
 
 class ALS(NamedTuple):
@@ -233,6 +268,11 @@ class ALS(NamedTuple):
     alpha: Annotated[float, typer.Option(help="ALS: weight of an interaction.")] = 40.0
     regularization: Annotated[float, typer.Option(help="ALS: regularization.")] = 0.1
     iterations: Iterations = 15
+
+
+def seen_option(allow_seen: bool) -> Literal["exclude", "allow"]:
+    """Return what `--allow-seen` stands for in Python."""
+    return "allow" if allow_seen else "exclude"
 
 
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:

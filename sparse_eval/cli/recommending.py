@@ -10,7 +10,16 @@ import typer
 from ..core.files import make_folder, replacing, write_parquet
 from ..errors import InvalidDataError
 from .loading import is_split, load
-from .options import Candidates, Filtering, Format, Loading, Printed, Progress
+from .options import (
+    AllowSeen,
+    Candidates,
+    Filtering,
+    Format,
+    Loading,
+    Printed,
+    Progress,
+    seen_option,
+)
 from .printing import counted, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
@@ -36,6 +45,7 @@ def recommend(
         typer.Option(help="Ids of users, separated by commas; repeatable.", show_default="all"),
     ] = [],
     candidates: Candidates = None,
+    allow_seen: AllowSeen = False,
     progress: Progress = None,
     out: Annotated[
         Path | None,
@@ -62,6 +72,7 @@ def recommend(
             k,
             users=_ids(words, labels) if words else None,
             candidates=None if candidates is None else _read(candidates, loading),
+            seen=seen_option(allow_seen),
             progress=progress,
         )
         note(counted(table["user"].nunique(), "user"))
@@ -74,11 +85,12 @@ def recommend(
 
 
 def _read(path: Path, loading: Loading) -> Any:
-    """Return a matrix that knows its users and items."""
+    """Return a matrix that knows its users and items, or a split by users."""
     if is_split(path):
         from ..datasets.split import Holdout
 
-        return Holdout.load(path).train
+        holdout = Holdout.load(path)
+        return holdout.train if holdout.fold_in is None else holdout
     return load(path, loading, Filtering()).matrix()
 
 

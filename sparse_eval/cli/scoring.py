@@ -15,6 +15,7 @@ from ..errors import InvalidDataError
 from .loading import holdout_of, load, load_parts
 from .options import (
     METRICS,
+    AllowSeen,
     Candidates,
     Filtering,
     Format,
@@ -24,6 +25,7 @@ from .options import (
     Printed,
     Progress,
     Rules,
+    seen_option,
 )
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
 from .table_options import (
@@ -67,6 +69,7 @@ def score(
     candidates: Candidates = None,
     metric: Metrics = [METRICS],
     convention: Rules = None,
+    allow_seen: AllowSeen = False,
     monitor: Annotated[
         str | None,
         typer.Option(
@@ -118,13 +121,22 @@ def score(
     holdout = _load_holdout(split, train, validation, loading)
     if several:
         options = {"monitor": monitor, "convention": convention, "progress": progress}
+        options["seen"] = seen_option(allow_seen)
         _sweep(paths, holdout, metric, out, format, watch, scheduler, **options)
     else:
         among = None
         if candidates is not None:
             among = load(candidates, loading, Filtering()).matrix()
         ev = score_model(
-            paths[0], holdout, metric, progress, convention, out is not None, scheduler, among
+            paths[0],
+            holdout,
+            metric,
+            progress,
+            convention,
+            out is not None,
+            scheduler,
+            candidates=among,
+            allow_seen=allow_seen,
         )
         print_evaluation(command, ev, format, out, checkpoint=_about(paths[0]))
 
@@ -148,6 +160,7 @@ def evaluate(
     ties: TiesOption = None,
     threshold: Threshold = None,
     no_relevant: NoRelevantOption = None,
+    allow_seen: AllowSeen = False,
     train: Annotated[
         Path | None,
         typer.Option(
@@ -204,6 +217,7 @@ def evaluate(
             item_vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
             candidates=None if candidates is None else opening.open_train(candidates, columns),
             no_relevant=None if no_relevant is None else no_relevant.value,
+            seen=seen_option(allow_seen),
         )
     if per_user:
         print_table(ev.per_user.reset_index(), format)
@@ -242,7 +256,9 @@ def score_model(
     convention: str | None = None,
     lists: bool = False,
     scheduler: str | None = None,
+    *,
     candidates: Any = None,
+    allow_seen: bool = False,
 ) -> Evaluation:
     """Recommend and score, in this process or on the workers of a Dask scheduler.
 
@@ -253,10 +269,12 @@ def score_model(
     from ..models.accepted import as_model
     from ..models.evaluate import evaluate_model, parse_cut_request
     from ..models.exact import is_exact
+    from ..models.inputs import training_part
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     options: dict[str, Any] = {"convention": convention, "progress": progress, "client": scheduler}
     options["candidates"] = candidates
+    options["seen"] = seen_option(allow_seen)
     if scheduler is None:
         model = as_model(model)
         options["baselines"] = True
@@ -264,7 +282,7 @@ def score_model(
         if lists and is_exact(model) and not whole:
             options["via"] = "top_k"
     with step("recommend and score") as note, warnings_in_a_line():
-        ev = evaluate_model(model, holdout.train, relevance, metric, **options)
+        ev = evaluate_model(model, training_part(holdout), relevance, metric, **options)
         note(counted(ev.n_users, "user"))
     return ev
 
@@ -303,9 +321,10 @@ def _sweep(
     **options: Any,
 ) -> None:
     """Score several checkpoints, print their table, and fail if one of them failed."""
+    from ..models.inputs import training_part
     from ..models.sweep import sweep
 
-    inputs = (checkpoints, holdout.train, holdout.validation, metric)
+    inputs = (checkpoints, training_part(holdout), holdout.validation, metric)
     options["out"] = None if out is None else out / "sweep.csv"
     with step("score") as note, warnings_in_a_line():
         table = sweep(*inputs, watch=watch, client=scheduler, **options)

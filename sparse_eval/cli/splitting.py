@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ..errors import InvalidDataError
@@ -13,8 +14,10 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, SparseInput
     from ..datasets import Interactions
     from ..datasets.split import Holdout
+    from ..datasets.split.events import Repeats
 
-_SHARES = (Method.random, Method.temporal)
+_SHARES = (Method.random, Method.temporal, Method.users)
+_BY_TIME = (Method.temporal, Method.last_n)
 
 
 def split_by(
@@ -34,7 +37,9 @@ def split_by(
     method = splitting.how
     _check_options(splitting, method, test_at, three_way)
     with step(f"{purpose} ({method.value})") as note:
-        if splitting.by_time:
+        if method is Method.users:
+            holdout = _split_users(interactions, splitting, seed, three_way)
+        elif splitting.by_time:
             by_time = cast("Interactions", interactions)
             holdout = _split_by_time(by_time, splitting, method, three_way, test_at)
         else:
@@ -91,6 +96,17 @@ def _check_options(
             raise InvalidDataError(
                 f"--{name} does not apply to --method {method.value}; use --method temporal"
             )
+    for name in ("fold_in", "order"):
+        if getattr(splitting, name) is not None and method is not Method.users:
+            raise InvalidDataError(
+                f"--{name.replace('_', '-')} does not apply to --method {method.value}; use "
+                "--method users"
+            )
+    if splitting.keep_repeats and method not in _BY_TIME:
+        raise InvalidDataError(
+            f"--keep-repeats does not apply to --method {method.value}, which knows no events; use "
+            "--method temporal or last-n"
+        )
     if test_at is not None and splitting.at is None:
         raise InvalidDataError("--test-at needs --at, where the validation part begins")
     if three_way and splitting.at is not None and test_at is None:
@@ -113,6 +129,22 @@ def _split_by_chance(
     return split.leave_k_out(interactions, k=_count(splitting), seed=seed)
 
 
+def _split_users(
+    interactions: Interactions | SparseInput, splitting: Splitting, seed: int, three_way: bool
+) -> Holdout:
+    from ..datasets import split
+
+    share = _share(splitting)
+    return split.users(
+        interactions,
+        fraction=share * (1 - share) if three_way else share,
+        test=share if three_way else None,
+        fold_in=0.8 if splitting.fold_in is None else splitting.fold_in,
+        order="random" if splitting.order is None else splitting.order.value,
+        seed=seed,
+    )
+
+
 def _split_by_time(
     interactions: Interactions,
     splitting: Splitting,
@@ -122,17 +154,20 @@ def _split_by_time(
 ) -> Holdout:
     from ..datasets import split
 
+    repeats: Repeats = "keep" if splitting.keep_repeats else "drop"
     if method is Method.last_n:
         n = _count(splitting)
-        return split.last_n(interactions, n=n, test=n if three_way else None)
-    gap = _number_or_text(splitting.gap)
+        return split.last_n(interactions, n=n, test=n if three_way else None, repeats=repeats)
+    temporal = partial(
+        split.temporal, interactions, gap=_number_or_text(splitting.gap), repeats=repeats
+    )
     if splitting.at is not None:
         at, test = _number_or_text(splitting.at), _number_or_text(test_at)
-        return split.temporal(interactions, at=at, fraction=splitting.fraction, test=test, gap=gap)
+        return temporal(at=at, fraction=splitting.fraction, test=test)
     share = _share(splitting)
     if three_way:  # the test part is a share of all, and validation of what is left
-        return split.temporal(interactions, fraction=share * (1 - share), test=share, gap=gap)
-    return split.temporal(interactions, fraction=share, gap=gap)
+        return temporal(fraction=share * (1 - share), test=share)
+    return temporal(fraction=share)
 
 
 def _share(splitting: Splitting) -> float:

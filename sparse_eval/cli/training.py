@@ -14,6 +14,7 @@ from .loading import holdout_of, is_split, load, load_parts, refuse_filters, tim
 from .options import (
     ALS,
     METRICS,
+    AllowSeen,
     FactorCount,
     Filtering,
     Format,
@@ -85,6 +86,7 @@ def run(
     als: ALS,
     metric: Metrics = [METRICS],
     convention: Rules = None,
+    allow_seen: AllowSeen = False,
     progress: Progress = None,
     out: Out = None,
     format: Printed = Format.table,
@@ -101,8 +103,7 @@ def run(
         holdout = split_by(interactions, splitting, seed)
     elif splitting._replace(timestamp=None, only_known=False) != Splitting():
         raise InvalidDataError(
-            "--method, --fraction, --n, --at and --gap split one file, but two files are a split "
-            "already"
+            "--method and its options split one file, but two files are a split already"
         )
     else:
         refuse_filters(filtering)
@@ -112,7 +113,10 @@ def run(
         holdout.save(out / "split")
     checkpoint = None if out is None else out / "model.npz"
     model = _train(holdout.train, als, seed, progress, checkpoint)
-    ev = score_model(model, holdout, metric, progress, convention, lists=out is not None)
+    lists = out is not None
+    ev = score_model(
+        model, holdout, metric, progress, convention, lists=lists, allow_seen=allow_seen
+    )
     print_evaluation(command, ev, format, out, **_about(str(input), als, seed))
 
 
@@ -120,7 +124,7 @@ def split(
     input: Annotated[Path, typer.Argument(help="Interactions.")],
     out: Annotated[
         Path,
-        typer.Option(help="Folder for train.npz, validation.npz, test.npz if any, labels.npz."),
+        typer.Option(help="Folder for train.npz, validation.npz, labels.npz and other parts."),
     ],
     *,
     loading: Loading,
@@ -129,7 +133,7 @@ def split(
     test_at: TestAt = None,
     seed: Seed = 0,
 ) -> None:
-    """Hold out a part of each user's interactions, or what came after a point in time."""
+    """Hold out a part of each user's interactions, what came after a point in time, or users."""
     check_splitting(splitting)
     check_seed(seed)
     interactions = load(input, loading, filtering, times_for(splitting))
@@ -137,8 +141,9 @@ def split(
         interactions, splitting, seed, three_way=test_at is not None, test_at=test_at
     )
     holdout.save(out)
-    test = "" if holdout.test is None else "test.npz, "
-    typer.echo(f"left in {out}: train.npz, validation.npz, {test}labels.npz", err=True)
+    more = [f"{name}.npz" for name in ("test", "fold_in") if getattr(holdout, name) is not None]
+    files = ", ".join(["train.npz", "validation.npz", *more, "labels.npz"])
+    typer.echo(f"left in {out}: {files}", err=True)
 
 
 def train(

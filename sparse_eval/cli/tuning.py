@@ -13,6 +13,7 @@ from ..errors import InvalidDataError
 from .checks import check_splitting
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
 from .options import (
+    AllowSeen,
     Filtering,
     Format,
     Loading,
@@ -22,6 +23,7 @@ from .options import (
     Seed,
     Splitting,
     TestAt,
+    seen_option,
 )
 from .printing import counted, print_json, print_table, step, warnings_in_a_line
 from .splitting import only_known, split_by, with_test
@@ -85,6 +87,7 @@ def tune(
             show_default="the first",
         ),
     ] = None,
+    allow_seen: AllowSeen = False,
     seed: Seed = 0,
     metric: Metrics = ["ndcg@10,recall@10,map@10"],
     progress: Progress = None,
@@ -92,6 +95,7 @@ def tune(
 ) -> None:
     """Search ALS's hyperparameters on a validation part, and test the best on a third part."""
     from ..inputs.relevance import Relevance
+    from ..models.inputs import training_part
     from ..models.tune import Search
 
     search = Search(
@@ -103,6 +107,7 @@ def tune(
         draws=draws,
         patience=patience,
         monitor=monitor,
+        seen=seen_option(allow_seen),
         seed=seed,
     )
     check_splitting(splitting)
@@ -110,7 +115,8 @@ def tune(
     parts = _three_parts(input, test, loading, filtering, splitting, test_at, seed)
     truth = Relevance.from_csr(parts.test, users=parts.users, items=parts.items)
     with step("tune") as note, warnings_in_a_line():
-        tuning = search.run(parts.train, parts.validation, test=truth, out=out, progress=progress)
+        train = training_part(parts)
+        tuning = search.run(train, parts.validation, test=truth, out=out, progress=progress)
         note(counted(len(tuning.trials), "trial"))
     _print_tuning(tuning, format)
     _report_failures(tuning)
@@ -141,12 +147,16 @@ def _three_parts(
         from ..datasets.split import Holdout
 
         whole = Holdout.load(input)
+        if whole.test is None and whole.fold_in is not None:
+            raise InvalidDataError(
+                f"{input} holds out users, and has none for the test; give the interactions that "
+                "it was made of, with --method users"
+            )
         if whole.test is None:
             parts = with_test(split_by(whole.train, splitting, seed, purpose), whole)
         elif splitting._replace(timestamp=None, only_known=False) != Splitting():
             raise InvalidDataError(
-                f"{input} is split in three already; leave --method, --fraction, --n, --at and "
-                "--gap out"
+                f"{input} is split in three already; leave --method and its options out"
             )
         else:
             parts = whole

@@ -203,6 +203,13 @@ def coordinates(matrix: object) -> tuple[Items, Items, Floats, tuple[int, int]]:
     return rows, columns, values, (int(checked.shape[0]), int(checked.shape[1]))
 
 
+def without_entries(matrix: CSRMatrix) -> CSRMatrix:
+    """Return an empty CSR of the same shape and dtypes."""
+    parts = (matrix.data[:0], matrix.indices[:0], np.zeros_like(matrix.indptr))
+    empty: CSRMatrix = sparse.csr_matrix(parts, shape=matrix.shape)
+    return empty
+
+
 def indptr_from_counts(counts: NDArray[np.integer]) -> Integers:
     """Return the row bounds of a CSR from the number of entries in each row."""
     indptr = np.zeros(len(counts) + 1, np.int64)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .types import CSRMatrix, Labels
 
 #: The parts of a split that a matrix can be.
-SplitPart = Literal["train", "validation", "test"]
+SplitPart = Literal["train", "validation", "test", "fold_in"]
 
 
 class LabelledMatrix(sparse.csr_matrix):  # type: ignore[misc]  # SciPy has no types
@@ -25,7 +25,7 @@ class LabelledMatrix(sparse.csr_matrix):  # type: ignore[misc]  # SciPy has no t
     ----------
     users, items : pandas.Index or None
         The labels of rows and columns, None where they are numbered only.
-    part : {"train", "validation", "test"} or None
+    part : {"train", "validation", "test", "fold_in"} or None
         Which part of a `Holdout` it is, if it is one.
     """
 

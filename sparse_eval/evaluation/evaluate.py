@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike, SparseInput
     from ..inputs.scores import Ties
+    from ..inputs.training import SeenItems
     from ..metrics.corrected import Corrected
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
@@ -73,6 +74,7 @@ def evaluate(
     candidates: Any = None,
     corrected: Corrected | None = None,
     no_relevant: NoRelevant | None = None,
+    seen: SeenItems = "exclude",
     per_user: bool = True,
     memory: int | None = None,
     client: ClientLike | None = None,
@@ -129,6 +131,9 @@ def evaluate(
         A user without relevant items is left out of every mean (NaN for that user; the default),
         or counts 0, or counts 0 only if the validation data hold zeros for it. A user with
         relevant items and no list counts 0, unless the convention leaves it out.
+    seen : {"exclude", "allow"}
+        Whether what users have seen is no candidate, or the lists are of a model that may recommend
+        it again: then every item of the catalogue is a candidate.
     per_user : bool
         Whether to keep the values of each user. Without them what is kept does not grow with the
         number of users, and the lists are not kept either.
@@ -220,7 +225,9 @@ def evaluate(
         "candidates": candidates,
     }
     inputs = {name: value for name, value in inputs.items() if value is not None}
-    request = Request.parse(metrics, convention, no_relevant, inputs, corrected)
+    request = Request.parse(
+        metrics, convention, no_relevant, inputs, corrected=corrected, seen=seen
+    )
     memory = check_memory(memory)
     if train is not None:
         inputs["train"] = open_side(open_truth(train))

@@ -21,6 +21,10 @@ _ENOUGH = 20
 _FIRST = 1000
 
 
+#: What is said where nobody has anything in train.
+_FOLD_IN = "; of a split by users give the holdout itself, so that its users are folded in"
+
+
 def give_notice(evaluation: Evaluation) -> None:
     """Warn of what looks like a mistake in the inputs of an evaluation.
 
@@ -87,6 +91,14 @@ def _check_seen(evaluation: Evaluation) -> None:
         return
     n_seen, n_relevant = seen.n_relevant, seen.n_held_out
     by_model = evaluation.retrieval is not None
+    if evaluation.request.seen == "allow":
+        if not n_seen:
+            warn(
+                "seen='allow', and no held-out item is in its user's train, so that whatever is "
+                "recommended again is wrong; hold such items out too, as with repeats='keep' in "
+                "split.temporal, rolling and last_n"
+            )
+        return
     if n_seen == n_relevant and n_seen >= (1 if by_model else _ENOUGH):
         raise InvalidDataError(
             f"all {n_seen} relevant items are in train, as what users have seen already, and no "
@@ -138,4 +150,5 @@ def _warn_of_cold_users(evaluation: Evaluation) -> None:
             f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have nothing in train "
             "(cold), so that their lists say nothing about what was learnt of them; holdout.known()"
             " leaves them out, and ev.by('activity') shows them apart"
+            + (_FOLD_IN if evaluation.n_cold == evaluation.n_users else "")
         )

@@ -130,9 +130,10 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
             f"catalogue {block.side_data.n_items}, on which some of the metrics depend; give every "
             "block as many columns as there are items"
         )
-    aligned = Aligned(rankings, relevance, block.side_data, request.convention)
     if request.corrected is not None and block.side_data.candidates is not None:
         check_kind(block.side_data.candidates.kind)
+    side_data = _side_data(request, block.side_data)
+    aligned = Aligned(rankings, relevance, side_data, request.convention)
     result = BlockResult.compute(request, aligned, num_threads)
     return replace(
         result,
@@ -163,9 +164,14 @@ def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
     return Aligned(
         slice_rows(rankings, row, row + 1),
         slice_rows(relevance, row, row + 1),
-        block.side_data.of_users(row, row + 1),
+        _side_data(request, block.side_data.of_users(row, row + 1)),
         request.convention,
     )
+
+
+def _side_data(request: Request, side_data: SideData) -> SideData:
+    """Return side data that know whether items may be recommended again."""
+    return side_data.allowing_seen() if request.seen == "allow" else side_data
 
 
 def is_blocks(value: object) -> TypeGuard[Iterable[Any]]:

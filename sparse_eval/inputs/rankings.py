@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_whole
+from ..core.arguments import check_choice, check_whole
 from ..core.csr import (
     MAX_ITEMS,
     as_int32,
@@ -32,7 +32,7 @@ from .list_rows import check_users_once, last_positions, order_rows
 from .relevance import Relevance
 from .scan import RankingsScan
 from .scores import ScoreRows, check_ties, rank_rows
-from .training import popular_lists
+from .training import SeenItems, popular_lists
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -462,7 +462,9 @@ class Rankings:
         return RankingsScan(table, user, item, rank, score)
 
     @classmethod
-    def from_popularity(cls, train: Any, k: int, *, user_rows: ArrayLike | None = None) -> Rankings:
+    def from_popularity(
+        cls, train: Any, k: int, *, user_rows: ArrayLike | None = None, seen: SeenItems = "exclude"
+    ) -> Rankings:
         """Recommend everybody the most popular items that they have not seen.
 
         Parameters
@@ -474,6 +476,8 @@ class Rankings:
             List length, at least 1.
         user_rows : array_like of int, optional
             Rows of `train` that get a list; all of them by default.
+        seen : {"exclude", "allow"}
+            Whether items that the user has seen are left out, or may be recommended again.
 
         Returns
         -------
@@ -495,14 +499,13 @@ class Rankings:
         array([1, 2, 2, 0, 2], dtype=int32)
         """
         matrix = training_csr(train)
+        check_choice("seen", seen, get_args(SeenItems))
         k = min(check_whole("k", k, 1), max(matrix.shape[1], 1))
         n_users = matrix.shape[0]
-        rows = (
-            np.arange(n_users)
-            if user_rows is None
-            else row_numbers(user_rows, "user_rows", n_users, "users")
-        )
-        ids = popular_lists(matrix, k)[rows]
+        rows = np.arange(n_users)
+        if user_rows is not None:
+            rows = row_numbers(user_rows, "user_rows", n_users, "users")
+        ids = popular_lists(matrix, k, allow_seen=seen == "allow")[rows]
         lists = cls.from_topk(ids, user_rows=rows, shape=matrix.shape)
         users, items = labels_of(train)
         return replace(lists, users=users, items_index=items)

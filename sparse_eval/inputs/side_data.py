@@ -146,6 +146,12 @@ class SideData:
             digest.update(np.ascontiguousarray(self.vectors).data)
         return digest.hexdigest()[:16]
 
+    def allowing_seen(self) -> SideData:
+        """Return the same data, where items that users have seen may be recommended again."""
+        if self.training is None:
+            return self
+        return replace(self, training=self.training.allowing_seen())
+
     def of_users(self, first: int, last: int) -> SideData:
         """Return the side data of the users from `first` to `last`."""
         training, candidates = self.training, self.candidates

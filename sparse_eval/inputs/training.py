@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items
+
+#: Whether items that their user has seen may be recommended again, see `evaluate_model`.
+SeenItems: TypeAlias = Literal["exclude", "allow"]
 
 Entry = TypeVar("Entry", bound=np.generic)
 
@@ -39,10 +43,15 @@ def order_by_popularity(train: CSRMatrix) -> Items:
     return np.argsort(-counts, kind="stable").astype(np.int32)
 
 
-def popular_lists(train: CSRMatrix, k: int) -> Items:
-    """Return the k most popular items that each user has not seen, -1 if there are fewer."""
+def popular_lists(train: CSRMatrix, k: int, *, allow_seen: bool = False) -> Items:
+    """Return the k most popular items that each user has not seen, -1 if there are fewer.
+
+    Or may have seen, with `allow_seen`.
+    """
     order = order_by_popularity(train)
     indptr, items = train.indptr.astype(np.int64), as_int32(train.indices)
+    if allow_seen:
+        indptr, items = np.zeros_like(indptr), items[:0]
     ids = np.empty((train.shape[0], k), np.int32)
 
     def fill(first: int, last: int) -> None:
@@ -77,6 +86,8 @@ class Training:
         self.indptr = indptr
         self.items = items
         self.n_items = n_items
+        #: Whether what users have seen is a candidate all the same, see `allowing_seen`.
+        self.allows_seen = False
         self._interacted = interacted  # False for explicit zeros; None if there are none
         self._statistics = statistics or _ItemStatistics(indptr, items, interacted, n_items)
 
@@ -110,13 +121,24 @@ class Training:
         """The number of items of each user, without explicit zeros."""
         return _count_interactions(self.indptr, self._interacted)
 
+    def allowing_seen(self) -> Training:
+        """Return the same data, where items that users have seen may be recommended again."""
+        training = copy(self)
+        training.allows_seen = True
+        return training
+
     def seen(self, users: Integers) -> tuple[Integers, Items]:
-        """Return `indptr` and ascending items of what the given users have seen."""
+        """Return `indptr` and ascending items of what the given users have seen.
+
+        That is, of what is no candidate: nothing, where it may be recommended again.
+        """
+        if self.allows_seen:
+            return np.zeros(len(users) + 1, np.int64), self.items[:0]
         return take_rows(self.indptr, users, self.items)
 
     def history(self, users: Integers) -> tuple[Integers, Items]:
-        """Return the same as `seen`, without explicit zeros."""
-        bounds, items = self.seen(users)
+        """Return `indptr` and ascending items of the given users, without explicit zeros."""
+        bounds, items = take_rows(self.indptr, users, self.items)
         if self._interacted is None:
             return bounds, items
         _, interacted = take_rows(self.indptr, users, self._interacted)
@@ -165,6 +187,7 @@ class TrainingOfBlock(Training):
         if missing:  # users who are not in the training data
             indptr = np.concatenate((indptr, np.full(missing, whole.indptr[-1])))
         super().__init__(indptr, whole.items, whole._interacted, whole.n_items, whole._statistics)
+        self.allows_seen = whole.allows_seen
 
 
 def _count_interactions(indptr: Integers, interacted: Booleans | None) -> Integers:

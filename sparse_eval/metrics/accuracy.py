@@ -33,9 +33,19 @@ NORMALIZER = Choice(
     ("relevant", "min", "hits", "none", "length"),
     "divide by n, by min(n, k), by the hits, not at all, or by min(n, k, list length)",
 )
+ITEMS = Choice(
+    "items",
+    ("all", "repeat", "explore"),
+    "of all relevant items, of those the user has interacted with in train, or of the others; "
+    "users without any are left out",
+    needs={"repeat": "train", "explore": "train"},
+)
 DENOMINATOR = Choice("denominator", ("relevant", "min"), "divide by n or by min(n, k)")
 
 JARVELIN = "Järvelin and Kekäläinen, 2002, ACM TOIS 20(4), doi:10.1145/582415.582418"
+
+#: Of recall and hit rate apart for repeated and for new items.
+LI = "items=: Li, Jullien, Ariannezhad and de Rijke, 2023, ACM TOIS 41(4), doi:10.1145/3587153"
 
 
 def cg(s: Statistics) -> Floats:
@@ -64,11 +74,11 @@ def precision(s: Statistics, denominator: str, average: str) -> Ratio:
     return s.hits, np.minimum(s.n_relevant, s.k) if denominator == "min" else s.k
 
 
-def recall(s: Statistics, denominator: str, average: str) -> Ratio:
+def recall(s: Statistics, denominator: str, average: str, items: str) -> Ratio:
     return s.hits, np.minimum(s.n_relevant, s.k) if denominator == "min" else s.n_relevant
 
 
-def hit_rate(s: Statistics) -> Floats:
+def hit_rate(s: Statistics, items: str) -> Floats:
     return s.any_hit
 
 
@@ -247,15 +257,18 @@ METRICS = (
         recall,
         "hits / n",
         "share of the relevant items found",
-        options=(DENOMINATOR, AVERAGE),
+        options=(DENOMINATOR, AVERAGE, ITEMS),
         by_item=True,
+        source=LI,
     ),
     Definition(
         "hit_rate",
         hit_rate,
         "1 if hits > 0, else 0",
         "whether anything relevant was found",
+        options=(ITEMS,),
         by_item=True,
+        source=LI,
     ),
     Definition(
         "f1",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -69,8 +69,8 @@ class Aligned:
     def count_candidates(self, first: int, last: int) -> Integers:
         """Count the items that can be recommended to each of the users from `first` to `last`.
 
-        The catalogue, or the user's candidates, without the seen items; and those that are relevant
-        or in the list in any case.
+        The catalogue, or the user's candidates, without the seen items, or with them where they may
+        be recommended again; and those that are relevant or in the list in any case.
         """
         if self.side_data.candidates is not None:
             return self._count_with_candidates(first, last)
@@ -80,7 +80,7 @@ class Aligned:
         """Count the same of the whole catalogue, whatever candidates are given."""
         training, n_items = self.side_data.training, self.side_data.n_items
         counts = np.full(last - first, n_items, np.int64)
-        if training is None or self.convention.whole_catalogue:
+        if training is None or training.allows_seen or self.convention.whole_catalogue:
             return counts
         bounds = slice(first, last + 1)
         rankings, relevance = self.rankings, self.relevance
@@ -145,6 +145,39 @@ class Aligned:
             return is_hit
         rows = np.repeat(np.arange(self.n_users), np.diff(self.relevance.indptr))
         return is_hit & self.eligible.contain(rows, self.relevance.items)
+
+    def with_relevant(self, kept: Booleans) -> Aligned:
+        """Return the lists beside some entries of the relevance only."""
+        relevance = self.relevance
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
+        part = replace(
+            relevance,
+            indptr=before[relevance.indptr],
+            items=relevance.items[kept],
+            gains=relevance.gains[kept],
+        )
+        return replace(self, relevance=part)
+
+    def of_items(self, items: str) -> Aligned:
+        """Return the lists beside the relevant items that a metric is about.
+
+        Parameters
+        ----------
+        items : {"all", "repeat", "explore"}
+            All of them, or those that their user has or has not interacted with in training.
+        """
+        if items == "all":
+            return self
+        training, relevance = self.side_data.training, self.relevance
+        assert training is not None  # noqa: S101 - the metric is refused without it
+        users = np.arange(self.n_users)
+        bounds, known = training.history(users)
+        n_items = max(self.side_data.n_items, relevance.shape[1])
+        keys = np.repeat(users, np.diff(bounds)) * n_items + known  # ascending
+        relevant = np.repeat(users, np.diff(relevance.indptr)) * n_items + relevance.items
+        places = np.searchsorted(keys, relevant)
+        is_repeat = np.append(keys, -1)[places] == relevant
+        return self.with_relevant(is_repeat if items == "repeat" else ~is_repeat)
 
     def lists(self, k: int, users: Integers) -> Lists:
         """Return the first `k` items of the lists of some users.

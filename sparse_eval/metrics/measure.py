@@ -40,11 +40,14 @@ def measure(
     """
     columns = MetricColumns.empty(plans, aligned.n_users)
     swept = [row for row, plan in enumerate(plans) if plan.is_swept]
-    if swept:
-        work = _Sweep(aligned, plans, swept, columns)
+    n_relevant = None
+    for items in dict.fromkeys(plans[row].items for row in swept):
+        rows = [row for row in swept if plans[row].items == items]
+        work = _Sweep(aligned.of_items(items), plans, rows, columns)
         for_blocks(work, aligned.n_users, num_threads, block)
-        n_relevant = work.n_relevant
-    else:
+        if items == "all":
+            n_relevant = work.n_relevant
+    if n_relevant is None:
         n_relevant = aligned.relevance.n_relevant
     for row, plan in enumerate(plans):
         if not plan.is_swept and plan.per_user:
@@ -72,6 +75,11 @@ class _Sweep:
             (row, plans[row].metric, plans[row].definition.formula, plans[row].arguments)
             for row in swept
         ]
+        # A user without items of those that count adds nothing to either sum of a micro average.
+        self.empty = {
+            row: 0.0 if plans[row].is_micro and plans[row].items != "all" else np.nan
+            for row in swept
+        }
         self.cutoffs = np.array(sorted({plans[row].metric.k for row in swept}), np.int64)
         uses = {name for row in swept for name in plans[row].definition.uses}
         self.exponential = any(plans[row].is_exponential for row in swept)
@@ -115,7 +123,7 @@ class _Sweep:
                 value = formula(statistics[metric.k], **arguments)
                 self.columns.store(row, first, last, value, metric)
                 # Here, while the row is in the cache: later it took a tenth of the whole time.
-                self.columns.values[row, without_relevant] = np.nan
+                self.columns.values[row, without_relevant] = self.empty[row]
         self.buffers.append(buffer)
 
     def _fill(self, first: int, last: int, table: Floats) -> tuple[Integers, Hits]:

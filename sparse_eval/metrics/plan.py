@@ -23,6 +23,11 @@ class Plan(NamedTuple):
         return self.arguments.get("average") == "micro"
 
     @property
+    def items(self) -> str:
+        """Which of the relevant items count: "all", or those that `Aligned.of_items` tells."""
+        return str(self.arguments.get("items", "all")) if self.definition.by_item else "all"
+
+    @property
     def is_exponential(self) -> bool:
         """Whether it needs the sums of 2^g − 1."""
         return self.arguments.get("gain") == "exp" or "exp" in self.definition.uses

@@ -170,8 +170,20 @@ def _count_as_zero(aligned: Aligned, columns: MetricColumns, plans: Sequence[Pla
 def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
     """Apply formulas to the expectations of the statistics, a block of users at a time."""
     columns = MetricColumns.empty(plans, aligned.n_users)
-    if not plans:
-        return columns
+    for items in dict.fromkeys(plan.items for plan in plans):
+        rows = [row for row, plan in enumerate(plans) if plan.items == items]
+        part = aligned.of_items(items)
+        if part is not aligned:  # of the same candidates
+            part.__dict__["n_candidates"] = aligned.n_candidates
+        _expect(part, plans, rows, columns)
+    return columns
+
+
+def _expect(
+    aligned: Aligned, plans: Sequence[Plan], rows: Sequence[int], columns: MetricColumns
+) -> None:
+    """Fill rows of the columns of plans that are about the relevant items of `aligned`."""
+    plans = [plans[row] for row in rows]
     cutoffs = sorted({plan.metric.k for plan in plans})
     exponential = any(plan.is_exponential for plan in plans)
     for first in range(0, aligned.n_users, BLOCK):
@@ -180,13 +192,14 @@ def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
         with np.errstate(divide="ignore", invalid="ignore"):  # users without relevant items
             for k in cutoffs:
                 statistics = block.expect(k)
-                for row, plan in enumerate(plans):
+                for row, plan in zip(rows, plans, strict=True):
                     if plan.metric.k == k:
                         formula = plan.definition.expected or plan.definition.formula
                         value = formula(statistics, **plan.arguments)
                         columns.store(row, first, last, value, plan.metric)
-    _count_as_zero(aligned, columns, plans)
-    return columns
+    without_relevant = np.flatnonzero(aligned.relevance.n_relevant == 0)
+    for row in rows:
+        columns.values[row, without_relevant] = 0.0
 
 
 class _Block:
@@ -340,7 +353,7 @@ def _draw_lists(
     deepest = min(int(lengths.max(initial=1)) if whole else depth, n_items)
     if deepest * n_users > _MOST_ITEMS:
         return None
-    if training is None:
+    if training is None or training.allows_seen:
         indptr, items = np.zeros(n_users + 1, np.int64), np.empty(0, np.int32)
     else:
         indptr, items = training.indptr[: n_users + 1], training.items

@@ -230,7 +230,8 @@ class Definition:
     of_largest : callable
         ``of_largest(options)``: whether the values depend on the largest gain of all users.
     by_item : bool
-        Whether it can be restricted to some of the relevant items, as recall can.
+        Whether it can be restricted to some of the relevant items, as recall can. An option
+        "items" says which, see `Aligned.of_items`.
     source : str
         The publication that defines it.
     """

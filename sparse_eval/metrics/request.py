@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from ..core.arguments import check_choice
 from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.training import SeenItems
 from .conventions import Convention, convention_named
 from .corrected import Corrected, check_corrected, correct
 from .grammar import Metric, parse_metrics
@@ -41,6 +43,8 @@ class Request:
         "item_vectors", "candidates".
     corrected : {"unbiased", "bias_variance"} or None
         How metrics of the whole catalogue are estimated from sampled candidates.
+    seen : {"exclude", "allow"}
+        Whether what users have seen is no candidate, or may be recommended again.
     """
 
     metrics: tuple[Metric, ...]
@@ -48,6 +52,7 @@ class Request:
     no_relevant: NoRelevant
     inputs: frozenset[str]
     corrected: Corrected | None = None
+    seen: SeenItems = "exclude"
 
     @classmethod
     def parse(
@@ -56,7 +61,9 @@ class Request:
         convention: str | None = None,
         no_relevant: NoRelevant | None = None,
         inputs: Iterable[str] = (),
+        *,
         corrected: object = None,
+        seen: SeenItems = "exclude",
     ) -> Request:
         """Parse and check the arguments of `evaluate` that say what to compute.
 
@@ -66,7 +73,7 @@ class Request:
             If a metric, option or convention is unknown, the convention does not have a metric in
             this form, or a metric needs an input that is not given.
         InvalidDataError
-            If `no_relevant` is something else.
+            If `no_relevant` or `seen` is something else.
         """
         rules = convention_named(convention)
         if no_relevant is None:
@@ -75,7 +82,9 @@ class Request:
             raise InvalidDataError(
                 f"no_relevant is {no_relevant!r}; expected 'exclude', 'zero' or 'judged'"
             )
-        request = cls(parse_metrics(metrics, rules.options), rules, no_relevant, frozenset(inputs))
+        check_choice("seen", seen, get_args(SeenItems))
+        parsed = parse_metrics(metrics, rules.options)
+        request = cls(parsed, rules, no_relevant, frozenset(inputs), seen=seen)
         for plan in request.plans:
             rules.check(plan.metric)
             for name in sorted(plan.inputs - request.inputs):
@@ -105,7 +114,8 @@ class Request:
         """Support pickling by name: definitions hold functions, which every process has."""
         names = tuple(map(str, self.metrics))
         arguments = (names, self.convention.name, self.no_relevant, tuple(sorted(self.inputs)))
-        return Request.parse, (*arguments, self.corrected)
+        parse = partial(Request.parse, corrected=self.corrected, seen=self.seen)
+        return parse, arguments
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:

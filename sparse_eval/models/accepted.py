@@ -178,6 +178,10 @@ def _from_checkpoint(checkpoint: Checkpoint) -> ImplicitModel | ItemItemModel:
         # rank by the product of their factors; the biases of BPR and LMF are columns of these.
         with threadpool_limits(limits=1, user_api="blas"):
             model = AlternatingLeastSquares()
+        # Only ALS saves an alpha; others do not say how the factors of a new user are found.
+        parameters = checkpoint.parameters if "alpha" in checkpoint.parameters else {}
+        model.regularization = parameters.get("regularization")
+        model.alpha = parameters.get("alpha")
         model.user_factors = checkpoint.user_factors
         model.item_factors = checkpoint.item_factors
     keep_ids(model, checkpoint.user_ids, checkpoint.item_ids)

@@ -20,7 +20,7 @@ from .accepted import catalogue, without_zeros
 from .checkpoints import save_model
 from .evaluate import evaluate_model, parse_cut_request
 from .identifiers import copy_ids, id_arrays, keep_ids
-from .inputs import open_held_out, split_arguments, training_matrix
+from .inputs import NewUsers, open_held_out, split_arguments, training_matrix
 from .matching import match_sides
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import AnyArray, PathLike, SparseInput
+    from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
+    from ..inputs.training import SeenItems
     from ..metrics.request import MetricsLike, Request
     from .inputs import TrainLike
 
@@ -41,7 +42,10 @@ _DERIVED = ("_user_norms", "_item_norms", "_user_norms_host", "_item_norms_host"
 
 
 def parse_monitored(
-    metrics: MetricsLike, monitor: str | Metric | None, convention: str | None = None
+    metrics: MetricsLike,
+    monitor: str | Metric | None,
+    convention: str | None = None,
+    seen: SeenItems = "exclude",
 ) -> tuple[Request, Metric]:
     """Return the request of a run that compares models, and the metric by which it does so.
 
@@ -51,7 +55,7 @@ def parse_monitored(
         As for `evaluate_model`; none may need another input than the training data.
     monitor : str or Metric, optional
         One of `metrics`; by default the first.
-    convention : str, optional
+    convention, seen
         As in `evaluate`.
 
     Raises
@@ -60,7 +64,7 @@ def parse_monitored(
         If a metric is unknown or needs an input that is not given, or `monitor` is not one of
         `metrics`.
     """
-    request = parse_cut_request(metrics, convention)
+    request = parse_cut_request(metrics, convention, seen=seen)
     if monitor is None:
         return request, request.metrics[0]
     monitored = parse_metrics(monitor, request.convention.options)
@@ -98,7 +102,7 @@ class EvaluationCallback:
     train : sparse matrix of shape (n_users, n_items), Interactions, frame, path or Holdout
         The training data: every stored entry is seen and not recommended. It must not change
         while the callback is used. ``EvaluationCallback(holdout, metrics)`` stands for both parts
-        of a `Holdout`.
+        of a `Holdout`; the users of a split by users are folded in for each evaluation.
     validation : as `train`, or Relevance
         The held-out gains. With ids on both sides they are matched by id; otherwise a smaller
         matrix is padded.
@@ -115,6 +119,8 @@ class EvaluationCallback:
     monitor : str or Metric, optional
         The metric to improve; by default the first of `metrics`. Higher values are better, except
         for ``gini``, ``popularity``, ``mean_rank`` and ``percentile_rank``.
+    seen : {"exclude", "allow"}
+        As in `evaluate_model`.
     checkpoint_dir : str or Path, optional
         A folder, created if missing, in which each evaluation saves the model as
         ``iteration_0005.npz``. A file of that name from an earlier training is replaced; others
@@ -185,12 +191,13 @@ class EvaluationCallback:
         every: int = 1,
         patience: int | None = None,
         monitor: str | Metric | None = None,
+        seen: SeenItems = "exclude",
         checkpoint_dir: PathLike | None = None,
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
         train, validation, metrics = split_arguments(train, validation, metrics)
-        request, self._monitor = parse_monitored(metrics, monitor)
-        self._metrics = request.metrics
+        request, self._monitor = parse_monitored(metrics, monitor, seen=seen)
+        self._metrics, self._seen = request.metrics, request.seen
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
         if log is not None and not callable(log):
@@ -198,9 +205,12 @@ class EvaluationCallback:
                 f"log is {log!r}; expected a function of the metrics and the iteration"
             )
         self._log = log
-        self._train = training_matrix(train)
+        served = train if isinstance(train, NewUsers) else None
+        self._train = training_matrix(train if served is None else served.train)
+        self._parts: CSRMatrix | NewUsers = self._train if served is None else served
         self._relevance = open_held_out(validation)
-        match_sides(None, self._train, self._relevance)  # refused now, not after an iteration
+        # Refused now, not after an iteration.
+        match_sides(None, self._train if served is None else served.seen, self._relevance)
         if checkpoint_dir is not None:
             id_arrays(*labels_of(self._train))  # refuses ids that no checkpoint can hold
         self._folder = None if checkpoint_dir is None else make_folder(checkpoint_dir)
@@ -367,7 +377,14 @@ class EvaluationCallback:
             return
         on_cpu = _on_cpu(model)
         start = perf_counter()
-        ev = evaluate_model(on_cpu, self._train, self._relevance, self._metrics, progress=False)
+        ev = evaluate_model(
+            on_cpu,
+            self._parts,
+            self._relevance,
+            self._metrics,
+            seen=self._seen,
+            progress=False,
+        )
         keep_ids(model, *labels_of(self._train))
         values = ev.mean()
         times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}

@@ -23,7 +23,7 @@ from ..results.run_folder import RunFolder, folder_name, runs_of_fold
 from ..results.runs import Fold, Run, RunValues
 from .evaluate import evaluate_model, parse_cut_request
 from .identifiers import id_arrays
-from .inputs import digest_of
+from .inputs import digest_of, training_part
 from .recipes import read_recipes
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def cross_validate(
         Such as ``se.split.k_fold(clicks, k=5)``, or a function that is called with `interactions`:
         `split.k_fold` (the default, with five folds), ``partial(se.split.rolling, window="2D",
         at="2019-12-01")``, ``lambda clicks: (w.known() for w in se.split.rolling(clicks, …))``.
-        They have to be of the same users and items.
+        They have to be of the same users and items. The users of a split by users are folded in.
     seeds : int or iterable of int
         A number of seeds, 0, 1, 2 and so on, or the seeds themselves. They are those of the first
         split; each other split has others, as many further on as these span (3, 4, 5; 6, 7, 8),
@@ -194,9 +194,8 @@ def _evaluate(
         return RunValues.of(evaluation)
     try:
         model = recipe.train(holdout.train, run.seed)
-        evaluation = evaluate_model(
-            model, holdout.train, holdout.validation, request.metrics, **options
-        )
+        parts = training_part(holdout), holdout.validation
+        evaluation = evaluate_model(model, *parts, request.metrics, **options)
     except SparseEvalError as error:
         error.add_note(f"This is about {_name(run)}.")
         raise
@@ -248,7 +247,7 @@ def _describe(holdout: Holdout, number: int) -> Fold:
                 "choose others"
             )
     return Fold(
-        digest_of(holdout.train),
+        digest_of(training_part(holdout)),
         digest_of(holdout.validation),
         holdout.train.nnz,
         holdout.validation.nnz,

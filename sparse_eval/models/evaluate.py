@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.csr import without_entries
 from ..core.warning import warn
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
@@ -21,7 +22,9 @@ from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
 from .exact import numbered_as, take_users
+from .fold_in import with_new_users
 from .inputs import (
+    NewUsers,
     name_of,
     open_candidates,
     open_held_out,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
     from ..inputs.rankings import Rankings
+    from ..inputs.training import SeenItems
     from ..metrics.corrected import Corrected
     from ..metrics.request import MetricsLike, NoRelevant
     from ..results import Evaluation
@@ -66,6 +70,7 @@ def evaluate_model(
     candidates: CandidatesLike | None = None,
     corrected: Corrected | None = None,
     no_relevant: NoRelevant | None = None,
+    seen: SeenItems = "exclude",
     baselines: bool = False,
     via: Via | None = None,
     per_user: bool = True,
@@ -95,7 +100,7 @@ def evaluate_model(
         A matrix without ids has the rows and columns of the matrix that the model was trained on;
         data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`;
         an iterable yields blocks of rows. ``evaluate_model(model, holdout, metrics)`` stands for
-        both parts of a `Holdout`.
+        both parts of a `Holdout`; the users of a split by users are folded in, as by `fold_in`.
     validation : as `train`
         The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
         users or the first ones.
@@ -114,6 +119,11 @@ def evaluate_model(
         returns. A factor model scores no other pairs. Relevant items that are none are missed.
     corrected : {"unbiased", "bias_variance"}, optional
         As in `evaluate`: estimate metrics of the whole catalogue from sampled candidates.
+    seen : {"exclude", "allow"}
+        Whether what users have seen is left out of the lists, or may be recommended again, as
+        where people listen or buy repeatedly: then every item is a candidate. What is held out has
+        to hold such items too, see ``repeats="keep"`` of `split.temporal`; ``recall(items=repeat)``
+        and ``recall(items=explore)`` tell both kinds apart.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
@@ -149,7 +159,8 @@ def evaluate_model(
     ------
     UnsupportedModelError
         If the model cannot recommend, was not fitted, or is a neighbour model of implicit with
-        another `via`, `memory` or `client`.
+        another `via`, `memory` or `client`; or if users are to be folded in and it does not say
+        how.
     InvalidCheckpointError
         If the checkpoint cannot be read, or has no finite factors.
     InvalidDataError
@@ -215,9 +226,17 @@ def evaluate_model(
     inputs = {name: value for name, value in inputs.items() if value is not None}
     # Refuse the request before ranking, not after.
     request = parse_cut_request(
-        metrics, convention, no_relevant, {"train", *inputs}, via=via, corrected=corrected
+        metrics,
+        convention,
+        no_relevant,
+        {"train", *inputs},
+        via=via,
+        corrected=corrected,
+        seen=seen,
     )
     memory = check_memory(memory)
+    if isinstance(train, NewUsers):
+        model, train = with_new_users(model, train, num_threads), train.seen
     opened: Any = open_model(model)
     if candidates is not None:
         inputs["candidates"] = open_candidates(candidates)
@@ -271,21 +290,21 @@ def _evaluate_in_memory(
     model = as_model(model)
     way = choose_way(model, request, via, among="candidates" in inputs)
     names = name_of("train", train), name_of("validation", validation)
-    seen = open_train(train)
-    _warn_of_zeros(model, seen)
-    model = numbered_as(model, seen)
+    known = open_train(train)
+    _warn_of_zeros(model, known)
+    model = numbered_as(model, known)
     given = inputs.get("candidates")
-    sides = match_sides(model, seen, open_held_out(validation), names, given)
+    sides = match_sides(model, known, open_held_out(validation), names, given)
     if given is not None:
         inputs["candidates"] = sides.candidates
     matrix, relevance = sides.train, sides.relevance
     k = list_length(request, way, catalogue(model)[1])
     stored_zeros = request.convention.stored_zeros
-    known = take_users(model, sides.user_rows)
+    some = take_users(model, sides.user_rows)
 
     def rank_by_model(progress: bool | None) -> Ranked:
         rankings, retrieval = rank(
-            known,
+            some,
             matrix,
             relevance,
             k,
@@ -293,6 +312,7 @@ def _evaluate_in_memory(
             n_known=sides.n_known,
             candidates=sides.candidates,
             stored_zeros=stored_zeros,
+            seen=request.seen,
             num_threads=num_threads,
             progress=progress,
         )
@@ -305,7 +325,8 @@ def _evaluate_in_memory(
         hits = with_stored_zeros(relevance) if stored_zeros else relevance
         length = None if way == "full_ranks" else list_length(request, way, matrix.shape[1])
         order = order_by_popularity(rows)
-        popular = popularity_rankings(order, rows, hits, length, sides.candidates)
+        excluded = without_entries(rows) if request.seen == "allow" else rows
+        popular = popularity_rankings(order, excluded, hits, length, sides.candidates)
         return slice_rows(popular, 0, relevance.shape[0]), None
 
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:
@@ -346,6 +367,7 @@ def parse_cut_request(
     *,
     via: Via | None = None,
     corrected: Corrected | None = None,
+    seen: SeenItems = "exclude",
 ) -> Request:
     """Parse the metrics of a model's rankings, to their cut-offs or of whole ones.
 
@@ -355,7 +377,9 @@ def parse_cut_request(
         As from `Request.parse`, if metrics without a cut-off are beside others that need lists, or
         if nothing says how long lists are to be.
     """
-    request = Request.parse(metrics, convention, no_relevant, inputs, corrected)
+    request = Request.parse(
+        metrics, convention, no_relevant, inputs, corrected=corrected, seen=seen
+    )
     whole = request.of_whole_rankings
     over_lists = [plan.metric for plan in request.plans if not plan.is_swept]
     for metric in whole:

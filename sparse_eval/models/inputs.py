@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,7 +32,42 @@ if TYPE_CHECKING:
     from ..inputs.scan import FrameLike
 
 #: What a model was trained on, or what is held out.
-TrainLike: TypeAlias = "SparseInput | Interactions | Relevance | FrameLike | PathLike"
+TrainLike: TypeAlias = "SparseInput | Interactions | Relevance | FrameLike | PathLike | NewUsers"
+
+
+@dataclass(frozen=True, eq=False)
+class NewUsers:
+    """A split by users, in place of training data: what to train on, and what to fold in.
+
+    Attributes
+    ----------
+    holdout : Holdout
+        With a part to fold in.
+    """
+
+    holdout: Holdout
+
+    @property
+    def train(self) -> CSRMatrix:
+        """What a model is trained on."""
+        return self.holdout.train
+
+    @property
+    def fold_in(self) -> CSRMatrix:
+        """What a model is given of users whom it was not trained on."""
+        part = self.holdout.fold_in
+        assert part is not None  # noqa: S101 - see `training_part`
+        return part
+
+    @cached_property
+    def seen(self) -> CSRMatrix:
+        """Both."""
+        return self.holdout.seen
+
+
+def training_part(holdout: Holdout) -> CSRMatrix | NewUsers:
+    """Return what stands for the training data of a holdout."""
+    return holdout.train if holdout.fold_in is None else NewUsers(holdout)
 
 
 #: What users can be recommended.
@@ -40,7 +77,10 @@ CandidatesLike: TypeAlias = (
 
 
 def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any, Any]:
-    """Return train, validation and metrics, where a `Holdout` may stand for the first two."""
+    """Return train, validation and metrics, where a `Holdout` may stand for the first two.
+
+    Of a split by users `train` is `NewUsers`.
+    """
     if not isinstance(train, Holdout):
         if metrics is None:
             raise InvalidMetricError(
@@ -57,7 +97,7 @@ def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any
         validation = metrics
     if validation is None:
         raise InvalidMetricError("no metrics are given; expected a Holdout and metrics")
-    return train.train, train.validation, validation
+    return training_part(train), train.validation, validation
 
 
 def open_train(train: Any) -> CSRMatrix | Relevance:
@@ -129,11 +169,14 @@ def open_held_out(validation: Any, name: str = "validation") -> Relevance:
     return relevance
 
 
-def digest_of(matrix: CSRMatrix | Relevance) -> str:
+def digest_of(matrix: CSRMatrix | Relevance | NewUsers) -> str:
     """Return 16 hexadecimal digits that identify what a matrix holds, whatever its dtypes.
 
     Ids of users and items count, where it has any.
     """
+    if isinstance(matrix, NewUsers):
+        both = digest_of(matrix.train) + digest_of(matrix.fold_in)
+        return sha256(both.encode()).hexdigest()[:16]
     if isinstance(matrix, Relevance):
         digest = digest_csr(matrix.shape, matrix.indptr, matrix.items, matrix.gains)
     else:

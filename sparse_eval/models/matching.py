@@ -145,6 +145,21 @@ def match_sides(
 _AXES = ("users", "items")
 
 
+def match_items(model: Model, train: CSRMatrix | Relevance, name: str = "train") -> CSRMatrix:
+    """Return training data of any users with the items of a model, without those unknown to it.
+
+    Raises
+    ------
+    InvalidDataError
+        As `match_sides`.
+    """
+    n_items = catalogue(model)[1]
+    items = _place_train(model, train, "items", ids_of(model)[1], n_items, name)
+    matrix = _as_matrix(train, [_Axis(None, None, train.shape[0]), items])
+    matched: CSRMatrix = within(matrix, (train.shape[0], n_items))
+    return matched
+
+
 def _place_train(
     model: Any,
     train: CSRMatrix | Relevance,

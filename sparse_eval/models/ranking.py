@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
-from ..core.csr import as_int32
+from ..core.csr import as_int32, without_entries
 from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
 from ..inputs.training import take_rows
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
     from ..inputs.candidates import Candidates
     from ..inputs.relevance import Relevance
+    from ..inputs.training import SeenItems
     from ..metrics.eligible import Eligible
     from ..metrics.request import Request
     from ..retrieval.top_k import TopK
@@ -107,6 +108,7 @@ def rank(
     n_known: int | None = None,
     candidates: Candidates | None = None,
     stored_zeros: bool = False,
+    seen: SeenItems = "exclude",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> tuple[Rankings, Retrieval]:
@@ -130,6 +132,8 @@ def rank(
         With the rows and columns of `train`.
     stored_zeros : bool
         Whether items stored with a gain of 0 are hits too; see `Convention`.
+    seen : {"exclude", "allow"}
+        Whether to rank what users have seen too.
     num_threads : int, optional
         Of all ways but "recommend"; implicit has an option of its own.
     progress : bool, optional
@@ -150,14 +154,15 @@ def rank(
     if candidates is not None:
         candidates = candidates.within(n_items)
     shape = (relevance.shape[0], n_items)
+    given, train = train, without_entries(train) if seen == "allow" else train
     if via == "recommend":
-        ids = recommend_lists(cast("ImplicitModel", model), train, users, k, progress)
+        ids = recommend_lists(cast("ImplicitModel", model), given, users, k, progress, seen)
         return Rankings.from_topk(ids, user_rows=users, shape=shape), Retrieval(
             via, count_seen(relevance, train)
         )
     assert is_exact(model)  # noqa: S101 - refused by choose_way
     options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
-    ranker = open_ranker(model, train, train, **options)
+    ranker = open_ranker(model, given, train, **options)
     hits = with_stored_zeros(relevance) if stored_zeros else relevance
     if via == "top_k":
         lists, left_out, report = find_lists(ranker, k, users)

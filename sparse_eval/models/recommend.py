@@ -9,6 +9,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
+from ..core.csr import without_entries
 from ..core.progress import display
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..kernels.rows import keep_unseen
@@ -16,6 +17,7 @@ from .accepted import catalogue, has_factors
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, CSRMatrix, Integers, Items
+    from ..inputs.training import SeenItems
     from .accepted import ImplicitModel
 
 
@@ -33,8 +35,9 @@ def recommend_lists(
     users: Integers,
     k: int,
     progress: bool | None = None,
+    seen: SeenItems = "exclude",
 ) -> Items:
-    """Recommend the `k` best unseen items to each user.
+    """Recommend the `k` best unseen items to each user, or of all items.
 
     Parameters
     ----------
@@ -48,6 +51,8 @@ def recommend_lists(
         List length.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
+    seen : {"exclude", "allow"}
+        Whether what users have seen is left out, or may be recommended again.
 
     Returns
     -------
@@ -75,7 +80,7 @@ def recommend_lists(
             size = max(1, min(USERS_PER_CALL, _IDS_PER_CALL // n_requested))
             for start in range(0, len(pending), size):
                 rows = pending[start : start + size]
-                lists[rows], complete = _recommend(model, train, users[rows], n_requested, k)
+                lists[rows], complete = _recommend(model, train, users[rows], n_requested, k, seen)
                 incomplete.append(rows[~complete])
                 bar.update(int(complete.sum()))
             pending = np.concatenate(incomplete)
@@ -85,10 +90,19 @@ def recommend_lists(
 
 
 def _recommend(
-    model: ImplicitModel, train: CSRMatrix, users: Integers, n_requested: int, k: int
+    model: ImplicitModel,
+    train: CSRMatrix,
+    users: Integers,
+    n_requested: int,
+    k: int,
+    seen: SeenItems,
 ) -> tuple[Items, Booleans]:
     """Return the lists of some users, and whether each of them is complete."""
-    returned = model.recommend(users, train[users], N=n_requested, filter_already_liked_items=True)
+    exclude = seen == "exclude"
+    returned = model.recommend(
+        users, train[users], N=n_requested, filter_already_liked_items=exclude
+    )
+    excluded = train if exclude else without_entries(train)
     try:
         ids, scores = (np.asarray(part) for part in returned)
     except (TypeError, ValueError):
@@ -119,8 +133,8 @@ def _recommend(
         ids,
         scores,
         users,
-        train.indptr,
-        train.indices,
+        excluded.indptr,
+        excluded.indices,
         train.shape[1],
         n_requested,
         float(blocked),

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_whole
+from ..core.arguments import check_choice, check_whole
 from ..core.csr import row_numbers
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.relevance import Relevance
+from ..inputs.training import SeenItems
 from ..retrieval.top_k import find_lists
 from .accepted import as_model, catalogue
 from .exact import is_exact, numbered_as, open_ranker
-from .inputs import name_of, open_candidates, open_train
+from .fold_in import with_new_users
+from .inputs import NewUsers, name_of, open_candidates, open_train, training_part
 from .matching import match_sides, within
 from .ranking import NEED_EXACT
 from .recommend import recommend_lists
@@ -46,6 +48,7 @@ def recommend(
     users: Iterable[Hashable] | None = None,
     user_rows: ArrayLike | None = None,
     candidates: CandidatesLike | None = None,
+    seen: SeenItems = "exclude",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:
@@ -56,7 +59,8 @@ def recommend(
     model : fitted model of implicit, path, pair of factors, item-item matrix, or function
         As in `evaluate_model`.
     train : sparse matrix, Interactions, frame, Relevance, path or Holdout
-        What users have seen, as in `evaluate_model`; of a `Holdout` the train part.
+        What users have seen, as in `evaluate_model`; of a `Holdout` the train part, with the users
+        of a split by users folded in.
     k : int
         Items for each user, at least 1; fewer where a user has seen almost all.
     users : sequence of hashable, optional
@@ -65,6 +69,8 @@ def recommend(
         Instead of `users` their rows.
     candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
         What each user can be recommended, as in `evaluate_model`; of factor models only.
+    seen : {"exclude", "allow"}
+        Whether what users have seen is left out, or may be recommended again.
     num_threads : int, optional
         One for each core by default. The result does not depend on it.
     progress : bool, optional
@@ -102,17 +108,22 @@ def recommend(
     import pandas as pd
 
     k = check_whole("k", k, 1)
-    part = open_train(train.train if isinstance(train, Holdout) else train)
-    opened = numbered_as(as_model(open_model(model)), part)
+    check_choice("seen", seen, get_args(SeenItems))
+    opened = as_model(open_model(model))
+    part = training_part(train) if isinstance(train, Holdout) else train
+    if isinstance(part, NewUsers):
+        opened, part = with_new_users(opened, part, num_threads), part.seen
+    part = open_train(part)
+    opened = numbered_as(opened, part)
     nobody = Relevance.from_csr(sparse.csr_matrix((0, 0)))
     names = (name_of("train", train), "validation")
     given = None if candidates is None else open_candidates(candidates)
     sides = match_sides(opened, part, nobody, names, given)
     rows = rows_of(users, user_rows, sides)
     n_items = catalogue(opened)[1]
-    seen = within(sides.train, (sides.n_known, n_items))
+    known = within(sides.train, (sides.n_known, n_items))
     among = None if sides.candidates is None else sides.candidates.within(n_items)
-    lists, scores = _lists(opened, seen, rows, min(k, n_items), among, num_threads, progress)
+    lists, scores = _lists(opened, known, rows, min(k, n_items), among, seen, num_threads, progress)
     listed = lists >= 0
     return pd.DataFrame(
         {
@@ -165,25 +176,27 @@ def _names(labels: Labels | None, codes: AnyArray) -> Any:
 
 def _lists(
     model: Model,
-    seen: CSRMatrix,
+    train: CSRMatrix,
     rows: Integers,
     k: int,
     candidates: Candidates | None,
+    seen: SeenItems,
     num_threads: int | None,
     progress: bool | None,
 ) -> tuple[Items, Floats]:
     """Return the items of each user, -1 behind the last, and their scores."""
     if is_exact(model):
+        excluded = train if seen == "exclude" else None
         options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
-        return find_lists(open_ranker(model, seen, seen, **options), k, rows)[0]
+        return find_lists(open_ranker(model, train, excluded, **options), k, rows)[0]
     if candidates is not None:
         raise UnsupportedModelError(NEED_EXACT)
-    lists = recommend_lists(cast("ImplicitModel", model), seen, rows, k, progress)
+    lists = recommend_lists(cast("ImplicitModel", model), train, rows, k, progress, seen)
     similarity: Any = getattr(model, "similarity")  # noqa: B009 - implicit has no types
     scores = np.full(lists.shape, -np.inf)
     for first in range(0, len(rows), _USERS_AT_ONCE):
         block = slice(first, first + _USERS_AT_ONCE)
-        of_items = (seen[rows[block]].astype(np.float64) @ similarity).toarray()
+        of_items = (train[rows[block]].astype(np.float64) @ similarity).toarray()
         places = np.maximum(lists[block], 0)
         scores[block] = np.take_along_axis(of_items, places.astype(np.int64), axis=1)
     return lists, np.where(lists >= 0, scores, -np.inf)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..core.arrays import is_array
+from ..core.csr import without_entries
 from ..core.labelled import labels_of
 from ..core.mistaken import SPARSE, mistaken
 from ..errors import InvalidDataError, UnsupportedModelError
@@ -45,6 +46,7 @@ from .scorers import ItemItemModel
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Items, Labels
     from ..inputs.candidates import Candidates
+    from ..inputs.training import SeenItems
     from ..metrics.request import Request
     from .accepted import Model, ModelLike
     from .ranking import Via
@@ -84,6 +86,7 @@ class RankingLoader:
     side_data : SideData
         Of all users; `training` only if metrics need that of all users.
     stored_zeros : bool
+    seen : {"exclude", "allow"}
         As in `rank`.
     num_threads : int or None
     n_unknown : tuple of int
@@ -95,6 +98,7 @@ class RankingLoader:
     k: int
     side_data: SideData
     stored_zeros: bool
+    seen: SeenItems
     num_threads: int | None
     n_unknown: tuple[int, int]
 
@@ -122,6 +126,7 @@ class RankingLoader:
             n_known=None if users is None else len(users),
             candidates=side_data.candidates,
             stored_zeros=self.stored_zeros,
+            seen=self.seen,
             num_threads=self.num_threads,
             progress=False,
         )
@@ -144,17 +149,21 @@ class PopularityLoader:
     side_data : SideData
     stored_zeros : bool
         As in `rank`.
+    seen : {"exclude", "allow"}
+        Whether to recommend what they have seen too.
     """
 
     order: Items
     k: int | None
     side_data: SideData
     stored_zeros: bool
+    seen: SeenItems
 
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""
         with _in_block(task.first):
             train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
+        train = without_entries(train) if self.seen == "allow" else train
         hits = with_stored_zeros(relevance) if self.stored_zeros else relevance
         rankings = popularity_rankings(self.order, train, hits, self.k, side_data.candidates)
         return Block(task.first, rankings, relevance, side_data)
@@ -434,6 +443,7 @@ class ModelSource(_UserSource):
             list_length(request, way, n_items),
             self.side_data(request, inputs, n_items),
             request.convention.stored_zeros,
+            request.seen,
             num_threads,
             n_unknown,
         )
@@ -506,6 +516,7 @@ class PopularitySource(_UserSource):
             None if via == "full_ranks" else list_length(request, via, n_items),
             self.side_data(request, inputs, n_items),
             request.convention.stored_zeros,
+            request.seen,
         )
 
 

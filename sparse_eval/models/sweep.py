@@ -30,7 +30,7 @@ from .accepted import as_model
 from .callback import parse_monitored, signed_score
 from .checkpoints import read_checkpoint
 from .evaluate import evaluate_model
-from .inputs import digest_of, name_of, open_held_out, open_train, split_arguments
+from .inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
 from .matching import match_sides
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
     from ..inputs.relevance import Relevance
+    from ..inputs.training import SeenItems
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
     from .inputs import TrainLike
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 #: The columns before and after the metrics; the hyperparameters come last.
 _BEFORE = ("file", "best", "status", "error", "seconds")
-_AFTER = ("sha256", "train", "validation", "convention", "sparse_eval")
+_AFTER = ("sha256", "train", "validation", "convention", "seen", "sparse_eval")
 
 #: The shortest allowed interval between two scans of a folder, in seconds.
 _MIN_WATCH = 0.1
@@ -69,6 +70,7 @@ def sweep(
     *,
     out: PathLike | None = None,
     convention: str | None = None,
+    seen: SeenItems = "exclude",
     monitor: str | Metric | None = None,
     watch: float | None = None,
     client: ClientLike | None = None,
@@ -97,6 +99,8 @@ def sweep(
         rows of checkpoints that are not in `paths` are kept, after the others.
     convention : str, optional
         As in `evaluate`.
+    seen : {"exclude", "allow"}
+        As in `evaluate_model`.
     monitor : str or Metric, optional
         The metric that determines the best checkpoint, the first of equal ones; by default the
         first of `metrics`. Higher values are better, except for ``gini``, ``popularity``,
@@ -119,7 +123,7 @@ def sweep(
         One row per checkpoint, in the order of `paths`: ``file``; ``best``, true for at most one
         row; ``status``, "ok" or "failed"; ``error``, empty or the reason in one line; ``seconds``,
         the time to load and score this content; each metric, NaN if it failed; ``sha256`` of the
-        file; ``train`` and ``validation``, a digest of each matrix, ``convention`` and
+        file; ``train`` and ``validation``, a digest of each matrix, ``convention``, ``seen`` and
         ``sparse_eval``, the version; then the other single values in the file, such as ``factors``
         and ``regularization``, sorted by name, in nullable columns. A name that is already a
         column is followed by an underscore.
@@ -164,7 +168,7 @@ def sweep(
     >>> int(table["best"].sum())
     1
     """
-    seen, held_out, requested = split_arguments(train, validation, metrics)
+    parts, held_out, requested = split_arguments(train, validation, metrics)
     if watch is None:
         files = list_checkpoints(paths)
     elif client is not None:
@@ -178,7 +182,9 @@ def sweep(
                 "checkpoints are not scored by Spark; give an executor or a Dask client as client="
             )
         num_threads = 1
-    job, table = prepare(files, seen, held_out, requested, out, convention, monitor, num_threads)
+    job, table = prepare(
+        files, parts, held_out, requested, out, convention, seen, monitor, num_threads
+    )
     with tqdm(
         total=len(files) if watch is None else None,
         desc="score",
@@ -207,19 +213,22 @@ def prepare(
     metrics: MetricsLike,
     out: PathLike | None,
     convention: str | None,
+    seen: SeenItems,
     monitor: str | Metric | None,
     num_threads: int | None,
 ) -> tuple[Job, Table]:
     """Validate the options of a sweep, and load the results of an earlier one."""
-    request, monitored = parse_monitored(metrics, monitor, convention)
-    matrix = open_train(train)
+    request, monitored = parse_monitored(metrics, monitor, convention, seen)
+    known = open_train(train.seen if isinstance(train, NewUsers) else train)
+    matrix = train if isinstance(train, NewUsers) else known
     relevance = open_held_out(validation)
     names = name_of("train", train), name_of("validation", validation)
-    match_sides(None, matrix, relevance, names)  # refuses what fits to no checkpoint
+    match_sides(None, known, relevance, names)  # refuses what fits to no checkpoint
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
     options: EvaluateOptions = {
         "convention": convention,
+        "seen": seen,
         "num_threads": num_threads,
         "progress": False,
     }
@@ -227,6 +236,7 @@ def prepare(
         "train": digest_of(matrix),
         "validation": digest_of(relevance),
         "convention": request.convention.name,
+        "seen": seen,
         "sparse_eval": installed_version(),
     }
     job = Job(matrix, relevance, request.names, options, origin)
@@ -254,6 +264,7 @@ class EvaluateOptions(TypedDict):
     """Options of `evaluate_model`."""
 
     convention: str | None
+    seen: SeenItems
     num_threads: int | None
     progress: bool
 
@@ -264,7 +275,7 @@ class Job(NamedTuple):
     `origin` are the cells that say what a row was computed from, apart from the checkpoint.
     """
 
-    train: CSRMatrix | Relevance
+    train: CSRMatrix | Relevance | NewUsers
     relevance: Relevance
     metrics: tuple[str, ...]
     options: EvaluateOptions

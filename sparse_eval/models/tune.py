@@ -29,7 +29,7 @@ from .callback import EvaluationCallback, parse_monitored, signed_score
 from .checkpoints import save_model
 from .evaluate import evaluate_model
 from .identifiers import id_arrays
-from .inputs import digest_of, open_held_out, split_arguments, training_matrix
+from .inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
 from .matching import match_sides
 from .search_space import PARAMETERS, Range, draw, grid, parse_values
 from .train import train_als
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..core.csv_log import Row
     from ..core.types import CSRMatrix, JSONValue, PathLike
     from ..inputs.relevance import Relevance
+    from ..inputs.training import SeenItems
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
     from .inputs import TrainLike
@@ -90,6 +91,7 @@ def tune(
     draws: int | None = None,
     patience: int | None = None,
     monitor: str | Metric | None = None,
+    seen: SeenItems = "exclude",
     seed: int = 0,
     test: TrainLike | None = None,
     out: PathLike | None = None,
@@ -125,6 +127,8 @@ def tune(
         The metric that determines the best iteration and the best trial, the first of equal ones;
         by default the first of `metrics`. Higher values are better, except for ``gini``,
         ``popularity``, ``mean_rank`` and ``percentile_rank``.
+    seen : {"exclude", "allow"}
+        As in `evaluate_model`.
     seed : int
         Seed of the draws and of every training. The same seed gives the same trials and, on the
         same machine, the same values.
@@ -181,7 +185,7 @@ def tune(
     """
     if isinstance(train, Holdout) and test is None:
         test = train.test
-    seen, held_out, requested = split_arguments(train, validation, metrics)
+    parts, held_out, requested = split_arguments(train, validation, metrics)
     search = Search(
         requested,
         factors=factors,
@@ -191,9 +195,10 @@ def tune(
         draws=draws,
         patience=patience,
         monitor=monitor,
+        seen=seen,
         seed=seed,
     )
-    return search.run(seen, held_out, test=test, out=out, progress=progress)
+    return search.run(parts, held_out, test=test, out=out, progress=progress)
 
 
 class Search:
@@ -222,10 +227,11 @@ class Search:
         draws: int | None = None,
         patience: int | None = None,
         monitor: str | Metric | None = None,
+        seen: SeenItems = "exclude",
         seed: int = 0,
     ) -> None:
-        request, self.monitor = parse_monitored(metrics, monitor)
-        self.metrics = request.metrics
+        request, self.monitor = parse_monitored(metrics, monitor, seen=seen)
+        self.metrics, self.seen = request.metrics, request.seen
         self.patience = None if patience is None else check_whole("patience", patience, 1)
         self.draws = None if draws is None else check_whole("draws", draws, 1)
         self.seed = check_whole("seed", seed, 0)
@@ -246,11 +252,18 @@ class Search:
         progress: bool | None = None,
     ) -> Tuning:
         """Run the missing trials, then the test; see `tune`."""
-        matrix = training_matrix(train)
+        new_users = train if isinstance(train, NewUsers) else None
+        matrix = training_matrix(train if new_users is None else new_users.train)
+        parts = matrix if new_users is None else new_users
         held_out = open_held_out(validation)
         sides = match_sides(None, matrix, held_out)
         callback = EvaluationCallback(
-            matrix, held_out, self.metrics, patience=self.patience, monitor=self.monitor
+            parts,
+            held_out,
+            self.metrics,
+            patience=self.patience,
+            monitor=self.monitor,
+            seen=self.seen,
         )
         truth = None
         if test is not None:
@@ -259,7 +272,7 @@ class Search:
         folder = None if out is None else make_folder(out)
         if folder is not None:
             id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
-            _claim(folder, self._settings(matrix, held_out))
+            _claim(folder, self._settings(parts, held_out))
         table = _Table(self, folder)
         with tqdm(
             total=len(self.trials),
@@ -287,7 +300,10 @@ class Search:
         about: _About = {"trial": best, "parameters": chosen, "test": digest_of(truth)}
         summary = None if folder is None else _finished_test(folder / _SUMMARY, about)
         if summary is None:
-            summary = self._test(about, _together(sides), truth, folder, progress)
+            together = (
+                _together(sides) if new_users is None else NewUsers(new_users.holdout.for_test())
+            )
+            summary = self._test(about, together, truth, folder, progress)
         return Tuning(table.frame(), chosen, summary)
 
     def _trial(
@@ -314,14 +330,15 @@ class Search:
     def _test(
         self,
         about: _About,
-        train: CSRMatrix,
+        train: CSRMatrix | NewUsers,
         truth: Relevance,
         folder: Path | None,
         progress: bool | None,
     ) -> dict[str, Any]:
         """Train the model of the best trial on train and validation, and score the test part."""
-        model = train_als(train, **about["parameters"], progress=progress)
-        ev = evaluate_model(model, train, truth, self.metrics, progress=progress)
+        matrix = train.train if isinstance(train, NewUsers) else train
+        model = train_als(matrix, **about["parameters"], progress=progress)
+        ev = evaluate_model(model, train, truth, self.metrics, seen=self.seen, progress=progress)
         summary = {**about, **json.loads(ev.to_json())}
         if folder is not None:
             save_model(model, folder / _MODEL)
@@ -329,7 +346,7 @@ class Search:
             write_json(folder / _SUMMARY, summary)
         return summary
 
-    def _settings(self, train: CSRMatrix, held_out: Relevance) -> dict[str, JSONValue]:
+    def _settings(self, train: CSRMatrix | NewUsers, held_out: Relevance) -> dict[str, JSONValue]:
         """Return everything that determines the values of the trials."""
         return {
             "sparse_eval": installed_version(),
@@ -337,6 +354,7 @@ class Search:
             "validation": digest_of(held_out),
             "metrics": [str(metric) for metric in self.metrics],
             "monitor": str(self.monitor),
+            "seen": self.seen,
             "patience": self.patience,
             **{
                 name: str(values) if isinstance(values, Range) else list(values)

@@ -359,7 +359,16 @@ def _values_of(ev: Evaluation, user: Any) -> dict[str, Any]:
 
 def _convention(ev: Evaluation) -> dict[str, str | list[tuple[str, str, str]]]:
     rules = convention_named(None if ev.convention == "standard" else ev.convention)
-    return {"name": rules.name, "library": rules.library, "differences": rules.differences()}
+    differences = rules.differences()
+    if ev.request.seen == "allow":
+        subject, here, standard = (
+            "candidates",
+            "all items, seen ones too",
+            "items not seen in train",
+        )
+        differences = [row for row in differences if row[0] != subject]
+        differences.append((subject, here, standard))
+    return {"name": rules.name, "library": rules.library, "differences": differences}
 
 
 def _provenance(ev: Evaluation) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -84,7 +84,8 @@ class BlockResult:
             kept_nan = [exclude and request.plans[row].is_swept for row in rows]
             left_out = not_yet if all(kept_nan) else np.flatnonzero(is_out)
             for row, is_nan in zip(rows, kept_nan, strict=True):
-                if request.plans[row].is_swept and not exclude:
+                plan = request.plans[row]
+                if plan.is_swept and not exclude and plan.items == "all":
                     columns.values[row, without_relevant] = 0.0
                 columns.values[row, not_yet if is_nan else left_out] = np.nan
         return result
@@ -275,18 +276,6 @@ class BlockResult:
         )
         return Part(self.totals(), values)
 
-    def with_relevance(self, kept: Booleans) -> Aligned:
-        """Return the lists beside some entries of the relevance only."""
-        relevance = self.aligned.relevance
-        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
-        part = replace(
-            relevance,
-            indptr=before[relevance.indptr],
-            items=relevance.items[kept],
-            gains=relevance.gains[kept],
-        )
-        return replace(self.aligned, relevance=part)
-
     def _merge_key(self) -> MergeKey:
         request, aligned = self.request, self.aligned
         catalogue = request.needs_catalogue
@@ -300,6 +289,7 @@ class BlockResult:
             aligned.side_data.digest if request.needs_side_data else None,
             installed_version(),
             request.corrected,
+            request.seen,
         )
 
     def _digest_of_items(self) -> str | None:

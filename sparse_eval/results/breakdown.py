@@ -58,10 +58,11 @@ def _by_popularity(block: BlockResult, bands: int) -> pd.DataFrame:
     rows = {}
     for code, group in enumerate(segments.names):
         kept = (segments.codes[relevance.items] == code) & (relevance.gains > 0)
-        part = block.with_relevance(kept)
-        columns, n_relevant = measure(part, plans)
+        part = block.aligned.with_relevant(kept)
+        columns, _ = measure(part, plans)
         n_items = int(np.count_nonzero(segments.codes == code))
         for row, plan in enumerate(plans):
+            n_relevant = part.of_items(plan.items).relevance.n_relevant
             users = np.flatnonzero(block.counted(plan) & (n_relevant > 0))
             if len(users):
                 std = math.nan

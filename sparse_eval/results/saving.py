@@ -159,8 +159,8 @@ def load(path: Path) -> Saved:
         )
         if facts["labels"] == "text":
             values = _with_text(values)
-    content.setdefault("lower", {})  # older versions did not write these
-    content.setdefault("corrected", None)
+    # older versions did not write these
+    content = {"lower": {}, "corrected": None, "seen": "exclude"} | content
     request = _request_of({name: content[name] for name in _REQUEST})
     numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
     parts[""] = Part(parts[""].totals, values)
@@ -194,6 +194,7 @@ _REQUEST = (
     "metrics",
     "convention",
     "no_relevant",
+    "seen",
     "inputs_given",
     "per_user",
     "higher_is_better",
@@ -237,6 +238,7 @@ def _request_of(content: dict[str, Any]) -> Request:
         content["no_relevant"],
         frozenset(content["inputs_given"]),
         content["corrected"],
+        content["seen"],
     )
     if not any(isinstance(plan.definition.formula, _Unregistered) for plan in plans):
         return Request(*options)

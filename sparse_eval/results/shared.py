@@ -130,8 +130,11 @@ def check_conventions(evaluations: Mapping[str, Scores]) -> None:
     """Raise `InvalidDataError` if evaluations follow different conventions."""
     (first_name, first), *others = evaluations.items()
     for name, ev in others:
-        for option in ("convention", "no_relevant"):
-            a, b = getattr(first, option), getattr(ev, option)
+        for option, a, b in (
+            ("convention", first.convention, ev.convention),
+            ("no_relevant", first.no_relevant, ev.no_relevant),
+            ("seen", first.request.seen, ev.request.seen),
+        ):
             if a != b:
                 raise InvalidDataError(
                     f"{first_name} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "

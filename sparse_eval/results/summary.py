@@ -131,4 +131,6 @@ def _who(scores: Scores) -> str:
     parts.append(f"{n_skipped:,} left out" + (f" ({why})" if n_skipped else ""))
     if n_cold is not None:
         parts.append(f"{n_cold:,} cold" + (" (not in train)" if n_cold else ""))
+    if scores.request.seen == "allow":
+        parts.append("seen items may be recommended again")
     return ", ".join(parts)

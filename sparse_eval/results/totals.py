@@ -83,6 +83,7 @@ class MergeKey(NamedTuple):
     side_data: str | None
     version: str
     corrected: str | None = None
+    seen: str = "exclude"
 
     def check(self, other: MergeKey) -> None:
         """Raise unless both are the same."""
@@ -105,6 +106,7 @@ _DESCRIPTIONS = {
     "side_data": "train, item_groups or item_vectors",
     "version": "versions of sparse_eval",
     "corrected": "corrections",
+    "seen": "seen",
 }
 
 

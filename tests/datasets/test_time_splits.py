@@ -16,46 +16,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
+from split_cases import EVENTS, events_in, interactions_of
 
 from sparse_eval import split
 from sparse_eval.datasets import UNDATED, Interactions, load_mind, synthetic
 from sparse_eval.errors import InvalidDataError
 
-#: Users, items and times of events; None is undated.
-EVENTS = st.lists(
-    st.tuples(st.integers(0, 4), st.integers(0, 5), st.none() | st.integers(-3, 12)),
-    min_size=1,
-    max_size=45,
-).filter(lambda events: any(time is not None for *_, time in events))
 CUTS = st.integers(-4, 13)
 LENGTHS = st.integers(1, 6)
 REPEATS = st.sampled_from(["drop", "keep"])
-
-
-def interactions_of(events, unit=None):
-    users, items, times = zip(*events, strict=True)
-    frame = pd.DataFrame(
-        {
-            "user": users,
-            "item": items,
-            "value": 2.0 ** np.arange(len(events)),
-            "time": [UNDATED if time is None else time for time in times],
-        }
-    )
-    data = Interactions.from_frame(frame, value="value", timestamp="time")
-    return replace(data, time_unit=unit)
-
-
-def events_in(part, data, events):
-    """Return the numbers of the events that a part holds."""
-    found = set()
-    coo = part.tocoo()
-    for row, column, value in zip(coo.row, coo.col, coo.data, strict=True):
-        numbers = {n for n in range(len(events)) if int(value) >> n & 1}
-        pair = (data.users[row], data.items[column])
-        assert {events[n][:2] for n in numbers} == {pair}
-        found |= numbers
-    return found
 
 
 def parts_of(holdout, data, events):

@@ -175,9 +175,9 @@ def test_refuses_candidates_that_a_model_cannot_rank(problem: Problem) -> None:
     model = ItemItemRecommender(K=5)
     model.fit(problem.train, show_progress=False)
     data = (problem.train, problem.validation, METRICS)
-    with pytest.raises(UnsupportedModelError, match="candidates= needs a model that is ranked here"):
+    with pytest.raises(UnsupportedModelError, match="candidates= needs a model that is ranked"):
         se.evaluate_model(model, *data, candidates=[1, 2])
-    with pytest.raises(UnsupportedModelError, match="candidates= needs a model that is ranked here"):
+    with pytest.raises(UnsupportedModelError, match="candidates= needs a model that is ranked"):
         se.recommend(model, problem.train, candidates=[1, 2])
     with pytest.raises(InvalidDataError, match="has 3 rows, and there are 120 users"):
         se.evaluate_model(problem.factors, *data, candidates=sparse.csr_matrix((3, N_ITEMS)))

@@ -100,7 +100,9 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         Rankings.from_frame,
         {"df": FRAME, "user": "user", "item": "item", "score": "score", "ties": None},
     ),
-    "from_popularity": (Rankings.from_popularity, {"train": MATRIX, "k": 2, "user_rows": None}),
+    "from_popularity": (
+        Rankings.from_popularity, {"train": MATRIX, "k": 2, "user_rows": None, "seen": "allow"}
+    ),
     "from_csr": (
         Relevance.from_csr,
         {"matrix": MATRIX, "threshold": None, "users": None, "items": None},
@@ -114,7 +116,8 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
             predictions, validation, metrics, **more
         ),
         {"predictions": LISTS, "validation": MATRIX, "metrics": "ndcg@2", "train": None,
-         "no_relevant": None, "convention": None, "memory": None, "num_threads": None},
+         "no_relevant": None, "convention": None, "seen": "allow", "memory": None,
+         "num_threads": None},
     ),
     "calibration": (
         lambda **more: se.evaluate(LISTS, MATRIX, "calibration@2", train=MATRIX, **more),
@@ -132,6 +135,13 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "held_out_ranks": (
         lambda held_out, **more: se.held_out_ranks(*FACTORS, held_out, 2, **more),
         {"held_out": MATRIX, "overlap": "error"},
+    ),
+    "fold_in": (
+        lambda model, seen, regularization, **more: se.fold_in(
+            model, seen, regularization=regularization, **more
+        ),
+        {"model": FACTORS, "seen": MATRIX, "regularization": 0.1, "alpha": None,
+         "num_threads": None},
     ),
     "evaluate_model": (
         lambda model, train, validation: se.evaluate_model(model, train, validation, "ndcg@2"),

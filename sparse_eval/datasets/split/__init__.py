@@ -1,6 +1,7 @@
 """Splitting interactions into training and validation data, and maybe test data.
 
-`random`, `leave_k_out` and `k_fold` draw pairs; `last_n`, `temporal` and `rolling` go by time.
+`random`, `leave_k_out` and `k_fold` draw pairs; `last_n`, `temporal` and `rolling` go by time;
+`users` holds out users whole.
 
 A split divides the distinct (user, item) pairs, so that a repeated interaction is never on both
 sides. Without times the parts add up to the whole, explicit zeros included. With times, no event
@@ -11,7 +12,7 @@ seen is not recommended again; `Holdout.left_out` counts them. Events without a 
 
 At least one pair of each user stays in training: users with too few pairs keep all of them there,
 and remain rows of all matrices. The exceptions are `temporal` and `rolling`, where the cut alone
-decides.
+decides, and `users`, where the model gets what it knows of a held-out user after its training.
 
 A random split orders the pairs of each user by a hash of seed, user code and item code. So what is
 held out for one user does not depend on the other users.
@@ -20,6 +21,7 @@ held out for one user does not depend on the other users.
 from .chance import k_fold, leave_k_out, random
 from .holdout import Holdout, LeftOut, Unknown
 from .latest import last_n
+from .new_users import users
 from .periods import rolling, temporal
 
 __all__ = [
@@ -32,4 +34,5 @@ __all__ = [
     "random",
     "rolling",
     "temporal",
+    "users",
 ]

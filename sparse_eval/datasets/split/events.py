@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from ...core.csr import indptr_from_counts, sorted_csr
-from ...core.sorting import gather, move_by_value, sort_pairs
+from ...core.sorting import gather, move_by_value, order_within, sort_pairs
 from ...core.threads import for_each
 from ...errors import InvalidDataError
 from ..times import UNDATED, Clock
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from ...core.types import Booleans, CSRMatrix, Floats, Integers
     from ..interactions import Interactions
     from .holdout import LeftOut
+
+#: What to do with held-out events whose pair is known from before.
+Repeats = Literal["drop", "keep"]
+
+
+def check_repeats(repeats: object) -> None:
+    """Raise `InvalidDataError` if `repeats` is something else."""
+    if repeats not in get_args(Repeats):
+        raise InvalidDataError(f"repeats: expected 'drop' or 'keep', found {repeats!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,10 +86,20 @@ class Events:
             return self.times
         return np.asarray(np.minimum.reduceat(self.times, self.starts), np.int64)
 
+    def last_of_pairs(self, chosen: Booleans) -> Integers:
+        """Return the time of the last chosen event of each pair, `UNDATED` without any."""
+        times = np.where(chosen, self.times, UNDATED)
+        return np.asarray(np.maximum.reduceat(times, self.starts), np.int64)
+
     @property
     def pair_bounds(self) -> Integers:
         """Where the pairs of each user start and end."""
         return np.searchsorted(self.starts, self.bounds)
+
+    @property
+    def pair_positions(self) -> Integers:
+        """The position of each pair among those of its user, by the time of the first event."""
+        return positions_by_time(self.pair_bounds, self.first)
 
     def of_events(self, pairs: NDArray[Any]) -> NDArray[Any]:
         """Return for each event what is given for each pair."""
@@ -116,7 +135,11 @@ class Events:
         return chosen
 
     def divide(
-        self, parts: Sequence[Booleans], left_out: LeftOut, cut: np.datetime64 | int | None = None
+        self,
+        parts: Sequence[Booleans],
+        left_out: LeftOut,
+        cut: np.datetime64 | int | None = None,
+        fold_in: Booleans | None = None,
     ) -> Holdout:
         """Return the split whose parts are the given events: train, validation, maybe test."""
         train, validation, *test = for_each(self._matrix, parts)
@@ -126,6 +149,7 @@ class Events:
             self.interactions.users,
             self.interactions.items,
             test=test[0] if test else None,
+            fold_in=None if fold_in is None else self._matrix(fold_in),
             cut=cut,
             left_out=left_out,
         )
@@ -133,3 +157,23 @@ class Events:
     def _matrix(self, chosen: Booleans) -> CSRMatrix:
         shape = self.interactions.shape
         return sorted_csr(self.bounds, self.items, self.values, shape, self.starts, chosen)
+
+
+def positions_by_time(bounds: Integers, times: Integers) -> Integers:
+    """Return the position of each pair among those of its user, undated pairs first."""
+    dates = times != UNDATED
+    if dates.any() and not dates.all():
+        # So far from all dates, `UNDATED` would leave few bits to sort those by.
+        times = np.where(dates, times, times[dates].min() - 1)
+    return order_within(bounds, times)
+
+
+def first_of_users(bounds: Integers, chosen: Booleans, times: Integers) -> Integers:
+    """Return the earliest time of the chosen pairs of each user, the largest int64 without any."""
+    pairs = np.flatnonzero(chosen)
+    starts = np.searchsorted(pairs, bounds)
+    some = starts[1:] > starts[:-1]
+    earliest = np.full(len(some), np.iinfo(np.int64).max)
+    if len(pairs):
+        earliest[some] = np.minimum.reduceat(times[pairs], starts[:-1][some])
+    return earliest

@@ -23,7 +23,7 @@ from ..times import time_text
 if TYPE_CHECKING:
     from ...core.types import Booleans, CSRMatrix, Labels, PathLike
 
-#: The parts of a split, in the order of time.
+#: The parts of a split; the first three in the order of time.
 PARTS: tuple[SplitPart, ...] = get_args(SplitPart)
 
 
@@ -76,6 +76,9 @@ class Holdout:
         Labels of the rows and columns, if there are any; by default those of `train`.
     test : csr_matrix of float64, shape (n_users, n_items), or None
         The third part of a three-way split, which `for_test` holds out.
+    fold_in : csr_matrix of float64, shape (n_users, n_items), or None
+        Of a split by users: what the model is given of users whom it was not trained on, see
+        `split.users`. These users have nothing in `train`.
     cut : numpy.datetime64, int or None
         Where the validation period of a split by time begins: a date (UTC), or a whole number in
         the unit of the timestamps if that is not known.
@@ -85,7 +88,8 @@ class Holdout:
     Raises
     ------
     InvalidDataError
-        If the shapes differ, or the number of labels is not that of rows or columns.
+        If the shapes differ, the number of labels is not that of rows or columns, or a user is in
+        `train` and in `fold_in`.
 
     See Also
     --------
@@ -111,6 +115,7 @@ class Holdout:
     users: Labels | None = None
     items: Labels | None = None
     test: CSRMatrix | None = field(default=None, kw_only=True)
+    fold_in: CSRMatrix | None = field(default=None, kw_only=True)
     cut: np.datetime64 | int | None = field(default=None, kw_only=True)
     left_out: LeftOut = field(default=LeftOut(), kw_only=True)
 
@@ -127,13 +132,16 @@ class Holdout:
         for (name, index), size in zip(labels, self.train.shape, strict=True):
             if index is not None and len(index) != size:
                 raise InvalidDataError(f"{name}: expected {size} labels, found {len(index)}")
+        if self.fold_in is not None:
+            self._check_new_users(self.fold_in)
         for part, matrix in self._parts():
             labelled = LabelledMatrix.of(matrix, self.users, self.items, part)
             object.__setattr__(self, part, labelled)
 
     def __repr__(self) -> str:
         n_users, n_items = self.train.shape
-        sizes = " + ".join(f"{matrix.nnz:,} {name}" for name, matrix in self._parts())
+        parts = {name: matrix for name, matrix in self._parts() if name != "fold_in"}
+        sizes = " + ".join(f"{matrix.nnz:,} {name}" for name, matrix in parts.items())
         described = [f"{n_users:,} users × {n_items:,} items, {sizes} pairs", *self.remarks()]
         return f"Holdout({'; '.join(described)})"
 
@@ -146,6 +154,9 @@ class Holdout:
             Empty if there is nothing to say. `repr` has it too.
         """
         remarks = [] if self.cut is None else [f"cut at {time_text(self.cut)}"]
+        if self.fold_in is not None:
+            n_new = int(np.count_nonzero(np.diff(self.fold_in.indptr)))
+            remarks.append(f"{n_new:,} users not in train, {self.fold_in.nnz:,} pairs to fold in")
         unknown = {"validation not in train": self.unknown}
         if self.test is not None:
             unknown["test not in train and validation"] = self.for_test().unknown
@@ -158,8 +169,22 @@ class Holdout:
         return remarks + ([f"left out: {', '.join(left_out)}"] if left_out else [])
 
     @property
+    def seen(self) -> CSRMatrix:
+        """What users have seen: `train` and, of a split by users, what is folded in.
+
+        A list holds none of it, unless a model may recommend again, and metrics that need to know
+        what is popular count all of it. It is labelled, as `train` is.
+        """
+        if self.fold_in is None:
+            return self.train
+        seen = _added(self.train, self.fold_in)
+        return LabelledMatrix.of(seen, self.users, self.items, "train")
+
+    @property
     def unknown(self) -> Unknown:
         """How many users, items and pairs of the validation part training does not know.
+
+        A user who is folded in is known.
 
         Examples
         --------
@@ -167,7 +192,7 @@ class Holdout:
         >>> Holdout(train, sparse.csr_matrix([[0, 1], [1, 0]])).unknown
         Unknown(users=1, items=1, pairs=2)
         """
-        known_users, known_items = _known(self.train)
+        known_users, known_items = self._known()
         pairs = self.validation.tocoo()
         new_users, new_items = ~known_users[pairs.row], ~known_items[pairs.col]
         return Unknown(
@@ -194,7 +219,9 @@ class Holdout:
         Holdout(2 users × 2 items, 1 train + 0 validation pairs; left out: 2 unknown pairs)
         """
         held_out = {part: matrix for part, matrix in self._parts() if part != "train"}
-        known = {part: _select_known(matrix, self.train) for part, matrix in held_out.items()}
+        held_out.pop("fold_in", None)
+        users, items = self._known()
+        known = {part: _select(matrix, users, items) for part, matrix in held_out.items()}
         n_unknown = sum(held_out[part].nnz - known[part].nnz for part in held_out)
         left_out = self.left_out._replace(unknown=self.left_out.unknown + n_unknown)
         return Holdout(
@@ -203,6 +230,7 @@ class Holdout:
             self.users,
             self.items,
             test=known.get("test"),
+            fold_in=self.fold_in,
             cut=self.cut,
             left_out=left_out,
         )
@@ -214,7 +242,8 @@ class Holdout:
         -------
         Holdout
             Whose `train` has what the chosen model is trained on once more, and whose
-            `validation` is the test part.
+            `validation` is the test part. Of a split by users the users of validation are trained
+            on, with what was folded in of them, and those of the test are folded in.
 
         Raises
         ------
@@ -236,15 +265,22 @@ class Holdout:
             raise InvalidDataError(
                 "there is no test part; split in three, for example with split.temporal(..., test=)"
             )
-        parts = [coordinates(self.train), coordinates(self.validation)]
-        rows, columns, values = (
-            np.concatenate(arrays) for arrays in zip(*(p[:3] for p in parts), strict=True)
+        train = _added(self.train, self.validation)
+        if self.fold_in is None:
+            return Holdout(train, self.test, self.users, self.items)
+        is_tested = np.diff(self.test.indptr) > 0
+        every_item = np.ones(train.shape[1], bool)
+        others = _select(self.fold_in, ~is_tested, every_item)
+        return Holdout(
+            _added(train, others),
+            self.test,
+            self.users,
+            self.items,
+            fold_in=_select(self.fold_in, is_tested, every_item),
         )
-        train = summed_csr(rows, columns, values, self.train.shape)
-        return Holdout(train, self.test, self.users, self.items)
 
     def save(self, folder: PathLike) -> None:
-        """Write ``train.npz``, ``validation.npz``, ``labels.npz`` and, if any, ``test.npz``.
+        """Write the parts, such as ``train.npz`` and ``validation.npz``, and ``labels.npz``.
 
         Each file is written under a temporary name and then renamed, so that no reader ever sees
         an incomplete one.
@@ -287,13 +323,15 @@ class Holdout:
         for name, matrix in self._parts():
             with replacing(folder / f"{name}.npz") as temporary:
                 sparse.save_npz(temporary, matrix)
-        if self.test is None:
-            with suppress(OSError):  # one that another split left here; `load` knows better
-                (folder / "test.npz").unlink()
+        for name in PARTS:
+            if getattr(self, name) is None:
+                with suppress(OSError):  # one that another split left here; `load` knows better
+                    (folder / f"{name}.npz").unlink()
         with replacing(folder / "labels.npz") as temporary:
             np.savez_compressed(
                 temporary,
                 allow_pickle=False,
+                parts=np.array([name for name, _ in self._parts()]),
                 checksums=self._checksums(),
                 left_out=np.array(self.left_out, np.int64),
                 **arrays,
@@ -318,7 +356,7 @@ class Holdout:
             If a file is missing or damaged, or the files are of different splits.
         """
         folder = Path(folder)
-        train, validation = (_read_part(folder / f"{name}.npz") for name in PARTS[:2])
+        parts = {name: _read_part(folder / f"{name}.npz") for name in PARTS[:2]}
         path = folder / "labels.npz"
         with (
             reading_npz(path, "labels saved by Holdout.save"),
@@ -333,23 +371,27 @@ class Holdout:
             }
             cut = arrays["cut"][()] if "cut" in arrays else None
             left_out = LeftOut(*arrays["left_out"].tolist()) if "left_out" in arrays else LeftOut()
-        test = _read_part(folder / "test.npz") if len(checksums) == len(PARTS) else None
+            names = PARTS[: len(checksums)]  # as older versions wrote them
+            if "parts" in arrays:
+                names = tuple(name for name in PARTS if name in arrays["parts"].tolist())
+        parts |= {name: _read_part(folder / f"{name}.npz") for name in names if name not in parts}
         try:
             holdout = cls(
-                train,
-                validation,
+                parts["train"],
+                parts["validation"],
                 labels.get("users"),
                 labels.get("items"),
-                test=test,
+                test=parts.get("test"),
+                fold_in=parts.get("fold_in"),
                 cut=cut if isinstance(cut, np.datetime64 | None) else int(cut),
                 left_out=left_out,
             )
         except InvalidDataError as error:
             raise InvalidFileError(str(error), folder) from error
         if checksums != holdout._checksums():
-            names = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
+            listed = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
             raise InvalidFileError(
-                f"{names} and labels.npz are of different splits; split again", folder
+                f"{listed} and labels.npz are of different splits; split again", folder
             )
         return holdout
 
@@ -357,6 +399,23 @@ class Holdout:
         """Return the names and matrices of the parts."""
         parts = ((name, getattr(self, name)) for name in PARTS)
         return [(name, matrix) for name, matrix in parts if matrix is not None]
+
+    def _known(self) -> tuple[Booleans, Booleans]:
+        """Return which users and which items have a value above 0 in what is learnt from."""
+        users, items = _with_values(self.train)
+        if self.fold_in is not None:
+            users |= _with_values(self.fold_in)[0]
+        return users, items
+
+    def _check_new_users(self, fold_in: CSRMatrix) -> None:
+        """Raise if a user whom the model is trained on is to be folded in."""
+        both = np.flatnonzero((np.diff(self.train.indptr) > 0) & (np.diff(fold_in.indptr) > 0))
+        if len(both):
+            user = both[0] if self.users is None else self.users[both[0]]
+            raise InvalidDataError(
+                f"user {user!r} is in train and in fold_in ({len(both)} users are); fold in only "
+                "users whom the model is not trained on"
+            )
 
     def _checksums(self) -> list[int]:
         """Return a number for each matrix, to detect files of different splits in one folder."""
@@ -366,21 +425,27 @@ class Holdout:
         ]
 
 
-def _known(train: CSRMatrix) -> tuple[Booleans, Booleans]:
+def _with_values(matrix: CSRMatrix) -> tuple[Booleans, Booleans]:
     """Return which users and which items have a value above 0."""
-    pairs = train.tocoo()
-    users, items = np.zeros(train.shape[0], bool), np.zeros(train.shape[1], bool)
+    pairs = matrix.tocoo()
+    users, items = np.zeros(matrix.shape[0], bool), np.zeros(matrix.shape[1], bool)
     users[pairs.row[pairs.data > 0]] = True
     items[pairs.col[pairs.data > 0]] = True
     return users, items
 
 
-def _select_known(held_out: CSRMatrix, train: CSRMatrix) -> CSRMatrix:
-    """Return the pairs whose user and item training knows."""
-    users, items = _known(train)
-    rows, columns, values, shape = coordinates(held_out)
+def _select(matrix: CSRMatrix, users: Booleans, items: Booleans) -> CSRMatrix:
+    """Return the pairs of some users and items."""
+    rows, columns, values, shape = coordinates(matrix)
     kept = users[rows] & items[columns]
     return summed_csr(rows[kept], columns[kept], values[kept], shape)
+
+
+def _added(*matrices: CSRMatrix) -> CSRMatrix:
+    """Return the sum of matrices, with explicit zeros."""
+    parts = [coordinates(matrix)[:3] for matrix in matrices]
+    rows, columns, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return summed_csr(rows, columns, values, matrices[0].shape)
 
 
 def _read_part(path: Path) -> CSRMatrix:

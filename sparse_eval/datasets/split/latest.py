@@ -8,19 +8,25 @@ import numpy as np
 
 from ...core.arguments import check_whole
 from ...core.csr import indptr_from_counts
-from ...core.sorting import order_within
 from ..times import UNDATED
-from .events import Events
+from .events import Events, check_repeats, first_of_users, positions_by_time
 from .holdout import LeftOut
 from .pairs import MAX_COUNT
 
 if TYPE_CHECKING:
-    from ...core.types import Booleans, Integers
+    from ...core.types import Booleans
     from ..interactions import Interactions
+    from .events import Repeats
     from .holdout import Holdout
 
 
-def last_n(interactions: Interactions, *, n: int = 1, test: int | None = None) -> Holdout:
+def last_n(
+    interactions: Interactions,
+    *,
+    n: int = 1,
+    test: int | None = None,
+    repeats: Repeats = "drop",
+) -> Holdout:
     """Hold out the n latest pairs of each user who has more than n.
 
     With ``n=1`` this is the usual leave-one-out protocol [1]_; with ``test=1`` too, the latest
@@ -40,6 +46,11 @@ def last_n(interactions: Interactions, *, n: int = 1, test: int | None = None) -
     test : int, optional
         At least 1: how many pairs to hold out as the test part, before the n latest of what is
         left.
+    repeats : {"drop", "keep"}
+        With "keep", for models that may recommend again, the time of a pair is that of its last
+        event, and only that event is held out, with others of the same pairs that are not before
+        the first one held out. What was before is trained on, so that held-out items may be known,
+        and nothing is left out.
 
     Returns
     -------
@@ -49,7 +60,7 @@ def last_n(interactions: Interactions, *, n: int = 1, test: int | None = None) -
     Raises
     ------
     InvalidDataError
-        If there are no timestamps, or `n` or `test` is out of its range.
+        If there are no timestamps, `n` or `test` is out of its range, or `repeats` is unknown.
 
     See Also
     --------
@@ -77,39 +88,51 @@ def last_n(interactions: Interactions, *, n: int = 1, test: int | None = None) -
     """
     check_whole("n", n, 1, MAX_COUNT)
     n_test = 0 if test is None else check_whole("test", test, 1, MAX_COUNT)
+    check_repeats(repeats)
     events = Events.of(interactions, "last_n")
+    if repeats == "keep":
+        return _keep_repeats(events, n, n_test)
     bounds, first = events.pair_bounds, events.first
     sizes = np.diff(bounds)
-    dates = first != UNDATED
-    dated = sizes if dates.all() else np.diff(indptr_from_counts(dates)[bounds])
+    dated = np.diff(indptr_from_counts(first != UNDATED)[bounds])
     tested = np.where((sizes > n_test) & (dated >= n_test), n_test, 0)
     validated = np.where((sizes - tested > n) & (dated - tested >= n), n, 0)
 
-    if dates.any() and not dates.all():
-        # So far from all dates, `UNDATED` would leave few bits to sort those by.
-        first = np.where(dates, first, first[dates].min() - 1)
-    positions = order_within(bounds, first)
+    positions = events.pair_positions
     # What is not held out must not be later than what is, of the same user.
     n_events, times = np.diff(events.bounds), events.times
     held_out = positions >= np.repeat(sizes - tested - validated, sizes)
-    limit = np.repeat(_first_of_users(bounds, held_out, first), n_events)
+    limit = np.repeat(first_of_users(bounds, held_out, first), n_events)
     of_events = events.of_events(held_out)
     parts = [~of_events & (times <= limit), of_events]
     if test is not None:
         in_test = positions >= np.repeat(sizes - tested, sizes)
-        limit = np.repeat(_first_of_users(bounds, in_test, first), n_events)
+        limit = np.repeat(first_of_users(bounds, in_test, first), n_events)
         of_events = events.of_events(in_test)
         parts = [parts[0], parts[1] & ~of_events & (times <= limit), of_events]
     n_repeated = len(events) - sum(int(np.count_nonzero(part)) for part in parts)
     return events.divide(parts, LeftOut(repeated=n_repeated))
 
 
-def _first_of_users(bounds: Integers, chosen: Booleans, times: Integers) -> Integers:
-    """Return the earliest time of the chosen pairs of each user, the largest int64 without any."""
-    pairs = np.flatnonzero(chosen)
-    starts = np.searchsorted(pairs, bounds)
-    some = starts[1:] > starts[:-1]
-    earliest = np.full(len(some), np.iinfo(np.int64).max)
-    if len(pairs):
-        earliest[some] = np.minimum.reduceat(times[pairs], starts[:-1][some])
-    return earliest
+def _keep_repeats(events: Events, n: int, n_test: int) -> Holdout:
+    """Hold out the latest events, also of pairs with earlier ones."""
+    tested = np.zeros(len(events), bool)
+    if n_test:
+        tested = _latest_events(events, ~tested, n_test)
+    validation = _latest_events(events, ~tested, n)
+    parts = [~tested & ~validation, validation]
+    return events.divide([*parts, tested] if n_test else parts, LeftOut())
+
+
+def _latest_events(events: Events, available: Booleans, n: int) -> Booleans:
+    """Return the last events of the n pairs of each user whose last available ones are latest."""
+    bounds = events.pair_bounds
+    sizes = np.diff(bounds)
+    last = events.last_of_pairs(available)
+    n_pairs = np.diff(indptr_from_counts(events.in_pairs(available).astype(np.int64))[bounds])
+    n_dated = np.diff(indptr_from_counts(last != UNDATED)[bounds])
+    counts = np.where((n_pairs > n) & (n_dated >= n), n, 0)
+    chosen = positions_by_time(bounds, last) >= np.repeat(sizes - counts, sizes)
+    limit = np.repeat(first_of_users(bounds, chosen, last), np.diff(events.bounds))
+    latest: Booleans = available & events.of_events(chosen) & (events.times >= limit)
+    return latest

@@ -20,6 +20,8 @@ from ..interactions import Interactions
 from .holdout import Holdout
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...core.types import (
         AnyArray,
         Booleans,
@@ -95,8 +97,12 @@ class Pairs:
 
     def hold_out(self, mask: Booleans) -> Holdout:
         """Hold out the pairs that a mask selects."""
-        train, validation = for_each(self._select, (~mask, mask))
+        train, validation = self.select((~mask, mask))
         return Holdout(train, validation, self.users, self.items)
+
+    def select(self, masks: Sequence[Booleans]) -> list[CSRMatrix]:
+        """Return a matrix of the pairs that each mask selects."""
+        return for_each(self._select, masks)
 
     def _select(self, mask: Booleans) -> CSRMatrix:
         whole = self.matrix

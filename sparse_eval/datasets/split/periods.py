@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import InvalidDataError
 from ..times import UNDATED
-from .events import Events
+from .events import Events, check_repeats
 from .holdout import PARTS, LeftOut
 from .pairs import check_fraction
 
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from ...core.types import Booleans, Integers
     from ..interactions import Interactions
     from ..times import Clock, Duration, Time
+    from .events import Repeats
     from .holdout import Holdout
-
-#: What to do with held-out events whose pair is known from before.
-Repeats = Literal["drop", "keep"]
 
 
 def temporal(
@@ -63,7 +61,8 @@ def temporal(
     repeats : {"drop", "keep"}
         Whether held-out events of a pair that training (for the test, training or validation) has
         too, be it as an explicit zero, are left out and counted in ``left_out.repeated``, or held
-        out as well. `evaluate_model` recommends nothing that was seen, and so would count them as
+        out as well, to evaluate models that may recommend again: ``seen="allow"`` of
+        `evaluate_model`, which otherwise recommends nothing that was seen and counts them as
         missed.
 
     Returns
@@ -110,7 +109,7 @@ def temporal(
     ... )
     >>> model = se.train_als(holdout.for_test().train, **result.best)
     """
-    _check_repeats(repeats)
+    check_repeats(repeats)
     events = Events.of(interactions, "temporal")
     given_test = test if at is not None else None  # otherwise it is a fraction
     clock = events.clock(at=at, gap=gap, test=given_test)
@@ -195,7 +194,7 @@ def rolling(
     2019-11-29T00:00:00 738 225
     2019-12-03T00:00:00 762 188
     """
-    _check_repeats(repeats)
+    check_repeats(repeats)
     events = Events.of(interactions, "rolling")
     clock = events.clock(at=at, window=window, step=step, train_window=train_window, gap=gap)
     width = clock.duration("window", window, 1)
@@ -288,8 +287,3 @@ def _check_not_empty(
             raise InvalidDataError(
                 f"the cut {where} leaves {name} empty; {', '.join(reasons)}; choose another"
             )
-
-
-def _check_repeats(repeats: object) -> None:
-    if repeats not in get_args(Repeats):
-        raise InvalidDataError(f"repeats: expected 'drop' or 'keep', found {repeats!r}")

@@ -35,7 +35,7 @@ def test_a_folder_becomes_a_table(folder: Path, holdout: Any, tmp_path: Path) ->
     table = se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
     assert list(table.columns) == [
         "file", "best", "status", "error", "seconds", *NAMES,
-        "sha256", "train", "validation", "convention", "sparse_eval",
+        "sha256", "train", "validation", "convention", "seen", "sparse_eval",
         "alpha", "dtype", "factors", "use_cg",
     ]  # fmt: skip
     paths = [folder / f"als-{factors}.npz" for factors in (2, 4, 10)]

@@ -1,0 +1,258 @@
+"""`fold_in`: the factors of users whom a model was not trained on."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from ..core.arguments import check_number, check_whole
+from ..core.labelled import labels_of
+from ..datasets.split.holdout import Holdout
+from ..errors import InvalidDataError, UnsupportedModelError
+from ..inputs.alignment import locate
+from .accepted import as_model, check_shape, has_factors
+from .checkpoints import Factors
+from .identifiers import ids_of, keep_ids
+from .inputs import NewUsers, name_of, open_train
+from .matching import match_items
+from .references import open_model
+from .scorers import Scorer
+
+if TYPE_CHECKING:
+    from ..core.types import AnyArray, CSRMatrix
+    from .accepted import FactorModel, ModelLike
+    from .inputs import TrainLike
+
+#: Users whose factors are found in one call.
+_USERS_PER_CALL = 1 << 16
+
+_ASK_FUNCTION = (
+    "a function has no factors to find for new users: it is called with their row numbers; if it "
+    "scores them, from holdout.fold_in, give train=holdout.seen and holdout.validation in place of "
+    "the holdout"
+)
+
+
+def fold_in(
+    model: ModelLike,
+    seen: Holdout | TrainLike,
+    *,
+    regularization: float | None = None,
+    alpha: float | None = None,
+    num_threads: int | None = None,
+) -> Factors:
+    """Find the factors of users whom a model was not trained on, from what they have seen.
+
+    A model of ALS finds them as its training finds those of its own users, the factors of items
+    being fixed, with its own regularization and alpha: by its `recalculate_user`. Factors of any
+    other origin are folded in by the same least squares [1]_ where `regularization` is given.
+
+    Parameters
+    ----------
+    model : fitted model of implicit, path, or pair of factors
+        As in `evaluate_model`. It is not modified.
+    seen : sparse matrix, Interactions, frame, Relevance, path or Holdout
+        What the users have seen, with the weights that the model was trained on: as `train` in
+        `evaluate_model`, but of any users. Items are matched by id where both sides have ids, and
+        those that the model does not know say nothing of a user. Of a `Holdout` what is folded in.
+    regularization : float, optional
+        λ, at least 0; by default that of the model, which only ALS has.
+    alpha : float, optional
+        The confidence in an entry is alpha times its value, above 0; by default that of the model,
+        or 1 where `regularization` is given.
+    num_threads : int, optional
+        One for each core by default. The result does not depend on it.
+
+    Returns
+    -------
+    Factors
+        ``user_factors`` with a row for each row of `seen`, of zeros where that is empty,
+        ``item_factors``, and the ids of both where there are any. `evaluate_model`, `recommend`
+        and `top_k` take it for a model.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the model has no factors, or is not of ALS and no `regularization` is given.
+    InvalidDataError
+        If `seen` has other items than the model and there are no ids, an option is out of its
+        range, or the equations cannot be solved.
+
+    See Also
+    --------
+    split.users : Hold out users to evaluate this.
+    evaluate_model : Given such a `Holdout`, folds its users in by itself.
+
+    Notes
+    -----
+    With item factors Y, and of a user the confidence c and the preference p = 1 for seen items,
+    c = 1 and p = 0 for all others, the factors are (YᵀCY + λI)⁻¹ YᵀCp.
+
+    References
+    ----------
+    .. [1] Y. Hu, Y. Koren and C. Volinsky, "Collaborative filtering for implicit feedback
+       datasets", ICDM 2008. doi:10.1109/ICDM.2008.22
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> holdout = se.split.users(clicks, fraction=0.1, seed=0)
+    >>> model = se.train_als(holdout.train, factors=8)
+    >>> newcomer = holdout.fold_in[[int(holdout.fold_in.nonzero()[0][0])]]
+    >>> folded = se.fold_in(model, newcomer)
+    >>> folded.user_factors.shape
+    (1, 8)
+    >>> recs = se.recommend(folded, newcomer, k=3)
+    >>> recs["rank"].tolist()
+    [1, 2, 3]
+    """
+    if num_threads is not None:
+        check_whole("num_threads", num_threads, 1)
+    opened = as_model(open_model(model))
+    given = open_train(_part(seen))
+    if isinstance(opened, Scorer):
+        raise UnsupportedModelError(_ASK_FUNCTION)
+    if not has_factors(opened):
+        raise UnsupportedModelError(
+            f"a {type(opened).__name__} has no factors of users: it recommends from what they have "
+            "seen; give it that as train"
+        )
+    solver = _solver(opened, regularization, alpha)
+    matrix = match_items(opened, given, name_of("seen", seen))
+    factors = _solve(solver, matrix, num_threads)
+    users, items = labels_of(given)
+    known = ids_of(opened)[1]
+    return Factors(factors, opened.item_factors, users, items if known is None else known)
+
+
+def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = None) -> Any:
+    """Return a model that knows the users of a split who are to be folded in.
+
+    A neighbour model or item-item matrix is returned as it is: it recommends from what users have
+    seen. Of any other it is a copy, with the factors of these users in place of those that it has,
+    if any; one that is alike for all users, as by popularity, is so for these too.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the model does not say how the factors of users are found, or is a function.
+    InvalidDataError
+        As from `fold_in`, and if there are no ids and other users than the model has.
+    """
+    opened = as_model(open_model(model))
+    if isinstance(opened, Scorer):
+        raise UnsupportedModelError(_ASK_FUNCTION)
+    if not has_factors(opened):
+        return opened
+    given = parts.fold_in
+    known, items = ids_of(opened)
+    labels = labels_of(given)[0]
+    places, union = np.arange(given.shape[0]), known
+    if known is not None and labels is not None:
+        places, union = locate(known, labels, "user", ("fold_in", "the model"))
+    else:
+        check_shape(opened, given.shape, "users")
+    is_new = np.diff(given.indptr) > 0
+    own = opened.user_factors
+    if _is_alike_for_all(own):
+        folded = np.repeat(own[:1], given.shape[0], axis=0)
+    else:
+        folded = fold_in(opened, given, num_threads=num_threads).user_factors
+    n_users = len(own) if union is None else len(union)
+    factors = np.zeros((n_users, own.shape[1]), np.result_type(own, folded))
+    factors[: len(own)] = own
+    factors[places[is_new]] = folded[is_new]
+    if isinstance(opened, Factors):
+        return opened._replace(user_factors=factors, user_ids=union)
+    some: Any = copy(opened)
+    some.user_factors = factors
+    keep_ids(some, union, items)
+    return some
+
+
+def _is_alike_for_all(user_factors: AnyArray) -> bool:
+    """Return whether the one factor of every user is the same, as of popularity."""
+    if user_factors.shape[1] != 1 or not len(user_factors):
+        return False
+    return bool(user_factors[0, 0] != 0 and (user_factors == user_factors[0, 0]).all())
+
+
+def _part(seen: Any) -> Any:
+    """Return what is folded in."""
+    if not isinstance(seen, Holdout):
+        return seen
+    if seen.fold_in is None:
+        raise InvalidDataError(
+            "the holdout has no users to fold in: all are in train; split with se.split.users"
+        )
+    return seen.fold_in
+
+
+def _solver(
+    model: FactorModel | Factors,
+    regularization: float | None,
+    alpha: float | None,
+) -> Any:
+    """Return a model of ALS that shares the factors of items, to find those of users with.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If nothing says with which regularization.
+    """
+    from implicit.cpu.als import AlternatingLeastSquares
+
+    own = model if isinstance(model, AlternatingLeastSquares) else None
+    own_values = getattr(own, "regularization", None), getattr(own, "alpha", None)
+    if regularization is not None:
+        regularization = check_number("regularization", regularization, 0)
+    if alpha is not None:
+        alpha = check_number("alpha", alpha, 0, open_end=True)
+    if None in own_values:
+        if regularization is None:
+            what = "a pair of factors" if isinstance(model, Factors) else type(model).__name__
+            raise UnsupportedModelError(
+                f"{what if own is None else 'a checkpoint that ALS did not save'} does not say how "
+                "the factors of new users are found; choose a regularization: folded = "
+                "se.fold_in(model, holdout, regularization=0.01), and give folded as the model, "
+                "with train=holdout.seen and holdout.validation"
+            )
+        own_values = (regularization, 1.0)
+    with threadpool_limits(limits=1, user_api="blas"):  # which implicit asks for
+        solver = AlternatingLeastSquares(
+            factors=model.item_factors.shape[1],
+            regularization=own_values[0] if regularization is None else regularization,
+            alpha=own_values[1] if alpha is None else alpha,
+        )
+    items = model.item_factors
+    dtype = np.float64 if items.dtype == np.float64 else np.float32
+    # Compiled code takes these two dtypes, and no array that is write-protected.
+    solver.item_factors = np.require(items, dtype, ["C", "W"])
+    solver.dtype = np.dtype(dtype)
+    return solver
+
+
+def _solve(solver: Any, matrix: CSRMatrix, num_threads: int | None) -> AnyArray:
+    """Return the factors of the users of a matrix."""
+    solver.num_threads = num_threads or 0
+    n_users = matrix.shape[0]
+    factors = np.zeros((n_users, solver.item_factors.shape[1]), solver.dtype)
+    with threadpool_limits(limits=1, user_api="blas"):  # or sums would depend on the threads
+        for first in range(0, n_users, _USERS_PER_CALL):
+            last = min(first + _USERS_PER_CALL, n_users)
+            rows = sparse.csr_matrix(matrix[first:last], dtype=np.float32)
+            rows.indices, rows.indptr = (
+                part.astype(np.int32, copy=False) for part in (rows.indices, rows.indptr)
+            )
+            try:
+                factors[first:last] = solver.recalculate_user(np.arange(first, last), rows)
+            except ValueError as error:
+                raise InvalidDataError(
+                    f"the factors of new users cannot be found ({error}); raise the regularization"
+                ) from None
+    return factors

@@ -1,0 +1,280 @@
+"""Users whom a model was not trained on are folded in, and evaluated as by the model itself."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from implicit.cpu.bpr import BayesianPersonalizedRanking
+from implicit.nearest_neighbours import CosineRecommender
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, UnsupportedModelError
+from sparse_eval.models.accepted import as_model
+
+METRICS = ["ndcg@10", "recall@5", "coverage@10"]
+
+
+@pytest.fixture(scope="module")
+def holdout():
+    clicks = se.datasets.synthetic(n_users=150, n_items=90, n_interactions=2500, seed=3)
+    return se.split.users(clicks, fraction=0.3, fold_in=0.6, test=0.1, seed=1)
+
+
+@pytest.fixture(scope="module")
+def als(holdout):
+    return se.train_als(holdout.train, factors=12, alpha=7.0, regularization=0.3, iterations=5)
+
+
+def matrix(part, dtype=np.float32):
+    return sparse.csr_matrix(part).astype(dtype)
+
+
+def factors_of(items, values, alpha, regularization):
+    """The factors of one user as the equations read, in float64."""
+    confidence = np.ones(len(items))
+    preference = np.zeros(len(items))
+    for item, value in values.items():
+        confidence[item] = alpha * value
+        preference[item] = float(value > 0)
+    left = items.T @ np.diag(confidence) @ items + regularization * np.eye(items.shape[1])
+    return np.linalg.solve(left, items.T @ (confidence * preference))
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.5, 20), st.floats(0.05, 5), st.booleans())
+def test_factors_solve_the_equations(seed, alpha, regularization, of_model):
+    rng = np.random.default_rng(seed)
+    n_items, width = rng.integers(2, 12), rng.integers(1, 5)
+    items = rng.standard_normal((n_items, width))
+    seen = sparse.random_array((4, n_items), density=0.4, rng=rng, format="csr")
+    seen.data = rng.integers(0, 4, seen.nnz).astype(float)  # explicit zeros among them
+    seen = sparse.csr_matrix(seen)
+    model = (rng.standard_normal((3, width)), items)
+    options = {"regularization": regularization, "alpha": alpha}
+    if of_model:
+        from implicit.cpu.als import AlternatingLeastSquares
+
+        with threadpool_limits(1, "blas"):
+            model = AlternatingLeastSquares(factors=width, **options)
+        model.user_factors, model.item_factors = np.zeros((3, width)), items
+        options = {}
+    folded = se.fold_in(model, seen, **options)
+    assert folded.user_factors.shape == (4, width)
+    for user, row in enumerate(folded.user_factors):
+        entries = slice(seen.indptr[user], seen.indptr[user + 1])
+        values = dict(zip(seen.indices[entries], seen.data[entries], strict=True))
+        if not values:
+            assert not row.any()
+            continue
+        expected = factors_of(items, values, alpha, regularization)
+        np.testing.assert_allclose(row, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_lists_are_those_of_implicit(holdout, als):
+    users = np.flatnonzero(np.diff(holdout.fold_in.indptr))
+    ids, _ = als.recommend(users, matrix(holdout.fold_in)[users], N=10, recalculate_user=True)
+    ours = se.recommend(als, holdout, 10, user_rows=users)
+    assert holdout.items.get_indexer(ours["item"]).reshape(-1, 10).tolist() == ids.tolist()
+    rankings = se.Rankings.from_topk(ids, user_rows=users, shape=holdout.train.shape)
+    expected = se.evaluate(rankings, matrix(holdout.validation, float), METRICS)
+    assert se.evaluate_model(als, holdout, METRICS).mean() == expected.mean()
+
+
+def test_every_way_has_the_same_bits(holdout, als, tmp_path):
+    before = als.user_factors.copy(), als.item_factors.copy(), dict(vars(als))
+    whole = se.evaluate_model(als, holdout, METRICS)
+    assert whole.n_users == np.count_nonzero(np.diff(holdout.validation.indptr))
+    assert whole.n_cold == 0
+    path = se.save_model(als, tmp_path / "als.npz")
+    als.save(tmp_path / "without_ids.npz")
+    with ThreadPoolExecutor(2) as pool:
+        others = [
+            se.evaluate_model(als, holdout, METRICS, memory=200_000_000),
+            se.evaluate_model(als, holdout, METRICS, client=pool, per_user=False),
+            se.evaluate_model(als, holdout, METRICS, num_threads=1),
+            se.evaluate_model(als, holdout, METRICS, via="recommend"),
+            se.evaluate_model(path, holdout, METRICS),
+            se.evaluate_model(path, holdout, METRICS, client=pool),
+            se.evaluate_model(tmp_path / "without_ids.npz", holdout, METRICS),
+            se.evaluate_model(se.fold_in(als, holdout), holdout.seen, holdout.validation, METRICS),
+        ]
+    for ev in others:
+        assert ev.mean() == whole.mean()
+    table = se.sweep([path], holdout, METRICS)
+    assert {name: table[name][0] for name in whole.names} == whole.mean()
+    with threadpool_limits(2):
+        assert se.evaluate_model(als, holdout, METRICS, num_threads=2).mean() == whole.mean()
+    assert np.array_equal(als.user_factors, before[0])
+    assert np.array_equal(als.item_factors, before[1])
+    assert vars(als).keys() == before[2].keys()
+    assert als._YtY is before[2]["_YtY"]
+
+
+def test_a_sweep_of_users_is_another_than_one_of_their_pairs(holdout, als, tmp_path):
+    path = se.save_model(als, tmp_path / "als.npz")
+    se.sweep([path], holdout, "ndcg@10", out=tmp_path / "sweep.csv")
+    with pytest.raises(se.SparseEvalError, match="was made with other inputs"):
+        se.sweep([path], holdout.seen, holdout.validation, "ndcg@10", out=tmp_path / "sweep.csv")
+
+
+def test_training_is_evaluated_on_users_who_are_folded_in(holdout, als):
+    callback = se.EvaluationCallback(holdout, "ndcg@10")
+    model = se.train_als(
+        holdout.train, factors=12, alpha=7.0, regularization=0.3, iterations=5, callback=callback
+    )
+    assert np.array_equal(model.user_factors, als.user_factors)
+    expected = se.evaluate_model(als, holdout, "ndcg@10")["ndcg@10"]
+    assert callback.history["ndcg@10"].iloc[-1] == expected
+
+
+def test_tuning_tests_on_users_whom_no_trial_has_seen(holdout, tmp_path):
+    result = se.tune(holdout, "ndcg@10", factors=[4, 8], iterations=3, out=tmp_path / "search")
+    last = holdout.for_test()
+    model = se.train_als(last.train, **result.best)
+    ev = se.evaluate_model(model, last, "ndcg@10")
+    assert ev.n_users == 15
+    assert result.test["metrics"]["ndcg@10"]["mean"] == ev["ndcg@10"]
+    again = se.tune(holdout, "ndcg@10", factors=[4, 8], iterations=3, out=tmp_path / "search")
+    assert again.test == result.test
+    with pytest.raises(se.SparseEvalError, match="is of another search"):
+        se.tune(
+            holdout.seen, holdout.validation, "ndcg@10", factors=[4, 8], iterations=3,
+            out=tmp_path / "search",
+        )  # fmt: skip
+
+
+def test_users_whom_the_model_has_no_row_for_are_matched_by_id(holdout, als):
+    rows = np.flatnonzero(np.diff(holdout.train.indptr))[::-1]
+    items = np.random.default_rng(0).permutation(holdout.train.shape[1])
+    model = as_model(als)
+    other = type(als)(factors=12, regularization=0.3, alpha=7.0)
+    other.user_factors, other.item_factors = model.user_factors[rows], model.item_factors[items]
+    other.user_ids, other.item_ids = holdout.users[rows], holdout.items[items]
+    ours, whole = (se.evaluate_model(one, holdout, "ndcg@10") for one in (other, als))
+    assert ours["ndcg@10"] == pytest.approx(whole["ndcg@10"], rel=1e-4)  # float32 sums
+    assert ours.retrieval.n_unknown_users == 0
+    recs = se.recommend(other, holdout, 3, users=[holdout.users[rows[0]], holdout.users[-1]])
+    assert len(recs) == 6
+
+
+def test_items_that_the_model_does_not_know_say_nothing(als, holdout):
+    known = se.fold_in(als, holdout)
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {"user": ["new"] * 3, "item": [holdout.items[3], "never seen", holdout.items[5]]}
+    )
+    folded = se.fold_in(als, se.Relevance.from_frame(frame))
+    assert folded.user_ids.tolist() == ["new"]
+    assert folded.item_ids.equals(known.item_ids)
+    assert se.fold_in(als, frame).user_ids.tolist() == ["new"]
+    with pytest.raises(InvalidDataError, match="seen names items by id"):
+        se.fold_in((als.user_factors, als.item_factors), frame, regularization=0.1)
+    row = sparse.csr_matrix(([1.0, 1.0], ([0, 0], [3, 5])), shape=(1, 90))
+    assert np.array_equal(folded.user_factors, se.fold_in(als, row).user_factors)
+
+
+def test_neighbour_models_recommend_from_what_is_folded_in(holdout):
+    model = CosineRecommender(K=20)
+    with pytest.warns(match="Method expects CSR input"):
+        model.fit(matrix(holdout.train, float), show_progress=False)
+    users = np.flatnonzero(np.diff(holdout.validation.indptr))
+    ids, _ = model.recommend(users, matrix(holdout.fold_in, float)[users], N=10)
+    lists = se.Rankings.from_topk(ids, user_rows=users, shape=holdout.train.shape)
+    expected = se.evaluate(lists, matrix(holdout.validation, float), "recall@10")
+    assert se.evaluate_model(model, holdout, "recall@10").mean() == expected.mean()
+    with pytest.raises(UnsupportedModelError, match="give it that as train"):
+        se.fold_in(model, holdout)
+
+
+def test_refuses_to_guess_how_users_are_found(holdout, als, tmp_path):
+    bpr = BayesianPersonalizedRanking(8, iterations=3, random_state=0)
+    bpr.fit(matrix(holdout.train), show_progress=False)
+    bpr.save(tmp_path / "bpr.npz")
+    pair = als.user_factors, als.item_factors
+    for model in (bpr, tmp_path / "bpr.npz", pair):
+        with pytest.raises(UnsupportedModelError, match="se.fold_in.*regularization="):
+            se.evaluate_model(model, holdout, "ndcg@10")
+        folded = se.fold_in(model, holdout, regularization=0.1)
+        ev = se.evaluate_model(folded, holdout.seen, holdout.validation, "ndcg@10")
+        assert ev["ndcg@10"] > 0
+    as_trained = se.fold_in(pair, holdout, regularization=0.3, alpha=7.0).user_factors
+    assert np.array_equal(as_trained, se.fold_in(als, holdout).user_factors)
+
+
+def test_refuses_what_does_not_fit(holdout, als):
+    with pytest.raises(InvalidDataError, match="train has 89 items, the model 90"):
+        se.fold_in(als, matrix(holdout.fold_in)[:, :89])
+    with pytest.raises(InvalidDataError, match="regularization: expected"):
+        se.fold_in(als, holdout, regularization=-1)
+    with pytest.raises(InvalidDataError, match="alpha: expected"):
+        se.fold_in(als, holdout, alpha=0)
+    with pytest.raises(InvalidDataError, match="num_threads: expected"):
+        se.fold_in(als, holdout, num_threads=0)
+    clicks = se.datasets.synthetic(n_users=150, n_items=90, n_interactions=2500, seed=3)
+    with pytest.raises(InvalidDataError, match="no users to fold in.*se.split.users"):
+        se.fold_in(als, se.split.random(clicks))
+    parts = map(matrix, (holdout.train, holdout.validation))
+    numbered = se.Holdout(*parts, fold_in=holdout.fold_in)
+    model = type(als)(factors=12, regularization=0.3, alpha=7.0)
+    model.user_factors, model.item_factors = als.user_factors[1:], als.item_factors
+    with pytest.raises(InvalidDataError, match="train has 150 users, the model 149"):
+        se.evaluate_model(model, numbered, "ndcg@10")
+
+
+def test_equations_without_a_solution_are_an_error():
+    items = np.zeros((3, 2), np.float32)
+    with pytest.raises(InvalidDataError, match="raise the regularization"):
+        se.fold_in((items, items), sparse.csr_matrix([[1, 0, 1]]), regularization=0)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 40), st.integers(1, 3))
+def test_a_user_has_the_same_bits_beside_any_others(first, num_threads):
+    clicks = se.datasets.synthetic(n_users=60, n_items=50, n_interactions=700, seed=5)
+    rng = np.random.default_rng(7)
+    pair = rng.standard_normal((2, 6)), rng.standard_normal((50, 6)).astype(np.float32)
+    seen = sparse.csr_matrix(clicks.matrix())
+    whole = se.fold_in(pair, seen, regularization=0.2).user_factors
+    part = se.fold_in(pair, seen[first:], regularization=0.2, num_threads=num_threads)
+    assert np.array_equal(part.user_factors, whole[first:])
+
+
+@pytest.mark.parametrize("name", ["ease", "item_knn", "popularity"])
+def test_baselines_rank_for_new_users_by_what_is_folded_in(name, holdout):
+    model = getattr(se.baselines, name)(holdout)
+    ev = se.evaluate_model(model, holdout, ["auc", "ndcg@10"])
+    same = se.evaluate_model(model, holdout.seen, holdout.validation, ["auc", "ndcg@10"])
+    assert ev.per_user.equals(same.per_user)
+    blocks = se.evaluate_model(model, holdout, ["auc", "ndcg@10"], memory=400_000_000)
+    assert blocks.per_user.equals(ev.per_user)
+
+
+def test_a_matrix_that_may_recommend_again_still_scores_by_what_users_have(holdout):
+    model = se.baselines.ease(holdout)
+    with pytest.warns(UserWarning, match="no held-out item is in its user's train"):
+        ev = se.evaluate_model(model, holdout, "auc", seen="allow")
+    scores = matrix(holdout.seen, float) @ model.weights
+    values = []
+    for row, held in zip(scores, matrix(holdout.validation).toarray() > 0, strict=True):
+        if held.any():
+            above = row[held][:, None] > row[~held]
+            values.append(above.mean())
+    assert ev["auc"] == pytest.approx(np.mean(values), abs=1e-9)
+
+
+def test_functions_are_not_asked_about_users_they_do_not_know(holdout):
+    model = se.baselines.random(holdout)
+    for call in (se.recommend, se.fold_in, lambda *parts: se.evaluate_model(*parts, "ndcg@10")):
+        with pytest.raises(UnsupportedModelError, match="give train=holdout.seen"):
+            call(model, holdout)
+
+
+def test_cross_validation_folds_users_in(holdout, als):
+    cv = se.cross_validate(None, {"als": lambda train: als}, "ndcg@10", splits=[holdout])
+    assert cv.table["ndcg@10"][0] == se.evaluate_model(als, holdout, "ndcg@10")["ndcg@10"]

@@ -1,0 +1,292 @@
+"""Models that may recommend again: every item is a candidate, and repeated items count apart."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError, SparseEvalError
+
+NAMES = ["ndcg", "recall", "hit_rate", "mrr", "precision"]
+KINDS = ["all", "repeat", "explore"]
+METRICS = [f"{name}@3" for name in NAMES] + [
+    f"{name}(items={kind})@3" for name in ("recall", "hit_rate") for kind in KINDS[1:]
+]
+
+
+def random_case(seed):
+    """Integer factors, so that scores are exact; what was seen and is held out may overlap."""
+    rng = np.random.default_rng(seed)
+    n_users, n_items = int(rng.integers(1, 7)), int(rng.integers(3, 12))
+    factors = tuple(rng.integers(-3, 4, (n, 3)).astype(float) for n in (n_users, n_items))
+    sides = []
+    for density in (0.4, 0.4):
+        side = sparse.random_array((n_users, n_items), density=density, rng=rng, format="csr")
+        side.data = rng.integers(0, 3, side.nnz).astype(float)  # explicit zeros among them
+        sides.append(sparse.csr_matrix(side))
+    return factors, *sides
+
+
+def row(matrix, user):
+    entries = slice(matrix.indptr[user], matrix.indptr[user + 1])
+    return dict(zip(matrix.indices[entries].tolist(), matrix.data[entries].tolist(), strict=True))
+
+
+def best(scores, k, without=()):
+    """The best items, the lower one first among equals."""
+    order = sorted(range(len(scores)), key=lambda item: (-scores[item], item))
+    return [item for item in order if item not in without][:k]
+
+
+def of_kind(gains, history, kind):
+    if kind == "all":
+        return gains
+    known = {item for item, value in history.items() if value}
+    return {i: gain for i, gain in gains.items() if (i in known) == (kind == "repeat")}
+
+
+def parsed(metric):
+    name = metric.partition("@")[0].partition("(")[0]
+    return name, next((kind for kind in KINDS if f"items={kind}" in metric), "all")
+
+
+def check(ev, lists_of, train, validation, candidates_of):
+    """Compare every value of every user, and the random baseline, with plain definitions."""
+    per_user, expected = ev.per_user, {metric: [] for metric in ev.names}
+    for user in range(validation.shape[0]):
+        gains, history = row(validation, user), row(train, user)
+        ranked = {item: rank for rank, item in enumerate(lists_of(user, history), 1)}
+        has_relevant = any(gains.values())
+        for metric in ev.names:
+            name, kind = parsed(metric)
+            own = of_kind(gains, history, kind)
+            value = oracle.value(name, {}, 3, ranked, own) if has_relevant else math.nan
+            assert per_user[metric].iloc[user] == pytest.approx(value, nan_ok=True)
+            n = sum(gain > 0 for gain in own.values())
+            if n and name in ("recall", "hit_rate"):
+                size = candidates_of(history, gains)
+                none = math.comb(size - n, min(3, size)) / math.comb(size, min(3, size))
+                expected[metric].append(min(3, size) / size if name == "recall" else 1 - none)
+    random = ev.summary()["random"]
+    for metric, values in expected.items():
+        if values:
+            assert random[metric] == pytest.approx(np.mean(values))
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["allow", "exclude"]))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_values_are_those_of_the_definitions(seed, seen):
+    factors, train, validation = random_case(seed)
+    if not (validation.data > 0).any():
+        return
+    scores = factors[0] @ factors[1].T
+    n_items = train.shape[1]
+    try:
+        ev = se.evaluate_model(factors, train, validation, METRICS, seen=seen, baselines=True)
+    except InvalidDataError as error:
+        assert seen == "exclude"
+        assert "relevant items are in train" in str(error)  # noqa: PT017 - one of two outcomes
+        return
+    counts = np.count_nonzero(train.toarray(), axis=0)
+
+    def excluded(history):
+        return history if seen == "exclude" else ()
+
+    def candidates_of(history, gains):
+        if seen == "allow":
+            return n_items
+        # Seen items count as candidates where they are relevant all the same.
+        return n_items - len(set(history) - {item for item, gain in gains.items() if gain > 0})
+
+    def listed(user, history):
+        return best(scores[user], 3, excluded(history))
+
+    check(ev, listed, train, validation, candidates_of)
+    popular = ev.baselines["popularity"]
+    check(
+        popular, lambda _, seen: best(counts, 3, excluded(seen)), train, validation, candidates_of
+    )
+    with ThreadPoolExecutor(2) as pool:
+        for options in ({"memory": 200_000_000}, {"client": pool, "per_user": False}):
+            other = se.evaluate_model(
+                factors, train, validation, METRICS, seen=seen, baselines=True, **options
+            )
+            assert str(other.mean()) == str(ev.mean())
+            assert str(other.baselines["popularity"].mean()) == str(popular.mean())
+            assert other.summary()["random"].equals(ev.summary()["random"])
+    as_lists = se.evaluate_model(factors, train, validation, METRICS, seen=seen, via="top_k")
+    assert str(as_lists.mean()) == str(ev.mean())
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_full_rankings_are_counted_among_all_items(seed):
+    factors, train, validation = random_case(seed)
+    scores = factors[0] @ factors[1].T
+    if not (validation.data > 0).any():
+        return
+    n_items = train.shape[1]
+    ranked = [best(user, n_items) for user in scores]
+    names = ["auc", "mean_rank", "percentile_rank(gain=binary)"]
+    lists = se.Rankings.from_topk(np.array(ranked))
+    ev = se.evaluate(lists, validation, names, train=train, seen="allow")
+    for user, items in enumerate(ranked):
+        context = oracle.Context(n_items=n_items)  # who has seen nothing
+        positions = {item: rank for rank, item in enumerate(items, 1)}
+        gains = row(validation, user)
+        for metric in names:
+            name, _, option = metric.rstrip(")").partition("(")
+            options = {"gain": "binary"} if option else {}
+            value = oracle.value(name, options, None, positions, gains, context)
+            assert ev.per_user[metric].iloc[user] == pytest.approx(value, nan_ok=True)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["exclude", "zero", "judged"]))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_users_without_such_items_are_left_out(seed, no_relevant):
+    factors, train, validation = random_case(seed)
+    if not (validation.data > 0).any():
+        return
+    micro = [f"recall(average=micro,items={kind})@2" for kind in KINDS]
+    ev = se.evaluate_model(
+        factors, train, validation, ["recall(items=repeat)@2", *micro], seen="allow",
+        no_relevant=no_relevant,
+    )  # fmt: skip
+    found, totals = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
+    scores = factors[0] @ factors[1].T
+    for user in range(len(scores)):
+        items = set(best(scores[user], 2))
+        for kind in KINDS:
+            gains = of_kind(row(validation, user), row(train, user), kind)
+            relevant = {item for item, gain in gains.items() if gain > 0}
+            found[kind] += len(items & relevant)
+            totals[kind] += len(relevant)
+            if kind == "repeat" and not relevant:
+                assert math.isnan(ev.per_user["recall(items=repeat)@2"].iloc[user])
+    assert found["all"] == found["repeat"] + found["explore"]
+    for kind in KINDS:
+        value = (
+            ev[micro[0] if kind == "all" else f"recall(average=micro,items={kind})@2"]
+            if (kind != "all")
+            else ev["recall(average=micro)@2"]
+        )
+        assert value == pytest.approx(found[kind] / max(totals[kind], 1))
+
+
+@pytest.fixture(scope="module")
+def holdout():
+    rng = np.random.default_rng(1)
+    n = 4000
+    frame = pd.DataFrame(
+        {
+            "user": rng.integers(0, 60, n),
+            "item": rng.zipf(1.4, n) % 80,
+            "at": np.sort(rng.integers(0, 10**6, n)),
+        }
+    )
+    events = se.Interactions.from_frame(frame, timestamp="at")
+    return se.split.temporal(events, at=700_000, repeats="keep")
+
+
+@pytest.fixture(scope="module")
+def als(holdout):
+    return se.train_als(holdout.train, factors=8, iterations=4)
+
+
+def test_lists_are_those_of_implicit(holdout, als):
+    users = np.arange(10)
+    train = sparse.csr_matrix(holdout.train).astype(np.float32)
+    ids, _ = als.recommend(users, train[users], N=5, filter_already_liked_items=False)
+    recs = se.recommend(als, holdout, 5, user_rows=users, seen="allow")
+    assert holdout.items.get_indexer(recs["item"]).reshape(-1, 5).tolist() == ids.tolist()
+    for via in ("held_out_ranks", "top_k", "recommend"):
+        ev = se.evaluate_model(als, holdout, METRICS, seen="allow", via=via)
+        assert ev.mean() == se.evaluate_model(als, holdout, METRICS, seen="allow").mean()
+        assert ev.retrieval.n_seen == 0
+        assert ev.n_relevant_seen > 100
+
+
+def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_path):
+    ev = se.evaluate_model(als, holdout, METRICS, seen="allow")
+    assert "seen items may be recommended again" in str(ev)
+    assert ev.to_dict()["seen"] == "allow"
+    ev.save(tmp_path / "als")
+    again = se.Evaluation.load(tmp_path / "als")
+    assert again.mean() == ev.mean()
+    assert "seen items may be recommended again" in str(again)
+    page = se.write_report({"als": again, "same": ev}, tmp_path / "report.html")
+    assert "all items, seen ones too" in page.read_text(encoding="utf-8")
+    with pytest.warns(match="held-out items were seen by their users"):
+        other = se.evaluate_model(als, holdout, METRICS)
+    assert "again" not in str(other)
+    with pytest.raises(InvalidDataError, match="with seen 'allow', b with 'exclude'"):
+        se.compare({"a": again, "b": other}, "recall@3")
+    one, another = (
+        se.evaluate(
+            se.Rankings.from_topk([[0]], users=[user]),
+            se.Relevance.from_csr(sparse.csr_matrix([[1]]), users=[user]),
+            "recall@1",
+            seen=seen,
+        )
+        for user, seen in (("ann", "allow"), ("bob", "exclude"))
+    )
+    with pytest.raises(InvalidDataError, match="different seen cannot be merged"):
+        one.merge(another)
+
+
+def test_sweep_callback_and_tune_take_it(holdout, als, tmp_path):
+    expected = se.evaluate_model(als, holdout, "recall(items=repeat)@5", seen="allow")
+    path = se.save_model(als, tmp_path / "als.npz")
+    out = tmp_path / "sweep.csv"
+    metric = "recall(items=repeat)@5"
+    table = se.sweep([path], holdout, metric, seen="allow", out=out)
+    assert table[metric][0] == expected[metric]
+    assert table["seen"][0] == "allow"
+    with pytest.raises(SparseEvalError, match="was made with other inputs"):
+        se.sweep([path], holdout, metric, out=out)
+    callback = se.EvaluationCallback(holdout, metric, seen="allow")
+    se.train_als(holdout.train, factors=8, iterations=4, callback=callback)
+    assert callback.history[metric].iloc[-1] == expected[metric]
+    search = {"factors": 8, "alpha": 40.0, "regularization": 0.1, "iterations": 4}
+    result = se.tune(holdout, metric, seen="allow", out=tmp_path / "tune", **search)
+    assert result.trials[metric][0] == callback.history[metric].max()
+    with pytest.raises(SparseEvalError, match="is of another search"):
+        se.tune(holdout, metric, out=tmp_path / "tune", **search)
+
+
+def test_says_that_there_is_nothing_to_repeat(holdout, als):
+    known = sparse.csr_matrix(holdout.train)
+    fresh = sparse.csr_matrix(holdout.validation)
+    fresh = fresh - fresh.multiply(known != 0)
+    fresh.eliminate_zeros()
+    with pytest.warns(match=r"no held-out item is in its user's train.*repeats='keep'"):
+        se.evaluate_model(als, known, fresh, "ndcg@5", seen="allow")
+
+
+def test_refuses_other_words_and_missing_train(holdout, als):
+    for call in (
+        lambda: se.evaluate_model(als, holdout, "ndcg@5", seen="include"),
+        lambda: se.recommend(als, holdout, seen="include"),
+        lambda: se.sweep(["als.npz"], holdout, "ndcg@5", seen=True),
+        lambda: se.Rankings.from_popularity(holdout.train, 5, seen=None),
+        lambda: se.evaluate(sparse.csr_matrix([[1]]), holdout, "ndcg@5", seen="include"),
+    ):
+        with pytest.raises(InvalidDataError, match="seen is .*; expected 'exclude' or 'allow'"):
+            call()
+    lists = se.Rankings.from_popularity(holdout.train, 5)
+    with pytest.raises(InvalidMetricError, match="needs train: give train="):
+        se.evaluate(lists, holdout, "recall(items=repeat)@5")
+    with pytest.raises(InvalidMetricError, match="did you mean|expected one of"):
+        se.evaluate(lists, holdout, "recall(items=new)@5", train=holdout.train)
