@@ -22,6 +22,7 @@ def written() -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (BENCHMARKS / "results").iterdir()}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_suite_runs_at_toy_size_and_writes_nothing() -> None:
     assert len(SUITES) == 11

@@ -131,6 +131,7 @@ print("compiled", *compiled_now)
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_after_compiling_ahead_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", os.environ.get("NUMBA_CACHE_DIR", ""))

@@ -140,6 +140,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_survives_being_killed_twenty_times(tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=1000, n_items=300, seed=3)
