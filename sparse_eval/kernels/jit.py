@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from numba import config, njit
@@ -52,7 +55,28 @@ def _compile(function: F, **options: bool) -> F:
     compiled = _njit(**_KERNEL, **options)(function)
     if not _INTERPRETED:
         compiled._cache = KernelCache(function)
+        compiled.compile = partial(_beside_signals, compiled.compile)
     return cast(F, compiled)
+
+
+def _beside_signals(compile_kernel: Callable[[Any], Any], signature: Any) -> Any:
+    """Compile, or load what was compiled before, in a thread to which no signal comes.
+
+    Python raises Ctrl-C in the main thread, wherever that is: once it was between taking the lock
+    of LLVM and giving it back, and the threads that wanted to compile next waited for ever.
+    """
+    if current_thread() is not main_thread():
+        return compile_kernel(signature)
+    done: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(compile_kernel(signature))
+        except BaseException as error:  # noqa: BLE001 - raised where the kernel was called
+            done.set_exception(error)
+
+    Thread(target=work, name="compile").start()
+    return done.result()
 
 
 def is_ready(function: Callable[..., Any]) -> bool:

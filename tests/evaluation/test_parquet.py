@@ -162,6 +162,7 @@ def problems(draw: st.DrawFn) -> dict[str, Any]:
     return {"frames": frames, "tables": tables}
 
 
+@pytest.mark.long
 @settings(max_examples=70)
 @given(
     problems(),

@@ -5,14 +5,19 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
+from llvmlite.binding import ffi
 
 import sparse_eval as se
 from sparse_eval import kernels
@@ -95,6 +100,29 @@ def test_whoever_waits_is_told_once(
     out = np.empty(3, np.int64)
     kernel(twice)(np.arange(3), out)
     assert capfd.readouterr().err.count("compiles its kernels") == 1
+
+
+def test_an_interrupt_while_a_kernel_is_compiled_leaves_no_lock_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    load = cache.KernelCache.load_overload
+    threads = []
+
+    def interrupted(self: cache.KernelCache, *arguments: Any) -> Any:
+        threads.append(current_thread())
+        with ffi.lib._lock:
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(0.1)
+        return load(self, *arguments)
+
+    function = kernel(twice)
+    monkeypatch.setattr(cache.KernelCache, "load_overload", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        call(function)
+    monkeypatch.undo()
+    assert main_thread() not in threads
+    with ThreadPoolExecutor(1) as pool:  # which would wait for ever
+        assert pool.submit(call, function).result(timeout=60) is function
 
 
 def all_kernels() -> dict[str, Any]:

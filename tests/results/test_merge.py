@@ -81,6 +81,7 @@ def test_any_cut_in_any_order_with_repetitions_gives_the_same_bits(data: st.Data
     same_bits(found.merge() if len(blocks) == 1 else found, expected)
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(st.data())
 def test_blocks_of_an_iterable_give_the_same_bits(data: st.DataObject) -> None:

@@ -98,7 +98,8 @@ cross(out=out)
 
 
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+    "seed",
+    [0, *(pytest.param(seed, marks=(pytest.mark.slow, pytest.mark.long)) for seed in (1, 2))],
 )
 def test_survives_being_killed_at_random(whole: Any, tmp_path: Path, seed: int) -> None:
     """Each run is killed before it moves a file of a random number to its place."""

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from commands import press_ctrl_c, start_command, wait_for
 from sweep_cases import (
     METRICS,
@@ -128,6 +129,7 @@ with target.open("wb") as stream:
 """
 
 
+@pytest.mark.long
 def test_the_command_follows_a_training(
     folder: Path, holdout: Any, split: Any, tmp_path: Path
 ) -> None:

@@ -124,7 +124,7 @@ se.tune(
 
 
 @pytest.mark.parametrize(
-    "calls", [(4,), pytest.param((1, 2, 3, 2, 2, 3, 3), marks=pytest.mark.slow)]
+    "calls", [(4,), pytest.param((1, 2, 3, 2, 2, 3, 3), marks=(pytest.mark.slow, pytest.mark.long))]
 )
 def test_survives_being_killed(
     parts: Any, whole_search: tuning.Tuning, tmp_path: Path, calls: tuple[int, ...]
