@@ -50,9 +50,13 @@ MAX_CENTRES = 96
 #: Users and items of one product: near the centres of groups, and in the order of the norms.
 TILE = 128
 CHUNK = 512
-ORDER_TILE = 96
-ORDER_CHUNK = 1024
+ORDER_TILE = 24
+ORDER_CHUNK = 2048
 FIRST_CHUNK = 4096
+
+#: So many users of more factors than these, whose products otherwise wait for memory.
+WIDE = 128
+WIDE_TILE = 96
 
 #: Users searched for in the order of the norms at once, at most.
 ORDER_BLOCK = 1536
@@ -68,6 +72,7 @@ SMALL_CATALOGUE = 5_000
 TRIED_USERS = 256
 TRIED_SHARE = 16
 EASY_ITEMS = 5_000
+EASY_FOR_RANKS = 4_000
 FEW_USERS = 10_000
 EASY_FOR_FEW = 12_000
 
@@ -176,7 +181,8 @@ class Search(FactorRanker):
                     is_first[:: max(len(result_rows) // TRIED_USERS, TRIED_SHARE)] = True
                     tried, others = result_rows[is_first], result_rows[~is_first]
                     n_products = self._in_order(goal, tried, bar)
-                    easy = EASY_FOR_FEW if len(rows) <= FEW_USERS else EASY_ITEMS
+                    easy = EASY_FOR_RANKS if out is None else EASY_ITEMS
+                    easy = EASY_FOR_FEW if len(rows) <= FEW_USERS else easy
                     is_easy = n_products <= easy * len(tried)
                     in_order = is_easy or not self._is_worth_compiling(len(rows))
                 if in_order:
@@ -211,7 +217,8 @@ class Search(FactorRanker):
         batch = goal.batch if len(self.candidates) > LARGE_CATALOGUE else FIRST_CHUNK
         whole_strips = -(-max(batch, goal.batch) // LANES) * LANES
         cells = max(whole_strips, 1 if goal.out is None else 8 * goal.k)
-        tile = max(min(ORDER_TILE, MAX_CELLS // cells), 1)
+        widest = WIDE_TILE if self.user_factors.shape[1] > WIDE else ORDER_TILE
+        tile = max(min(widest, MAX_CELLS // cells), 1)
         task = Task(goal.k, whole_strips, tile, ORDER_CHUNK)
         block = max(min(len(chosen) // (8 * self.threads), ORDER_BLOCK), tile)
 
