@@ -54,7 +54,7 @@ def _compress(
         signature: Signature,
         arguments: tuple[ir.Value, ...],
     ) -> ir.Value:
-        i16, i32, i64, single = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
+        i32, single = ir.IntType(32), ir.FloatType()
         products, ids = ir.VectorType(single, LANES), ir.VectorType(i32, LANES)
         emitter = Emitter(context, builder, signature, arguments)
         line, first, bound, items, selected, n = emitter.arguments
@@ -64,15 +64,7 @@ def _compress(
             builder.fcmp_ordered(">", vector, emitter.broadcast(single(float("-inf")), single)),
         )
         item = emitter.load(ids, emitter.pointer(items, i32, first))
-        vector_compress = builder.module.declare_intrinsic(
-            f"llvm.experimental.vector.compress.v{LANES}i32",
-            (),
-            ir.FunctionType(ids, [ids, ir.VectorType(ir.IntType(1), LANES), ids]),
-        )
-        front = builder.call(vector_compress, [item, passes, ir.Constant(ids, ir.Undefined)])
-        builder.store(front, emitter.pointer(selected, i32, n), align=4)
-        number = builder.ctpop(builder.bitcast(passes, i16))
-        return builder.add(n, builder.zext(number, i64))
+        return emitter.write_passing(item, passes, selected, n)
 
     return signature, generate
 

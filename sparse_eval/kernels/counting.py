@@ -65,11 +65,6 @@ def _count_in_line(
             for bound in (low, high)
         )
         numbers = ir.Constant(ids, list(range(LANES)))
-        compress = builder.module.declare_intrinsic(
-            f"llvm.experimental.vector.compress.v{LANES}i32",
-            (),
-            ir.FunctionType(ids, [ids, ir.VectorType(bit, LANES), ids]),
-        )
         length = builder.extract_value(line.shape, 0)
 
         before = builder.block
@@ -94,9 +89,7 @@ def _count_in_line(
             first = builder.trunc(builder.add(builder.add(index, at), i64(lane)), i32)
             vector = builder.add(emitter.broadcast(first, i32), numbers)
             mask = builder.bitcast(passes, ir.VectorType(bit, LANES))
-            front = builder.call(compress, [vector, mask, ir.Constant(ids, ir.Undefined)])
-            builder.store(front, emitter.pointer(selected, i32, n_written), align=4)
-            n_written = builder.add(n_written, builder.zext(builder.ctpop(passes), i64))
+            n_written = emitter.write_passing(vector, mask, selected, n_written)
         builder.branch(following)
 
         builder.position_at_end(following)

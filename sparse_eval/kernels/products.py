@@ -194,6 +194,26 @@ class Emitter:
         )
         return self.builder.call(rint, [lanes])
 
+    def write_passing(
+        self, ids: ir.Value, passes: ir.Value, selected: ir.Value, n: ir.Value
+    ) -> ir.Value:
+        """Write the ids in the lanes that pass side by side; return where the next ones go.
+
+        They go to `selected` from `n` on, and what follows them there is overwritten: there is room
+        for `LANES`.
+        """
+        builder = self.builder
+        kinds = [_LANES_OF_I32, passes.type, _LANES_OF_I32]
+        compress = builder.module.declare_intrinsic(
+            f"llvm.experimental.vector.compress.v{LANES}i32",
+            (),
+            ir.FunctionType(_LANES_OF_I32, kinds),
+        )
+        front = builder.call(compress, [ids, passes, ir.Constant(_LANES_OF_I32, ir.Undefined)])
+        builder.store(front, self.pointer(selected, _I32, n), align=4)
+        number = builder.ctpop(builder.bitcast(passes, _I16))
+        return builder.add(n, builder.zext(number, _I64))
+
     def load_rows(self, rows: ir.Value, first: ir.Value) -> list[ir.Value]:
         """Load the row numbers; the last one is repeated past the end."""
         builder = self.builder
