@@ -1,9 +1,9 @@
 """Prepare a catalogue and groups of users, and run the kernels of retrieval on them.
 
-`Search` validates its inputs and orders the candidate items by falling norm. It then processes
-users in blocks: `run` groups the users of a block by direction, and the kernels search near the
-centre of each group first; users for whom that does not help are searched by falling norm.
-`kernels.retrieval` explains why the result is exact; `benchmarks/RETRIEVAL.md` has the gains.
+`Search` orders the candidate items by falling norm, and processes users in blocks: `run` groups
+the users of a block by direction, and the kernels search near the centre of each group first; users
+for whom that does not help are searched by falling norm. `kernels.retrieval` explains why the
+result is exact; `benchmarks/RETRIEVAL.md` has the gains.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ from .spaces import counting_space, group_space, growing_lists, order_space
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
     from tqdm.auto import tqdm
 
-    from ..core.types import AnyArray, Floats, Integers, Items, SparseInput
-    from ..inputs.candidates import Candidates
+    from ..core.types import AnyArray, Floats, Integers, Items
     from .centres import Directions
     from .ranker import Kernel
 
@@ -117,28 +116,21 @@ class Search(FactorRanker):
     The parameters are those of `top_k`.
     """
 
-    def __init__(
-        self,
-        user_factors: object,
-        item_factors: object,
-        seen: SparseInput | None = None,
-        candidates: ArrayLike | Candidates | None = None,
-        exclude: ArrayLike | None = None,
-        num_threads: int | None = None,
-        progress: bool | None = None,
-    ) -> None:
-        super().__init__(
-            user_factors, item_factors, seen, candidates, exclude, num_threads, progress
-        )
+    @cached_property
+    def error(self) -> float:
+        """A bound on the error of a cosine of rounded directions."""
+        return cosine_error(self.user_factors.shape[1])
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The candidates, ordered by falling norm."""
         norms = self.item_norms
-        self.cold_items = int((norms[self.candidates] == 0).sum())
         # float32 sorts faster, and the order of nearly equal norms does not matter.
         short = (norms[self.candidates] / (self.largest or 1.0)).astype(np.float32)
         order = np.argsort(-short)
         short = short[order]
         rows = self.candidates[order]
-        self.error = cosine_error(self.user_factors.shape[1])
-        self.catalogue = Catalogue(
+        return Catalogue(
             self.item_factors,
             self._directions(self.item_factors, rows.astype(np.int64), norms[rows]),
             short,
@@ -181,8 +173,10 @@ class Search(FactorRanker):
                     is_first[:: max(len(result_rows) // TRIED_USERS, TRIED_SHARE)] = True
                     tried, others = result_rows[is_first], result_rows[~is_first]
                     n_products = self._in_order(goal, tried, bar)
-                    easy = EASY_FOR_RANKS if out is None else EASY_ITEMS
-                    easy = EASY_FOR_FEW if len(rows) <= FEW_USERS else easy
+                    if len(rows) <= FEW_USERS:
+                        easy = EASY_FOR_FEW
+                    else:
+                        easy = EASY_FOR_RANKS if out is None else EASY_ITEMS
                     is_easy = n_products <= easy * len(tried)
                     in_order = is_easy or not self._is_worth_compiling(len(rows))
                 if in_order:
@@ -290,7 +284,7 @@ class Search(FactorRanker):
             n_users * len(self.candidates),
             int(self.n_products[0]),
             self.cold_users,
-            self.cold_items,
+            int((self.item_norms[self.candidates] == 0).sum()),
         )
 
     def _search(
