@@ -106,7 +106,8 @@ def evaluate_model(
         users or the first ones.
     metrics : str, Metric or iterable of them
         Metrics without a cut-off (auc, mean_rank, percentile_rank, mrr, ndcg, …) are of the exact
-        ranks of the relevant items among all unseen ones, for which the model needs factors.
+        ranks of the relevant items among all unseen ones, which all models but neighbour models of
+        implicit have.
         Metrics of what is recommended need a cut-off, and cannot be beside those.
     convention, item_groups, item_vectors, no_relevant
         As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
@@ -116,7 +117,8 @@ def evaluate_model(
         and candidate (a matrix with the rows and columns of `train`, or with ids, which are
         matched); a mapping of users to items; a list of items for each user in order; one flat
         array of item rows, or a pandas.Index of item ids, for all users; or what `sample_negatives`
-        returns. A factor model scores no other pairs. Relevant items that are none are missed.
+        returns. Not for neighbour models of implicit. Of factors no other pairs are scored.
+        Relevant items that are no candidates are missed.
     corrected : {"unbiased", "bias_variance"}, optional
         As in `evaluate`: estimate metrics of the whole catalogue from sampled candidates.
     seen : {"exclude", "allow"}

@@ -154,29 +154,29 @@ def rank(
     if candidates is not None:
         candidates = candidates.within(n_items)
     shape = (relevance.shape[0], n_items)
-    given, train = train, without_entries(train) if seen == "allow" else train
+    excluded = without_entries(train) if seen == "allow" else train
     if via == "recommend":
-        ids = recommend_lists(cast("ImplicitModel", model), given, users, k, progress, seen)
+        ids = recommend_lists(cast("ImplicitModel", model), train, users, k, progress, seen)
         return Rankings.from_topk(ids, user_rows=users, shape=shape), Retrieval(
-            via, count_seen(relevance, train)
+            via, count_seen(relevance, excluded)
         )
     assert is_exact(model)  # noqa: S101 - refused by choose_way
     options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
-    ranker = open_ranker(model, given, train, **options)
+    ranker = open_ranker(model, train, excluded, **options)
     hits = with_stored_zeros(relevance) if stored_zeros else relevance
     if via == "top_k":
         lists, left_out, report = find_lists(ranker, k, users)
         rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=shape)
         n_tied = _count_tied(lists, left_out, users, hits)
-        n_seen = count_seen(relevance, train)
+        n_seen = count_seen(relevance, excluded)
     else:
         most = None if via == "full_ranks" else k
         ranks, n_seen, n_tied, report = find_ranks(ranker, hits, most, "report")
         if stored_zeros:
-            n_seen = count_seen(relevance, train)
+            n_seen = count_seen(relevance, excluded)
         lengths = ranks.lengths[: shape[0]].copy()
         others = users[relevance.n_relevant[users] == 0]  # who get a list without a hit
-        lengths[others] = np.minimum(k, eligible_of(train, candidates, others).counts)
+        lengths[others] = np.minimum(k, eligible_of(excluded, candidates, others).counts)
         rankings = Rankings(
             shape,
             ranks.indptr[: shape[0] + 1],

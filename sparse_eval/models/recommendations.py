@@ -68,7 +68,7 @@ def recommend(
     user_rows : array_like of int, optional
         Instead of `users` their rows.
     candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
-        What each user can be recommended, as in `evaluate_model`; of factor models only.
+        What each user can be recommended, as in `evaluate_model`.
     seen : {"exclude", "allow"}
         Whether what users have seen is left out, or may be recommended again.
     num_threads : int, optional
