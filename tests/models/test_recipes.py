@@ -118,6 +118,7 @@ def test_cornac(kind: str, holdout: Any) -> None:
 @pytest.mark.parametrize("kind", ["BPR", "EASE"])  # popularity has ties
 def test_recbole(kind: str, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing("recbole", "torch")
+    monkeypatch.chdir(tmp_path)  # where it keeps its logs
     # RecBole 1.2.1 takes aliases of types that NumPy 2 has no more.
     for name, alias in {"float_": np.float64, "complex_": np.complex128, "unicode_": str}.items():
         monkeypatch.setattr(np, name, alias, raising=False)
