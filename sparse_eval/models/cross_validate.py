@@ -24,7 +24,7 @@ from ..results.runs import Fold, Run, RunValues
 from .evaluate import evaluate_model, parse_cut_request
 from .identifiers import id_arrays
 from .inputs import digest_of, training_part
-from .recipes import read_recipes
+from .trainers import read_trainers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..datasets import Interactions
     from ..evaluation.runners import ClientLike
     from ..metrics.request import MetricsLike, Request
-    from .recipes import Recipe, RecipeLike
+    from .trainers import Trainer, TrainerLike
 
 #: Splits, or a function of the interactions that makes them.
 SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
@@ -41,7 +41,7 @@ SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | H
 
 def cross_validate(
     interactions: Interactions | SparseInput | None,
-    models: Mapping[str, RecipeLike],
+    models: Mapping[str, TrainerLike],
     metrics: MetricsLike,
     *,
     splits: SplitsLike = k_fold,
@@ -141,17 +141,18 @@ def cross_validate(
           a     b interval  n_users
     0  als2  als8   pooled      298
     """
-    recipes = read_recipes(models)
+    trainers = read_trainers(models)
     request = parse_cut_request(metrics, convention)
     chosen = _read_seeds(seeds)
     seeds_of: dict[str, tuple[int | None, ...]] = {
-        name: (None,) if recipe.kind == "seedless" else chosen for name, recipe in recipes.items()
+        name: (None,) if trainer.kind == "seedless" else chosen
+        for name, trainer in trainers.items()
     }
     folder = None
     if out is not None:
-        for name in recipes:
+        for name in trainers:
             folder_name(name)  # refuses what could not be saved
-        settings = _settings(recipes, request, chosen)
+        settings = _settings(trainers, request, chosen)
         folder = RunFolder(make_folder(out), settings, seeds_of)
     options: dict[str, Any] = {
         "convention": convention,
@@ -170,7 +171,7 @@ def cross_validate(
                 folder.begin(len(folds), folds[-1])
             for run in runs_of_fold(len(folds), seeds_of):
                 bar.set_postfix_str(_name(run))
-                values[run] = _evaluate(run, recipes[run.model], holdout, request, options, folder)
+                values[run] = _evaluate(run, trainers[run.model], holdout, request, options, folder)
                 bar.update()
     if not folds:
         raise InvalidDataError("splits: there are none; give at least one Holdout")
@@ -181,7 +182,7 @@ def cross_validate(
 
 def _evaluate(
     run: Run,
-    recipe: Recipe,
+    trainer: Trainer,
     holdout: Holdout,
     request: Request,
     options: Mapping[str, Any],
@@ -193,7 +194,7 @@ def _evaluate(
         folder.check(run, evaluation.about)
         return RunValues.of(evaluation)
     try:
-        model = recipe.train(holdout.train, run.seed)
+        model = trainer.train(holdout.train, run.seed)
         parts = training_part(holdout), holdout.validation
         evaluation = evaluate_model(model, *parts, request.metrics, **options)
     except SparseEvalError as error:
@@ -266,12 +267,12 @@ def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def _settings(
-    recipes: Mapping[str, Recipe], request: Request, seeds: tuple[int, ...]
+    trainers: Mapping[str, Trainer], request: Request, seeds: tuple[int, ...]
 ) -> dict[str, JSONValue]:
     """Return what determines the numbers, but for the splits."""
     return {
         "versions": dict(library_versions()),
-        "models": {name: recipe.identity for name, recipe in recipes.items()},
+        "models": {name: trainer.identity for name, trainer in trainers.items()},
         "metrics": list(request.names),
         "convention": request.convention.name,
         "seeds": list(seeds),

@@ -17,7 +17,7 @@ from cross_cases import METRICS, MODELS, clicks, content, cross, folds, same
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-import sparse_eval.models.recipes as recipes
+import sparse_eval.models.trainers as trainers
 from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 
 
@@ -37,7 +37,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         calls.append((options["factors"], options["seed"]))
         return se.train_als(train, **options)
 
-    monkeypatch.setattr(recipes, "train_als", counted)
+    monkeypatch.setattr(trainers, "train_als", counted)
     return calls
 
 
@@ -60,7 +60,7 @@ def test_finished_runs_are_not_repeated(whole: Any, tmp_path: Path, trained: lis
     assert same(cross(out=out), cv)
     assert trained == []
     assert content(out) == before
-    counted = recipes.train_als
+    counted = trainers.train_als
 
     def interrupting(train: Any, **options: Any) -> Any:
         if len(trained) == 5:
@@ -68,7 +68,7 @@ def test_finished_runs_are_not_repeated(whole: Any, tmp_path: Path, trained: lis
         return counted(train, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recipes, "train_als", interrupting)
+        patch.setattr(trainers, "train_als", interrupting)
         with pytest.raises(KeyboardInterrupt):
             cross(out=tmp_path)
     with pytest.raises(InvalidFileError, match="that is not finished; call cross_validate again"):
@@ -238,7 +238,7 @@ FACTORS = 2
 
 def test_functions_are_known_by_what_is_written_in_them() -> None:
     def identity(function: Any) -> Any:
-        return recipes.read_recipes({"a": function})["a"].identity
+        return trainers.read_trainers({"a": function})["a"].identity
 
     def make(factors: int) -> Any:
         return lambda train, seed: se.train_als(train, factors=factors, seed=seed)

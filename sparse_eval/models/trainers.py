@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .accepted import ModelLike
 
 #: What a caller gives for one model.
-RecipeLike: TypeAlias = "Mapping[str, float] | Callable[..., Any]"
+TrainerLike: TypeAlias = "Mapping[str, float] | Callable[..., Any]"
 
 _EXPECTED = (
     "expected the parameters of train_als, as {'factors': 64}; a function of the seed that returns "
@@ -35,7 +35,7 @@ _EXPECTED = (
 )
 
 
-class Recipe(NamedTuple):
+class Trainer(NamedTuple):
     """How a model is trained.
 
     Attributes
@@ -77,20 +77,20 @@ class Recipe(NamedTuple):
         return model
 
 
-def read_recipes(models: Mapping[str, RecipeLike]) -> dict[str, Recipe]:
+def read_trainers(models: Mapping[str, TrainerLike]) -> dict[str, Trainer]:
     """Return how each model is trained, or raise `InvalidDataError` if that is not clear."""
     if not isinstance(models, Mapping) or not models:
         raise InvalidDataError(
             f"models is {describe(models)}; expected models by name, as "
             '{"als64": {"factors": 64}, "als128": {"factors": 128}}'
         )
-    recipes = {str(name): _read(str(name), given) for name, given in models.items()}
-    if len(recipes) < len(models):
+    trainers = {str(name): _read(str(name), given) for name, given in models.items()}
+    if len(trainers) < len(models):
         raise InvalidDataError(f"models: two have the same name: {', '.join(map(str, models))}")
-    return recipes
+    return trainers
 
 
-def _read(name: str, given: object) -> Recipe:
+def _read(name: str, given: object) -> Trainer:
     if isinstance(given, Mapping):
         return _parameters(name, given)
     if not callable(given):
@@ -108,19 +108,19 @@ def _read(name: str, given: object) -> Recipe:
     ]
     identity: dict[str, JSONValue] = {"function": _name(given), "code": _digest(given)}
     if len(needed) == 2:
-        return Recipe("function", given, identity)
+        return Trainer("function", given, identity)
     if needed == ["train"]:
         if "seed" in parameters:
-            return Recipe("keyword", given, identity)
-        return Recipe("seedless", given, identity | {"seeds": None})
+            return Trainer("keyword", given, identity)
+        return Trainer("seedless", given, identity | {"seeds": None})
     if len(needed) == 1:
-        return Recipe("factory", given, {"factory": _name(given), "code": _digest(given)})
+        return Trainer("factory", given, {"factory": _name(given), "code": _digest(given)})
     raise InvalidDataError(
         f"models: {name} is a function of {len(needed)} arguments that it needs; {_EXPECTED}"
     )
 
 
-def _parameters(name: str, given: Mapping[Any, Any]) -> Recipe:
+def _parameters(name: str, given: Mapping[Any, Any]) -> Trainer:
     unknown = [key for key in given if key not in PARAMETERS]
     if unknown:
         hint = "; say with seeds= which to use" if unknown == ["seed"] else ""
@@ -137,7 +137,7 @@ def _parameters(name: str, given: Mapping[Any, Any]) -> Recipe:
         if isinstance(values, Range) or len(values) > 1:
             raise InvalidDataError(f"models: {name}: {key} is {value!r}; expected one number")
         parameters[key] = values[0]
-    return Recipe("parameters", parameters, {"train_als": parameters})
+    return Trainer("parameters", parameters, {"train_als": parameters})
 
 
 def _fit(model: Any, train: CSRMatrix) -> ModelLike:
