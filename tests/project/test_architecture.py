@@ -18,6 +18,22 @@ from sparse_eval.cli import main
 
 ROOT = Path(sparse_eval.__file__).parent
 
+#: What a newcomer sees first, but for dotfiles.
+TOP_LEVEL = {
+    "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md", "benchmarks",
+    "data", "docs", "pyproject.toml", "scripts", "sparse_eval", "tests",
+}  # fmt: skip
+
+
+def test_nothing_is_left_over_at_the_top() -> None:
+    if not (ROOT.parent / ".git").exists():
+        pytest.skip("this is no checkout")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT.parent, capture_output=True, text=True, check=True
+    )
+    entries = {line.partition("/")[0] for line in listed.stdout.splitlines()}
+    assert {entry for entry in entries if not entry.startswith(".")} == TOP_LEVEL
+
 
 def imported(path: Path) -> set[str]:
     """The parts of the package, and the libraries, that a module imports anywhere."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import random
 import re
-import signal
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cross_cases import METRICS, MODELS, clicks, content, cross, folds, same
+from killed import run_killed
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -79,21 +77,9 @@ def test_finished_runs_are_not_repeated(whole: Any, tmp_path: Path, trained: lis
 
 
 KILLED = """
-import os, signal, sys
-from pathlib import Path
 from cross_cases import cross
 
-out, call = Path(sys.argv[1]), int(sys.argv[2])
-replace, calls = Path.replace, []
-
-def killing(self, target):
-    calls.append(target)
-    if len(calls) == call:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return replace(self, target)
-
-Path.replace = killing
-cross(out=out)
+cross(out=Path(sys.argv[1]))
 """
 
 
@@ -105,16 +91,8 @@ def test_survives_being_killed_at_random(whole: Any, tmp_path: Path, seed: int) 
     """Each run is killed before it moves a file of a random number to its place."""
     cv, out = whole
     rng = random.Random(seed)  # noqa: S311
-    helpers = Path(__file__).parents[2] / "helpers"
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", KILLED, tmp_path, str(rng.randint(1, 13))],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=helpers,
-        )
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        run_killed(KILLED, rng.randint(1, 13), tmp_path)
     assert same(cross(out=tmp_path), cv)
     assert content(tmp_path) == content(out)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from killed import run_killed
 from own_process import own_process
 from tune_cases import (
     FILES,
@@ -101,21 +99,10 @@ def test_an_interrupt_at_every_file(
 
 
 KILLED = """
-import os, signal, sys
-from pathlib import Path
 import sparse_eval as se
 
-split, out, call = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+split, out = Path(sys.argv[1]), Path(sys.argv[2])
 whole, part = se.split.Holdout.load(split / "whole"), se.split.Holdout.load(split / "part")
-replace, calls = Path.replace, []
-
-def killing(self, target):
-    calls.append(target)
-    if len(calls) == call:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return replace(self, target)
-
-Path.replace = killing
 se.tune(
     part.train, part.validation, ["ndcg@10", "recall@5"], factors=[2, 6], alpha=[1.0, 40.0],
     regularization=0.01, iterations=3, test=whole.validation, out=out,
@@ -134,13 +121,7 @@ def test_survives_being_killed(
         holdout.save(tmp_path / name)
     out = tmp_path / "out"
     for call in calls:
-        done = subprocess.run(
-            [sys.executable, "-c", KILLED, tmp_path, out, str(call)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        run_killed(KILLED, call, tmp_path, out)
     assert not (out / "summary.json").exists()
     assert same_search(search(parts, out=out), whole_search)
     assert [name for name in sorted(content(out)) if not name.startswith(".")] == FILES
