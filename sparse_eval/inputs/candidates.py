@@ -358,7 +358,7 @@ def align_candidates(
         If one has ids and the other numbers, there are fewer rows than users, or an item is named
         that does not exist.
     """
-    candidates = _without_number_keys(candidates, users, items)
+    candidates = without_number_keys(candidates, shape[0], users, items)
     own = (candidates.users, candidates.items_index)
     for axis, labels, aligned in zip(("users", "items"), own, (users, items), strict=True):
         if axis == "users" and candidates.for_all:
@@ -391,20 +391,21 @@ def align_candidates(
                 check_types(candidates.users, users, "user", ("candidates", others))
             padded = candidates.padded(candidates.shape[0] + 1)  # its last row is empty
             candidates = padded.take(np.where(rows < 0, candidates.shape[0], rows))
-    elif candidates.shape[0] < n_users and not candidates.keyed_by_number:
+    elif candidates.shape[0] < n_users:
         raise InvalidDataError(
             f"candidates has {candidates.shape[0]} rows, and there are {n_users} users; give a row "
             "for each user, or ids by which they are matched"
         )
-    if candidates.shape[0] < n_users:
-        candidates = candidates.padded(n_users)
     return replace(candidates, users=users, encoded=False), items
 
 
-def _without_number_keys(
-    candidates: Candidates, users: Labels | None, items: Labels | None
+def without_number_keys(
+    candidates: Candidates, n_users: int, users: Labels | None, items: Labels | None
 ) -> Candidates:
-    """Take whole numbers by which lists are keyed for rows and columns, where there are no ids."""
+    """Take whole numbers by which lists are keyed for rows and columns, where there are no ids.
+
+    There is a row for each of `n_users` users at least.
+    """
     if not candidates.keyed_by_number or users is not None or items is not None:
         return candidates
     assert candidates.users is not None  # noqa: S101 - they are the keys
@@ -418,13 +419,11 @@ def _without_number_keys(
                 "from 0 on"
             )
     moved = _renumbered(candidates, columns, int(columns.max(initial=-1)) + 1)
-    n_users = int(rows.max(initial=-1)) + 1
+    n_users = max(int(rows.max(initial=-1)) + 1, n_users)  # who is not named has no candidates
     order = np.full(n_users, len(rows))
     order[rows] = np.arange(len(rows))
     moved = replace(moved, users=None, items_index=None, encoded=False, keyed_by_number=False)
-    padded = moved.padded(len(rows) + 1).take(order)
-    # Whoever is not named has no candidates, whatever the number of users.
-    return replace(padded, keyed_by_number=True)
+    return moved.padded(len(rows) + 1).take(order)
 
 
 def _columns(

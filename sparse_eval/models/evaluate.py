@@ -21,6 +21,7 @@ from ..inputs.training import order_by_popularity
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
+from .chosen_users import ChosenUsers
 from .exact import numbered_as, take_users
 from .fold_in import with_new_users
 from .inputs import (
@@ -38,8 +39,10 @@ from .references import open_model
 from .source import ModelSource, PopularitySource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
     from typing import TypeAlias
+
+    from numpy.typing import ArrayLike
 
     from ..core.types import CSRMatrix, SparseInput
     from ..datasets.split.holdout import Holdout
@@ -67,6 +70,8 @@ def evaluate_model(
     convention: str | None = None,
     item_groups: Any = None,
     item_vectors: Any = None,
+    users: Iterable[Hashable] | None = None,
+    user_rows: ArrayLike | None = None,
     candidates: CandidatesLike | None = None,
     corrected: Corrected | None = None,
     no_relevant: NoRelevant | None = None,
@@ -112,6 +117,11 @@ def evaluate_model(
     convention, item_groups, item_vectors, no_relevant
         As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
         are in the order of the model's items.
+    users : sequence of hashable, optional
+        The ids of the users to evaluate, if there are ids, as though `validation` were of them
+        alone; by default all of `validation`. The results are in the order of the model's users.
+    user_rows : array_like of int, optional
+        Instead of `users` their rows: in the model, or in `train`.
     candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
         What each user can be recommended, less what `train` says is seen: an entry for each user
         and candidate (a matrix with the rows and columns of `train`, or with ids, which are
@@ -167,7 +177,8 @@ def evaluate_model(
         If the checkpoint cannot be read, or has no finite factors.
     InvalidDataError
         If `train` is not of the model's users and items, `validation` is larger than `train`, or
-        a score is not finite (user and item are named).
+        a score is not finite (user and item are named); if a user asked for is known to neither,
+        or none of them has a held-out item.
     InvalidMetricError
         If a metric is unknown, or needs other rankings than those of `via` or of another metric.
     WorkerError, MissingExtraError
@@ -243,10 +254,11 @@ def evaluate_model(
     if candidates is not None:
         inputs["candidates"] = open_candidates(candidates)
     sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
+    chosen = ChosenUsers(users, user_rows)
     if memory is None and client is None and not any(map(is_blocks, sides)):
         evaluation = _evaluate_in_memory(
-            request, opened, train, validation, inputs, baselines, via, per_user, num_threads,
-            progress,
+            request, opened, train, validation, chosen, inputs, baselines, via, per_user,
+            num_threads, progress,
         )  # fmt: skip
     else:
         options: dict[str, Any] = {
@@ -263,6 +275,7 @@ def evaluate_model(
             validation,
             inputs,
             via,
+            chosen=chosen,
             num_threads=num_threads if client is None else 1,
             for_workers=client is not None,
         )
@@ -281,6 +294,7 @@ def _evaluate_in_memory(
     model: Any,
     train: Any,
     validation: Any,
+    chosen: ChosenUsers,
     inputs: dict[str, Any],
     baselines: bool,
     via: Via | None,
@@ -296,7 +310,7 @@ def _evaluate_in_memory(
     _warn_of_zeros(model, known)
     model = numbered_as(model, known)
     given = inputs.get("candidates")
-    sides = match_sides(model, known, open_held_out(validation), names, given)
+    sides = match_sides(model, known, open_held_out(validation), names, given, chosen)
     if given is not None:
         inputs["candidates"] = sides.candidates
     matrix, relevance = sides.train, sides.relevance

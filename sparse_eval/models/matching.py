@@ -12,9 +12,10 @@ from ..core.csr import canonical_csr, indptr_from_counts
 from ..core.labelled import LabelledMatrix, labels_of
 from ..errors import InvalidDataError
 from ..inputs.alignment import locate
-from ..inputs.candidates import align_candidates
+from ..inputs.candidates import align_candidates, without_number_keys
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
+from ..inputs.training import take_rows
 from .accepted import catalogue, check_shape
 from .identifiers import ids_of
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Integers, Labels
     from ..inputs.candidates import Candidates
     from .accepted import Model
+    from .chosen_users import ChosenUsers
 
 
 class Sides(NamedTuple):
@@ -74,6 +76,7 @@ def match_sides(
     relevance: Relevance,
     names: tuple[str, str] = ("train", "validation"),
     candidates: Candidates | None = None,
+    chosen: ChosenUsers | None = None,
 ) -> Sides:
     """Match both parts of a split with the users and items of a model: by id where it has ids.
 
@@ -87,12 +90,14 @@ def match_sides(
         What messages call the two.
     candidates : Candidates, optional
         Numbered as `train` where they have no ids.
+    chosen : ChosenUsers, optional
+        Whose held-out items `relevance` is reduced to, in the order of the model.
 
     Raises
     ------
     InvalidDataError
         If a part has ids that nothing can be matched with, or another shape than the model where
-        there are no ids.
+        there are no ids; or as `ChosenUsers.rows`.
     """
     shape: tuple[int, int] = train.shape
     known: tuple[Labels | None, Labels | None] = (None, None)
@@ -112,15 +117,22 @@ def match_sides(
         for axis, one in zip(_AXES, trained, strict=True)
     )
     n_known, user_rows = shape[0], None
-    if users.places is not None:
-        first = np.unique(users.places)  # ascending: those whom the model knows come first
+    first = None if users.places is None else np.unique(users.places)
+    if chosen is not None and not chosen.is_everyone:
+        first = np.unique(chosen.rows(users.labels, users.size, "the model and the data know"))
+        users, relevance = _choose(users, relevance, first)
+    if first is not None:  # ascending: those whom the model knows come first
         rest = np.setdiff1d(np.arange(users.size), first)
-        assert users.labels is not None  # noqa: S101 - places are those of labels
         order = np.concatenate((first, rest))
         matrix = _take_rows(matrix, order)
-        if candidates is not None and candidates.users is None:
-            candidates = _take_candidates(candidates, order)
-        users = _Axis(np.searchsorted(first, users.places), users.labels[order], len(first))
+        if candidates is not None:
+            labels = users.labels, items.labels
+            candidates = without_number_keys(candidates, len(order), *labels)
+            if candidates.users is None:
+                candidates = _take_candidates(candidates, order)
+        assert users.places is not None  # noqa: S101 - it is of those in `first`
+        ordered = None if users.labels is None else users.labels[order]
+        users = _Axis(np.searchsorted(first, users.places), ordered, len(first))
         user_rows = first[first < shape[0]]
         n_known = len(user_rows)
     moved = _move_relevance(relevance, users, items)
@@ -130,6 +142,8 @@ def match_sides(
             candidates, (n_users, items.size), users.labels, items.labels, others="the model"
         )
         candidates = candidates.named(moved.indptr, moved.items, moved.gains)
+    if first is not None and users.labels is None:
+        moved = replace(moved, users=_row_labels(first))
     return Sides(
         matrix,
         moved,
@@ -158,6 +172,28 @@ def match_items(model: Model, train: CSRMatrix | Relevance, name: str = "train")
     matrix = _as_matrix(train, [_Axis(None, None, train.shape[0]), items])
     matched: CSRMatrix = within(matrix, (train.shape[0], n_items))
     return matched
+
+
+def _choose(users: _Axis, relevance: Relevance, chosen: Integers) -> tuple[_Axis, Relevance]:
+    """Return the places of the chosen users with held-out items, and these items."""
+    places = np.arange(relevance.shape[0]) if users.places is None else users.places
+    rows = np.flatnonzero(np.isin(places, chosen))
+    indptr, items = take_rows(relevance.indptr, rows, relevance.items)
+    gains = take_rows(relevance.indptr, rows, relevance.gains)[1]
+    if not (gains > 0).any():
+        raise InvalidDataError(
+            f"none of the {len(chosen)} users asked for has a held-out item, so there is nothing "
+            "to evaluate"
+        )
+    shape = (len(rows), relevance.shape[1])
+    taken = replace(relevance, shape=shape, indptr=indptr, items=items, gains=gains, users=None)
+    return users._replace(places=places[rows]), taken
+
+
+def _row_labels(rows: Integers) -> Labels:
+    import pandas as pd
+
+    return pd.Index(rows)
 
 
 def _place_train(

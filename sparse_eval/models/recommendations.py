@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_choice, check_whole
-from ..core.csr import row_numbers
 from ..datasets.split.holdout import Holdout
-from ..errors import InvalidDataError, UnsupportedModelError
+from ..errors import UnsupportedModelError
 from ..inputs.relevance import Relevance
 from ..inputs.training import SeenItems
 from ..retrieval.top_k import find_lists
 from .accepted import as_model, catalogue
+from .chosen_users import ChosenUsers
 from .exact import is_exact, numbered_as, open_ranker
 from .fold_in import with_new_users
 from .inputs import NewUsers, name_of, open_candidates, open_train, training_part
@@ -25,7 +24,7 @@ from .recommend import recommend_lists
 from .references import open_model
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
     import pandas as pd
     from numpy.typing import ArrayLike
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from ..inputs.candidates import Candidates
     from .accepted import ImplicitModel, Model, ModelLike
     from .inputs import CandidatesLike, TrainLike
-    from .matching import Sides
 
 #: Users whose scores of all items a neighbour model computes at once.
 _USERS_AT_ONCE = 1_000
@@ -119,7 +117,7 @@ def recommend(
     names = (name_of("train", train), "validation")
     given = None if candidates is None else open_candidates(candidates)
     sides = match_sides(opened, part, nobody, names, given)
-    rows = rows_of(users, user_rows, sides)
+    rows = ChosenUsers(users, user_rows).rows(sides.users, sides.n_known, "the model knows")
     n_items = catalogue(opened)[1]
     known = within(sides.train, (sides.n_known, n_items))
     among = None if sides.candidates is None else sides.candidates.within(n_items)
@@ -133,41 +131,6 @@ def recommend(
             "score": scores[listed],
         }
     )
-
-
-def rows_of(
-    users: Iterable[Hashable] | None, user_rows: ArrayLike | None, sides: Sides
-) -> Integers:
-    """Return the rows of users in the model."""
-    n_users = sides.n_known
-    if users is not None and user_rows is not None:
-        raise InvalidDataError("give users= (ids) or user_rows= (rows), not both")
-    if users is None:
-        if user_rows is None:
-            return np.arange(n_users)
-        return row_numbers(user_rows, "user_rows", n_users, "users")
-    import pandas as pd
-
-    if sides.users is None:
-        raise InvalidDataError(
-            "users are ids, and neither the model nor train has ids; give user_rows= (rows of "
-            "train), or train with ids, such as Interactions"
-        )
-    if isinstance(users, str | bytes) or not isinstance(users, Iterable):
-        raise InvalidDataError(f"users is {users!r}; expected a list of ids, such as [{users!r}]")
-    labels = list(users)
-    try:
-        index: Labels = pd.Index(labels, tupleize_cols=False)
-        rows = sides.users[:n_users].get_indexer(index)
-    except (TypeError, ValueError) as error:
-        raise InvalidDataError(f"users cannot be ids: {error}") from None
-    if (rows < 0).any():
-        unknown = labels[int((rows < 0).argmax())]
-        example = sides.users[0] if n_users else "none"
-        raise InvalidDataError(
-            f"the model knows no user {unknown!r}; its {n_users} users are {example!r}, …"
-        )
-    return rows.astype(np.int64)
 
 
 def _names(labels: Labels | None, codes: AnyArray) -> Any:

@@ -16,10 +16,10 @@ from ..retrieval import top_k as retrieval
 from ..retrieval.products import as_products
 from ..retrieval.top_k import find_lists, find_ranks
 from .accepted import as_model, catalogue
+from .chosen_users import ChosenUsers
 from .exact import is_exact, numbered_as, open_ranker, take_users
 from .inputs import open_candidates, open_held_out, open_train
 from .matching import match_sides, within
-from .recommendations import rows_of
 from .references import open_model
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def top_k(
         return retrieval.top_k(*factors, k, seen=seen, user_rows=user_rows, **options)  # type: ignore[arg-type]
     products.refuse()
     model, sides = _open(user_factors, seen, None, candidates)
-    rows = rows_of(users, user_rows, sides)
+    rows = ChosenUsers(users, user_rows).rows(sides.users, sides.n_known, "the model knows")
     return find_lists(_ranker(model, sides, seen, options), k, rows)[0]
 
 

@@ -49,12 +49,18 @@ if TYPE_CHECKING:
     from ..inputs.training import SeenItems
     from ..metrics.request import Request
     from .accepted import Model, ModelLike
+    from .chosen_users import ChosenUsers
     from .ranking import Via
 
 _NEED_EXACT = (
     "users in blocks need a model whose rankings are exact, such as one with factors: recommend() "
     "rounds the scores of a user in another way beside other users; evaluate this model in one "
     "process, without memory= and client="
+)
+
+_CHOSEN_OF_BLOCKS = (
+    "users are asked for by users= or user_rows=, and given as an iterable of blocks; give blocks "
+    "of these users alone, or whole matrices"
 )
 
 
@@ -369,6 +375,7 @@ class ModelSource(_UserSource):
     inputs : dict
         `item_groups`, `item_vectors` and `candidates`.
     via : {"held_out_ranks", "full_ranks", "top_k"}, optional
+    chosen : ChosenUsers
     num_threads : int, optional
         For each block.
     for_workers : bool
@@ -384,6 +391,7 @@ class ModelSource(_UserSource):
         inputs: dict[str, Any],
         via: Via | None,
         *,
+        chosen: ChosenUsers,
         num_threads: int | None = None,
         for_workers: bool = False,
     ) -> None:
@@ -398,7 +406,10 @@ class ModelSource(_UserSource):
         opened = numbered_as(opened, train)
         n_items = count_items(opened)
         n_known = None if is_blocks(train) else train.shape[0]
-        matched = _has_ids(opened, train, validation)
+        in_blocks = any(map(is_blocks, (getattr(opened, "user_factors", None), train, validation)))
+        if in_blocks and not chosen.is_everyone:
+            raise InvalidDataError(_CHOSEN_OF_BLOCKS)
+        matched = not in_blocks and (not chosen.is_everyone or _have_ids(train, validation))
         n_unknown = (0, 0)
         if matched:
             names = name_of("train", given["train"]), name_of("validation", given["validation"])
@@ -408,6 +419,7 @@ class ModelSource(_UserSource):
                 open_held_out(validation),
                 names,
                 inputs.get("candidates"),
+                chosen,
             )
             if sides.candidates is not None:
                 inputs["candidates"] = sides.candidates
@@ -549,8 +561,6 @@ _IN_BLOCKS = (
 )
 
 
-def _has_ids(model: Model, *sides: Any) -> bool:
-    """Return whether data in memory have ids, so that they are to be matched with the model."""
-    if any(is_blocks(side) for side in (getattr(model, "user_factors", None), *sides)):
-        return False
+def _have_ids(*sides: Any) -> bool:
+    """Return whether data have ids, so that they are to be matched with the model."""
     return any(axis is not None for side in sides for axis in labels_of(side))

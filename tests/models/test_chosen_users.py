@@ -1,0 +1,164 @@
+"""Evaluations of some users by id or by row: what the evaluation of all says of them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+
+N_USERS, N_ITEMS = 90, 50
+ROWS = [41, 3, 77, 20, 60, 61, 62, 3]  # in any order; a user may be named twice
+METRICS = ["ndcg@5", "recall@5", "novelty@5"]
+
+
+def make_case(seed: int = 0) -> tuple[Any, sparse.csr_matrix, sparse.csr_matrix]:
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(N_USERS, 4)), rng.normal(size=(N_ITEMS, 4))
+    seen = rng.random((N_USERS, N_ITEMS)) < 0.1
+    held = ~seen & (rng.random((N_USERS, N_ITEMS)) < 0.1)
+    held[20] = False  # a user without held-out items
+    return factors, sparse.csr_matrix(seen * 1.0), sparse.csr_matrix(held * 1.0)
+
+
+def cut_in_blocks(patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    patch.setattr("sparse_eval.models.source.users_within", lambda *_, **__: 3)
+    return {"memory": 10**9}
+
+
+def pools(kind: str) -> Any:
+    rng = np.random.default_rng(7)
+    mask = rng.random((N_USERS, N_ITEMS)) < 0.4
+    if kind == "mapping":
+        return {user: np.flatnonzero(row).tolist() for user, row in enumerate(mask)}
+    if kind == "lists":
+        return [np.flatnonzero(row).tolist() for row in mask]
+    return {"csr": sparse.csr_matrix(mask * 1.0), "for all": np.arange(0, N_ITEMS, 2)}.get(kind)
+
+
+@pytest.mark.filterwarnings("ignore:.*(are no candidates|seen='allow')")
+@pytest.mark.parametrize("way", ["whole", "blocks", "executor"])
+@pytest.mark.parametrize("candidates", ["none", "csr", "mapping", "lists", "for all"])
+@pytest.mark.parametrize("seen", ["exclude", "allow"])
+def test_values_are_those_of_the_whole(candidates: str, seen: Any, way: str) -> None:
+    factors, train, validation = make_case()
+    options: dict[str, Any] = {"candidates": pools(candidates), "seen": seen, "baselines": True}
+    metrics = METRICS if seen == "exclude" else METRICS[:2]
+    whole = se.evaluate_model(factors, train, validation, metrics, **options)
+    rows = sorted(set(ROWS))
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
+        if way != "whole":
+            options |= cut_in_blocks(patch) if way == "blocks" else {"client": pool}
+        some = se.evaluate_model(factors, train, validation, metrics, user_rows=ROWS, **options)
+    assert some.users.tolist() == rows
+    for ours, theirs in (
+        (some, whole),
+        (some.baselines["popularity"], whole.baselines["popularity"]),
+    ):
+        assert ours.columns.tobytes() == theirs.columns[:, rows].tobytes()
+
+
+@pytest.mark.parametrize("metrics", [["auc", "mean_rank"], ["ndcg@5"]])
+def test_users_by_id(metrics: list[str]) -> None:
+    clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=8)
+    whole = se.evaluate_model(model, holdout, metrics)
+    wanted = ["U7", "U1", "U150"]
+    some = se.evaluate_model(model, holdout, metrics, users=wanted)
+    assert sorted(some.users) == sorted(wanted)
+    where = whole.users.get_indexer(some.users)
+    assert some.columns.tobytes() == whole.columns[:, where].tobytes()
+    rows = holdout.users.get_indexer(wanted)
+    by_row = se.evaluate_model(model, holdout, metrics, user_rows=rows)
+    assert by_row.columns.tobytes() == some.columns.tobytes()
+    assert by_row.users.equals(some.users)
+
+
+def test_validation_of_other_users_than_the_model() -> None:
+    """Users are chosen among those of both, whatever the order of each."""
+    clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=8)
+    coo = holdout.validation.tocoo()
+    frame = pd.DataFrame(
+        {"user": holdout.users[coo.row][::-1], "item": holdout.items[coo.col][::-1]}
+    )
+    whole = se.evaluate_model(model, holdout.train, frame, "ndcg@5")
+    some = se.evaluate_model(model, holdout.train, frame, "ndcg@5", users=["U9", "U2"])
+    where = whole.users.get_indexer(some.users)
+    assert some.columns.tobytes() == whole.columns[:, where].tobytes()
+
+
+def test_function_and_item_item_models_from_files(tmp_path: Path) -> None:
+    factors, train, validation = make_case()
+    weights = np.random.default_rng(1).normal(size=(N_ITEMS, N_ITEMS))
+    np.save(tmp_path / "weights.npy", weights)
+    sparse.save_npz(tmp_path / "train.npz", train)
+    scores = factors[0] @ factors[1].T
+    rows = sorted(set(ROWS))
+    for model in (tmp_path / "weights.npy", lambda users: scores[users]):
+        whole = se.evaluate_model(model, tmp_path / "train.npz", validation, "ndcg@5")
+        for options in ({}, {"memory": 10**9}):
+            some = se.evaluate_model(
+                model, tmp_path / "train.npz", validation, "ndcg@5", user_rows=ROWS, **options
+            )
+            assert some.columns.tobytes() == whole.columns[:, rows].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"users": ["U1"], "user_rows": [1]}, "not both"),
+        ({"users": ["U1"]}, "neither the model nor train has ids"),
+        ({"user_rows": [0, N_USERS]}, rf"user_rows\[1\] is {N_USERS}"),
+        ({"user_rows": [-1]}, r"user_rows\[0\] is -1"),
+        ({"user_rows": [20]}, "none of the 1 users asked for has a held-out item"),
+        ({"user_rows": []}, "none of the 0 users asked for"),
+        ({"user_rows": [0.5]}, "user_rows"),
+    ],
+)
+@pytest.mark.parametrize("memory", [None, 10**9])
+def test_refuses_users_that_are_not_there(
+    options: dict[str, Any], message: str, memory: int | None
+) -> None:
+    with pytest.raises(InvalidDataError, match=message):
+        se.evaluate_model(*make_case(), "ndcg@5", **options, memory=memory)
+
+
+def test_refuses_unknown_ids_and_blocks() -> None:
+    clicks = se.datasets.synthetic(n_users=50, n_items=30, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    model = se.train_als(holdout.train, factors=4)
+    with pytest.raises(InvalidDataError, match="the model and the data know no user 'nobody'"):
+        se.evaluate_model(model, holdout, "ndcg@5", users=["U1", "nobody"])
+    with pytest.raises(InvalidDataError, match=r"users is 'U1'; expected a list of ids"):
+        se.evaluate_model(model, holdout, "ndcg@5", users="U1")
+    (users, items), train, validation = make_case()
+    with pytest.raises(InvalidDataError, match="give blocks of these users alone"):
+        se.evaluate_model(
+            (iter([users]), items), iter([train]), validation, "ndcg@5", user_rows=[1]
+        )
+
+
+def test_ids_that_are_whole_numbers_are_not_rows() -> None:
+    _, train, validation = make_case()
+    ids = pd.Index(np.arange(N_USERS)[::-1])
+    coo = validation.tocoo()
+    frames = [
+        pd.DataFrame({"user": ids.to_numpy()[side.row], "item": side.col})
+        for side in (train.tocoo(), coo)
+    ]
+    model = se.train_als(se.Interactions.from_frame(frames[0]).matrix(), factors=4)
+    whole = se.evaluate_model(model, *frames, "ndcg@5")
+    some = se.evaluate_model(model, *frames, "ndcg@5", users=[5, 88])
+    assert sorted(some.users) == [5, 88]
+    where = whole.users.get_indexer(some.users)
+    assert some.columns.tobytes() == whole.columns[:, where].tobytes()
