@@ -66,6 +66,7 @@ def count_above(
             space.start[a] = held_out.indptr[row]
             space.stop[a] = held_out.indptr[row + 1]
             space.n_near[a] = 0
+            _divide_seen(a, users.row[tile + a], packed, seen, task, space)
         n = n_of_tile
         for begin in range(0, n_items, task.chunk):
             norm = np.float64(catalogue.norms[begin])
@@ -73,7 +74,7 @@ def count_above(
             for a in range(n):
                 slot = space.slot[a]
                 at = tile + slot
-                if _narrow(at, slot, begin, norm, n_items, users, packed, seen, held_out, space):
+                if _narrow(at, slot, begin, norm, n_items, users, task, held_out, space):
                     space.slot[kept] = slot
                     space.rows[kept] = users.direction[at]
                     kept += 1
@@ -96,16 +97,39 @@ def count_above(
                 line = space.products[a, :padded]
                 for j in range(size, padded):
                     line[j] = _NOTHING
-                user = users.row[tile + slot]
-                for entry in range(seen.indptr[user], seen.indptr[user + 1]):
-                    index = packed.index_of[seen.items[entry]] - begin
-                    if 0 <= index < size:
-                        line[index] = _NOTHING
+                seen_start = space.seen_start[slot, begin // task.chunk :]
+                for entry in range(seen_start[0], seen_start[1]):
+                    line[space.seen_index[entry] - begin] = _NOTHING
                 _count_line(
                     tile + slot, slot, begin, line, norm, error, users, catalogue, held_out, space
                 )
         for slot in range(n_of_tile):
             _decide(tile + slot, slot, users, catalogue, held_out, space)
+
+
+@part
+def _divide_seen(
+    slot: int, user: int, packed: Packed, seen: Seen, task: Task, space: CountingSpace
+) -> None:
+    """Write down which candidates a user has seen, chunk by chunk, behind those of other slots."""
+    starts = space.seen_start[slot]
+    n_before = 0
+    if slot > 0:
+        n_before = space.seen_start[slot - 1, len(starts) - 2]
+    starts[:2] = n_before
+    starts[2:] = 0
+    for entry in range(seen.indptr[user], seen.indptr[user + 1]):
+        index = packed.index_of[seen.items[entry]]
+        if index >= 0:
+            starts[index // task.chunk + 2] += 1
+    for chunk in range(2, len(starts)):
+        starts[chunk] += starts[chunk - 1]
+    for entry in range(seen.indptr[user], seen.indptr[user + 1]):
+        index = packed.index_of[seen.items[entry]]
+        if index >= 0:
+            following = index // task.chunk + 1  # which moves from the start to the end of a chunk
+            space.seen_index[starts[following]] = index
+            starts[following] += 1
 
 
 @part
@@ -116,8 +140,7 @@ def _narrow(
     norm: float,
     n_items: int,
     users: Users,
-    packed: Packed,
-    seen: Seen,
+    task: Task,
     held_out: HeldOut,
     space: CountingSpace,
 ) -> bool:
@@ -131,10 +154,9 @@ def _narrow(
     while start < stop and held_out.scores[start] > largest:
         start += 1
     if start < stop and held_out.scores[stop - 1] < -largest:
-        n_left = n_items - begin
-        user = users.row[at]
-        for entry in range(seen.indptr[user], seen.indptr[user + 1]):
-            n_left -= packed.index_of[seen.items[entry]] >= begin
+        seen_start = space.seen_start[slot]
+        n_seen = seen_start[len(seen_start) - 2] - seen_start[begin // task.chunk]
+        n_left = n_items - begin - n_seen
         while start < stop and held_out.scores[stop - 1] < -largest:
             stop -= 1
             held_out.above[stop] += n_left

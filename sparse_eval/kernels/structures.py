@@ -324,6 +324,11 @@ class CountingSpace(NamedTuple):
         These items, first as indices in the catalogue, and entries of `HeldOut`.
     exact : ndarray of float64, shape (capacity + 7,)
         Their exact scores.
+    seen_start : ndarray of int64, shape (tile, n_chunks + 2)
+        Where the candidates that a user has seen begin in `seen_index`, chunk by chunk; the last
+        but one is the end of all.
+    seen_index : ndarray of int32
+        Their indices in the catalogue, of all users of the tile.
     """
 
     slot: Array
@@ -335,3 +340,5 @@ class CountingSpace(NamedTuple):
     selected: Array
     wanted: Array
     exact: Array
+    seen_start: Array
+    seen_index: Array

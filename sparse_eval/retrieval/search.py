@@ -265,11 +265,22 @@ class Search(FactorRanker):
                 order = np.argsort(lowest / self.user_norms[rows[result_rows]])
                 users = self._users(rows, result_rows[order])
                 units, size = np.arange(len(order) + 1), len(order) // (8 * self.threads)
+                most_seen = self._most_seen(users.row, task.tile)
+
+                def make_space(most_seen: int = most_seen) -> tuple[object, ...]:
+                    return (counting_space(task, len(self.candidates), most_seen),)
+
                 self._search(
                     units, max(min(size, ORDER_BLOCK), task.tile), bar, count_above,
-                    lambda: (counting_space(task),), users, self.catalogue, packed, self.seen,
-                    task, self.error, held_out,
+                    make_space, users, self.catalogue, packed, self.seen, task, self.error,
+                    held_out,
                 )  # fmt: skip
+
+    def _most_seen(self, rows: Integers, tile: int) -> int:
+        """Return the largest number of items that so many users in a row have seen."""
+        before = np.concatenate(([0], np.cumsum(np.diff(self.seen.indptr)[rows])))
+        last = np.minimum(np.arange(len(rows)) + tile, len(rows))
+        return int((before[last] - before[:-1]).max(initial=0))
 
     def _packed_in_chunks(self, size: int) -> Packed:
         """Return the packed catalogue with weights in units of the largest norm of each chunk."""

@@ -58,8 +58,8 @@ def order_space(task: Task, maxima: int) -> OrderSpace:
     )
 
 
-def counting_space(task: Task) -> CountingSpace:
-    """Return room for `count_above`."""
+def counting_space(task: Task, n_items: int, most_seen: int) -> CountingSpace:
+    """Return room for `count_above`, for tiles whose users have seen at most `most_seen` items."""
     widest = -(-task.chunk // COMPARED_AT_ONCE) * COMPARED_AT_ONCE
     capacity = 2 * widest + LANES
     slot, rows, start, stop, n_near = np.empty((5, task.tile), np.int64)
@@ -73,6 +73,8 @@ def counting_space(task: Task) -> CountingSpace:
         np.empty((task.tile, capacity), np.int32),
         np.empty((task.tile, capacity), np.int64),
         np.empty(capacity + 7),
+        np.empty((task.tile, -(-n_items // task.chunk) + 2), np.int64),
+        np.empty(most_seen, np.int32),
     )
 
 
