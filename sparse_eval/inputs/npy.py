@@ -142,6 +142,15 @@ def release(*sides: object) -> None:
     for side in sides:
         arrays = (side.data, side.indices, side.indptr) if sparse.issparse(side) else (side,)  # type: ignore[attr-defined]
         for array in arrays:
-            mapped = getattr(array, "base", None)
-            if isinstance(mapped, mmap.mmap) and getattr(array, "mode", "") == "r":
-                mapped.madvise(mmap.MADV_DONTNEED)  # it is read again where it is needed again
+            _release_mapped(array)
+
+
+def _release_mapped(array: object) -> None:
+    """Release the file that an array, or what it is a view of, is mapped from."""
+    while array is not None:
+        base = getattr(array, "base", None)
+        if isinstance(base, mmap.mmap):
+            if getattr(array, "mode", "") == "r":
+                base.madvise(mmap.MADV_DONTNEED)  # it is read again where it is needed again
+            return
+        array = base

@@ -13,6 +13,7 @@ from ..core.csr import canonical_csr, entry_position
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
+from ..inputs.npy import release
 from ..kernels.blocks import leave_out, list_best, multiply_dense, multiply_sparse, rank_held_out
 from ..kernels.structures import HeldOut, Lists, Seen
 from .ranker import Ranker, Report
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 #: The scores in memory at once: of each thread for a matrix, and of a call of a function.
 CELLS_OF_THREAD = 1 << 20
 CELLS_OF_CALL = 1 << 23
+
+#: Of a matrix mapped from disk, the bytes that are read before its resident pages are released.
+MAPPED_BYTES = 1 << 28
 
 #: The most users of a call of a function, a power of two; blocks of users begin at multiples of it.
 USERS_PER_CALL = 1 << 12
@@ -89,8 +93,10 @@ class ItemScores:
         self.data = read_only(matrix.data.astype(np.float64, copy=False))
         self.multiply: Callable[..., None] = multiply_dense
         self.weights: tuple[AnyArray, ...]
+        self.row_bytes = 0  # of a dense matrix
         if isinstance(weights, np.ndarray):
             self.weights = (read_only(weights),)
+            self.row_bytes = weights.strides[0]
         else:
             self.multiply = multiply_sparse
             self.weights = (
@@ -109,6 +115,7 @@ class ItemScores:
         """Score small blocks of users, shared between threads."""
         block = max(CELLS_OF_THREAD // max(self.shape[1], 1), 1)
         spaces: list[Floats] = []
+        n_read, lock = 0, Lock()
 
         def score(first: int, last: int) -> None:
             try:
@@ -118,6 +125,13 @@ class ItemScores:
             self.multiply(first, last, rows, self.history, self.data, *self.weights, scores)
             work(first, last, scores)
             spaces.append(scores)
+            indptr, users = self.history.indptr, rows[first:last]
+            nonlocal n_read
+            with lock:
+                n_read += int((indptr[users + 1] - indptr[users]).sum()) * self.row_bytes
+                if n_read >= MAPPED_BYTES:
+                    release(*self.weights)
+                    n_read = 0
 
         for_blocks(score, len(rows), threads, block)
 

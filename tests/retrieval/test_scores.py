@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -240,3 +241,42 @@ def test_what_a_function_returns_is_not_changed() -> None:
     seen = sparse.csr_matrix(np.eye(2, 3))
     find_lists(ScoreSearch(FunctionScores(lambda users: table, np.arange(2), 3), seen), 2)
     assert (table == kept).all()
+
+
+def mapped_bytes(path: Path) -> int:
+    """Return how much of a mapped file is resident in this process."""
+    total, counts = 0, False
+    for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
+        if "-" in line.partition(" ")[0]:
+            counts = line.endswith(str(path))
+        elif counts and line.startswith("Rss:"):
+            total += 1024 * int(line.split()[1])
+    return total
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="this system has no /proc")
+def test_a_mapped_matrix_does_not_stay_resident(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it change a bit when its pages are released every now and then."""
+    rng = np.random.default_rng(0)
+    n_users, n_items = 60, 1500
+    weights = rng.standard_normal((n_items, n_items)).astype(np.float32)
+    np.save(tmp_path / "weights.npy", weights)
+    mapped = check_weights(np.load(tmp_path / "weights.npy", mmap_mode="r"))
+    train = sparse.random(n_users, n_items, 0.1, "csr", rng=rng)
+    monkeypatch.setattr(module, "CELLS_OF_THREAD", 2 * n_items)
+    resident: list[int] = []
+
+    def lists(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+        scores = ItemScores(train, matrix)
+        (ids, values), *_ = find_lists(ScoreSearch(scores, train, num_threads=1), 5, np.arange(60))
+        resident.append(mapped_bytes(tmp_path / "weights.npy"))
+        return ids, values
+
+    expected = lists(weights)
+    assert all(map(np.array_equal, lists(mapped), expected))
+    assert resident[-1] > weights.nbytes // 2
+    monkeypatch.setattr(module, "MAPPED_BYTES", 1)
+    assert all(map(np.array_equal, lists(mapped), expected))
+    assert resident[-1] == 0
