@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .threads import for_blocks
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .types import AnyArray, Hashes, Labels
+
+#: The number of entries that a thread hashes at once: few enough for its cache.
+_BLOCK = 2**15
 
 
 def fingerprints(
@@ -30,18 +35,24 @@ def fingerprints(
     ndarray of uint64, shape (n_rows,)
         0 for an empty row.
     """
-    if labels is None:
-        keys = items.astype(np.uint64)
-    else:
+    keys = None
+    if labels is not None:
         keys = np.array(
             [
                 int.from_bytes(blake2b(str(label).encode(), digest_size=8).digest(), "little")
                 for label in labels.tolist()
             ],
             np.uint64,
-        )[items]
-    bits = (gains.astype(np.float64) + 0.0).view(np.uint64)  # −0 becomes 0
-    hashes = splitmix64(splitmix64(keys) ^ bits)
+        )
+    hashes = np.empty(len(items), np.uint64)
+
+    def hash_entries(first: int, last: int) -> None:
+        part = items[first:last]
+        bits = (gains[first:last].astype(np.float64) + 0.0).view(np.uint64)  # −0 becomes 0
+        of_items = splitmix64(part.astype(np.uint64) if keys is None else keys[part])
+        hashes[first:last] = splitmix64(of_items ^ bits)
+
+    for_blocks(hash_entries, len(items), block=_BLOCK)
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)))
     return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]])
 
