@@ -90,7 +90,9 @@ def fold_in(
     Notes
     -----
     With item factors Y, and of a user the confidence c and the preference p = 1 for seen items,
-    c = 1 and p = 0 for all others, the factors are (YᵀCY + λI)⁻¹ YᵀCp.
+    c = 1 and p = 0 for all others, the factors are (YᵀCY + λI)⁻¹ YᵀCp. The columns that biases and
+    distances have in a `factor_model` are columns of Y like any others: a new user's weight of the
+    items' biases is found too, where it is 1 of all others.
 
     References
     ----------
