@@ -25,6 +25,7 @@ from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from .accepted import as_model, check_shape, count_items, has_factors
 from .checkpoints import Factors
+from .chosen_users import ChosenUsers
 from .exact import (
     is_exact,
     numbered_as,
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from ..inputs.training import SeenItems
     from ..metrics.request import Request
     from .accepted import Model, ModelLike
-    from .chosen_users import ChosenUsers
     from .ranking import Via
 
 _NEED_EXACT = (
@@ -57,6 +57,8 @@ _NEED_EXACT = (
     "rounds the scores of a user in another way beside other users; evaluate this model in one "
     "process, without memory= and client="
 )
+
+_EVERYONE = ChosenUsers()
 
 _CHOSEN_OF_BLOCKS = (
     "users are asked for by users= or user_rows=, and given as an iterable of blocks; give blocks "
@@ -376,6 +378,7 @@ class ModelSource(_UserSource):
         `item_groups`, `item_vectors` and `candidates`.
     via : {"held_out_ranks", "full_ranks", "top_k"}, optional
     chosen : ChosenUsers
+        Everyone by default.
     num_threads : int, optional
         For each block.
     for_workers : bool
@@ -391,7 +394,7 @@ class ModelSource(_UserSource):
         inputs: dict[str, Any],
         via: Via | None,
         *,
-        chosen: ChosenUsers,
+        chosen: ChosenUsers = _EVERYONE,
         num_threads: int | None = None,
         for_workers: bool = False,
     ) -> None:
