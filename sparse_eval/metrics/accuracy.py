@@ -149,9 +149,8 @@ def err(s: Statistics, max: float | str) -> Floats:  # noqa: A002 - the option's
 
 
 def rbp(s: Statistics, p: float, gain: str) -> Floats:
-    if gain == "linear":
-        return (1 - p) * s.geometric_sum(p, graded=True) / s.largest_gain
-    return (1 - p) * s.geometric_sum(p, graded=False)
+    value = (1 - p) * s.geometric_sum(p, graded=gain != "binary")
+    return value / s.largest_gain if gain == "linear" else value
 
 
 def _unlisted_rank(s: Statistics) -> Floats:
@@ -180,6 +179,10 @@ def _never_linear(options: Arguments) -> bool:
 
 def _linear_unless_by_hits(options: Arguments) -> bool:
     return options["normalizer"] != "hits"
+
+
+def _upper_if_scaled(options: Arguments) -> float:
+    return np.inf if options["gain"] == "raw" else 1.0
 
 
 def _is_gain_linear(options: Arguments) -> bool:
@@ -355,9 +358,12 @@ METRICS = (
         options=(
             Number("p", "0.8", 0, 1, "probability of going on to the next item"),
             Choice(
-                "gain", ("binary", "linear"), "1 for every relevant item, or g / the largest gain"
+                "gain",
+                ("binary", "linear", "raw"),
+                "1 for every relevant item, g / the largest gain, or g itself",
             ),
         ),
+        upper=_upper_if_scaled,
         uses=("hits",),
         of_largest=_is_gain_linear,
         source="Moffat and Zobel, 2008, ACM TOIS 27(1), doi:10.1145/1416950.1416952",

@@ -224,8 +224,8 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "ranx",
             "ranx",
+            options={"rbp": {"gain": "raw"}},
             no_relevant="zero",
-            notes=("its rbp of graded gains weighs a hit by g itself, not by g / the largest",),
         ),
         Convention(
             "rectools",

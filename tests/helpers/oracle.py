@@ -45,7 +45,7 @@ OPTIONS: dict[str, dict[str, list[str]]] = {
     "fcp": {},
     "auc": {},
     "err": {"max": ["largest", "4", "5.5"]},
-    "rbp": {"p": ["0.8", "0.5"], "gain": ["binary", "linear"]},
+    "rbp": {"p": ["0.8", "0.5"], "gain": ["binary", "linear", "raw"]},
     "mean_rank": {},
     "percentile_rank": {"gain": ["linear", "binary"]},
 }
@@ -144,7 +144,8 @@ def value(
         p = float(options["p"])
         total = 0.0
         for rank, gain in hits:
-            worth = gain / _known(context).largest_gain if options["gain"] == "linear" else 1.0
+            largest = _known(context).largest_gain
+            worth = {"binary": 1.0, "linear": gain / largest, "raw": gain}[options["gain"]]
             total += worth * p ** (rank - 1)
         return (1 - p) * total
     if name == "mean_rank":

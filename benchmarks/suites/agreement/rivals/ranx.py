@@ -5,10 +5,7 @@ from functools import lru_cache, partial
 from ranx import Qrels, Run, evaluate
 
 CONVENTION = "ranx"
-NEEDS = {
-    "cg@k": {"binary": "counts hits"},
-    "rbp(p=0.8)": {"binary": "takes the gains as they are, so that a value can exceed 1"},
-}
+NEEDS = {"cg@k": {"binary": "counts hits"}}
 NOT_COMPARED = {}
 
 NAMES = {
