@@ -1,14 +1,17 @@
 """Compiled kernels on disk: where they are kept, and what is said while they are compiled.
 
 numba has a cache, but it asks for a writable folder even to read, so that an image whose kernels
-were compiled while it was built compiles them again; and it compares the file of a kernel alone, so
-that a kernel would stay as it is when a part of it in another file changes.
+were compiled while it was built compiles them again; it compares the file of a kernel alone, so
+that a kernel would stay as it is when a part of it in another file changes; and it has an index
+that two processes can write over one another's, and believes whatever its files hold.
 """
 
 from __future__ import annotations
 
+import pickle
 import sys
 import warnings
+from contextlib import suppress
 from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -16,9 +19,13 @@ from tempfile import TemporaryFile
 from threading import Timer
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+import llvmlite
+import numba
 from llvmlite.binding import get_host_cpu_name
 from numba.core import caching, config
+from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 if TYPE_CHECKING:
@@ -30,8 +37,8 @@ PATIENCE = 2.0
 
 @cache
 def _digest() -> str:
-    """Return a digest of the sources of all kernels."""
-    digest = sha256()
+    """Return a digest of the sources of all kernels, and of what compiles them."""
+    digest = sha256(f"{numba.__version__} {llvmlite.__version__} ".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
@@ -96,6 +103,58 @@ class _Files(caching.CompileResultCacheImpl):
         self._filename_base = self.get_filename_base(name, getattr(sys, "abiflags", ""))
 
 
+class _Store:
+    """The kept forms of a kernel in one folder, a file for each types and processor.
+
+    Its name begins with what the kernel is called, then says what it was compiled from, and then
+    for what, so that no process writes over the file of something else. What a file holds counts
+    only if it is whole: the digest at its beginning says so.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder = folder
+        self.name = name
+        self.current = f"{name}.{_digest()[:16]}"
+
+    def path(self, key: object) -> Path:
+        return self.folder / f"{self.current}.{sha256(repr(key).encode()).hexdigest()[:32]}.nbc"
+
+    def load(self, key: object) -> Any:
+        """Return what was saved, or None if there is nothing, or it is damaged."""
+        try:
+            content = self.path(key).read_bytes()
+        except FileNotFoundError:
+            return None
+        size = sha256().digest_size
+        if sha256(content[size:]).digest() != content[:size]:
+            return None
+        kept, data = pickle.loads(content[size:])  # noqa: S301 - this class wrote it
+        return data if kept == repr(key) else None
+
+    def save(self, key: object, data: object) -> None:
+        """Write a file, and remove those of other versions of the kernel."""
+        content = dumps((repr(key), data))
+        unfinished = self.folder / f"{self.name}.tmp.{uuid4().hex[:16]}"
+        try:
+            unfinished.write_bytes(sha256(content).digest() + content)
+            unfinished.replace(self.path(key))
+        finally:
+            unfinished.unlink(missing_ok=True)
+        for path in self.folder.glob(f"{self.name}.*nb[ci]"):
+            if not path.name.startswith(self.current):
+                with suppress(OSError):
+                    path.unlink()
+
+    def has_some(self) -> bool:
+        """Return whether there is something, for any types and processor."""
+        return any(self.folder.glob(f"{self.current}.*.nbc"))
+
+    def flush(self) -> None:
+        """Remove all files."""
+        for path in self.folder.glob(f"{self.name}.*nb[ci]"):
+            path.unlink(missing_ok=True)
+
+
 class _Place(caching.FunctionCache):
     """The cache of a kernel in one folder."""
 
@@ -104,17 +163,9 @@ class _Place(caching.FunctionCache):
         self._py_func = function
         self._impl = _Files(function, folder)
         self._cache_path = str(folder)
-        self._cache_file = caching.IndexDataCacheFile(
-            self._cache_path, self._impl.filename_base, _digest()
-        )
+        self.store = _Store(folder, self._impl.filename_base)
+        self._cache_file: Any = self.store  # where numba looks for it
         self.enable()
-
-    def signatures(self) -> list[Any]:
-        """Return the types for which the folder holds the kernel, of any processor."""
-        try:
-            return list(self._cache_file._load_index())
-        except OSError:
-            return []
 
 
 class KernelCache(caching._Cache):
@@ -141,7 +192,7 @@ class KernelCache(caching._Cache):
     @property
     def is_empty(self) -> bool:
         """Whether no folder holds the kernel, for any types."""
-        return not any(place.signatures() for place in self.places)
+        return not any(place.store.has_some() for place in self.places)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """Return the compiled kernel for a signature, or None: it is compiled next."""
@@ -159,14 +210,18 @@ class KernelCache(caching._Cache):
         """Keep a kernel that has just been compiled."""
         _waiting.end()
         compiled_now.append(self.function.__name__)
-        for place in self.places if self.enabled else []:
+        if not self.enabled:
+            return
+        faults = []
+        for place in self.places:
             try:
                 place.save_overload(signature, compiled)
-            except OSError:
+            except OSError as error:
+                faults.append(f"{place.cache_path}: {error.strerror or error}")
                 continue
             return
-        if self.enabled:
-            _warn_of_no_place()
+        not_kept.append("; ".join(faults))
+        _warn_of_no_place()
 
     def enable(self) -> None:
         """Read and write from now on."""
@@ -186,15 +241,18 @@ class KernelCache(caching._Cache):
 def _warn_of_no_place() -> None:
     """Warn, once in a process, that what is compiled cannot be kept."""
     warnings.warn(
-        "no folder can be written to keep compiled kernels, so that every process compiles them "
-        "again; name one with the environment variable NUMBA_CACHE_DIR, or run 'sparse-eval "
-        "compile' where the package's own folder can be written, such as while an image is built",
+        f"compiled kernels cannot be kept ({not_kept[-1]}), so that every process compiles them "
+        "again; name a folder that can be written with the environment variable NUMBA_CACHE_DIR, "
+        "or run 'sparse-eval compile' where the package's own can be, such as while an image is "
+        "built",
         stacklevel=2,
     )
 
 
-#: The kernels that this process has compiled, in order, once for each types.
+#: The kernels that this process has compiled, in order, once for each types, and why each of those
+#: that could not be kept could not.
 compiled_now: list[str] = []
+not_kept: list[str] = []
 
 
 class _Waiting:

@@ -19,7 +19,7 @@ from ..evaluation.evaluate import evaluate
 from ..inputs.candidates import as_candidates
 from ..inputs.list_rows import repeated_item
 from ..inputs.rankings import Rankings
-from ..kernels.cache import compiled_now, processor, writable_folder
+from ..kernels.cache import compiled_now, not_kept, processor, writable_folder
 from ..metrics.registry import REGISTRY
 from ..retrieval.search import Search
 from ..retrieval.top_k import empty_results, full_ranks, held_out_ranks
@@ -71,7 +71,7 @@ def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
     Raises
     ------
     SparseEvalError
-        If no folder can be written.
+        If no folder can be written, or there is no room for them all.
 
     Examples
     --------
@@ -86,12 +86,17 @@ def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
             "no folder can be written to keep compiled kernels; name one with the environment "
             "variable NUMBA_CACHE_DIR"
         )
-    before = len(compiled_now)
+    before, n_lost = len(compiled_now), len(not_kept)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about data that nobody looks at
         calls = list(_calls())
         for call in tqdm(calls, desc="compile", unit=" calls", **display(progress)):
             call()
+            if len(not_kept) > n_lost:
+                raise SparseEvalError(
+                    f"compiled kernels cannot be kept ({not_kept[-1]}); make room there, or name "
+                    "another folder with the environment variable NUMBA_CACHE_DIR"
+                )
     return CompiledKernels(folder, processor(), len(compiled_now) - before)
 
 

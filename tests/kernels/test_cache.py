@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import pkgutil
@@ -9,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
@@ -21,9 +24,11 @@ from llvmlite.binding import ffi
 
 import sparse_eval as se
 from sparse_eval import kernels
+from sparse_eval.errors import SparseEvalError
 from sparse_eval.kernels import cache
 from sparse_eval.kernels.jit import is_ready, kernel
 from sparse_eval.kernels.rows import check_rows
+from sparse_eval.models import compile as compiling
 
 if numba.config.DISABLE_JIT:
     pytest.skip("nothing is compiled", allow_module_level=True)
@@ -66,7 +71,7 @@ def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError("read-only")
 
-    for name in ("mkdir", "touch", "open"):
+    for name in ("mkdir", "touch", "write_bytes"):
         monkeypatch.setattr(Path, name, refuse)
     monkeypatch.setattr(cache._Place, "save_overload", refuse)
     assert n_hits(call(kernel(twice))) == 1
@@ -89,6 +94,68 @@ def test_a_change_of_any_source_compiles_again(monkeypatch: pytest.MonkeyPatch) 
     assert not is_ready(changed)
     assert n_hits(call(changed)) == 0
     assert n_hits(call(kernel(twice))) == 1
+
+
+@pytest.mark.parametrize("kept", [0, 20, 2000, -1])
+def test_a_damaged_file_is_written_again(kept: int, folder: Path) -> None:
+    """It is cut off, as by a full disk or lost power, or a bit of it is flipped."""
+    call(kernel(twice))
+    (path,) = folder.rglob("*.nbc")
+    content = path.read_bytes()
+    damaged = bytearray(content)
+    damaged[len(content) // 2] ^= 1
+    path.write_bytes(content[:kept] if kept >= 0 else damaged)
+    assert n_hits(call(kernel(twice))) == 0
+    assert path.read_bytes()[:32] == sha256(path.read_bytes()[32:]).digest()
+    assert n_hits(call(kernel(twice))) == 1
+
+
+def test_a_file_of_other_types_is_not_taken(folder: Path) -> None:
+    """Each has a name of its own, so that processes that write at once cannot mix them up."""
+    call(kernel(twice))
+    (of_floats,) = folder.rglob("*.nbc")
+    whole, out = np.arange(3), np.empty(3, np.int64)
+    kernel(twice)(whole, out)
+    (of_integers,) = set(folder.rglob("*.nbc")) - {of_floats}
+    of_integers.write_bytes(of_floats.read_bytes())
+    function = kernel(twice)
+    function(whole, out)
+    assert (n_hits(function), out.tolist()) == (0, [0, 2, 4])
+
+
+def test_files_of_other_versions_are_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call(kernel(twice))
+    (path,) = folder.rglob("*.nbc")
+    other, old = path.with_name("other." + path.name), path.with_name(_base(path) + "nbi")
+    other.write_bytes(b"")
+    old.write_bytes(b"")
+    monkeypatch.setattr(cache, "_digest", lambda: "of other sources")
+    call(kernel(twice))
+    assert other.exists()
+    assert not path.exists()
+    assert not old.exists()
+    assert len(list(folder.rglob("*.nbc"))) == 2
+
+
+def _base(path: Path) -> str:
+    """Return the name of a file without what it was compiled from and for."""
+    return path.name.removesuffix(".nbc").rsplit(".", 2)[0] + "."
+
+
+def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    with pytest.warns(UserWarning, match=r"cannot be kept \(.*: No space left on device\)"):
+        call(kernel(twice))
+
+    def calls() -> Iterator[Any]:
+        yield lambda: call(kernel(twice))
+
+    monkeypatch.setattr(compiling, "_calls", calls)
+    with pytest.raises(SparseEvalError, match=r"cannot be kept \(.*: No space left on device\)"):
+        se.compile_kernels()
 
 
 def test_whoever_waits_is_told_once(
