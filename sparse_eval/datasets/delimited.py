@@ -92,7 +92,8 @@ def load_csv(
     on_bad_lines : {"error", "skip"}
         Whether a malformed line (wrong number of fields, empty id, invalid value or time) raises
         an error, or is skipped. Skipped lines are counted in `Interactions.n_skipped` and
-        reported in one `SkippedLinesWarning`.
+        reported in one `SkippedLinesWarning`. A quoted field that its line does not end is an error
+        in either case: nothing tells where its row ends.
 
     Returns
     -------

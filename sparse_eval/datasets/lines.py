@@ -44,6 +44,10 @@ def parse_number(text: str) -> float:
         return math.nan
 
 
+class OpenQuoteError(MalformedLineError):
+    """A quoted field that the line does not end: what follows may be of it, or be rows."""
+
+
 class BadLines:
     """Malformed lines of one file: the first raises an error, or all are skipped and counted."""
 
@@ -57,17 +61,23 @@ class BadLines:
         self.count = 0
         self.first = 0
 
-    def add(self, number: int, line: str, fault: str) -> None:
-        """Raise `InvalidFileError` for the line, or count it."""
-        if not self.skip:
-            raise InvalidFileError(
-                f"{fault}, in {shorten(line)}; correct the line, or skip such lines with "
-                "on_bad_lines='skip'",
-                self.path,
-                number,
+    def add(self, number: int, line: str, fault: MalformedLineError | str) -> None:
+        """Raise `InvalidFileError` for the line, or count it.
+
+        No `OpenQuoteError` is counted: lines after it would be taken for rows that are none.
+        """
+        if isinstance(fault, OpenQuoteError):
+            remedy = (
+                "correct it, or read a table whose fields hold line breaks with pandas.read_csv, "
+                "and load the frame"
             )
-        self.first = self.first or number
-        self.count += 1
+        elif not self.skip:
+            remedy = "correct the line, or skip such lines with on_bad_lines='skip'"
+        else:
+            self.first = self.first or number
+            self.count += 1
+            return
+        raise InvalidFileError(f"{fault}, in {shorten(line)}; {remedy}", self.path, number)
 
     def report(self) -> int:
         """Return the number of skipped lines, and warn once if there are any."""

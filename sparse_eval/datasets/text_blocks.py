@@ -149,6 +149,8 @@ def read_blocks(blocks: Iterable[bytes], layout: Layout, bad: BadLines) -> Block
             begin = block.index(b"\n", begin) + 1
             n_before += 1
         lines = block[begin:] if begin else block
+        if lines.startswith(codecs.BOM_UTF8):  # part of an id, which readers of a block would drop
+            raise UnusualError
         if lines and not lines.isspace():
             try:
                 reader.add(lines, table)

@@ -11,7 +11,13 @@ import numpy as np
 import pandas as pd
 
 from .labels import vocabulary
-from .lines import BadLines, MalformedLineError, numbered_lines, parse_number
+from .lines import (
+    BadLines,
+    MalformedLineError,
+    OpenQuoteError,
+    numbered_lines,
+    parse_number,
+)
 from .written_times import nanoseconds, parse_times, parser_of
 
 if TYPE_CHECKING:
@@ -159,7 +165,7 @@ def read_lines(
                     raise MalformedLineError(f"{error}{layout.way_out.get(role, '')}") from None
                 parsers[role] = parse  # the first line decides how times are written
         except MalformedLineError as error:
-            bad.add(number, line, str(error))
+            bad.add(number, line, error)
             continue
         for role, role_codes in codes.items():
             role_codes.append(ids[role][fields[columns[role]]])
@@ -199,7 +205,8 @@ def split_fields(line: str, sep: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=sep, strict=True))
     except csv.Error as error:
-        raise MalformedLineError(
+        is_open = "unexpected end of data" in str(error)
+        raise (OpenQuoteError if is_open else MalformedLineError)(
             f"expected quotes in pairs, found a stray one ({error}); a quoted field ends in the "
             "line where it begins, and a quote in it is doubled"
         ) from None

@@ -109,7 +109,7 @@ def test_keeps_all_digits_of_timestamps(write):
         ("a,b,1,", "found ''"),
         ("a,b,1,99999999999999999999", "found '99999999999999999999'"),
         ("a,b,1,9223372036854775808", "found '9223372036854775808'"),
-        ('a,"b,1,2', "expected quotes in pairs"),
+        ('a,"b"c,1,2', "expected quotes in pairs"),
     ],
 )
 def test_refuses_or_skips_malformed_lines(write, line, fault):
@@ -125,6 +125,22 @@ def test_refuses_or_skips_malformed_lines(write, line, fault):
     assert interactions.n_skipped == 1
     assert repr(interactions).endswith("1 lines skipped)")
     assert rows(interactions) == 2 * rows(load_csv(write("b.csv", CSV), **options))
+
+
+@pytest.mark.parametrize("on_bad_lines", ["error", "skip"])
+def test_refuses_a_field_with_a_line_break(write, on_bad_lines):
+    """What follows would pass for rows: here (u9, i9), which is part of a title."""
+    text = 'user,item,title\nu1,i1,"a film\nu9,i9,in 2024"\nu2,i2,ok\n'
+    message = "line 2: expected quotes in pairs.*pandas.read_csv, and load the frame"
+    with pytest.raises(InvalidFileError, match=message):
+        load_csv(write("a.csv", text), on_bad_lines=on_bad_lines)
+
+
+@pytest.mark.parametrize("rest", ["", 'x,"b,c"\n'])
+def test_a_byte_order_mark_in_an_id_is_part_of_it(write, rest):
+    """Wherever its line is, and however it is read."""
+    path = write("a.csv", "user,item\n\ufeffu1,a\nu1,a\n" + rest)
+    assert {"u1", "\ufeffu1"} <= set(load_csv(path).users)
 
 
 def test_shortens_long_lines_in_messages(write):

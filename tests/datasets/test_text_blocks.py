@@ -18,6 +18,7 @@ pytest.importorskip("pyarrow")
 
 HEADER = "user,item,rating,timestamp,event"
 IDS = ["a", "b", "7", "-3", "007", "NA", "null", "nan", "é", " a", "a ", "", " ", "True", "0x1F"]
+IDS += ["\ufeffb"]
 NUMBERS = ["1", "0.1", "5e-1", "1e3", "0", "-0", "0.30000000000000004", "1e400", "1e-400", "nan"]
 NUMBERS += ["-1", "", " 2", "2 ", "+3", "1_0", ".5", "5.", "inf", "0x10", "NULL", "٣", "1d0"]
 TIMES = ["5", "-7", "007", "1e3", "1.0", "+5", " 5", "9223372036854775808", "0x1F", "-0x1f", "NA"]
