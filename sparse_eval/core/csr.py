@@ -245,6 +245,8 @@ def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.i
         remedy = ""
         if dimensions == 2 and array.dtype.kind == "f":
             remedy = "; Rankings.from_scores(x) takes scores"
+        elif dimensions == 2 and array.dtype.kind in "OUST":
+            remedy = "; Rankings.from_frame(frame, user=…, item=…, rank=…) takes ids"
         elif dimensions == 1 and array.dtype.kind == "b":
             remedy = "; numpy.flatnonzero(x) of a mask is one"
         raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}{remedy}")

@@ -76,12 +76,17 @@ def choose_columns(names: Iterable[Hashable], given: Mapping[str, Hashable]) -> 
     Raises
     ------
     InvalidDataError
-        If several columns have a usual name of the same role, or there is none for user or item.
+        If several columns have a usual name of the same role, there is none for user or item, or
+        these are the same.
     """
     names = list(dict.fromkeys(names))
     for role, name in given.items():
         if not isinstance(name, Hashable) or (name is None and role in ("user", "item")):
             raise InvalidDataError(f"{role}: expected the name of a column, found {name!r}")
+    if given["user"] is not USUAL and given["user"] == given["item"]:
+        raise InvalidDataError(
+            f"user and item are both the column {given['user']!r}; name a column for each"
+        )
     taken = {name for name in given.values() if name is not USUAL}
     columns = {}
     for role, name in given.items():
@@ -304,6 +309,8 @@ _TIME = "a whole number or a date"
 
 
 def _complete_times(column: Column) -> tuple[Integers, TimeUnit | None]:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
     if pd.api.types.infer_dtype(column) in ("datetime64", "datetime", "date"):
         try:
             dates = pd.to_datetime(column, utc=True).dt.tz_localize(None).dt.as_unit("ns")

@@ -143,8 +143,9 @@ def _factorize_objects(column: Column, role: str) -> tuple[NDArray[np.intp], Lab
         try:
             codes[row] = numbers[type(label), label]
         except TypeError:
+            whose = "a user" if role == "user" else "an item"
             raise InvalidDataError(
-                f"row {row}, column {column.name!r}: {label!r} cannot be a {role} id, "
+                f"row {row}, column {column.name!r}: {label!r} cannot be the id of {whose}, "
                 "because it is not hashable; expected text or a number"
             ) from None
     distinct: dict[Hashable, Hashable] = {}

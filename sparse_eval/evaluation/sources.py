@@ -353,7 +353,8 @@ class BlockSource:
             if not (isinstance(lists, Rankings) or sparse.issparse(lists)):
                 raise InvalidDataError(
                     f"block {number} of the predictions is a {type(lists).__name__}; expected a "
-                    "Rankings or a sparse matrix of positions"
+                    "Rankings or a sparse matrix of positions; Rankings.from_topk(ids) makes lists "
+                    "of item numbers, best first, padded with -1"
                 )
             n_users = int(lists.shape[0])
             if others is None:

@@ -70,7 +70,7 @@ def cross_validate(
         - the same of the training matrix alone, called ``train``: with a keyword ``seed``, as
           `train_als`, or for a model without randomness, which is trained once on each split.
     metrics : str, Metric or iterable of them
-        As for `evaluate_model`, each with a cut-off.
+        As for `evaluate_model`.
     splits : iterable of Holdout, or callable
         Such as ``se.split.k_fold(clicks, k=5)``, or a function that is called with `interactions`:
         `split.k_fold` (the default, with five folds), ``partial(se.split.rolling, window="2D",

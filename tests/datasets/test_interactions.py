@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparse_eval.datasets import UNDATED, Interactions, load_frame
+from sparse_eval.datasets import UNDATED, Interactions, load_frame, split
 from sparse_eval.errors import InvalidDataError
 
 IDS = st.one_of(
@@ -318,3 +318,29 @@ def test_sums_do_not_depend_on_the_order_of_the_rows():
         frame = pd.DataFrame({"user": 1, "item": 1, "value": rotated})
         sums.add(load_frame(frame, value="value").matrix()[0, 0])
     assert len(sums) == 1
+
+
+@pytest.mark.parametrize(
+    "times",
+    [["2024-01-01", "2024-01-03"], pd.to_datetime(["2024-01-01", "2024-01-03"]), [5, 3]],
+)
+def test_categorical_times_are_those_that_they_stand_for(times):
+    frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "at": times})
+    categorical = frame.assign(at=frame["at"].astype("category"))
+    expected, found = (Interactions.from_frame(df, timestamp="at") for df in (frame, categorical))
+    assert found.timestamps.tolist() == expected.timestamps.tolist()
+    assert found.time_unit == expected.time_unit
+
+
+def test_user_and_item_are_two_columns():
+    frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
+    with pytest.raises(InvalidDataError, match="user and item are both the column 'user'"):
+        Interactions.from_frame(frame, user="user", item="user")
+
+
+def test_splits_say_how_a_frame_becomes_interactions():
+    frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "at": [1, 2]})
+    for divide, times in ((split.random, ""), (split.temporal, ", timestamp=…")):
+        message = rf"Interactions.from_frame\(df, user=…, item=…{times}\) makes them of a frame"
+        with pytest.raises(InvalidDataError, match=message):
+            divide(frame)

@@ -66,15 +66,17 @@ def test_only_kernels_know_numba() -> None:
 def test_nothing_reads_pickles_or_runs_text() -> None:
     for module in ROOT.rglob("*.py"):
         names = {n.split(".")[0] for n in imported(module)}
-        assert not names & {"pickle", "joblib", "dill", "marshal", "shelve"}, module
+        pickles = names & {"pickle", "joblib", "dill", "marshal", "shelve"}
+        # Kept kernels are machine code, which would run whatever it were wrapped in.
+        assert pickles <= ({"pickle"} if module == ROOT / "kernels/cache.py" else set()), module
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 called = getattr(node.func, "id", getattr(node.func, "attr", ""))
                 assert called not in {"exec", "read_pickle", "to_pickle"}, module
                 if called == "load" and getattr(node.func, "value", None) is not None:
                     owner = getattr(node.func.value, "id", "")
-                    pickles = [k.value for k in node.keywords if k.arg == "allow_pickle"]
-                    assert owner != "np" or [p.value for p in pickles] == [False], module
+                    values = [k.value for k in node.keywords if k.arg == "allow_pickle"]
+                    assert owner != "np" or [value.value for value in values] == [False], module
 
 
 def test_public_names() -> None:

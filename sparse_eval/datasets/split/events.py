@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ...core.csr import indptr_from_counts, sorted_csr
+from ...core.mistaken import way_from_frame
 from ...core.sorting import gather, move_by_value, order_within, sort_pairs
 from ...core.threads import for_each
 from ...errors import InvalidDataError
@@ -61,10 +62,11 @@ class Events:
         """Return the events, or raise `InvalidDataError` in the name of a function of `split`."""
         times = getattr(interactions, "timestamps", None)
         if times is None:
+            way = way_from_frame(interactions, timestamp=True)
             raise InvalidDataError(
                 f"{function} needs Interactions with timestamps, found "
-                f"{type(interactions).__name__} without; load them with timestamp=, or use "
-                "split.random"
+                f"{type(interactions).__name__}"
+                f"{way or ' without; load them with timestamp=, or use split.random'}"
             )
         if not (times != UNDATED).any():
             raise InvalidDataError(

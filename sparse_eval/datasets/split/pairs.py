@@ -13,6 +13,7 @@ from ...core.arguments import check_whole
 from ...core.csr import coordinates, sorted_csr, summed_csr
 from ...core.hashing import splitmix64
 from ...core.labelled import labels_of
+from ...core.mistaken import describe, way_from_frame
 from ...core.sorting import order_within
 from ...core.threads import for_blocks, for_each
 from ...errors import InvalidDataError
@@ -62,7 +63,8 @@ class Pairs:
             given = interactions.matrix() if hasattr(interactions, "matrix") else interactions
             if not sparse.issparse(given):
                 raise InvalidDataError(
-                    f"expected Interactions or a scipy sparse matrix, found {type(given).__name__}"
+                    f"expected Interactions or a scipy sparse matrix, found {describe(given)}"
+                    f"{way_from_frame(given)}"
                 )
             users, items = labels_of(given)
             matrix = summed_csr(*coordinates(given))

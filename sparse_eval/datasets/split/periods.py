@@ -48,8 +48,8 @@ def temporal(
         tells apart.
     fraction : float, optional
         Between 0 and 1, both excluded: the cut is where this fraction of the dated pairs is first
-        met at or after it (more, if several have the time of the cut). If neither option is given,
-        0.2.
+        met at or after it, rounded to whole pairs, one at least (more, if several have the time of
+        the cut). If neither option is given, 0.2.
     test : as `at`, or float, optional
         Where the test part begins, which the validation part then ends before: with `at`, a later
         point in time; otherwise a fraction of the dated pairs, as `fraction`, which is then what
