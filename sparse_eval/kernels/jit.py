@@ -8,6 +8,7 @@ from functools import partial
 from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import numpy as np
 from numba import config, njit
 
 from .cache import KernelCache
@@ -52,10 +53,11 @@ def allocating_kernel(function: F) -> F:
 
 
 def _compile(function: F, **options: bool) -> F:
+    if _INTERPRETED:  # compiled kernels do not warn of floating-point events
+        return np.errstate(all="ignore")(function)
     compiled = _njit(**_KERNEL, **options)(function)
-    if not _INTERPRETED:
-        compiled._cache = KernelCache(function)
-        compiled.compile = partial(_beside_signals, compiled.compile)
+    compiled._cache = KernelCache(function)
+    compiled.compile = partial(_beside_signals, compiled.compile)
     return cast(F, compiled)
 
 

@@ -40,10 +40,6 @@ import sparse_eval as se
 from sparse_eval import Rankings
 from sparse_eval.models.retrieving import full_ranks, held_out_ranks, top_k
 
-if numba.config.DISABLE_JIT:  # compiled kernels do not warn of floating-point events
-    pytestmark = pytest.mark.filterwarnings("ignore:(overflow|divide by zero|invalid value)")
-
-
 OF_FULL_LISTS = [*accuracy([None]), "auc@5", "ndcg@3"]
 
 

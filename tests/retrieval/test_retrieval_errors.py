@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from own_process import own_process
@@ -29,9 +28,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from sparse_eval import Relevance
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.models.retrieving import held_out_ranks, top_k
-
-if numba.config.DISABLE_JIT:  # compiled kernels do not warn of floating-point events
-    pytestmark = pytest.mark.filterwarnings("ignore:(overflow|divide by zero|invalid value)")
 
 
 def spoiled(array: Array, row: int, value: float) -> Array:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 import retrieval_oracle
@@ -35,9 +34,6 @@ from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.models.retrieving import full_ranks, held_out_ranks, top_k
 from sparse_eval.retrieval.factors import check_factors
-
-if numba.config.DISABLE_JIT:  # compiled kernels do not warn of floating-point events
-    pytestmark = pytest.mark.filterwarnings("ignore:(overflow|divide by zero|invalid value)")
 
 
 def read_only(array: Array, folder: Path) -> Array:
