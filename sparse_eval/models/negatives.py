@@ -134,7 +134,7 @@ def sample_negatives(
             raise InvalidDataError(
                 "a Holdout has a validation part of its own; give the Holdout alone, and n= by name"
             )
-        validation, train = train.validation, train.train
+        validation, train = train.validation, train.seen
     if validation is None:
         raise InvalidDataError("validation is missing; give the held-out items, or a Holdout")
     seen, truth = open_train(train), open_held_out(validation)

@@ -33,6 +33,16 @@ def named(candidates: Candidates) -> dict[Any, set[Any]]:
     return {user: {ids[item] for item in row} for user, row in rows}
 
 
+def test_negatives_of_new_users_are_not_what_is_folded_in() -> None:
+    clicks = se.datasets.synthetic(n_users=100, n_items=300, n_interactions=1_500, seed=0)
+    holdout = se.split.users(clicks, fraction=0.3, seed=0)
+    assert holdout.fold_in is not None
+    found = se.sample_negatives(holdout, n=9)
+    assert found.to_csr().multiply(holdout.fold_in > 0).nnz == 0
+    parts = (holdout.seen, holdout.validation)
+    assert np.array_equal(found.items, se.sample_negatives(*parts, n=9).items)
+
+
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["uniform", "popularity"]))
 def test_negatives_are_neither_seen_nor_held_out(seed: int, by: Any) -> None:
     rng = np.random.default_rng(seed)
