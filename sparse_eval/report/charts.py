@@ -64,7 +64,7 @@ def draw_charts(
         *_accuracy(shown, metrics),
         *_groups(shown, metrics),
         *_against_chance(shown, metrics),
-        *_learning_curves(curves, metrics),
+        *_learning_curves(curves, [next(iter(shown.values())).shown(name) for name in metrics]),
     ]
     legend_rows = -(-len(shown) // plots.legend_columns(list(shown))) if len(shown) > 1 else 0
     charts = []

@@ -46,7 +46,7 @@ _SUBGROUPS: dict[Literal["seen", "relevant"], str] = {
 #: Columns of a saved summary; any other one is a baseline.
 _SUMMARY_COLUMNS = {
     "mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift", "n_users",
-    "n_skipped",
+    "n_skipped", "candidates",
 }  # fmt: skip
 
 

@@ -481,3 +481,18 @@ def test_a_page_says_who_is_cold_and_what_is_sampled(tmp_path: Path) -> None:
         text = read(se.write_report({"als": ev}, tmp_path / "r.html")).text
     assert "60 users are included in the means, 0 are left out, 10 have no training data." in text
     assert "als: every list holds all relevant items of its user among few others" in text
+
+
+@pytest.mark.filterwarnings("ignore:metrics among sampled candidates")
+def test_metrics_among_candidates_are_called_so(tmp_path: Path) -> None:
+    clicks = se.datasets.synthetic(n_users=60, n_items=200, n_interactions=900, seed=0)
+    holdout = se.split.leave_k_out(clicks, seed=0)
+    candidates = se.sample_negatives(holdout, n=9)
+    callback = se.EvaluationCallback(holdout, "ndcg@5", candidates=candidates)
+    model = se.train_als(holdout.train, factors=2, iterations=2, callback=callback)
+    ev = se.evaluate_model(model, holdout, "ndcg@5", candidates=candidates, baselines=True)
+    page = read(se.write_report({"als": ev}, tmp_path / "r.html", curves={"als": callback.history}))
+    assert "ndcg@5 (1+9)" in page.text
+    assert "The baseline “popularity” reaches ndcg@5 (1+9)" in page.text
+    assert "Learning curve: als" in page.text
+    assert "can rank models in another order" in page.text
