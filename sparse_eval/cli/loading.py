@@ -11,6 +11,7 @@ from .printing import step, warnings_in_a_line
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ..core.types import CSRMatrix
     from ..datasets import Interactions
     from ..datasets.split import Holdout
 
@@ -31,6 +32,11 @@ def load(
             interactions = interactions.filter(**conditions)
         note(repr(interactions))
     return interactions
+
+
+def load_candidates(path: Path | None, loading: Loading) -> CSRMatrix | None:
+    """Read what each user can be recommended, as interactions are read."""
+    return None if path is None else load(path, loading, Filtering()).matrix()
 
 
 def load_parts(

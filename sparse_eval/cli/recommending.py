@@ -9,7 +9,7 @@ import typer
 
 from ..core.files import make_folder, replacing, write_parquet
 from ..errors import InvalidDataError
-from .loading import is_split, load
+from .loading import is_split, load, load_candidates
 from .options import (
     AllowSeen,
     Candidates,
@@ -71,7 +71,7 @@ def recommend(
             train,
             k,
             users=_ids(words, labels) if words else None,
-            candidates=None if candidates is None else _read(candidates, loading),
+            candidates=load_candidates(candidates, loading),
             seen=seen_option(allow_seen),
             progress=progress,
         )

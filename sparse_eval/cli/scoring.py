@@ -12,12 +12,11 @@ from ..core.arguments import check_number
 from ..core.files import make_folder
 from ..core.formatting import plain
 from ..errors import InvalidDataError
-from .loading import holdout_of, load, load_parts
+from .loading import holdout_of, load_candidates, load_parts
 from .options import (
     METRICS,
     AllowSeen,
     Candidates,
-    Filtering,
     Format,
     Loading,
     Metrics,
@@ -114,19 +113,15 @@ def score(
         raise InvalidDataError("--monitor decides which of several checkpoints is best; found one")
     if scheduler is not None and watch is not None:
         raise InvalidDataError("--watch runs in this process only; leave out --scheduler")
-    if several and candidates is not None:
-        raise InvalidDataError("--candidates is for one model; score them one by one")
     if out is not None:
         make_folder(out)
     holdout = _load_holdout(split, train, validation, loading)
+    among = load_candidates(candidates, loading)
     if several:
-        options = {"monitor": monitor, "convention": convention, "progress": progress}
-        options["seen"] = seen_option(allow_seen)
+        options: dict[str, Any] = {"monitor": monitor, "convention": convention}
+        options |= {"candidates": among, "seen": seen_option(allow_seen), "progress": progress}
         _sweep(paths, holdout, metric, out, format, watch, scheduler, **options)
     else:
-        among = None
-        if candidates is not None:
-            among = load(candidates, loading, Filtering()).matrix()
         ev = score_model(
             paths[0],
             holdout,

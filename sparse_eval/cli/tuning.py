@@ -11,9 +11,18 @@ from ..core.files import make_folder
 from ..core.formatting import records
 from ..errors import InvalidDataError
 from .checks import check_splitting
-from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
+from .loading import (
+    holdout_of,
+    is_split,
+    load,
+    load_candidates,
+    load_parts,
+    refuse_filters,
+    times_for,
+)
 from .options import (
     AllowSeen,
+    Candidates,
     Filtering,
     Format,
     Loading,
@@ -87,6 +96,7 @@ def tune(
             show_default="the first",
         ),
     ] = None,
+    candidates: Candidates = None,
     allow_seen: AllowSeen = False,
     seed: Seed = 0,
     metric: Metrics = ["ndcg@10,recall@10,map@10"],
@@ -107,16 +117,26 @@ def tune(
         draws=draws,
         patience=patience,
         monitor=monitor,
+        among=candidates is not None,
         seen=seen_option(allow_seen),
         seed=seed,
     )
     check_splitting(splitting)
     make_folder(out)
     parts = _three_parts(input, test, loading, filtering, splitting, test_at, seed)
+    among = load_candidates(candidates, loading)
     truth = Relevance.from_csr(parts.test, users=parts.users, items=parts.items)
     with step("tune") as note, warnings_in_a_line():
         train = training_part(parts)
-        tuning = search.run(train, parts.validation, test=truth, out=out, progress=progress)
+        tuning = search.run(
+            train,
+            parts.validation,
+            candidates=among,
+            test=truth,
+            test_candidates=among,
+            out=out,
+            progress=progress,
+        )
         note(counted(len(tuning.trials), "trial"))
     _print_tuning(tuning, format)
     _report_failures(tuning)
@@ -176,8 +196,12 @@ def _print_tuning(tuning: Tuning, format: Format) -> None:
     if tuning.best is None or tuning.test is None:
         return
     best = trials[trials["best"]].iloc[0]
+    columns = list(trials.columns)
+    names = columns[columns.index("best_iteration") + 1 : columns.index("seconds")]
+    tested = tuning.test["metrics"].values()
     scores = [
-        (name, float(best[name]), values["mean"]) for name, values in tuning.test["metrics"].items()
+        (name, float(best[name]), values["mean"])
+        for name, values in zip(names, tested, strict=True)
     ]
     typer.echo()
     print_table(pd.DataFrame(scores, columns=["metric", "validation", "test"]), format)

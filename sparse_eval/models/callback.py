@@ -21,7 +21,7 @@ from .checkpoints import save_model
 from .evaluate import evaluate_model, parse_cut_request
 from .identifiers import copy_ids, id_arrays, keep_ids
 from .inputs import NewUsers, open_held_out, split_arguments, training_matrix
-from .matching import match_sides
+from .shared_candidates import share_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..inputs.training import SeenItems
+    from ..metrics.corrected import Corrected
     from ..metrics.request import MetricsLike, Request
-    from .inputs import TrainLike
+    from .inputs import CandidatesLike, TrainLike
 
 #: A model of `implicit`, which has no type annotations.
 Model = TypeVar("Model", bound=Any)
@@ -45,6 +46,9 @@ def parse_monitored(
     metrics: MetricsLike,
     monitor: str | Metric | None,
     convention: str | None = None,
+    *,
+    among: bool = False,
+    corrected: Corrected | None = None,
     seen: SeenItems = "exclude",
 ) -> tuple[Request, Metric]:
     """Return the request of a run that compares models, and the metric by which it does so.
@@ -55,8 +59,10 @@ def parse_monitored(
         As for `evaluate_model`; none may need another input than the training data.
     monitor : str or Metric, optional
         One of `metrics`; by default the first.
-    convention, seen
-        As in `evaluate`.
+    convention, corrected, seen
+        As in `evaluate_model`.
+    among : bool
+        Whether there are candidates.
 
     Raises
     ------
@@ -64,7 +70,8 @@ def parse_monitored(
         If a metric is unknown or needs an input that is not given, or `monitor` is not one of
         `metrics`.
     """
-    request = parse_cut_request(metrics, convention, seen=seen)
+    inputs = {"train", "candidates"} if among else {"train"}
+    request = parse_cut_request(metrics, convention, None, inputs, corrected=corrected, seen=seen)
     if monitor is None:
         return request, request.metrics[0]
     monitored = parse_metrics(monitor, request.convention.options)
@@ -119,8 +126,9 @@ class EvaluationCallback:
     monitor : str or Metric, optional
         The metric to improve; by default the first of `metrics`. Higher values are better, except
         for ``gini``, ``popularity``, ``mean_rank`` and ``percentile_rank``.
-    seen : {"exclude", "allow"}
-        As in `evaluate_model`.
+    candidates, corrected, seen
+        As in `evaluate_model`. Metrics among candidates are called so in `history` and by `log`,
+        as ``hit_rate@10 (1+99)``.
     checkpoint_dir : str or Path, optional
         A folder, created if missing, in which each evaluation saves the model as
         ``iteration_0005.npz``. A file of that name from an earlier training is replaced; others
@@ -191,13 +199,17 @@ class EvaluationCallback:
         every: int = 1,
         patience: int | None = None,
         monitor: str | Metric | None = None,
+        candidates: CandidatesLike | None = None,
+        corrected: Corrected | None = None,
         seen: SeenItems = "exclude",
         checkpoint_dir: PathLike | None = None,
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
         train, validation, metrics = split_arguments(train, validation, metrics)
-        request, self._monitor = parse_monitored(metrics, monitor, seen=seen)
-        self._metrics, self._seen = request.metrics, request.seen
+        request, self._monitor = parse_monitored(
+            metrics, monitor, among=candidates is not None, corrected=corrected, seen=seen
+        )
+        self._request = request
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
         if log is not None and not callable(log):
@@ -209,8 +221,10 @@ class EvaluationCallback:
         self._train = training_matrix(train if served is None else served.train)
         self._parts: CSRMatrix | NewUsers = self._train if served is None else served
         self._relevance = open_held_out(validation)
-        # Refused now, not after an iteration.
-        match_sides(None, self._train if served is None else served.seen, self._relevance)
+        known = self._train if served is None else served.seen
+        # What does not fit is refused now, not after an iteration.
+        self._among = share_candidates(candidates, known, self._relevance, request)
+        self._names = self._among.names(request)
         if checkpoint_dir is not None:
             id_arrays(*labels_of(self._train))  # refuses ids that no checkpoint can hold
         self._folder = None if checkpoint_dir is None else make_folder(checkpoint_dir)
@@ -229,7 +243,7 @@ class EvaluationCallback:
 
         rows = self._training.rows
         loss = ["loss"] if any("loss" in row for row in rows) else []
-        names = ["train_seconds", "evaluate_seconds", *loss, *map(str, self._metrics)]
+        names = ["train_seconds", "evaluate_seconds", *loss, *self._names.values()]
         return pd.DataFrame(rows, columns=["iteration", *names]).set_index("iteration")
 
     @property
@@ -381,18 +395,20 @@ class EvaluationCallback:
             on_cpu,
             self._parts,
             self._relevance,
-            self._metrics,
-            seen=self._seen,
+            self._request.metrics,
+            candidates=self._among.candidates,
+            corrected=self._request.corrected,
+            seen=self._request.seen,
             progress=False,
         )
         keep_ids(model, *labels_of(self._train))
-        values = ev.mean()
+        values = {self._names[name]: value for name, value in ev.mean().items()}
         times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}
         training.seconds = 0.0
         if len(more) == 1 and more[0] is not None:
             values["loss"] = float(more[0])
         training.rows.append({"iteration": done, **times, **values})
-        self._compare(values[str(self._monitor)], done, on_cpu)
+        self._compare(values[self._names[str(self._monitor)]], done, on_cpu)
         if self._folder is not None:
             users, items = labels_of(self._train)
             path = self._folder / f"iteration_{done:04d}.npz"
@@ -429,7 +445,8 @@ class EvaluationCallback:
         rows = self._training.rows
         if not rows:
             return {}
-        names = [name for name in ("loss", str(self._monitor)) if name in rows[-1]]
+        monitor = self._names[str(self._monitor)]
+        names = [name for name in ("loss", monitor) if name in rows[-1]]
         shown = {name: f"{rows[-1][name]:.4f}" for name in names}
         return {**shown, "best after": str(self.best_iteration)}
 

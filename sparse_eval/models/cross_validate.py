@@ -17,13 +17,16 @@ from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, SparseEvalError
+from ..inputs.candidates import GIVEN, Candidates
 from ..results import Evaluation
+from ..results.candidates import is_sampled
 from ..results.cross_validation import CrossValidation
 from ..results.run_folder import RunFolder, folder_name, runs_of_fold
 from ..results.runs import Fold, Run, RunValues
 from .evaluate import evaluate_model, parse_cut_request
 from .identifiers import id_arrays
-from .inputs import digest_of, training_part
+from .inputs import digest_of, open_held_out, open_train, training_part
+from .shared_candidates import SharedCandidates, candidates_of, share_candidates
 from .trainers import read_trainers
 
 if TYPE_CHECKING:
@@ -32,7 +35,10 @@ if TYPE_CHECKING:
     from ..core.types import JSONValue, PathLike, SparseInput
     from ..datasets import Interactions
     from ..evaluation.runners import ClientLike
+    from ..inputs.training import SeenItems
+    from ..metrics.corrected import Corrected
     from ..metrics.request import MetricsLike, Request
+    from .shared_candidates import CandidatesOfSplit
     from .trainers import Trainer, TrainerLike
 
 #: Splits, or a function of the interactions that makes them.
@@ -48,6 +54,9 @@ def cross_validate(
     seeds: int | Iterable[int] = 3,
     out: PathLike | None = None,
     convention: str | None = None,
+    candidates: CandidatesOfSplit | None = None,
+    corrected: Corrected | None = None,
+    seen: SeenItems = "exclude",
     memory: int | None = None,
     client: ClientLike | None = None,
     num_threads: int | None = None,
@@ -85,8 +94,12 @@ def cross_validate(
         which says what they are of; see `sparse_eval.results.run_folder`. The same call continues
         from it, to the same bits if trainings are reproducible; other data, splits, models,
         metrics or versions are refused. `CrossValidation.load` reads it when it is finished.
-    convention, memory, client, num_threads
+    convention, corrected, seen, memory, client, num_threads
         As in `evaluate_model`.
+    candidates : as for `evaluate_model`, or callable, optional
+        Candidates for all splits alike, or a function of a `Holdout` that returns those of the
+        split, as ``lambda holdout: se.sample_negatives(holdout, n=99)``, once for all models and
+        seeds.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
@@ -101,7 +114,8 @@ def cross_validate(
     InvalidDataError
         If a model is none of these, a split is no `Holdout`, holds nothing out or is of other
         users and items than the first, there is no split, or a seed is no whole number or there
-        twice.
+        twice; or if candidates that are sampled beside the held-out items of one split are given
+        for all.
     InvalidMetricError
         As from `evaluate_model`.
     InvalidFileError
@@ -142,7 +156,9 @@ def cross_validate(
     0  als2  als8   pooled      298
     """
     trainers = read_trainers(models)
-    request = parse_cut_request(metrics, convention)
+    inputs = {"train"} if candidates is None else {"train", "candidates"}
+    request = parse_cut_request(metrics, convention, None, inputs, corrected=corrected, seen=seen)
+    _check_not_of_one_split(candidates)
     chosen = _read_seeds(seeds)
     seeds_of: dict[str, tuple[int | None, ...]] = {
         name: (None,) if trainer.kind == "seedless" else chosen
@@ -156,6 +172,8 @@ def cross_validate(
         folder = RunFolder(make_folder(out), settings, seeds_of)
     options: dict[str, Any] = {
         "convention": convention,
+        "corrected": corrected,
+        "seen": seen,
         "memory": memory,
         "client": client,
         "num_threads": num_threads,
@@ -165,7 +183,9 @@ def cross_validate(
     values: dict[Run, RunValues] = {}
     with tqdm(desc="cross-validate", unit=" runs", **display(progress)) as bar:
         for holdout in _make_splits(interactions, splits):
-            folds.append(_describe(holdout, len(folds) + 1))
+            among = _share(candidates, holdout, request, len(folds) + 1)
+            options["candidates"] = among.candidates
+            folds.append(_describe(holdout, among))
             if folder is not None:
                 id_arrays(*labels_of(holdout.train))  # refuses what could not be saved
                 folder.begin(len(folds), folds[-1])
@@ -234,11 +254,48 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
                     f"splits: number {number} has other {axis} than the first, or in another "
                     "order; expected splits of the same users and items"
                 )
+        _check_parts(holdout, number)
         yield holdout
 
 
-def _describe(holdout: Holdout, number: int) -> Fold:
-    """Return what is remembered of a split, or raise `InvalidDataError` if it is of no use."""
+def _check_not_of_one_split(candidates: Any) -> None:
+    """Raise if candidates are known to be sampled beside the held-out items of a split."""
+    if isinstance(candidates, Candidates) and is_sampled(candidates.kind or GIVEN):
+        raise InvalidDataError(
+            f"candidates are sampled ({candidates.kind}) beside what one split holds out; give a "
+            "function that samples those of each, as "
+            "candidates=lambda holdout: se.sample_negatives(holdout, n=99)"
+        )
+
+
+def _share(given: Any, holdout: Holdout, request: Request, number: int) -> SharedCandidates:
+    """Return the candidates of a split."""
+    if given is None:
+        return SharedCandidates()
+    try:
+        own = candidates_of(given, holdout)
+        sides = open_train(holdout.seen), open_held_out(holdout.validation)
+        return share_candidates(own, *sides, request)
+    except SparseEvalError as error:
+        error.add_note(f"This is about fold {number}.")
+        raise
+
+
+def _describe(holdout: Holdout, among: SharedCandidates) -> Fold:
+    """Return what is remembered of a split."""
+    cut = None if holdout.cut is None else time_text(holdout.cut)
+    return Fold(
+        digest_of(training_part(holdout)),
+        digest_of(holdout.validation),
+        holdout.train.nnz,
+        holdout.validation.nnz,
+        cut,
+        among.digest,
+    )
+
+
+def _check_parts(holdout: Holdout, number: int) -> None:
+    """Raise `InvalidDataError` if a split is of no use."""
     cut = None if holdout.cut is None else time_text(holdout.cut)
     for part in ("train", "validation"):
         if not (getattr(holdout, part).data > 0).any():
@@ -247,13 +304,6 @@ def _describe(holdout: Holdout, number: int) -> Fold:
                 f"splits: number {number}{where} has nothing in its {part} part; leave it out, or "
                 "choose others"
             )
-    return Fold(
-        digest_of(training_part(holdout)),
-        digest_of(holdout.validation),
-        holdout.train.nnz,
-        holdout.validation.nnz,
-        cut,
-    )
 
 
 def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -275,6 +325,8 @@ def _settings(
         "models": {name: trainer.identity for name, trainer in trainers.items()},
         "metrics": list(request.names),
         "convention": request.convention.name,
+        "corrected": request.corrected,
+        "seen": request.seen,
         "seeds": list(seeds),
     }
 

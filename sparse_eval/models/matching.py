@@ -196,6 +196,20 @@ def _row_labels(rows: Integers) -> Labels:
     return pd.Index(rows)
 
 
+def add_sides(sides: Sides) -> CSRMatrix:
+    """Return training data and held-out items together, explicit zeros included."""
+    train, held_out = sides.train, sides.relevance
+    shape = tuple(max(sizes) for sizes in zip(train.shape, held_out.shape, strict=True))
+    rows = np.repeat(np.arange(held_out.shape[0]), np.diff(held_out.indptr))
+    # The sum of two matrices would drop explicit zeros.
+    parts = (train.tocoo(), sparse.coo_matrix((held_out.gains, (rows, held_out.items)), shape))
+    data, row, column = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "row", "col")
+    )
+    matrix: CSRMatrix = sparse.csr_matrix((data, (row, column)), shape=shape)
+    return LabelledMatrix.of(matrix, sides.users, sides.items)
+
+
 def _place_train(
     model: Any,
     train: CSRMatrix | Relevance,

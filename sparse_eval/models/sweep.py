@@ -31,7 +31,7 @@ from .callback import parse_monitored, signed_score
 from .checkpoints import read_checkpoint
 from .evaluate import evaluate_model
 from .inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
-from .matching import match_sides
+from .shared_candidates import share_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,19 +41,22 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
+    from ..inputs.candidates import Candidates
     from ..inputs.relevance import Relevance
     from ..inputs.training import SeenItems
     from ..metrics import Metric
-    from ..metrics.request import MetricsLike
-    from .inputs import TrainLike
+    from ..metrics.corrected import Corrected
+    from ..metrics.request import MetricsLike, Request
+    from .inputs import CandidatesLike, TrainLike
 
     Shared = TypeVar("Shared")
     Task = TypeVar("Task")
     Result = TypeVar("Result")
 
-#: The columns before and after the metrics; the hyperparameters come last.
+#: The columns before and after the metrics, also with candidates; the hyperparameters come last.
 _BEFORE = ("file", "best", "status", "error", "seconds")
 _AFTER = ("sha256", "train", "validation", "convention", "seen", "sparse_eval")
+_AFTER_AMONG = ("sha256", "train", "validation", "candidates", "convention", "seen", "sparse_eval")
 
 #: The shortest allowed interval between two scans of a folder, in seconds.
 _MIN_WATCH = 0.1
@@ -70,6 +73,8 @@ def sweep(
     *,
     out: PathLike | None = None,
     convention: str | None = None,
+    candidates: CandidatesLike | None = None,
+    corrected: Corrected | None = None,
     seen: SeenItems = "exclude",
     monitor: str | Metric | None = None,
     watch: float | None = None,
@@ -99,8 +104,8 @@ def sweep(
         rows of checkpoints that are not in `paths` are kept, after the others.
     convention : str, optional
         As in `evaluate`.
-    seen : {"exclude", "allow"}
-        As in `evaluate_model`.
+    candidates, corrected, seen
+        As in `evaluate_model`. Metrics among candidates are called so, as ``hit_rate@10 (1+99)``.
     monitor : str or Metric, optional
         The metric that determines the best checkpoint, the first of equal ones; by default the
         first of `metrics`. Higher values are better, except for ``gini``, ``popularity``,
@@ -123,10 +128,10 @@ def sweep(
         One row per checkpoint, in the order of `paths`: ``file``; ``best``, true for at most one
         row; ``status``, "ok" or "failed"; ``error``, empty or the reason in one line; ``seconds``,
         the time to load and score this content; each metric, NaN if it failed; ``sha256`` of the
-        file; ``train`` and ``validation``, a digest of each matrix, ``convention``, ``seen`` and
-        ``sparse_eval``, the version; then the other single values in the file, such as ``factors``
-        and ``regularization``, sorted by name, in nullable columns. A name that is already a
-        column is followed by an underscore.
+        file; ``train`` and ``validation``, a digest of each matrix, and of ``candidates`` if they
+        are given; ``convention``, ``seen`` and ``sparse_eval``, the version; then the other single
+        values in the file, such as ``factors`` and ``regularization``, sorted by name, in nullable
+        columns. A name that is already a column is followed by an underscore.
 
     Raises
     ------
@@ -182,9 +187,11 @@ def sweep(
                 "checkpoints are not scored by Spark; give an executor or a Dask client as client="
             )
         num_threads = 1
-    job, table = prepare(
-        files, parts, held_out, requested, out, convention, seen, monitor, num_threads
+    among = candidates is not None
+    request, monitored = parse_monitored(
+        requested, monitor, convention, among=among, corrected=corrected, seen=seen
     )
+    job, table = prepare(files, parts, held_out, request, out, candidates, monitored, num_threads)
     with tqdm(
         total=len(files) if watch is None else None,
         desc="score",
@@ -210,37 +217,40 @@ def prepare(
     files: Sequence[Path],
     train: TrainLike,
     validation: TrainLike,
-    metrics: MetricsLike,
+    request: Request,
     out: PathLike | None,
-    convention: str | None,
-    seen: SeenItems,
-    monitor: str | Metric | None,
+    candidates: CandidatesLike | None,
+    monitor: Metric,
     num_threads: int | None,
 ) -> tuple[Job, Table]:
-    """Validate the options of a sweep, and load the results of an earlier one."""
-    request, monitored = parse_monitored(metrics, monitor, convention, seen)
+    """Validate the data of a sweep, and load the results of an earlier one."""
     known = open_train(train.seen if isinstance(train, NewUsers) else train)
     matrix = train if isinstance(train, NewUsers) else known
     relevance = open_held_out(validation)
     names = name_of("train", train), name_of("validation", validation)
-    match_sides(None, known, relevance, names)  # refuses what fits to no checkpoint
+    # Refuses what fits to no checkpoint.
+    among = share_candidates(candidates, known, relevance, request, names)
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
     options: EvaluateOptions = {
-        "convention": convention,
-        "seen": seen,
+        "convention": request.convention.name,
+        "candidates": among.candidates,
+        "corrected": request.corrected,
+        "seen": request.seen,
         "num_threads": num_threads,
         "progress": False,
     }
     origin = {
         "train": digest_of(matrix),
         "validation": digest_of(relevance),
+        **({} if among.digest is None else {"candidates": among.digest}),
         "convention": request.convention.name,
-        "seen": seen,
+        "seen": request.seen,
         "sparse_eval": installed_version(),
     }
-    job = Job(matrix, relevance, request.names, options, origin)
-    table = Table(out, request.metrics, monitored, origin)
+    columns = among.names(request)
+    job = Job(matrix, relevance, columns, options, origin)
+    table = Table(out, columns, monitor, origin)
     table.save(files)  # an error in writing is raised now, and not after the first hour
     return job, table
 
@@ -264,6 +274,8 @@ class EvaluateOptions(TypedDict):
     """Options of `evaluate_model`."""
 
     convention: str | None
+    candidates: Candidates | None
+    corrected: Corrected | None
     seen: SeenItems
     num_threads: int | None
     progress: bool
@@ -272,12 +284,13 @@ class EvaluateOptions(TypedDict):
 class Job(NamedTuple):
     """The data and options that all checkpoints share, checked and converted once.
 
-    `origin` are the cells that say what a row was computed from, apart from the checkpoint.
+    `columns` has the column of each metric, and `origin` the cells that say what a row was computed
+    from, apart from the checkpoint.
     """
 
     train: CSRMatrix | Relevance | NewUsers
     relevance: Relevance
-    metrics: tuple[str, ...]
+    columns: dict[str, str]
     options: EvaluateOptions
     origin: Row
 
@@ -286,10 +299,12 @@ class Table:
     """The rows of a sweep by file, with every cell as text, and their CSV file."""
 
     def __init__(
-        self, out: PathLike | None, metrics: tuple[Metric, ...], monitor: Metric, origin: Row
+        self, out: PathLike | None, columns: dict[str, str], monitor: Metric, origin: Row
     ) -> None:
-        self.metrics = [str(metric) for metric in metrics]
+        self.metrics = list(columns.values())
         self.monitor = monitor
+        self.monitored = columns[str(monitor)]
+        self.after = ("sha256", *origin)
         self.rows: dict[str, Row] = {}
         self.scored: dict[str, Row] = {}  # by the content of the checkpoint
         self.log: CSVLog | None = None
@@ -323,12 +338,12 @@ class Table:
         frame["best"] = frame["best"] == "True"
         for name in ("seconds", *self.metrics):
             frame[name] = np.array([text or "nan" for text in frame[name]], np.float64)
-        for name in columns[len(_BEFORE) + len(self.metrics) + len(_AFTER) :]:
+        for name in columns[len(_BEFORE) + len(self.metrics) + len(self.after) :]:
             frame[name] = pd.array([_parse_cell(text) for text in frame[name]])
         return frame
 
     def _columns(self, rows: Sequence[Row]) -> list[str]:
-        fixed = [*_BEFORE, *self.metrics, *_AFTER]
+        fixed = [*_BEFORE, *self.metrics, *self.after]
         # Sorted, so that their order does not depend on which checkpoint came first.
         return fixed + sorted({name for row in rows for name in row}.difference(fixed))
 
@@ -343,8 +358,8 @@ class Table:
             if name not in names and row["status"] == "ok" and row["sha256"] not in contents
         ]
         # Only a row of `files` can be the best: another checkpoint may no longer exist.
-        monitor = str(self.monitor)
-        scores = [signed_score(self.monitor, float(row.get(monitor, "nan"))) for row in rows]
+        values = [float(row.get(self.monitored, "nan")) for row in rows]
+        scores = [signed_score(self.monitor, value) for value in values]
         ranked = [(score, -i) for i, score in enumerate(scores) if not math.isnan(score)]
         best = -max(ranked)[1] if ranked else None
         rows += sorted(unlisted, key=lambda row: _natural(row["file"]))
@@ -362,15 +377,16 @@ class Table:
             return
         end = columns.index("sha256") if "sha256" in columns else 0
         metrics = columns[len(_BEFORE) : end]
-        if columns[: end + len(_AFTER)] != [*_BEFORE, *metrics, *_AFTER]:
+        after = _AFTER_AMONG if columns[end:][3:4] == ["candidates"] else _AFTER
+        if columns[: end + len(after)] != [*_BEFORE, *metrics, *after]:
             raise log.foreign()
         for line, row in log.rows():
-            if not _is_sound(row, metrics):
+            if not _is_sound(row, metrics, after):
                 raise log.unsound(line)
             check_origin(
                 log.path,
-                {"metrics": ", ".join(sorted(metrics))} | row,
-                {"metrics": ", ".join(sorted(self.metrics))} | origin,
+                {"metrics": ", ".join(sorted(metrics)), "candidates": "none"} | row,
+                {"metrics": ", ".join(sorted(self.metrics)), "candidates": "none"} | origin,
                 "was made with other inputs",
                 "choose another place for this sweep, or delete that file",
             )
@@ -417,9 +433,9 @@ def _attempt(path: Path, state: _State | None, job: Job, scored: Mapping[str, Ro
         model = as_model(checkpoint)
         if _state(path) != state:
             return None
-        ev = evaluate_model(model, job.train, job.relevance, job.metrics, **job.options)
-        row |= {name: repr(float(mean)) for name, mean in ev.mean().items()}
-        row |= _parameter_cells(checkpoint.parameters, {*_BEFORE, *_AFTER, *row})
+        ev = evaluate_model(model, job.train, job.relevance, tuple(job.columns), **job.options)
+        row |= {job.columns[name]: repr(float(mean)) for name, mean in ev.mean().items()}
+        row |= _parameter_cells(checkpoint.parameters, {*_BEFORE, *_AFTER_AMONG, *row})
     except (SparseEvalError, OSError, MemoryError) as error:
         if _state(path) != state:
             return None
@@ -539,9 +555,9 @@ def _parse_cell(text: str) -> bool | int | float | str | None:
     return text or None
 
 
-def _is_sound(row: Row, metrics: list[str]) -> bool:
+def _is_sound(row: Row, metrics: list[str], after: tuple[str, ...]) -> bool:
     """Return whether a sweep can have written a row; an edited one would pass for a result."""
-    needed = {"file", "best", "status", "seconds", *_AFTER[1:]}
+    needed = {"file", "best", "status", "seconds", *after[1:]}
     if row.get("status") == "ok":
         needed |= {"sha256", *metrics}
     try:

@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from tqdm.auto import tqdm
 
 from ..core.arguments import check_whole
 from ..core.csv_log import CSVLog, check_origin
 from ..core.files import make_folder
 from ..core.json_files import read_json, write_json
-from ..core.labelled import LabelledMatrix, labels_of
+from ..core.labelled import labels_of
 from ..core.progress import display
 from ..core.versions import installed_version
 from ..datasets.split.holdout import Holdout
-from ..errors import InvalidFileError, InvalidMetricError, SparseEvalError
+from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, SparseEvalError
 from .callback import EvaluationCallback, parse_monitored, signed_score
 from .checkpoints import save_model
 from .evaluate import evaluate_model
 from .identifiers import id_arrays
 from .inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
-from .matching import match_sides
+from .matching import add_sides, match_sides
 from .search_space import PARAMETERS, Range, draw, grid, parse_values
+from .shared_candidates import SharedCandidates, candidates_of, share_candidates
 from .train import train_als
 
 if TYPE_CHECKING:
@@ -43,14 +43,18 @@ if TYPE_CHECKING:
     from ..inputs.relevance import Relevance
     from ..inputs.training import SeenItems
     from ..metrics import Metric
+    from ..metrics.corrected import Corrected
     from ..metrics.request import MetricsLike
-    from .inputs import TrainLike
-    from .matching import Sides
+    from .inputs import CandidatesLike, TrainLike
     from .search_space import Searched
+    from .shared_candidates import CandidatesOfSplit
 
 #: The files of a search. The summary is written last: where it is, the test is over.
 _SETTINGS, _TRIALS = "search.json", "trials.csv"
 _MODEL, _PER_USER, _SUMMARY = "model.npz", "per_user.csv", "summary.json"
+
+#: Settings that earlier versions did not write, and what they stand for there.
+_LATER: dict[str, JSONValue] = {"candidates": None, "corrected": None}
 
 _FOREIGN_JSON = "is not what a search wrote, and is left as it is; choose another folder"
 
@@ -65,13 +69,15 @@ class Tuning(NamedTuple):
         "ok" or "failed"; ``error``, empty or the reason in one line; ``factors``, ``alpha``,
         ``regularization`` and ``iterations``; ``best_iteration``, the number of iterations after
         which the monitored metric was best; each metric on the validation part at that point, NaN
-        if the trial failed; ``seconds``, its duration.
+        if the trial failed, called ``hit_rate@10 (1+99)`` and the like among candidates;
+        ``seconds``, its duration.
     best : dict or None
         The options with which `train_als` reproduces the model of the best trial: its parameters,
         with ``iterations`` its best iteration, and ``seed``. None if every trial failed.
     test : dict or None
         The test of the best trial: ``trial``; ``parameters``, as `best`; ``test``, a digest of the
-        test part; then the content of `Evaluation.to_json`. None without a test part.
+        test part, and ``test_candidates``, one of its candidates or None; then the content of
+        `Evaluation.to_json`. None without a test part.
     """
 
     trials: pd.DataFrame
@@ -91,6 +97,8 @@ def tune(
     draws: int | None = None,
     patience: int | None = None,
     monitor: str | Metric | None = None,
+    candidates: CandidatesOfSplit | None = None,
+    corrected: Corrected | None = None,
     seen: SeenItems = "exclude",
     seed: int = 0,
     test: TrainLike | None = None,
@@ -127,8 +135,11 @@ def tune(
         The metric that determines the best iteration and the best trial, the first of equal ones;
         by default the first of `metrics`. Higher values are better, except for ``gini``,
         ``popularity``, ``mean_rank`` and ``percentile_rank``.
-    seen : {"exclude", "allow"}
-        As in `evaluate_model`.
+    candidates, corrected, seen
+        As in `evaluate_model`. `candidates` are for the validation and the test part alike, or a
+        function of a `Holdout` that returns them, as ``lambda holdout:
+        se.sample_negatives(holdout, n=99)``: it is called with the split in `train`, and for the
+        test with its `Holdout.for_test`.
     seed : int
         Seed of the draws and of every training. The same seed gives the same trials and, on the
         same machine, the same values.
@@ -153,7 +164,8 @@ def tune(
     InvalidDataError
         If a parameter has no value, a value that `train_als` refuses or a value twice, a range is
         empty or given without `draws`, there are fewer combinations than `draws`, an option is
-        out of range, or a matrix cannot be used.
+        out of range, a matrix cannot be used, or candidates are sampled beside other held-out
+        items than those of both parts.
     InvalidMetricError
         If a metric is unknown or needs an input that is not given here, or `monitor` is not among
         the metrics.
@@ -183,6 +195,7 @@ def tune(
     >>> result.test["metrics"]["ndcg@10"]["mean"] == ev.mean()["ndcg@10"]
     True
     """
+    of_validation, of_test = _candidates_of_parts(candidates, train, test)
     if isinstance(train, Holdout) and test is None:
         test = train.test
     parts, held_out, requested = split_arguments(train, validation, metrics)
@@ -195,20 +208,43 @@ def tune(
         draws=draws,
         patience=patience,
         monitor=monitor,
+        among=candidates is not None,
+        corrected=corrected,
         seen=seen,
         seed=seed,
     )
-    return search.run(parts, held_out, test=test, out=out, progress=progress)
+    return search.run(
+        parts,
+        held_out,
+        candidates=of_validation,
+        test=test,
+        test_candidates=of_test,
+        out=out,
+        progress=progress,
+    )
+
+
+def _candidates_of_parts(candidates: Any, holdout: Any, test: Any) -> tuple[Any, Any]:
+    """Return the candidates of the validation part and of the test part."""
+    if not callable(candidates):
+        return candidates, candidates
+    if not isinstance(holdout, Holdout) or test is not None:
+        raise InvalidDataError(
+            "candidates= is a function of a Holdout, and the parts are given one by one; give a "
+            "Holdout, its test part included, or candidates for all parts"
+        )
+    of_test = None if holdout.test is None else candidates_of(candidates, holdout.for_test())
+    return candidates_of(candidates, holdout), of_test
 
 
 class Search:
     """The settings of a search, validated before there are data.
 
-    The parameters are those of `tune`.
+    The parameters are those of `tune`, and `among`, whether there will be candidates.
 
     Attributes
     ----------
-    metrics : tuple of Metric
+    request : Request
         The metrics to evaluate.
     monitor : Metric
         The metric by which trials are compared.
@@ -227,11 +263,14 @@ class Search:
         draws: int | None = None,
         patience: int | None = None,
         monitor: str | Metric | None = None,
+        among: bool = False,
+        corrected: Corrected | None = None,
         seen: SeenItems = "exclude",
         seed: int = 0,
     ) -> None:
-        request, self.monitor = parse_monitored(metrics, monitor, seen=seen)
-        self.metrics, self.seen = request.metrics, request.seen
+        self.request, self.monitor = parse_monitored(
+            metrics, monitor, among=among, corrected=corrected, seen=seen
+        )
         self.patience = None if patience is None else check_whole("patience", patience, 1)
         self.draws = None if draws is None else check_whole("draws", draws, 1)
         self.seed = check_whole("seed", seed, 0)
@@ -247,7 +286,9 @@ class Search:
         train: TrainLike,
         validation: TrainLike,
         *,
+        candidates: CandidatesLike | None = None,
         test: TrainLike | None = None,
+        test_candidates: CandidatesLike | None = None,
         out: PathLike | None = None,
         progress: bool | None = None,
     ) -> Tuning:
@@ -256,24 +297,30 @@ class Search:
         matrix = training_matrix(train if new_users is None else new_users.train)
         parts = matrix if new_users is None else new_users
         held_out = open_held_out(validation)
-        sides = match_sides(None, matrix, held_out)
+        known = matrix if new_users is None else new_users.seen
+        among = share_candidates(candidates, known, held_out, self.request)
         callback = EvaluationCallback(
             parts,
             held_out,
-            self.metrics,
+            self.request.metrics,
             patience=self.patience,
             monitor=self.monitor,
-            seen=self.seen,
+            candidates=among.candidates,
+            corrected=self.request.corrected,
+            seen=self.request.seen,
         )
-        truth = None
+        truth, among_test = None, SharedCandidates()
         if test is not None:
             truth = open_held_out(test, "test")
-            match_sides(None, matrix, truth, ("train", "test"))
+            among_test = share_candidates(
+                test_candidates, known, truth, self.request, ("train", "test")
+            )
         folder = None if out is None else make_folder(out)
         if folder is not None:
             id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
-            _claim(folder, self._settings(parts, held_out))
-        table = _Table(self, folder)
+            _claim(folder, self._settings(parts, held_out, among))
+        columns = among.names(self.request)
+        table = _Table(self, columns, folder)
         with tqdm(
             total=len(self.trials),
             initial=len(table.rows),
@@ -285,7 +332,7 @@ class Search:
                 if number in table.rows:
                     continue
                 bar.set_postfix(table.best_value())
-                table.add(number, self._trial(parameters, matrix, callback))
+                table.add(number, self._trial(parameters, matrix, callback, columns))
                 bar.update()
         best = table.best()
         if best is None:
@@ -297,17 +344,28 @@ class Search:
         }
         if truth is None:
             return Tuning(table.frame(), chosen, None)
-        about: _About = {"trial": best, "parameters": chosen, "test": digest_of(truth)}
+        about: _About = {
+            "trial": best,
+            "parameters": chosen,
+            "test": digest_of(truth),
+            "test_candidates": among_test.digest,
+        }
         summary = None if folder is None else _finished_test(folder / _SUMMARY, about)
         if summary is None:
             together = (
-                _together(sides) if new_users is None else NewUsers(new_users.holdout.for_test())
+                add_sides(match_sides(None, matrix, held_out))
+                if new_users is None
+                else NewUsers(new_users.holdout.for_test())
             )
-            summary = self._test(about, together, truth, folder, progress)
+            summary = self._test(about, together, truth, among_test, folder, progress)
         return Tuning(table.frame(), chosen, summary)
 
     def _trial(
-        self, parameters: dict[str, Any], train: CSRMatrix, callback: EvaluationCallback
+        self,
+        parameters: dict[str, Any],
+        train: CSRMatrix,
+        callback: EvaluationCallback,
+        columns: dict[str, str],
     ) -> Row:
         start = time.perf_counter()
         row = {"status": "ok"}
@@ -320,7 +378,7 @@ class Search:
                     "best; monitor another metric"
                 )
             values: Any = callback.history.loc[iteration]
-            row |= {str(metric): repr(float(values[str(metric)])) for metric in self.metrics}
+            row |= {column: repr(float(values[column])) for column in columns.values()}
             row["best_iteration"] = str(iteration)
         except (SparseEvalError, MemoryError) as error:
             reason = " ".join(str(error).split()) or "there is not enough memory"
@@ -332,13 +390,23 @@ class Search:
         about: _About,
         train: CSRMatrix | NewUsers,
         truth: Relevance,
+        among: SharedCandidates,
         folder: Path | None,
         progress: bool | None,
     ) -> dict[str, Any]:
         """Train the model of the best trial on train and validation, and score the test part."""
         matrix = train.train if isinstance(train, NewUsers) else train
         model = train_als(matrix, **about["parameters"], progress=progress)
-        ev = evaluate_model(model, train, truth, self.metrics, seen=self.seen, progress=progress)
+        ev = evaluate_model(
+            model,
+            train,
+            truth,
+            self.request.metrics,
+            candidates=among.candidates,
+            corrected=self.request.corrected,
+            seen=self.request.seen,
+            progress=progress,
+        )
         summary = {**about, **json.loads(ev.to_json())}
         if folder is not None:
             save_model(model, folder / _MODEL)
@@ -346,15 +414,19 @@ class Search:
             write_json(folder / _SUMMARY, summary)
         return summary
 
-    def _settings(self, train: CSRMatrix | NewUsers, held_out: Relevance) -> dict[str, JSONValue]:
+    def _settings(
+        self, train: CSRMatrix | NewUsers, held_out: Relevance, among: SharedCandidates
+    ) -> dict[str, JSONValue]:
         """Return everything that determines the values of the trials."""
         return {
             "sparse_eval": installed_version(),
             "train": digest_of(train),
             "validation": digest_of(held_out),
-            "metrics": [str(metric) for metric in self.metrics],
+            "candidates": among.digest,
+            "metrics": list(self.request.names),
             "monitor": str(self.monitor),
-            "seen": self.seen,
+            "corrected": self.request.corrected,
+            "seen": self.request.seen,
             "patience": self.patience,
             **{
                 name: str(values) if isinstance(values, Range) else list(values)
@@ -371,14 +443,15 @@ class _About(TypedDict):
     trial: int
     parameters: dict[str, Any]
     test: str
+    test_candidates: str | None
 
 
 class _Table:
     """The rows of the finished trials, with every cell as text, and their CSV file."""
 
-    def __init__(self, search: Search, folder: Path | None) -> None:
+    def __init__(self, search: Search, columns: dict[str, str], folder: Path | None) -> None:
         self.trials, self.monitor = search.trials, search.monitor
-        self.metrics = [str(metric) for metric in search.metrics]
+        self.metrics, self.monitored = list(columns.values()), columns[str(search.monitor)]
         self.columns = [
             "trial", "best", "status", "error", *PARAMETERS, "best_iteration", *self.metrics,
             "seconds",
@@ -410,7 +483,7 @@ class _Table:
     def best(self) -> int | None:
         """Return the number of the best trial, the first of equal ones."""
         scores = {
-            number: signed_score(self.monitor, float(row[str(self.monitor)]))
+            number: signed_score(self.monitor, float(row[self.monitored]))
             for number, row in sorted(self.rows.items())
             if row["status"] == "ok"
         }
@@ -418,7 +491,7 @@ class _Table:
 
     def best_value(self) -> dict[str, str]:
         """Return the values that the progress bar shows."""
-        best, name = self.best(), str(self.monitor)
+        best, name = self.best(), self.monitored
         if best is None:
             return {}
         return {"best trial": str(best), name: f"{float(self.rows[best][name]):.4f}"}
@@ -471,7 +544,7 @@ class _Table:
             float(row["seconds"])
             if row["status"] == "ok":
                 values = {name: float(row[name]) for name in self.metrics}
-                sound &= not math.isnan(values[str(self.monitor)])
+                sound &= not math.isnan(values[self.monitored])
                 sound &= 1 <= int(row["best_iteration"]) <= int(planned["iterations"])
             else:
                 sound &= row["status"] == "failed" and "error" in row
@@ -486,7 +559,7 @@ def _claim(folder: Path, settings: dict[str, JSONValue]) -> None:
     if path.exists():
         check_origin(
             path,
-            read_json(path, settings, _FOREIGN_JSON),
+            _LATER | read_json(path, settings.keys() - _LATER, _FOREIGN_JSON),
             settings,
             "is of another search",
             "choose another folder for this search, or delete that one",
@@ -506,7 +579,8 @@ def _finished_test(path: Path, about: _About) -> dict[str, Any] | None:
     """Return the summary of a finished test, or raise if it is of another model or test part."""
     if not path.exists():
         return None
-    summary = read_json(path, [*about, "metrics"], _FOREIGN_JSON)
+    needed = {*about, "metrics"} - {"test_candidates"}  # which earlier versions did not write
+    summary = {"test_candidates": None} | read_json(path, needed, _FOREIGN_JSON)
     check_origin(
         path,
         summary,
@@ -515,16 +589,3 @@ def _finished_test(path: Path, about: _About) -> dict[str, Any] | None:
         "choose another folder, or delete it to test again",
     )
     return summary
-
-
-def _together(sides: Sides) -> CSRMatrix:
-    """Return the sum of both parts; adding the matrices would drop explicit zeros."""
-    train, held_out = sides.train, sides.relevance
-    shape = tuple(max(sizes) for sizes in zip(train.shape, held_out.shape, strict=True))
-    rows = np.repeat(np.arange(held_out.shape[0]), np.diff(held_out.indptr))
-    parts = (train.tocoo(), sparse.coo_matrix((held_out.gains, (rows, held_out.items)), shape))
-    data, row, column = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "row", "col")
-    )
-    matrix: CSRMatrix = sparse.csr_matrix((data, (row, column)), shape=shape)
-    return LabelledMatrix.of(matrix, sides.users, sides.items)

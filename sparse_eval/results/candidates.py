@@ -26,6 +26,21 @@ WARNING = (
 )
 
 
+def name_among(name: str, kind: str | None, corrected: str | None = None) -> str:
+    """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates.
+
+    `kind` is None where these are all items.
+    """
+    if kind is None:
+        return name
+    return f"{name} ({kind}{f', {corrected}' if corrected else ''})"
+
+
+def is_sampled(kind: str) -> bool:
+    """Return whether candidates are known to be a sample of the catalogue."""
+    return _SAMPLED.match(kind) is not None
+
+
 class CandidateCounts(NamedTuple):
     """Counts over users whose candidates were given.
 
@@ -76,7 +91,7 @@ class CandidateCounts(NamedTuple):
     @property
     def is_sampled(self) -> bool:
         """Whether they are known to be a sample of the catalogue."""
-        return _SAMPLED.match(self.kind) is not None
+        return is_sampled(self.kind)
 
     @property
     def digest(self) -> str:

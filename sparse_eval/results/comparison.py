@@ -358,7 +358,17 @@ def _compare_runs(
     higher = {metric: runs.higher_is_better(metric) for metric in chosen}
     table = _tabulate(results, higher, correction, level)
     notes = [*runs.notes(), *notes]
-    return Comparison(runs.models, table, n_users, test, correction, level, left_out, tuple(notes))
+    return Comparison(
+        runs.models,
+        table,
+        n_users,
+        test,
+        correction,
+        level,
+        left_out,
+        tuple(notes),
+        None if runs.candidates is None else runs.candidates.kind,
+    )
 
 
 def _compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:

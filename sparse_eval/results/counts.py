@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InvalidDataError
+from .candidates import name_among
 from .totals import Part, RunningTotals
 
 if TYPE_CHECKING:
@@ -131,10 +132,8 @@ class Counts:
 
     def shown(self, name: str) -> str:
         """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
-        if self.candidates is None:
-            return name
-        corrected = "" if self.request.corrected is None else f", {self.request.corrected}"
-        return f"{name} ({self.candidates.kind}{corrected})"
+        kind = None if self.candidates is None else self.candidates.kind
+        return name_among(name, kind, self.request.corrected)
 
     @property
     def has_lists(self) -> bool:

@@ -79,7 +79,7 @@ class CrossValidation(Runs):
               of the random effects that a single value is the sum of [2]_; NaN where there are too
               few folds or seeds to tell. Without seeds, ``folds`` holds theirs; with one fold,
               ``users`` holds ``user_folds``;
-            - ``n_users``.
+            - ``n_users``; with candidates ``candidates``, what they are.
 
             Metrics about all users together, such as coverage, are averaged over folds and seeds;
             the part of the users in their error is a jackknife's.
@@ -99,6 +99,7 @@ class CrossValidation(Runs):
         import pandas as pd
 
         level = check_level(level)
+        among = {} if self.candidates is None else {"candidates": self.candidates.kind}
         rows, index = [], []
         for name in self.names:
             for model in self.models:
@@ -121,6 +122,7 @@ class CrossValidation(Runs):
                         "freedom": error.freedom,
                         **deviations,
                         "n_users": estimate.n_users,
+                        **among,
                     }
                 )
         return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(index, names=["metric", "model"]))
@@ -241,7 +243,7 @@ class CrossValidation(Runs):
 
     def _table(self, style: str) -> str:
         rows = [
-            [name, model, *_shown(self.estimate(model, name))]
+            [self.shown(name), model, *_shown(self.estimate(model, name))]
             for name in self.names
             for model in self.models
         ]

@@ -89,6 +89,7 @@ def pooled_evaluation(cv: CrossValidation, model: str) -> Evaluation:
         (None,) * len(request.names),
         {},
         {},
+        candidates=cv.candidates,
     )
     evaluation = Evaluation(request, parts=[Part(totals, values)])
     evaluation.__dict__["_numbers"] = numbers

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 MANIFEST = "cross_validation.json"
 
+#: Settings that earlier versions did not write, and what they stand for there.
+_LATER: dict[str, JSONValue] = {"corrected": None, "seen": "exclude"}
+
 _FOREIGN = "is not what cross_validate wrote, and is left as it is; choose another folder"
 _REMEDY = "choose another folder for this one, or delete that one"
 
@@ -64,7 +67,7 @@ class RunFolder:
         manifest = path / MANIFEST
         if manifest.exists():
             content = read_json(manifest, ("settings", "seeds", "folds", "finished"), _FOREIGN)
-            found = _as_dict(content["settings"], manifest)
+            found = _LATER | _as_dict(content["settings"], manifest)
             if not found.keys() >= settings.keys():
                 raise InvalidFileError(_FOREIGN, manifest)
             check_origin(manifest, found, settings, "is of another cross-validation", _REMEDY)
@@ -129,6 +132,7 @@ class RunFolder:
             **run._asdict(),
             "train": fold.train,
             "validation": fold.validation,
+            **({} if fold.candidates is None else {"candidates": fold.candidates}),
             "parameters": cast("dict[str, Any]", self._settings["models"])[run.model],
         }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..inputs.candidates import GIVEN
+from .candidates import CandidateCounts, name_among
 from .variance import Cells, Components, Error, components_of_numbers, error_of_numbers
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class Fold(NamedTuple):
         Their numbers of pairs.
     cut : str or None
         Where the validation period begins, if it is a split by time.
+    candidates : str or None
+        A digest of the candidates, if they were given.
     """
 
     train: str
@@ -39,6 +43,7 @@ class Fold(NamedTuple):
     n_train: int
     n_validation: int
     cut: str | None = None
+    candidates: str | None = None
 
 
 class Run(NamedTuple):
@@ -62,12 +67,15 @@ class RunValues(NamedTuple):
         The mean of every metric, or its one number.
     replicates : dict of str to ndarray
         Jackknife replicates of the metrics about all users together.
+    candidates : CandidateCounts or None
+        What the candidates were, None for all items.
     """
 
     users: Labels
     columns: Floats
     numbers: tuple[float, ...]
     replicates: dict[str, Floats]
+    candidates: CandidateCounts | None = None
 
     @classmethod
     def of(cls, evaluation: Scores) -> RunValues:
@@ -82,6 +90,7 @@ class RunValues(NamedTuple):
             evaluation.columns[:, counted],
             tuple(evaluation.mean().values()),
             {name: evaluation.replicates(name) for name in overall},
+            evaluation.candidates,
         )
 
 
@@ -123,13 +132,30 @@ class Runs:
         """The number of users that were evaluated on any fold."""
         return len(self._users)
 
+    @cached_property
+    def candidates(self) -> CandidateCounts | None:
+        """What the candidates of all folds were, None for all items."""
+        of_folds = {run.fold: values.candidates for run, values in self._values.items()}
+        counts = [one for one in of_folds.values() if one is not None]
+        if not counts:
+            return None
+        kinds = {one.kind for one in counts}
+        kind = kinds.pop() if len(kinds) == 1 else GIVEN
+        return reduce(CandidateCounts.merge, (one._replace(kind=kind) for one in counts))
+
+    def shown(self, name: str) -> str:
+        """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
+        kind = None if self.candidates is None else self.candidates.kind
+        return name_among(name, kind, self.request.corrected)
+
     @property
     def table(self) -> pd.DataFrame:
         """One row for each run.
 
         Columns: ``model``, ``fold``, from 1 on, and ``seed``, missing where the model has none;
         ``cut``, if the folds are split by time; ``n_train`` and ``n_validation``, the numbers of
-        pairs; ``n_users`` that were evaluated; the mean of every metric.
+        pairs; ``n_users`` that were evaluated; the mean of every metric, called
+        ``hit_rate@10 (1+99)`` and the like among candidates.
         """
         import pandas as pd
 
@@ -138,7 +164,7 @@ class Runs:
             fold = self.folds[run.fold - 1]
             cut = {} if fold.cut is None else {"cut": fold.cut}
             sizes = {"n_train": fold.n_train, "n_validation": fold.n_validation}
-            numbers = dict(zip(self.names, values.numbers, strict=True))
+            numbers = dict(zip(map(self.shown, self.names), values.numbers, strict=True))
             rows.append(run._asdict() | cut | sizes | {"n_users": len(values.users)} | numbers)
         table = pd.DataFrame(rows)
         return table.assign(seed=table["seed"].astype("Int64"))

@@ -1,0 +1,304 @@
+"""Candidates in whatever evaluates several models: sweep, tune, callback, cross-validation."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import sparse_eval as se
+import sparse_eval.models.sweep as sweeping
+import sparse_eval.models.trainers as trainers
+import sparse_eval.models.tune as tuning
+from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:metrics among sampled candidates"),
+    pytest.mark.filterwarnings("ignore:seen='allow', and no held-out item is in"),
+]
+
+METRICS = ["hit_rate@5", "ndcg@5", "auc"]
+ALS: dict[str, Any] = {"factors": 4, "iterations": 2}
+CLICKS = se.datasets.synthetic(n_users=80, n_items=200, n_interactions=900, seed=0)
+
+
+def sampled(holdout: se.Holdout, seed: int = 0) -> Any:
+    return se.sample_negatives(holdout, n=9, seed=seed)
+
+
+def named(kind: str, corrected: str = "") -> list[str]:
+    return [f"{name} ({kind}{corrected})" for name in METRICS]
+
+
+@pytest.fixture(scope="module", params=["last_n", "users"])
+def holdout(request: Any) -> se.Holdout:
+    if request.param == "last_n":
+        return se.split.last_n(CLICKS, n=1, test=1)
+    return se.split.users(CLICKS, fraction=0.2, test=0.2, fold_in=0.7, seed=0)
+
+
+@pytest.fixture(scope="module")
+def one_left() -> se.Holdout:
+    return se.split.last_n(CLICKS, n=1, test=1)
+
+
+def kind_of(holdout: se.Holdout) -> str:
+    return "1+9" if holdout.fold_in is None else "n+9"
+
+
+def expected(holdout: se.Holdout, train: Any = None, **options: Any) -> list[float]:
+    model = se.train_als(holdout.train if train is None else train, **ALS)
+    options = {"candidates": sampled(holdout)} | options
+    return list(se.evaluate_model(model, holdout, METRICS, **options).mean().values())
+
+
+@pytest.fixture
+def checkpoint(one_left: se.Holdout, tmp_path: Path) -> Path:
+    se.save_model(se.train_als(one_left.train, **ALS), tmp_path / "als.npz")
+    return tmp_path / "als.npz"
+
+
+def test_a_sweep(holdout: se.Holdout, tmp_path: Path) -> None:
+    path = tmp_path / "als.npz"
+    se.save_model(se.train_als(holdout.train, **ALS), path)
+    options: dict[str, Any] = {"candidates": sampled(holdout), "monitor": "ndcg@5"}
+    table = se.sweep(path, holdout, METRICS, **options, out=tmp_path / "s.csv")
+    columns = named(kind_of(holdout))
+    assert table.columns[5:8].tolist() == columns
+    assert table.loc[0, columns].tolist() == expected(holdout)
+    assert table["best"].all()
+    with ThreadPoolExecutor(1) as client:
+        shared = se.sweep(path, holdout, METRICS, **options, client=client)
+    assert shared.drop(columns="seconds").equals(table.drop(columns="seconds"))
+    allowed = se.sweep(path, holdout, METRICS, **options, seen="allow")
+    assert allowed.loc[0, columns].tolist() == expected(holdout, seen="allow")
+
+
+def test_a_callback(holdout: se.Holdout) -> None:
+    logged: list[dict[str, float]] = []
+    callback = se.EvaluationCallback(
+        holdout, METRICS, every=2, candidates=sampled(holdout), patience=1,
+        log=lambda values, step: logged.append(values),
+    )  # fmt: skip
+    se.train_als(holdout.train, **ALS, callback=callback)
+    columns = named(kind_of(holdout))
+    assert callback.history[columns].iloc[-1].tolist() == expected(holdout)
+    assert callback.best_iteration == 2
+    assert list(logged[0]) == columns
+
+
+def test_a_search_and_its_test(holdout: se.Holdout, tmp_path: Path) -> None:
+    options: dict[str, Any] = ALS | {"factors": [2, 4], "candidates": sampled}
+    result = se.tune(holdout, METRICS, **options, out=tmp_path)
+    columns = named(kind_of(holdout))
+    assert result.trials.columns[-4:-1].tolist() == columns
+    last = se.train_als(holdout.train, **ALS | {"iterations": result.trials["best_iteration"][1]})
+    ev = se.evaluate_model(last, holdout, METRICS, candidates=sampled(holdout))
+    assert result.trials.loc[1, columns].tolist() == list(ev.mean().values())
+    whole = holdout.for_test()
+    model = se.train_als(whole.train, **result.best)
+    tested = se.evaluate_model(model, whole, METRICS, candidates=sampled(whole))
+    assert result.test is not None
+    means = {name: row["mean"] for name, row in result.test["metrics"].items()}
+    assert means == tested.mean()
+    assert result.test["candidates"]["kind"] == kind_of(holdout)
+
+
+def test_a_cross_validation(tmp_path: Path) -> None:
+    folds = list(se.split.k_fold(CLICKS, k=2, seed=0))
+    folds += [se.split.users(CLICKS, fraction=0.2, seed=0)]
+    cv = se.cross_validate(
+        None, {"als": ALS, "other": ALS}, METRICS, splits=folds, seeds=1,
+        candidates=lambda split: se.sample_negatives(split.seen, split.validation, n=9),
+        out=tmp_path,
+    )  # fmt: skip
+    columns = named("n+9")
+    for row, fold in zip(cv.table.to_dict("records")[::2], folds, strict=True):
+        model = se.train_als(fold.train, **ALS, seed=row["seed"])
+        ev = se.evaluate_model(model, fold, METRICS, candidates=sampled(fold))
+        assert [row[name] for name in columns] == list(ev.mean().values())
+    assert cv.candidates is not None
+    assert cv.candidates.n_relevant == 0
+    assert cv.summary()["candidates"].tolist() == ["n+9"] * 6
+    assert columns[0] in repr(cv)
+    assert columns[0] in repr(cv.compare())
+    again = se.CrossValidation.load(tmp_path)
+    assert again.table.equals(cv.table)
+    assert again.candidates == cv.candidates
+    page = se.write_report(again, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "(n+9)" in page
+    assert "can rank models in another order" in page
+
+
+def test_candidates_for_all_splits() -> None:
+    options: dict[str, Any] = {"splits": se.split.k_fold(CLICKS, k=2), "seeds": 1}
+    items = CLICKS.items[:100]
+    mask = np.broadcast_to(np.arange(200) < 100, (80, 200))
+    keyed = {user: items.tolist() for user in CLICKS.users}
+    tables = []
+    for candidates in (items, sparse.csr_matrix(mask), keyed):
+        options["splits"] = se.split.k_fold(CLICKS, k=2)
+        with pytest.warns(match="relevant items are no candidates"):
+            cv = se.cross_validate(
+                None, {"als": ALS}, METRICS, candidates=candidates, seen="allow", **options
+            )
+        tables.append(cv.table)
+    assert tables[0].columns[-3:].tolist() == named("candidates")
+    assert all(table.equals(tables[0]) for table in tables)
+
+
+def test_the_kind_is_left_open_where_splits_differ() -> None:
+    one = se.split.leave_k_out(CLICKS, k=1, seed=0)
+    two = se.split.leave_k_out(CLICKS, k=2, seed=0)
+    cv = se.cross_validate(
+        None, {"als": ALS}, METRICS, splits=[one, two], seeds=1, candidates=sampled
+    )
+    assert cv.table.columns[-3:].tolist() == named("candidates")
+
+
+def test_estimates_for_the_whole_catalogue(
+    one_left: se.Holdout, checkpoint: Path, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"candidates": sampled(one_left), "corrected": "unbiased"}
+    means = expected(one_left, corrected="unbiased")
+    columns = named("1+9", ", unbiased")
+    table = se.sweep(checkpoint, one_left, METRICS, **options)
+    assert table.loc[0, columns].tolist() == means
+    callback = se.EvaluationCallback(one_left, METRICS, every=2, **options)
+    se.train_als(one_left.train, **ALS, callback=callback)
+    assert callback.history.iloc[-1][columns].tolist() == means
+    whole: dict[str, Any] = options | {"candidates": sampled}
+    result = se.tune(one_left, METRICS, **ALS, **whole)
+    assert result.trials.columns[-4:-1].tolist() == columns
+    cv = se.cross_validate(None, {"als": ALS}, METRICS, splits=[one_left], seeds=1, **whole)
+    assert cv.table.loc[0, columns].tolist() == means
+    for run in (
+        lambda given: se.sweep(checkpoint, one_left, METRICS, **given),
+        lambda given: se.EvaluationCallback(one_left, METRICS, **given),
+        lambda given: se.tune(one_left, METRICS, **given),
+        lambda given: se.cross_validate(None, {"a": ALS}, METRICS, splits=[one_left], **given),
+    ):
+        with pytest.raises(InvalidDataError, match="a uniform sample of the others"):
+            run({"corrected": "unbiased", "candidates": CLICKS.items})
+        with pytest.raises(InvalidMetricError, match="from sampled candidates; give"):
+            run({"corrected": "unbiased"})
+
+
+def test_a_sweep_continues_with_the_same_candidates_only(
+    one_left: se.Holdout, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, plain = tmp_path / "s.csv", tmp_path / "plain.csv"
+    data: tuple[Any, ...] = (checkpoint, one_left, METRICS)
+    table = se.sweep(*data, candidates=sampled(one_left), out=out)
+    se.sweep(*data, out=plain)
+    assert "candidates" not in pd.read_csv(plain)
+    written = out.read_bytes()
+    with pytest.raises(InvalidFileError, match=r"candidates \w{16} \(here none\)"):
+        se.sweep(*data, out=out)
+    with pytest.raises(InvalidFileError, match=r"candidates \w{16} \(here \w{16}\)"):
+        se.sweep(*data, candidates=sampled(one_left, seed=1), out=out)
+    with pytest.raises(InvalidFileError, match=r"candidates none \(here \w{16}\)"):
+        se.sweep(*data, candidates=sampled(one_left), out=plain)
+    assert out.read_bytes() == written
+    monkeypatch.setattr(sweeping, "evaluate_model", None)  # is not called again
+    for candidates in (sampled(one_left), as_frame(sampled(one_left))[::-1]):
+        assert se.sweep(*data, candidates=candidates, out=out).equals(table)
+
+
+def as_frame(candidates: Any) -> pd.DataFrame:
+    rows, columns = candidates.to_csr().nonzero()
+    users, items = candidates.users[rows], candidates.items_index[columns]
+    return pd.DataFrame({"user": users, "item": items})
+
+
+def forget(path: Path, *names: str) -> None:
+    """Remove what an earlier version did not write."""
+    content = json.loads(path.read_text())
+
+    def without(value: Any) -> Any:
+        if isinstance(value, list):
+            return [without(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        return {key: without(one) for key, one in value.items() if key not in names}
+
+    path.write_text(json.dumps(without(content)))
+
+
+def test_a_search_continues_with_the_same_candidates_only(
+    one_left: se.Holdout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    among, plain = tmp_path / "among", tmp_path / "plain"
+    result = se.tune(one_left, METRICS, **ALS, candidates=sampled, out=among)
+    se.tune(one_left, METRICS, **ALS, out=plain)
+    monkeypatch.setattr(tuning, "train_als", None)  # is not called again
+    again = se.tune(one_left, METRICS, **ALS, candidates=sampled, out=among)
+    assert again.trials.equals(result.trials)
+    assert again.test == result.test
+    for options, out, message in (
+        ({}, among, r"candidates \w{16} \(here null\)"),
+        ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
+        ({"candidates": sampled, "corrected": "unbiased"}, among, r"corrected null \(here unb"),
+        ({"candidates": sampled}, plain, r"candidates null \(here \w{16}\)"),
+    ):
+        with pytest.raises(InvalidFileError, match=message):
+            se.tune(one_left, METRICS, **ALS, **options, out=out)  # type: ignore[arg-type]
+    for name in ("search.json", "summary.json"):
+        forget(plain / name, "candidates", "corrected", "test_candidates")
+    assert se.tune(one_left, METRICS, **ALS, out=plain).test is not None
+    with pytest.raises(InvalidFileError, match=r"candidates null \(here \w{16}\)"):
+        se.tune(one_left, METRICS, **ALS, candidates=sampled, out=plain)
+
+
+def test_a_cross_validation_continues_with_the_same_candidates_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cross(out: Path, **options: Any) -> se.CrossValidation:
+        splits = se.split.k_fold(CLICKS, k=2)
+        return se.cross_validate(
+            None, {"als": ALS}, METRICS, splits=splits, seeds=1, out=out, **options
+        )
+
+    among, plain = tmp_path / "among", tmp_path / "plain"
+    cv, without = cross(among, candidates=sampled), cross(plain)
+    monkeypatch.setattr(trainers, "train_als", None)  # is not called again
+    assert cross(among, candidates=sampled).table.equals(cv.table)
+    assert cross(among, candidates=lambda given: as_frame(sampled(given))).table.equals(cv.table)
+    for options, out, message in (
+        ({}, among, r"fold 1 candidates \w{16} \(here null\)"),
+        ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
+        ({"candidates": sampled, "seen": "allow"}, among, r"seen exclude \(here allow\)"),
+        ({"candidates": sampled}, plain, r"fold 1 candidates null \(here \w{16}\)"),
+    ):
+        with pytest.raises(InvalidFileError, match=message):
+            cross(out, **options)  # type: ignore[arg-type]
+    forget(plain / "cross_validation.json", "candidates", "corrected", "seen")
+    assert cross(plain).table.equals(without.table)
+    assert se.CrossValidation.load(plain).table.equals(without.table)
+    with pytest.raises(InvalidFileError, match=r"seen exclude \(here allow\)"):
+        cross(plain, seen="allow")
+
+
+def test_refuses_candidates_of_another_part(one_left: se.Holdout, checkpoint: Path) -> None:
+    of_test = sampled(one_left.for_test())
+    message = r"sampled \(1\+9\), and \d+ of \d+ relevant items of validation are not among them"
+    with pytest.raises(InvalidDataError, match=message):
+        se.sweep(checkpoint, one_left, METRICS, candidates=of_test)
+    with pytest.raises(InvalidDataError, match=message):
+        se.EvaluationCallback(one_left, METRICS, candidates=of_test)
+    with pytest.raises(InvalidDataError, match="relevant items of test are not among them"):
+        se.tune(one_left, METRICS, candidates=sampled(one_left))
+    with pytest.raises(InvalidDataError, match="is a function of a Holdout, and the parts are"):
+        se.tune(one_left.train, one_left.validation, METRICS, candidates=sampled)
+    with pytest.raises(InvalidDataError, match="beside what one split holds out; give a function"):
+        se.cross_validate(CLICKS, {"als": ALS}, METRICS, candidates=sampled(one_left))
+    wrong = np.ones((3, 200), np.int8)
+    with pytest.raises(InvalidDataError, match="has 3 rows, and there are 80 users") as error:
+        se.cross_validate(CLICKS, {"als": ALS}, METRICS, candidates=sparse.csr_matrix(wrong))
+    assert error.value.__notes__ == ["This is about fold 1."]
