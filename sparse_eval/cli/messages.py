@@ -12,6 +12,7 @@ _OPTIONS = {
     for name in (
         "alpha", "at", "convention", "counts", "draws", "encoding", "event", "factors", "fraction",
         "gain", "gap", "item", "iterations", "keep", "level", "monitor", "n", "out", "patience",
+        "propensity",
         "rank", "regularization", "score", "seed", "sep", "threshold", "ties", "timestamp", "train",
         "user", "value", "watch",
     )

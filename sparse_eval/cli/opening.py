@@ -84,15 +84,25 @@ def open_groups(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
 
     if path.suffix != ".npy" and kind_of(path) is Kind.MATRIX:
         return read_sparse(path)
-    table = _items_of(path, columns, of_lists)
-    if not hasattr(table, "columns") or len(table.columns) > 1:
-        return table
-    return table[table.columns[0]]
+    return _column_of(path, columns, of_lists)
+
+
+def open_propensity(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
+    """Return what `evaluate` takes as propensity: a Series, or an array."""
+    return _column_of(path, columns, of_lists)
 
 
 def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
     """Return what `evaluate` takes as item_vectors: a frame by item, or an array."""
     return _items_of(path, columns, of_lists)
+
+
+def _column_of(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
+    """Return the one column of a frame by item as a Series, and anything else as it is."""
+    table = _items_of(path, columns, of_lists)
+    if not hasattr(table, "columns") or len(table.columns) > 1:
+        return table
+    return table[table.columns[0]]
 
 
 def _items_of(path: Path, columns: TableColumns, of_lists: Kind) -> Any:

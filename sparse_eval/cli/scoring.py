@@ -31,6 +31,7 @@ from .table_options import (
     ItemGroups,
     ItemVectors,
     NoRelevantOption,
+    Propensity,
     TableColumns,
     Threshold,
     TiesOption,
@@ -164,6 +165,7 @@ def evaluate(
     ] = None,
     item_groups: ItemGroups = None,
     item_vectors: ItemVectors = None,
+    propensity: Propensity = None,
     candidates: Candidates = None,
     per_user: Annotated[
         bool,
@@ -209,6 +211,7 @@ def evaluate(
             convention=convention,
             train=None if train is None else opening.open_train(train, columns),
             item_groups=item_groups and opening.open_groups(item_groups, columns, kind),
+            propensity=propensity and opening.open_propensity(propensity, columns, kind),
             item_vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
             candidates=None if candidates is None else opening.open_train(candidates, columns),
             no_relevant=None if no_relevant is None else no_relevant.value,

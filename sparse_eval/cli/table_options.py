@@ -56,6 +56,13 @@ ItemVectors = Annotated[
     Path | None,
     typer.Option(help="A vector for each item: a table with columns of numbers, or .npy."),
 ]
+Propensity = Annotated[
+    Path | None,
+    typer.Option(
+        help="The chance that each item was observed where it is relevant, for weights=ips and "
+        "snips: a table with one other column, or .npy."
+    ),
+]
 
 
 class TableColumns(NamedTuple):

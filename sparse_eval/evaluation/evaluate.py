@@ -71,6 +71,7 @@ def evaluate(
     train: Relevance | SparseInput | PathLike | None = None,
     item_groups: Any = None,
     item_vectors: Any = None,
+    propensity: Any = None,
     candidates: Any = None,
     corrected: Corrected | None = None,
     no_relevant: NoRelevant | None = None,
@@ -116,6 +117,9 @@ def evaluate(
         The group of each item, or its weights in several.
     item_vectors : array_like of shape (n_items, width), or DataFrame by item, optional
         A vector for each item.
+    propensity : sequence, mapping or Series by item, optional
+        The chance that an item was observed where it is relevant, above 0 and at most 1: for
+        metrics that weight hits by it, such as ``recall(weights=snips)@10``.
     candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
         What each user could be recommended, less what `train` says is seen: a row or entry for
         each user and candidate, matched like `train`; a mapping of users to items; a list of items
@@ -222,6 +226,7 @@ def evaluate(
         "train": train,
         "item_groups": item_groups,
         "item_vectors": item_vectors,
+        "propensity": propensity,
         "candidates": candidates,
     }
     inputs = {name: value for name, value in inputs.items() if value is not None}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SideData:
-    """Training data, item groups and item vectors, with the rows and columns of the evaluation.
+    """What is known of users and items, with the rows and columns of the evaluation.
 
     Attributes
     ----------
@@ -36,6 +36,8 @@ class SideData:
         Each row sums to 1.
     vectors : ndarray of float64, shape (n_items, width), or None
         Each of length 1, or all zeros.
+    propensity : ndarray of float64, shape (n_items,), or None
+        The chance that an item was observed where it is relevant, above 0 and at most 1.
     largest_gain : float, optional
         That of all users, where only a block of them is evaluated.
     candidates : Candidates or None
@@ -48,6 +50,7 @@ class SideData:
     vectors: Floats | None = None
     largest_gain: float | None = None
     candidates: Candidates | None = None
+    propensity: Floats | None = None
 
     @classmethod
     def of(
@@ -59,6 +62,7 @@ class SideData:
         item_groups: Any = None,
         item_vectors: Any = None,
         candidates: Any = None,
+        propensity: Any = None,
         *,
         encoded: bool = False,
     ) -> SideData:
@@ -70,7 +74,7 @@ class SideData:
             The number of users and of items on both sides together.
         users, labels : pandas.Index or None
             The labels of these users and items.
-        train, item_groups, item_vectors, candidates
+        train, item_groups, item_vectors, candidates, propensity
             As in `evaluate`; opened, where they are files or frames.
         encoded : bool
             Whether these users and items were numbered from ids; then only ids say which are meant.
@@ -82,7 +86,10 @@ class SideData:
             ids.
         """
         n_items = shape[1]
-        if all(given is None for given in (train, item_groups, item_vectors, candidates)):
+        by_item = {
+            "item_groups": item_groups, "item_vectors": item_vectors, "propensity": propensity,
+        }  # fmt: skip
+        if all(given is None for given in (train, candidates, *by_item.values())):
             return cls(n_items)
         matrix = None
         if train is not None:
@@ -93,26 +100,29 @@ class SideData:
                 as_candidates(candidates), (shape[0], n_items), users, labels, encoded=encoded
             )
             n_items = candidates.shape[1]
-        for name, given in (("item_groups", item_groups), ("item_vectors", item_vectors)):
+        for name, given in by_item.items():
             if encoded and given is not None and not _is_keyed(given):
                 raise InvalidDataError(
                     f"{name} has an entry for each item number, and the items of the lists have "
                     "ids; key it by item: a mapping, or a Series or DataFrame indexed by item"
                 )
-        groups = vectors = None
+        groups = vectors = chances = None
         if item_groups is not None:
             groups, labels = _groups(item_groups, n_items, labels)
         if item_vectors is not None:
             vectors, labels = _vectors(item_vectors, n_items, labels)
-        for given in (groups, vectors):  # they may know more items than anyone was shown
+        if propensity is not None:
+            chances, labels = _propensity(propensity, n_items, labels)
+        aligned = {"item_groups": groups, "item_vectors": vectors, "propensity": chances}
+        for given in aligned.values():  # they may know more items than anyone was shown
             n_items = n_items if given is None else max(n_items, given.shape[0])
-        for name, given in (("item_groups", groups), ("item_vectors", vectors)):
+        for name, given in aligned.items():
             if given is not None and given.shape[0] < n_items:
                 raise _not_covered(name, given.shape[0], n_items)
         training = None if matrix is None else _training(matrix, shape[0], n_items)
         if candidates is not None:
             candidates = replace(candidates, shape=(candidates.shape[0], n_items))
-        return cls(n_items, training, groups, vectors, candidates=candidates)
+        return cls(n_items, training, groups, vectors, candidates=candidates, propensity=chances)
 
     @classmethod
     def beside(cls, rankings: Rankings, relevance: Relevance, **inputs: Any) -> SideData:
@@ -144,6 +154,8 @@ class SideData:
                 digest.update(np.ascontiguousarray(part).data)
         if self.vectors is not None:
             digest.update(np.ascontiguousarray(self.vectors).data)
+        if self.propensity is not None:
+            digest.update(self.propensity.data)
         return digest.hexdigest()[:16]
 
     def allowing_seen(self) -> SideData:
@@ -315,6 +327,31 @@ def _vectors(vectors: Any, n_items: int, labels: Labels | None) -> tuple[Floats,
     directions: Floats = np.zeros_like(table)
     np.divide(scaled, lengths, out=directions, where=lengths > 0)
     return directions, labels
+
+
+def _propensity(
+    propensity: Any, n_items: int, labels: Labels | None
+) -> tuple[Floats, Labels | None]:
+    chances, labels = _by_item(propensity, "propensity", n_items, labels)
+    if chances.dtype == object:
+        try:
+            chances = chances.astype(np.float64)
+        except (TypeError, ValueError):
+            chances = chances.astype(str)  # refused below
+    if chances.ndim != 1 or chances.dtype.kind not in "iuf":
+        raise InvalidDataError(
+            f"propensity is an array of {chances.dtype} with shape {chances.shape}; expected a "
+            "number for each item"
+        )
+    chances = np.ascontiguousarray(chances, np.float64)
+    wrong = ~((chances > 0) & (chances <= 1))
+    if wrong.any():
+        item = int(np.flatnonzero(wrong)[0])
+        raise InvalidDataError(
+            f"propensity of item {_label(item, labels)} is {chances[item]}; expected numbers above "
+            "0 and at most 1"
+        )
+    return chances, labels
 
 
 def _by_item(

@@ -102,6 +102,11 @@ class Training:
         return self._statistics.item_counts
 
     @property
+    def n_active(self) -> int:
+        """The number of users who have an item."""
+        return self._statistics.n_active
+
+    @property
     def item_novelty(self) -> Floats:
         """−log2 of each item's share of the users; an item without users counts as one user's."""
         return self._statistics.item_novelty
@@ -225,11 +230,14 @@ class _ItemStatistics:
         return np.diff(self.item_users[0])
 
     @cached_property
+    def n_active(self) -> int:
+        return int(np.count_nonzero(_count_interactions(self._indptr, self._interacted)))
+
+    @cached_property
     def item_novelty(self) -> Floats:
-        n_users = int(np.count_nonzero(_count_interactions(self._indptr, self._interacted)))
-        if n_users == 0:
+        if self.n_active == 0:
             return np.full(self._n_items, np.nan)
-        novelty: Floats = np.log2(n_users / np.maximum(self.item_counts, 1))
+        novelty: Floats = np.log2(self.n_active / np.maximum(self.item_counts, 1))
         return novelty
 
     @cached_property

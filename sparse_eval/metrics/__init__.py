@@ -1,7 +1,7 @@
 """Metrics: their names, formulas and conventions, and the registry of them all."""
 
 from ..inputs.training import Training
-from . import accuracy, beyond_accuracy
+from . import accuracy, beyond_accuracy, propensity
 from .conventions import CONVENTIONS, STANDARD, Convention, convention_named
 from .grammar import Metric, parse, parse_metrics
 from .lists import Lists
@@ -27,5 +27,5 @@ __all__ = [
     "parse_metrics",
 ]
 
-for _entry in (*accuracy.METRICS, *beyond_accuracy.METRICS):
+for _entry in (*accuracy.METRICS, *propensity.METRICS, *beyond_accuracy.METRICS):
     register(_entry)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from .propensity import WEIGHTED, YANG
 from .registry import Choice, Definition, Number
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ def cg(s: Statistics) -> Floats:
     return s.gain
 
 
-def dcg(s: Statistics, gain: str) -> Floats:
+def dcg(s: Statistics, gain: str, weights: str, gamma: float | str) -> Floats:
     if gain == "exp":
         return s.dcg_exp
-    return s.dcg if gain == "linear" else s.dcg_binary
+    return s.dcg if gain == "linear" or weights != "none" else s.dcg_binary
 
 
 def idcg(s: Statistics, gain: str) -> Floats:
@@ -64,18 +65,29 @@ def idcg(s: Statistics, gain: str) -> Floats:
     return s.idcg if gain == "linear" else s.idcg_binary
 
 
-def ndcg(s: Statistics, gain: str) -> Floats:
-    return dcg(s, gain) / idcg(s, gain)
+def ndcg(s: Statistics, gain: str, weights: str, gamma: float | str) -> Floats:
+    return dcg(s, gain, weights, gamma) / idcg(s, gain)
 
 
-def precision(s: Statistics, denominator: str, average: str) -> Ratio:
+def _hits(s: Statistics, weights: str) -> Floats:
+    """Return the hits, or the sum of their weights, which are then in place of gains."""
+    return s.hits if weights == "none" else s.gain
+
+
+def precision(
+    s: Statistics, denominator: str, average: str, weights: str, gamma: float | str
+) -> Ratio:
+    hits = _hits(s, weights)
     if denominator == "length":
-        return s.hits, s.list_length
-    return s.hits, np.minimum(s.n_relevant, s.k) if denominator == "min" else s.k
+        return hits, s.list_length
+    return hits, np.minimum(s.n_relevant, s.k) if denominator == "min" else s.k
 
 
-def recall(s: Statistics, denominator: str, average: str, items: str) -> Ratio:
-    return s.hits, np.minimum(s.n_relevant, s.k) if denominator == "min" else s.n_relevant
+def recall(
+    s: Statistics, denominator: str, average: str, items: str, weights: str, gamma: float | str
+) -> Ratio:
+    hits = _hits(s, weights)
+    return hits, np.minimum(s.n_relevant, s.k) if denominator == "min" else s.n_relevant
 
 
 def hit_rate(s: Statistics, items: str) -> Floats:
@@ -95,8 +107,8 @@ def mrr(s: Statistics) -> Floats:
     return s.reciprocal_rank
 
 
-def arhr(s: Statistics, gain: str) -> Floats:
-    return s.reciprocal_gain if gain == "linear" else s.reciprocal_sum
+def arhr(s: Statistics, gain: str, weights: str, gamma: float | str) -> Floats:
+    return s.reciprocal_gain if gain == "linear" or weights != "none" else s.reciprocal_sum
 
 
 def _normalized(total: Floats, s: Statistics, normalizer: str) -> Floats:
@@ -197,6 +209,10 @@ def _upper_if_normalized(options: Arguments) -> float:
     return np.inf if options["normalizer"] == "none" else 1.0
 
 
+def _upper_unless_weighted(options: Arguments) -> float:
+    return 1.0 if options["weights"] == "none" else np.inf
+
+
 def _expected_fcp(s: ExpectedStatistics) -> Floats:
     return np.full(len(s.hits), 0.5)  # a list and its reverse are equally likely
 
@@ -216,10 +232,11 @@ METRICS = (
         dcg,
         "Σ g(r) / log2(r + 1)",
         "discounted cumulative gain",
-        options=(GAIN,),
+        options=(GAIN, *WEIGHTED),
         upper=np.inf,
         averages_ties=True,
-        source=JARVELIN,
+        weighted=True,
+        source=f"{JARVELIN}; {YANG}",
     ),
     Definition(
         "idcg",
@@ -236,9 +253,11 @@ METRICS = (
         ndcg,
         "dcg / idcg",
         "normalized discounted cumulative gain",
-        options=(GAIN,),
+        options=(GAIN, *WEIGHTED),
+        upper=_upper_unless_weighted,
         averages_ties=True,
-        source=JARVELIN,
+        weighted=True,
+        source=f"{JARVELIN}; {YANG}",
     ),
     Definition(
         "precision",
@@ -252,17 +271,23 @@ METRICS = (
                 "divide by k, by min(k, list length), or by min(n, k)",
             ),
             AVERAGE,
+            *WEIGHTED,
         ),
         cutoff="required",
+        upper=_upper_unless_weighted,
+        weighted=True,
+        source=YANG,
     ),
     Definition(
         "recall",
         recall,
         "hits / n",
         "share of the relevant items found",
-        options=(DENOMINATOR, AVERAGE, ITEMS),
+        options=(DENOMINATOR, AVERAGE, ITEMS, *WEIGHTED),
+        upper=_upper_unless_weighted,
         by_item=True,
-        source=LI,
+        weighted=True,
+        source=f"{LI}; {YANG}",
     ),
     Definition(
         "hit_rate",
@@ -294,8 +319,10 @@ METRICS = (
         arhr,
         "Σ h(r) / r",
         "reciprocal ranks of all hits, summed",
-        options=(BINARY,),
+        options=(BINARY, *WEIGHTED),
         upper=np.inf,
+        weighted=True,
+        source=YANG,
     ),
     Definition(
         "map",

@@ -13,6 +13,7 @@ from ..inputs.training import take_rows
 from ..kernels.catalogue import count_unseen_candidates
 from .eligible import eligible_items
 from .lists import Lists
+from .propensity import propensities
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Items
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ..inputs.side_data import SideData
     from .conventions import Convention
     from .eligible import Eligible
+    from .plan import View
+    from .propensity import Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +37,15 @@ class Aligned:
     side_data : SideData
     convention : Convention
         Which of the candidates and of the stored items count.
+    weights : ndarray of float64 or None
+        What each stored item counts as a hit, where that is not its gain.
     """
 
     rankings: Rankings
     relevance: Relevance
     side_data: SideData
     convention: Convention
+    weights: Floats | None = None
 
     @property
     def n_users(self) -> int:
@@ -56,6 +62,8 @@ class Aligned:
     @cached_property
     def hit_gains(self) -> tuple[Floats, bool]:
         """The gain of each stored item as a hit in a list, and whether all of them are 1."""
+        if self.weights is not None:
+            return self.weights, False
         gains, binary = self.relevance.gains, self.relevance.binary
         if self.convention.stored_zeros and not binary:
             return np.where(gains > 0, gains, 1.0), False
@@ -157,6 +165,36 @@ class Aligned:
             gains=relevance.gains[kept],
         )
         return replace(self, relevance=part)
+
+    def of(self, view: View) -> Aligned:
+        """Return the lists beside what a metric takes for relevant."""
+        part = self.of_items(view.items)
+        return part if view.weights is None else part._weighted(view.weights)
+
+    def _weighted(self, weights: Weights) -> Aligned:
+        """Return the lists beside relevant items that are weighted by inverse propensities."""
+        relevance, gains = self.relevance, self.hit_gains[0]
+        inverse = 1.0 / propensities(weights, self.side_data)[relevance.items]
+        hit_weights = np.where(gains > 0, inverse, 0.0)
+        if weights.kind == "snips":
+            rows = np.repeat(np.arange(self.n_users), np.diff(relevance.indptr))
+            is_relevant = relevance.gains > 0
+            sums = np.bincount(rows, inverse * is_relevant, self.n_users)
+            counts = np.bincount(rows, is_relevant, self.n_users)
+            scale = np.divide(counts, sums, out=np.zeros(self.n_users), where=counts > 0)
+            hit_weights *= scale[rows]
+        if weights.graded:
+            hit_weights *= gains
+        if not weights.ideal:
+            return replace(self, weights=hit_weights)
+        return replace(
+            self,
+            relevance=replace(
+                relevance, gains=np.where(relevance.gains > 0, inverse, 0.0), binary=False
+            ),
+            convention=replace(self.convention, ideal="relevant"),
+            weights=hit_weights,
+        )
 
     def of_items(self, items: str) -> Aligned:
         """Return the lists beside the relevant items that a metric is about.

@@ -82,6 +82,11 @@ def check_corrected(
             "does; leave out one of both"
         )
     for plan in plans:
+        if plan.weights is not None:
+            raise InvalidMetricError(
+                f"{plan.metric} weights relevant items, and corrected= is defined for items that "
+                "count alike; leave out one of both"
+            )
         if not plan.is_swept or not plan.per_user or not _USES.issuperset(plan.definition.uses):
             raise InvalidMetricError(
                 f"{plan.metric} is no mean of a function of ranks, so that corrected= is not "

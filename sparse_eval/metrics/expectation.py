@@ -89,6 +89,7 @@ class ExpectedStatistics(Statistics):
         total_gain: AnyArray,
         largest_gain: float,
         n_population: Integers | None = None,
+        ideal_gain: Floats | None = None,
     ) -> ExpectedStatistics:
         """Compute the expectations at cut-off `k`.
 
@@ -119,6 +120,7 @@ class ExpectedStatistics(Statistics):
             total_gain=total_gain,
             largest_gain=largest_gain,
             n_population=n_population,
+            ideal_gain=ideal_gain,
             chances=chances,
         )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..core.types import Floats, Integers
+    from ..inputs.relevance import Relevance
     from .aligned import Aligned
     from .lists import Lists
 
@@ -41,11 +42,12 @@ def measure(
     columns = MetricColumns.empty(plans, aligned.n_users)
     swept = [row for row, plan in enumerate(plans) if plan.is_swept]
     n_relevant = None
-    for items in dict.fromkeys(plans[row].items for row in swept):
-        rows = [row for row in swept if plans[row].items == items]
-        work = _Sweep(aligned.of_items(items), plans, rows, columns)
+    views = {row: plans[row].view for row in swept}
+    for view in dict.fromkeys(views.values()):
+        rows = [row for row in swept if views[row] == view]
+        work = _Sweep(aligned.of(view), plans, rows, columns)
         for_blocks(work, aligned.n_users, num_threads, block)
-        if items == "all":
+        if view.items == "all":
             n_relevant = work.n_relevant
     if n_relevant is None:
         n_relevant = aligned.relevance.n_relevant
@@ -166,12 +168,31 @@ class _Sweep:
         if self.optional is not None:
             optional = self.optional.of_block(first, last, n_relevant, hits)
         statistics = {}
+        ideal_gain = None
+        if self.optional is not None:
+            ideal_gain = self.optional.ideal_gain(first, last, self.ideal_cutoffs)
         for cut, k in enumerate(self.cutoffs.tolist()):
             named = dict(zip(NAMES, table[:, cut], strict=True))
+            optional["ideal_gain"] = None if ideal_gain is None else ideal_gain[cut]
             raised = (named.pop("dcg_exp"), named.pop("idcg_exp"))
             optional["raised_sums"] = raised if self.exponential else None
             statistics[k] = Statistics(k, n_relevant, first_hit, lengths, **named, **optional)
         return statistics
+
+
+def sum_largest(relevance: Relevance, first: int, last: int, cutoffs: Integers) -> Floats:
+    """Return the sums of the largest gains of users at each cut-off, shape (cut-offs, users)."""
+    indptr = relevance.indptr[first : last + 1]
+    n_ranks = int(np.diff(indptr).max(initial=0))
+    undiscounted = np.concatenate(([0.0], np.ones(n_ranks)))
+    table = np.zeros((len(NAMES), len(cutoffs), last - first))
+    sum_ideal(
+        indptr, relevance.gains, relevance.binary, cutoffs, undiscounted, np.cumsum(undiscounted),
+        False, False, np.empty(0, np.int64), room_for_ideal(indptr, relevance.binary), table,
+        np.empty(last - first, np.int64),
+    )  # fmt: skip
+    sums: Floats = table[NAMES.index("idcg")]
+    return sums
 
 
 def room_for_ideal(indptr: Integers, binary: bool) -> Floats:
@@ -211,6 +232,12 @@ class _OptionalStatistics:
         if "population" in self.uses:
             attributes["n_population"] = self.aligned.count_population(first, last)
         return attributes
+
+    def ideal_gain(self, first: int, last: int, cutoffs: Integers) -> Floats | None:
+        """Return `Statistics.ideal_gain` at each cut-off, None if no metric uses it."""
+        if "ideal_gain" not in self.uses:
+            return None
+        return sum_largest(self.aligned.relevance, first, last, cutoffs)
 
     def _total_gain(self, first: int, last: int, n_relevant: Integers) -> Floats:
         relevance = self.aligned.relevance

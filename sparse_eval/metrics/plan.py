@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .propensity import Weights, weights_of
+
 if TYPE_CHECKING:
     from .conventions import Convention
     from .grammar import Metric
     from .registry import Definition
+
+
+class View(NamedTuple):
+    """What a metric takes for relevant.
+
+    Attributes
+    ----------
+    items : str
+        Which of the relevant items count: "all", or those that `Aligned.of_items` tells.
+    weights : Weights or None
+        What they count, if not their gains.
+    """
+
+    items: str = "all"
+    weights: Weights | None = None
 
 
 class Plan(NamedTuple):
@@ -26,6 +43,16 @@ class Plan(NamedTuple):
     def items(self) -> str:
         """Which of the relevant items count: "all", or those that `Aligned.of_items` tells."""
         return str(self.arguments.get("items", "all")) if self.definition.by_item else "all"
+
+    @property
+    def weights(self) -> Weights | None:
+        """How the relevant items are weighted, None if they are not."""
+        return weights_of(self.arguments) if self.definition.weighted else None
+
+    @property
+    def view(self) -> View:
+        """What it takes for relevant."""
+        return View(self.items, self.weights)
 
     @property
     def is_exponential(self) -> bool:
@@ -56,7 +83,9 @@ class Plan(NamedTuple):
             for option in self.definition.options
             if (value := self.arguments[option.name]) in option.needs
         }
-        return frozenset(chosen.union(self.definition.needs))
+        weights = self.weights
+        beside = () if weights is None else (weights.needs,)
+        return frozenset(chosen.union(self.definition.needs, beside))
 
     def counts_apart(self, convention: Convention) -> tuple[bool, bool]:
         """Return whether it is over every list, and whether users without a list count 0.

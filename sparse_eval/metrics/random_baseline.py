@@ -24,7 +24,7 @@ from ..kernels.statistics import NAMES, sum_ideal
 from .columns import MetricColumns, ratio_of
 from .conventions import MOST_SLOTS
 from .expectation import Chances, ExpectedStatistics
-from .measure import discount_tables, measure, room_for_ideal, values_of_lists
+from .measure import discount_tables, measure, room_for_ideal, sum_largest, values_of_lists
 from .random_lists import RandomLists
 from .statistics import FULL_LIST
 
@@ -170,9 +170,9 @@ def _count_as_zero(aligned: Aligned, columns: MetricColumns, plans: Sequence[Pla
 def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
     """Apply formulas to the expectations of the statistics, a block of users at a time."""
     columns = MetricColumns.empty(plans, aligned.n_users)
-    for items in dict.fromkeys(plan.items for plan in plans):
-        rows = [row for row, plan in enumerate(plans) if plan.items == items]
-        part = aligned.of_items(items)
+    for view in dict.fromkeys(plan.view for plan in plans):
+        rows = [row for row, plan in enumerate(plans) if plan.view == view]
+        part = aligned.of(view)
         if part is not aligned:  # of the same candidates
             part.__dict__["n_candidates"] = aligned.n_candidates
         _expect(part, plans, rows, columns)
@@ -186,9 +186,10 @@ def _expect(
     plans = [plans[row] for row in rows]
     cutoffs = sorted({plan.metric.k for plan in plans})
     exponential = any(plan.is_exponential for plan in plans)
+    ideal = any("ideal_gain" in plan.definition.uses for plan in plans)
     for first in range(0, aligned.n_users, BLOCK):
         last = min(first + BLOCK, aligned.n_users)
-        block = _Block(aligned, first, last, exponential)
+        block = _Block(aligned, first, last, exponential, ideal)
         with np.errstate(divide="ignore", invalid="ignore"):  # users without relevant items
             for k in cutoffs:
                 statistics = block.expect(k)
@@ -205,9 +206,13 @@ def _expect(
 class _Block:
     """The gains and candidates of a block of users, and the expectations of their statistics."""
 
-    def __init__(self, aligned: Aligned, first: int, last: int, exponential: bool) -> None:
+    def __init__(
+        self, aligned: Aligned, first: int, last: int, exponential: bool, ideal: bool
+    ) -> None:
         self.aligned = aligned
+        self.first, self.last = first, last
         self.exponential = exponential
+        self.ideal = ideal
         self.lengths = aligned.rankings.lengths[first:last]
         self.n_candidates = aligned.n_candidates[first:last]
         self.n_drawn = aligned.n_drawn[first:last]
@@ -245,6 +250,9 @@ class _Block:
             self.n_drawn, depths, self.n_hits, self.gain, self.exp_gain, tables[1][depths]
         )
         ideal = tuple(table[NAMES.index(f"idcg{kind}"), 0] for kind in ("", "_exp", "_binary"))
+        ideal_gain = None
+        if self.ideal:
+            ideal_gain = sum_largest(relevance, self.first, self.last, np.array([k]))[0]
         return ExpectedStatistics.of(
             k,
             n_relevant,
@@ -254,6 +262,7 @@ class _Block:
             total_gain=self.total_gain,
             largest_gain=self.aligned.largest_gain,
             n_population=self.n_population,
+            ideal_gain=ideal_gain,
         )
 
 

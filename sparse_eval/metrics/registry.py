@@ -49,6 +49,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "mpr": ("percentile_rank",),
     "p": ("precision",),
     "prec": ("precision",),
+    "psprecision": ("psp",),
+    "psr": ("psrecall",),
     "r": ("recall", "r_precision"),
     "r_prec": ("r_precision",),
     "rank": ("mean_rank", "percentile_rank"),
@@ -229,6 +231,8 @@ class Definition:
         and `expected` the expectation is estimated.
     of_largest : callable
         ``of_largest(options)``: whether the values depend on the largest gain of all users.
+    weighted : bool
+        Whether it has options that weight hits by inverse propensities, see `propensity`.
     by_item : bool
         Whether it can be restricted to some of the relevant items, as recall can. An option
         "items" says which, see `Aligned.of_items`.
@@ -254,6 +258,7 @@ class Definition:
     closed_form: Callable[[Arguments], bool] = _always
     expected: Callable[..., Any] | None = None
     of_largest: Callable[[Arguments], bool] = _never
+    weighted: bool = False
     by_item: bool = False
     source: str = ""
 

@@ -13,6 +13,7 @@ from .conventions import Convention, convention_named
 from .corrected import Corrected, check_corrected, correct
 from .grammar import Metric, parse_metrics
 from .plan import Plan
+from .propensity import check_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +41,7 @@ class Request:
         What becomes of users without relevant items.
     inputs : frozenset of str
         The inputs beside lists and relevance that are given: "train", "item_groups",
-        "item_vectors", "candidates".
+        "item_vectors", "propensity", "candidates".
     corrected : {"unbiased", "bias_variance"} or None
         How metrics of the whole catalogue are estimated from sampled candidates.
     seen : {"exclude", "allow"}
@@ -87,11 +88,13 @@ class Request:
         request = cls(parsed, rules, no_relevant, frozenset(inputs), seen=seen)
         for plan in request.plans:
             rules.check(plan.metric)
+            check_weights(plan.metric, plan.arguments)
             for name in sorted(plan.inputs - request.inputs):
                 # The other commands have no option for what is known of items.
                 where = "" if name == "train" else " to evaluate"
                 raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}={where}")
         request._check_vectors_are_used()
+        request._check_propensity_is_used()
         correction = check_corrected(corrected, request.plans, request.inputs, rules)
         return request if correction is None else replace(request, corrected=correction)
 
@@ -109,6 +112,16 @@ class Request:
                     f"ask for {metric.name}(similarity=vectors)@{metric.cutoff or 10}, or leave "
                     "item_vectors out"
                 )
+
+    def _check_propensity_is_used(self) -> None:
+        """Raise if propensities are given, and no metric weights hits by them."""
+        if "propensity" not in self.inputs:
+            return
+        if not any("propensity" in plan.inputs for plan in self.plans):
+            raise InvalidMetricError(
+                "no metric weights hits by the propensity given; ask for recall(weights=snips)@10 "
+                "or psp(propensity=given)@10, or leave propensity out"
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling by name: definitions hold functions, which every process has."""

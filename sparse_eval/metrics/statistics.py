@@ -72,6 +72,8 @@ class Statistics:
     n_population : ndarray of int64 or None
         The number of items that could be recommended were there no candidates given, if a metric
         is estimated from a sample.
+    ideal_gain : ndarray of float64 or None
+        Σ g over the ideal list, if a metric uses "ideal_gain".
 
     See Also
     --------
@@ -98,6 +100,7 @@ class Statistics:
     all_hits: Hits | None = None
     largest_gain: float = 0.0
     n_population: Integers | None = None
+    ideal_gain: Floats | None = None
 
     @property
     def dcg_exp(self) -> Floats:
@@ -139,6 +142,11 @@ class Statistics:
     def population(self) -> Integers:
         """`n_population`, for an estimate from a sample."""
         return _declared(self.n_population, "population")
+
+    @property
+    def largest_sum(self) -> Floats:
+        """`ideal_gain`, for a metric that uses "ideal_gain"."""
+        return _declared(self.ideal_gain, "ideal_gain")
 
     @property
     def all_gain(self) -> Floats:

@@ -70,6 +70,7 @@ def evaluate_model(
     convention: str | None = None,
     item_groups: Any = None,
     item_vectors: Any = None,
+    propensity: Any = None,
     users: Iterable[Hashable] | None = None,
     user_rows: ArrayLike | None = None,
     candidates: CandidatesLike | None = None,
@@ -114,7 +115,7 @@ def evaluate_model(
         ranks of the relevant items among all unseen ones, which all models but neighbour models of
         implicit have.
         Metrics of what is recommended need a cut-off, and cannot be beside those.
-    convention, item_groups, item_vectors, no_relevant
+    convention, item_groups, item_vectors, propensity, no_relevant
         As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
         are in the order of the model's items.
     users : sequence of hashable, optional
@@ -235,7 +236,12 @@ def evaluate_model(
     True
     """
     train, validation, metrics = split_arguments(train, validation, metrics)
-    inputs = {"item_groups": item_groups, "item_vectors": item_vectors, "candidates": candidates}
+    inputs = {
+        "item_groups": item_groups,
+        "item_vectors": item_vectors,
+        "propensity": propensity,
+        "candidates": candidates,
+    }
     inputs = {name: value for name, value in inputs.items() if value is not None}
     # Refuse the request before ranking, not after.
     request = parse_cut_request(

@@ -174,6 +174,19 @@ def test_groups_and_vectors_of_numbered_items(
         assert means(tmp_path / "p.npz", tmp_path / "v.npz", *words) == pytest.approx(expected)
 
 
+def test_propensities_of_items(write: Callable[..., Path], means: Means, tmp_path: Path) -> None:
+    for name, frame in (("recs", RECS), ("truth", TRUTH)):
+        frame.to_csv(tmp_path / f"{name}-in-memory.csv", index=False)
+    words = (tmp_path / "recs-in-memory.csv", tmp_path / "truth-in-memory.csv", *COLUMNS)
+    chances = pd.DataFrame({"page": [*"zyx"], "chance": [0.5, 0.25, 1.0]})
+    metric = "recall(weights=snips)@2"
+    expected = se.evaluate(
+        rankings(rank="place"), relevance(), metric, propensity=chances.set_index("page")["chance"]
+    ).mean()
+    given = ("--rank", "place", "--propensity", write("chances", chances), "-m", metric)
+    assert means(*words, *given) == expected
+
+
 def test_ids_of_a_run_are_text_in_other_files_too(
     write: Callable[..., Path], means: Means, tmp_path: Path
 ) -> None:
@@ -204,6 +217,7 @@ def test_ids_of_a_run_are_text_in_other_files_too(
         (("recs.csv", "truth.csv", "--item-groups", "two.csv"), "--item-groups has no entry for"),
         (("p.npz", "v.npz", "-m", "calibration@2"), "needs item_groups: give --item-groups to ev"),
         (("p.npz", "v.npz", "-m", "novelty@2"), "needs train: give --train"),
+        (("p.npz", "v.npz", "-m", "recall(weights=ips)@2"), "needs propensity: give --propensity"),
         (("recs.csv", "truth.csv", "--no-relevant", "drop"), ""),
         (("recs.csv", "truth.csv", "--ties", "first"), ""),
     ],

@@ -15,7 +15,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from merge_cases import same_bits, same_numbers, same_random
+from merge_cases import needs_of, same_bits, same_numbers, same_random
 from scipy import sparse
 from tables_cases import damage_pages, saved_csr
 from ways_cases import check_against_plain, make_case
@@ -56,7 +56,7 @@ SETTINGS = {
 ACCURACY = [
     d.name + ("" if d.cutoff == "none" else "@3")
     for d in REGISTRY.values()
-    if d.per_user and not d.needs and d.name != "diversity"  # which takes train or vectors
+    if d.per_user and not needs_of(d)
 ] + ["ndcg@10", "ndcg(gain=exp)@5", "map(normalizer=min)@10"]
 
 CATALOGUE = ["coverage@2", "gini@5", "entropy@5", "auc", "auc@5", "recall(average=micro)@3"]

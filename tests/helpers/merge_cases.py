@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import sparse_eval as se
-from sparse_eval.metrics import REGISTRY
+from sparse_eval.metrics import REGISTRY, Definition
 
 N_ITEMS = 12
 
@@ -25,13 +25,21 @@ def every_metric(**inputs: Any) -> list[str]:
         "ndcg(gain=exp)@5",
         "coverage@2",
     ]
+    if "train" in inputs:
+        names += ["psp(average=macro)@2", "recall(gamma=0.5,weights=snips)@3"]
     if "item_vectors" in inputs:
         names.append("diversity(similarity=vectors)@3")
     return names + [
         one.name + ("" if one.cutoff == "none" else "@3")
         for one in REGISTRY.values()
-        if set(one.needs) <= set(inputs) and (inputs or one.name != "diversity")
+        if needs_of(one) <= set(inputs)
     ]
+
+
+def needs_of(metric: Definition) -> set[str]:
+    """Return the inputs that a metric takes with its default options."""
+    chosen = {option.needs.get(option.default, "") for option in metric.options}
+    return {*metric.needs, *chosen} - {""}
 
 
 def same_numbers(a: se.Evaluation, b: se.Evaluation) -> None:

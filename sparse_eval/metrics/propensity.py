@@ -1,0 +1,209 @@
+"""Propensities: the chances that relevant items were observed, and weights that make up for them.
+
+Popular items are observed more often than they are relevant. Where an item that is relevant is
+observed with the propensity p, a hit of weight 1 / p counts for those that were not observed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..errors import InvalidDataError, InvalidMetricError
+from .registry import Choice, Definition, Number
+
+if TYPE_CHECKING:
+    from ..core.types import Floats
+    from ..inputs.side_data import SideData
+    from .registry import Arguments
+    from .statistics import Statistics
+
+    Ratio: TypeAlias = tuple[Floats, Floats]
+
+JAIN = "Jain, Prabhu and Varma, 2016, KDD, doi:10.1145/2939672.2939756"
+YANG = "weights=: Yang, Cui, Xuan, Wang et al., 2018, RecSys, doi:10.1145/3240323.3240355"
+
+WEIGHTS = Choice(
+    "weights",
+    ("none", "ips", "snips"),
+    "a hit counts 1, or 1 / p, p = the item's propensity, or 1 / p over its mean of the user's "
+    "relevant items",
+)
+GAMMA = Number(
+    "gamma", "given", 0, math.inf, "p as given to evaluate, or (users of i / most users)^gamma"
+)
+
+#: The options of metrics whose hits can be weighted.
+WEIGHTED = (WEIGHTS, GAMMA)
+
+#: The options of metrics relative to the largest possible sums of weights.
+PROPENSITY = (
+    Choice(
+        "average",
+        ("micro", "macro"),
+        "the sum of the users' numerators / the sum of their denominators, or the mean over users",
+    ),
+    Choice(
+        "propensity",
+        ("jain", "given"),
+        "1 / (1 + C·(users of i + b)^−a), C = (ln N − 1)·(b + 1)^a, N users in train; or as given "
+        "to evaluate",
+        needs={"jain": "train", "given": "propensity"},
+    ),
+    Number("a", "0.55", 0, math.inf, "0.5 is usual for Wikipedia, 0.6 for Amazon"),
+    Number("b", "1.5", 0, math.inf, "0.4 is usual for Wikipedia, 2.6 for Amazon"),
+)
+
+
+class Weights(NamedTuple):
+    """How the relevant items of each user are weighted.
+
+    Attributes
+    ----------
+    kind : {"ips", "snips"}
+        By 1 / p, or by 1 / p over its mean of the user's relevant items.
+    graded : bool
+        Whether weights are multiplied by gains, instead of taking their place.
+    ideal : bool
+        Whether the ideal list is weighted too.
+    model : {"given", "power", "jain"}
+        Where the propensities p come from.
+    parameters : tuple of float
+        γ of "power", a and b of "jain".
+    """
+
+    kind: Literal["ips", "snips"]
+    graded: bool
+    ideal: bool
+    model: Literal["given", "power", "jain"]
+    parameters: tuple[float, ...] = ()
+
+    @property
+    def needs(self) -> str:
+        """The input of `evaluate` that tells the propensities."""
+        return "propensity" if self.model == "given" else "train"
+
+
+def weights_of(arguments: Arguments) -> Weights | None:
+    """Return how a metric weights relevant items, None if it does not."""
+    if "propensity" in arguments:
+        if arguments["propensity"] == "given":
+            return Weights("ips", graded=False, ideal=True, model="given")
+        parameters = (float(arguments["a"]), float(arguments["b"]))
+        return Weights("ips", graded=False, ideal=True, model="jain", parameters=parameters)
+    kind = arguments.get("weights", "none")
+    if kind == "none":
+        return None
+    gamma = arguments["gamma"]
+    return Weights(
+        "ips" if kind == "ips" else "snips",
+        graded=arguments.get("gain") == "linear",
+        ideal=False,
+        model="given" if gamma == "given" else "power",
+        parameters=() if gamma == "given" else (float(gamma),),
+    )
+
+
+def check_weights(metric: object, arguments: Arguments) -> None:
+    """Raise `InvalidMetricError` if options do not go together."""
+    if arguments.get("propensity") == "given" and (arguments["a"], arguments["b"]) != (0.55, 1.5):
+        raise InvalidMetricError(
+            f"{metric}: a and b are parameters of propensity=jain; leave them or propensity=given "
+            "out"
+        )
+    if "weights" not in arguments:
+        return
+    if arguments["weights"] == "none":
+        if arguments["gamma"] != "given":
+            raise InvalidMetricError(
+                f"{metric}: gamma is a parameter of propensities, and hits are not weighted by "
+                "them; ask for weights=snips or weights=ips, or leave gamma out"
+            )
+    elif arguments.get("gain") == "exp":
+        raise InvalidMetricError(
+            f"{metric}: weights are defined for gain=linear and gain=binary; leave out one of both"
+        )
+
+
+def propensities(weights: Weights, side_data: SideData) -> Floats:
+    """Return the propensity of each item, above 0.
+
+    Raises
+    ------
+    InvalidDataError
+        If the training data are of too few users, or of none.
+    """
+    if weights.model == "given":
+        assert side_data.propensity is not None  # noqa: S101 - the metric is refused without it
+        return side_data.propensity
+    training = side_data.training
+    assert training is not None  # noqa: S101 - likewise
+    counts = training.item_counts
+    if weights.model == "power":
+        (gamma,) = weights.parameters
+        most = int(counts.max(initial=0))
+        if most == 0:
+            raise InvalidDataError(
+                "train is empty, and says nothing of how popular items are; give propensity="
+            )
+        # An item without users counts as having one, as in novelty.
+        powers: Floats = (np.maximum(counts, 1) / most) ** gamma
+        return powers
+    a, b = weights.parameters
+    if training.n_active < 3:
+        raise InvalidDataError(
+            f"train has {training.n_active} users with items; the propensities of Jain et al. are "
+            "defined for 3 or more"
+        )
+    factor = (math.log(training.n_active) - 1) * (b + 1) ** a
+    inverse: Floats = 1 / (1 + factor * (counts + b) ** -a)
+    return inverse
+
+
+def psp(s: Statistics, **_: object) -> Ratio:
+    return s.gain, s.largest_sum
+
+
+def psrecall(s: Statistics, **_: object) -> Ratio:
+    n = np.maximum(s.n_relevant, 1)
+    return s.gain / n, s.largest_sum / n
+
+
+def psndcg(s: Statistics, **_: object) -> Ratio:
+    best = np.where(s.n_relevant > 0, s.idcg_binary, 1.0)
+    return s.dcg / best, s.idcg / best
+
+
+METRICS = (
+    Definition(
+        "psp",
+        psp,
+        "Σ h(r) / p(i) / the largest such sum",
+        "precision where a hit counts 1 / its propensity p, relative to the best possible",
+        options=PROPENSITY,
+        uses=("ideal_gain",),
+        weighted=True,
+        source=JAIN,
+    ),
+    Definition(
+        "psrecall",
+        psrecall,
+        "Σ h(r) / p(i) / n / the largest such sum / n",
+        "recall where a hit counts 1 / its propensity p, relative to the best possible",
+        options=PROPENSITY,
+        uses=("ideal_gain",),
+        weighted=True,
+        source=JAIN,
+    ),
+    Definition(
+        "psndcg",
+        psndcg,
+        "Σ h(r) / p(i) / log2(r + 1) / idcg(gain=binary), / the largest such sum",
+        "ndcg where a hit counts 1 / its propensity p, relative to the best possible",
+        options=PROPENSITY,
+        weighted=True,
+        source=JAIN,
+    ),
+)

@@ -1,0 +1,83 @@
+"""Propensities and what is weighted by them as published, in plain Python, one user at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from oracle import Gains, Ranked
+
+User = tuple[Ranked, Gains]
+
+
+def jain(train: Sequence[AbstractSet[int]], n_items: int, a: float, b: float) -> list[float]:
+    """Jain, Prabhu and Varma 2016, section 4: p_l = 1 / (1 + C (N_l + B)^-A)."""
+    n = sum(1 for items in train if items)
+    c = (math.log(n) - 1) * (b + 1) ** a
+    counts = [sum(1 for items in train if item in items) for item in range(n_items)]
+    return [1 / (1 + c * (count + b) ** -a) for count in counts]
+
+
+def power(train: Sequence[AbstractSet[int]], n_items: int, gamma: float) -> list[float]:
+    """The share of the most popular item's users to the power of γ; one user at least."""
+    counts = [sum(1 for items in train if item in items) for item in range(n_items)]
+    return [(max(count, 1) / max(counts)) ** gamma for count in counts]
+
+
+def fraction(name: str, user: User, k: int, p: Sequence[float]) -> tuple[float, float]:
+    """Numerator and denominator of psp, psrecall or psndcg of a user."""
+    ranked, gains = user
+    relevant = [item for item, gain in gains.items() if gain > 0]
+    n = len(relevant)
+    if not n:
+        return 0.0, 0.0
+    ranks = {item: ranked[item] for item in relevant if ranked.get(item, math.inf) <= k}
+    best = sorted(relevant, key=lambda item: p[item])[:k]
+    ideal = {item: rank for rank, item in enumerate(best, 1)}
+    divisor = {
+        "psp": k,
+        "psrecall": n,
+        "psndcg": sum(1 / math.log2(rank + 1) for rank in range(1, min(n, k) + 1)),
+    }[name]
+
+    def total(ranks: Ranked) -> float:
+        discounts = {
+            item: 1 / math.log2(rank + 1) if name == "psndcg" else 1.0
+            for item, rank in ranks.items()
+        }
+        return math.fsum(discount / p[item] for item, discount in discounts.items()) / divisor
+
+    return total(ranks), total(ideal)
+
+
+def weighted(name: str, gain: str, kind: str, user: User, k: int, p: Sequence[float]) -> float:
+    """A metric of a user whose hits are weighted; NaN without relevant items.
+
+    Yang et al. 2018: Σ c(rank) / p over the relevant items, / n (IPS) or / Σ 1 / p (SNIPS), where
+    the metric is Σ c(rank) / n.
+    """
+    ranked, gains = user
+    relevant = {item: gain for item, gain in gains.items() if gain > 0}
+    n = len(relevant)
+    if not n:
+        return math.nan
+    worth = {item: g if gain == "linear" else 1.0 for item, g in relevant.items()}
+    best = sorted(worth.values(), reverse=True)
+    idcg = sum(g / math.log2(rank + 1) for rank, g in enumerate(best, 1) if rank <= k)
+
+    def share(item: int) -> float:
+        """What the item adds to the unweighted metric."""
+        rank = ranked.get(item, math.inf)
+        if rank > k:
+            return 0.0
+        return {
+            "precision": 1 / k,
+            "recall": 1 / n,
+            "arhr": worth[item] / rank,
+            "dcg": worth[item] / math.log2(rank + 1),
+            "ndcg": worth[item] / math.log2(rank + 1) / idcg,
+        }[name]
+
+    total = math.fsum(n * share(item) / p[item] for item in relevant)
+    return total / (n if kind == "ips" else math.fsum(1 / p[item] for item in relevant))

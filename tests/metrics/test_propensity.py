@@ -1,0 +1,335 @@
+"""Metrics weighted by propensities: against their definitions, and what they refuse."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oracle
+import pandas as pd
+import propensity_oracle as plain
+import pytest
+from cases import N_ITEMS, Case, cases, to_csr
+from evaluations import problem, same_everything, saved
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from merge_cases import same_numbers, same_random
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+
+FAMILY = ["psp", "psrecall", "psndcg"]
+JAIN = [("", 0.55, 1.5), ("a=0.5,b=0.4", 0.5, 0.4), ("a=0.6,b=2.6", 0.6, 2.6)]
+CUTOFFS = [1, 3, 20]
+WEIGHTED = [
+    (name, gain, kind)
+    for name, gain in (
+        ("precision", ""), ("recall", ""), ("arhr", "binary"), ("arhr", "linear"),
+        ("dcg", "binary"), ("dcg", "linear"), ("ndcg", "binary"), ("ndcg", "linear"),
+    )
+    for kind in ("ips", "snips")
+]  # fmt: skip
+
+#: Three users more, so that as many have items as Jain's propensities need.
+MORE = [{1, 2}, {2, 3}, {2}]
+
+GIVEN = np.linspace(0.05, 1.0, N_ITEMS)
+
+
+def spell(name: str, *options: str, k: int) -> str:
+    inside = ",".join(option for option in options if option)
+    return f"{name}({inside})@{k}" if inside else f"{name}@{k}"
+
+
+def evaluate(case: Case, metrics: list[str], **options: Any) -> se.Evaluation:
+    train = to_csr([dict.fromkeys(row, 1) for row in [*case.seen, *MORE]], np.int64)
+    return se.evaluate(*case.matrices, metrics, train=train, propensity=GIVEN, **options)
+
+
+@given(cases())
+def test_ratios_of_sums_equal_their_definition(case: Case) -> None:
+    users = list(zip(case.ranked, case.relevant, strict=True))
+    rows = [
+        (name, option, k, plain.jain([*case.seen, *MORE], N_ITEMS, a, b))
+        for name in FAMILY
+        for option, a, b in JAIN
+        for k in CUTOFFS
+    ]
+    rows += [(name, "propensity=given", k, GIVEN.tolist()) for name in FAMILY for k in CUTOFFS]
+    names = [spell(name, option, k=k) for name, option, k, _ in rows]
+    means = [spell(name, "average=macro", option, k=k) for name, option, k, _ in rows]
+    ev = evaluate(case, names + means)
+    for (name, _, k, p), micro, macro in zip(rows, names, means, strict=True):
+        above, below = zip(*(plain.fraction(name, user, k, p) for user in users), strict=True)
+        assert ev[micro] == pytest.approx(math.fsum(above) / math.fsum(below), rel=1e-12), micro
+        each = [a / b if b else math.nan for a, b in zip(above, below, strict=True)]
+        np.testing.assert_allclose(ev.values(macro), each, rtol=1e-12, atol=1e-15, err_msg=macro)
+        assert 0 <= ev[micro] <= 1 + 1e-12
+
+
+@given(cases())
+def test_weighted_metrics_equal_their_definition(case: Case) -> None:
+    users = list(zip(case.ranked, case.relevant, strict=True))
+    models = {"": GIVEN.tolist()}
+    for gamma in (0.5, 1.25):
+        models[f"gamma={gamma}"] = plain.power([*case.seen, *MORE], N_ITEMS, gamma)
+    rows = [
+        (spell(name, f"gain={gain}" if gain else "", f"weights={kind}", option, k=k),
+         [plain.weighted(name, gain, kind, user, k, p) for user in users])
+        for name, gain, kind in WEIGHTED
+        for option, p in models.items()
+        for k in CUTOFFS
+    ]  # fmt: skip
+    ev = evaluate(case, [name for name, _ in rows])
+    for name, expected in rows:
+        np.testing.assert_allclose(ev.values(name), expected, rtol=1e-12, atol=1e-15, err_msg=name)
+
+
+def test_equal_propensities_weigh_nothing() -> None:
+    lists, gains, _ = problem()
+    pairs = [
+        (spell(name, f"gain={gain}" if gain else "", k=5),
+         spell(name, f"gain={gain}" if gain else "", f"weights={kind}", k=5), kind)
+        for name, gain, kind in WEIGHTED
+    ]  # fmt: skip
+    names = [name for one, other, _ in pairs for name in (one, other)]
+    ev = se.evaluate(lists, gains, names, propensity=np.full(gains.shape[1], 0.5))
+    for one, other, kind in pairs:
+        assert ev[other] == pytest.approx(ev[one] * (2 if kind == "ips" else 1), rel=1e-12)
+
+
+def test_ips_is_unbiased_where_items_are_missing_at_random() -> None:
+    rng = np.random.default_rng(0)
+    shape = (400, 30)
+    p = rng.uniform(0.2, 1, shape[1])
+    relevant = rng.random(shape) < 0.3
+    lists = se.Rankings.from_scores(rng.random(shape) + p, k=5)
+    whole = se.evaluate(lists, csr_matrix(relevant * 1.0), "dcg@5", no_relevant="zero")["dcg@5"]
+    estimates = {"dcg(weights=ips)@5": [], "dcg@5": []}  # type: dict[str, list[float]]
+    for _ in range(40):
+        seen = csr_matrix((relevant & (rng.random(shape) < p)) * 1.0)
+        ev = se.evaluate(lists, seen, list(estimates), propensity=p, no_relevant="zero")
+        for name, value in ev.mean().items():
+            estimates[name].append(value)
+    weighted = np.array(estimates["dcg(weights=ips)@5"])
+    assert abs(weighted.mean() - whole) < 4 * weighted.std(ddof=1) / math.sqrt(40)
+    assert np.mean(estimates["dcg@5"]) < 0.9 * whole
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(2, 5),
+    st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=5, max_size=5),
+    st.lists(st.sampled_from([0.1, 0.25, 0.5, 1.0]), min_size=5, max_size=5),
+    st.integers(1, 4),
+)
+def test_expectations_are_means_over_all_orders(
+    n: int, gains: list[float], p: list[float], k: int
+) -> None:
+    gains, p = [1.0, *gains[1:n]], p[:n]
+    relevant = dict(enumerate(gains))
+    given_p = "propensity=given"
+    averages = ("", "average=macro")
+    names = [spell(name, given_p, average, k=k) for name in FAMILY for average in averages]
+    names += [
+        spell(name, f"gain={gain}" if gain else "", f"weights={kind}", k=k)
+        for name, gain, kind in WEIGHTED
+    ]
+    lists = se.Rankings.from_topk([list(range(n))])
+    ev = se.evaluate(lists, csr_matrix([gains]), names, propensity=p)
+    orders = [
+        ({item: rank for rank, item in enumerate(order, 1)}, relevant)
+        for order in permutations(range(n))
+    ]
+    expected = []
+    for name in FAMILY:
+        ratios = [plain.fraction(name, user, k, p) for user in orders]
+        expected += [math.fsum(a for a, _ in ratios) / math.fsum(b for _, b in ratios)] * 2
+    for name, gain, kind in WEIGHTED:
+        values = [plain.weighted(name, gain, kind, user, k, p) for user in orders]
+        expected.append(math.fsum(values) / len(values))
+    summary = ev.summary()
+    np.testing.assert_allclose(summary["random"], expected, rtol=1e-12)
+    assert (summary["random_se"] == 0).all()
+
+
+EVERY = [
+    *(f"{name}@3" for name in FAMILY),
+    *(f"{name}(propensity=given)@3" for name in FAMILY),
+    *(f"{name}(average=macro,a=0.6,b=2.6)" for name in FAMILY),
+    "recall(weights=snips)@3", "recall(weights=ips,gamma=0.5)@3", "ndcg(weights=ips)@5",
+    "precision(average=micro,weights=snips)@3", "recall(items=explore,weights=snips)@4",
+    "dcg(gain=binary,weights=snips,gamma=1.5)@4", "arhr(weights=snips)",
+]  # fmt: skip
+
+
+def inputs() -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
+    lists, gains, more = problem()
+    return lists, gains, {"train": more["train"], "propensity": np.linspace(0.1, 1, gains.shape[1])}
+
+
+@pytest.mark.parametrize("no_relevant", ["exclude", "zero"])
+def test_every_way_has_the_same_bits(no_relevant: Any) -> None:
+    lists, gains, more = inputs()
+    options = more | {"no_relevant": no_relevant}
+    whole = se.evaluate(lists, gains, EVERY, **options)
+    assert all(math.isfinite(value) for value in whole.mean().values())
+    positions = lists.to_positions()
+    blocks = [positions[:99], positions[99:]]
+    with ThreadPoolExecutor(2) as pool:
+        ways = [
+            se.evaluate(lists, gains, EVERY, **options, per_user=False),
+            se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
+            se.evaluate(lists, gains, EVERY, **options, client=pool),
+            se.evaluate(blocks, gains, EVERY, **options),
+        ]
+    for way in ways:
+        same_numbers(way, whole)
+        same_random(way, whole)
+    summary = whole.summary()
+    assert set(summary["interval"]) == {"t", "jackknife"}
+    assert (summary["random_se"] == 0).all()
+
+
+def test_numbers_are_the_same_after_saving(tmp_path: Path) -> None:
+    lists, gains, more = inputs()
+    ev = se.evaluate(lists, gains, EVERY, **more)
+    same_everything(saved(ev, tmp_path / "ev"), ev)
+    other = se.evaluate(se.Rankings.from_popularity(more["train"], k=6), gains, EVERY, **more)
+    table = ev.compare(saved(other, tmp_path / "other")).table
+    assert table["metric"].tolist() == list(ev.names)
+    assert table["p"].notna().all()
+
+
+def test_blocks_of_other_propensities_are_not_merged() -> None:
+    _, gains, more = inputs()
+    parts = []
+    for users, p in ((range(99), 1.0), (range(99, 300), 0.9)):
+        chosen = list(users)
+        part = se.Relevance.from_csr(gains[chosen], users=chosen)
+        lists = se.Rankings.from_topk([[1, 2]] * len(chosen), shape=part.shape)
+        parts.append(
+            se.evaluate(lists, part, "recall(weights=ips)@2", propensity=more["propensity"] * p)
+        )
+    with pytest.raises(InvalidDataError, match="different train, item_groups"):
+        parts[0].merge(parts[1])
+
+
+def test_propensities_are_matched_by_id() -> None:
+    lists = pd.DataFrame({"user": ["u", "u", "v"], "item": ["b", "a", "c"], "rank": [1, 2, 1]})
+    truth = pd.DataFrame({"user": ["u", "v", "v"], "item": ["a", "c", "b"]})
+    p = pd.Series({"d": 1.0, "c": 0.25, "b": 0.5, "a": 0.1})
+    metrics = ["recall(weights=ips)@2", "recall(weights=snips)@2", "psp(propensity=given)@1"]
+    ev = se.evaluate(lists, truth, metrics, propensity=p)
+    assert list(ev.mean().values()) == pytest.approx(
+        [(10 + 2) / 2, (1 + 2 / 3) / 2, 4 / 14], rel=1e-12
+    )
+    same = se.evaluate(lists, truth, metrics, propensity=p.to_dict())
+    assert same.mean() == ev.mean()
+    with pytest.raises(InvalidDataError, match="propensity has an entry for each item number"):
+        se.evaluate(lists, truth, metrics, propensity=[0.1, 0.5, 0.25])
+
+
+def test_models_are_scored_the_same_way() -> None:
+    holdout = se.split.random(se.datasets.synthetic(n_users=60, n_items=40, seed=1), seed=1)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    metrics = ["psp@5", "psndcg@5", "recall(weights=snips)@5", "auc"]
+    p = np.linspace(0.1, 1, holdout.train.shape[1])
+    ev = se.evaluate_model(model, holdout, metrics, propensity=pd.Series(p, holdout.items))
+    for options in ({"via": "full_ranks"}, {"memory": 1 << 28}, {"per_user": False}):
+        other = se.evaluate_model(
+            model, holdout, metrics, propensity=pd.Series(p, holdout.items), **options
+        )  # type: se.Evaluation
+        assert other.mean() == ev.mean()
+
+
+@pytest.mark.parametrize("convention", ["rectools", "lenskit", "mind-notebook", "irspack"])
+def test_other_ideal_lists_do_not_change_ratios_of_sums(convention: str) -> None:
+    lists, gains, more = inputs()
+    gains = (gains > 0).astype(np.float64)
+    names = ["psp@3", "psrecall@3"]
+    lists = se.Rankings.from_popularity(more["train"], k=6)
+    standard = se.evaluate(lists, gains, [*names, "psndcg@3"], **more | {"propensity": None})
+    other = se.evaluate(
+        lists, gains, [*names, "psndcg@3"], train=more["train"], convention=convention,
+        no_relevant="exclude",
+    )  # fmt: skip
+    assert [other[name] for name in names] == [standard[name] for name in names]
+    if convention != "lenskit":  # which discounts otherwise
+        assert other["psndcg@3"] == standard["psndcg@3"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "more", "message"),
+    [
+        ("psp@3", {}, "psp@3 needs train: give train="),
+        ("psp(propensity=given)@3", {}, "needs propensity: give propensity= to evaluate"),
+        ("recall(weights=ips)@3", {}, "needs propensity"),
+        ("recall(weights=ips,gamma=2)@3", {}, "needs train"),
+        ("recall(gamma=2)@3", {}, "gamma is a parameter of propensities.*ask for weights=snips"),
+        ("recall(weights=other)@3", {}, "did you mean|expected one of"),
+        ("ndcg(gain=exp,weights=ips)@3", {"propensity": 1}, "gain=linear and gain=binary"),
+        ("psp(propensity=given,a=0.6)@3", {"propensity": 1}, "parameters of propensity=jain"),
+        ("psp(a=0)@3", {"train": 1}, "expected number above 0"),
+        ("recall@3", {"propensity": 1}, "no metric weights hits by the propensity given"),
+    ],
+)
+def test_refuses_what_does_not_go_together(metric: str, more: dict[str, Any], message: str) -> None:
+    lists, gains, known = inputs()
+    with pytest.raises(InvalidMetricError, match=message):
+        se.evaluate(lists, gains, metric, **{name: known[name] for name in more})
+
+
+@pytest.mark.parametrize(
+    ("propensity", "message"),
+    [
+        ([0.5, 0.0, 0.5], "item 1 is 0.0; expected numbers above 0 and at most 1"),
+        ([0.5, 0.5, 1.5], "item 2 is 1.5"),
+        ([0.5, math.nan, 0.5], "item 1 is nan"),
+        ([0.5, 0.5], "propensity covers 2 items, but there are 3"),
+        (["a", "b", "c"], "expected a number for each item"),
+        (np.ones((3, 2)), "expected a number for each item"),
+        (0.5, "propensity is a float"),
+        ({0: 0.5, 1: 0.5}, "has no entry for item 2"),
+    ],
+)
+def test_refuses_what_are_no_propensities(propensity: Any, message: str) -> None:
+    lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
+    with pytest.raises(InvalidDataError, match=message):
+        se.evaluate(lists, csr_matrix([[1, 0, 1]]), "recall(weights=ips)@2", propensity=propensity)
+
+
+def test_refuses_train_that_tells_no_propensities() -> None:
+    lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
+    truth = csr_matrix([[1, 0, 1]])
+    with pytest.raises(InvalidDataError, match="train is empty"):
+        se.evaluate(lists, truth, "recall(weights=ips,gamma=1)@2", train=csr_matrix((1, 3)))
+    with pytest.raises(InvalidDataError, match="1 users with items.*3 or more"):
+        se.evaluate(lists, truth, "psp@2", train=csr_matrix([[0, 1, 0]]))
+
+
+def test_refuses_corrections_of_weighted_metrics() -> None:
+    lists = se.Rankings.from_topk([[0, 1, 2]])
+    for metric in ("recall(weights=snips)@2", "psp(propensity=given,average=macro)@2"):
+        with pytest.raises(InvalidMetricError, match="weights relevant items"):
+            se.evaluate(
+                lists, csr_matrix([[1, 0, 0]]), metric, propensity=[0.1, 0.5, 1],
+                candidates=[[0, 1, 2]], corrected="unbiased",
+            )  # fmt: skip
+
+
+def test_gains_do_not_change_what_counts_hits() -> None:
+    truth = [oracle.Gains({0: 1.0, 3: 2.0}), {1: 3.0}]
+    ones = [dict.fromkeys(row, 1.0) for row in truth]
+    lists = se.Rankings.from_topk([[0, 1], [1, 2]], shape=(2, N_ITEMS))
+    names = ["recall(weights=ips)@2", "psp(propensity=given)@2", "psndcg(propensity=given)@2"]
+    graded, binary = (
+        se.evaluate(lists, to_csr(rows, np.float64), names, propensity=GIVEN).mean()
+        for rows in (truth, ones)
+    )
+    assert graded == binary
