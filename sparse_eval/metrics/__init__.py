@@ -1,7 +1,7 @@
 """Metrics: their names, formulas and conventions, and the registry of them all."""
 
 from ..inputs.training import Training
-from . import accuracy, beyond_accuracy, propensity
+from . import accuracy, beyond_accuracy, popularity_bias, propensity
 from .conventions import CONVENTIONS, STANDARD, Convention, convention_named
 from .grammar import Metric, parse, parse_metrics
 from .lists import Lists
@@ -27,5 +27,10 @@ __all__ = [
     "parse_metrics",
 ]
 
-for _entry in (*accuracy.METRICS, *propensity.METRICS, *beyond_accuracy.METRICS):
+for _entry in (
+    *accuracy.METRICS,
+    *propensity.METRICS,
+    *beyond_accuracy.METRICS,
+    *popularity_bias.METRICS,
+):
     register(_entry)

@@ -310,6 +310,12 @@ def values_of_lists(aligned: Aligned, plans: Iterable[Plan], users: Integers) ->
     return values
 
 
+def sums_of_lists(plan: Plan, lists: Lists) -> Integers:
+    """Return what `Definition.combine` makes a number of."""
+    sums: Integers = plan.definition.formula(lists, **plan.arguments)
+    return sums
+
+
 def value_of_lists(plan: Plan, lists: Any) -> float:
     """Return a metric that is one number for all users, of lists or of what was counted of them.
 
@@ -319,6 +325,8 @@ def value_of_lists(plan: Plan, lists: Any) -> float:
         If the formula returns something else.
     """
     value = plan.definition.formula(lists, **plan.arguments)
+    if plan.definition.combine is not None:
+        value = plan.definition.combine(value, **plan.arguments)
     if not fits(value, ()):
         raise InvalidMetricError(
             f"the formula of metric {plan.metric} returned {format_value(value)}; expected one "

@@ -48,6 +48,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "mean_reciprocal_rank": ("mrr",),
     "mpr": ("percentile_rank",),
     "p": ("precision",),
+    "poprsp": ("pop_rsp",),
+    "popreo": ("pop_reo",),
     "prec": ("precision",),
     "psprecision": ("psp",),
     "psr": ("psrecall",),
@@ -60,6 +62,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "rprec": ("r_precision",),
     "rr": ("mrr",),
     "success": ("hit_rate",),
+    "tail_percentage": ("aplt",),
+    "tailpercentage": ("aplt",),
 }
 
 #: A cut-off written into the name, as in trec_eval's ``P_10`` and ``ndcg_cut_10``.
@@ -231,6 +235,9 @@ class Definition:
         and `expected` the expectation is estimated.
     of_largest : callable
         ``of_largest(options)``: whether the values depend on the largest gain of all users.
+    combine : callable, optional
+        ``combine(sums, **options)``: the number about all users, where the formula returns an
+        array of int64 that can be added up over users, of a shape that they all share.
     weighted : bool
         Whether it has options that weight hits by inverse propensities, see `propensity`.
     by_item : bool
@@ -258,6 +265,7 @@ class Definition:
     closed_form: Callable[[Arguments], bool] = _always
     expected: Callable[..., Any] | None = None
     of_largest: Callable[[Arguments], bool] = _never
+    combine: Callable[..., float] | None = None
     weighted: bool = False
     by_item: bool = False
     source: str = ""

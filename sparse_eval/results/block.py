@@ -12,13 +12,13 @@ from ..core.exact_sums import Moments
 from ..core.hashing import digest_labels, fingerprints, hash_labels
 from ..core.versions import installed_version
 from ..errors import InvalidDataError
-from ..metrics.measure import measure, values_of_lists
+from ..metrics.measure import measure, sums_of_lists, values_of_lists
 from ..metrics.random_baseline import random_totals
 from .candidates import candidate_counts, candidate_hashes, with_candidates
 from .intervals import FEWEST_FOR_T, N_GROUPS
 from .sampled import find_sampled
 from .seen import seen_counts
-from .totals import ListCounts, MergeKey, Part, Ratios, Span, Totals, UserValues
+from .totals import ListCounts, ListSums, MergeKey, Part, Ratios, Span, Totals, UserValues
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers, Labels
@@ -220,6 +220,14 @@ class BlockResult:
             item_counts[group] = lists.item_counts
         return ListCounts(n_users, n_listed, item_counts)
 
+    def list_sums(self, row: int) -> ListSums:
+        """Return what a number about all lists is made of, for each group of users."""
+        plan, users = self.request.plans[row], self.users_of(row)
+        groups = self.groups[users]
+        members = [users[groups == group] for group in range(N_GROUPS)]
+        sums = [sums_of_lists(plan, self.aligned.lists(plan.metric.k, group)) for group in members]
+        return ListSums(np.array(list(map(len, members)), np.int64), np.stack(sums))
+
     def ratios(self, row: int) -> Ratios:
         """Return the sums of a micro average for each group of users."""
         users, below = self.users_of(row), self.columns.denominators[row]
@@ -242,11 +250,14 @@ class BlockResult:
         convention = self.request.convention
         samples: list[Floats | None] = []
         lists: dict[tuple[bool, bool, int], ListCounts] = {}
+        list_sums: dict[int, ListSums] = {}
         for row, plan in enumerate(plans):
             values = self.columns.values[row, self.users_of(row) if plan.per_user else slice(0)]
             samples.append(values if len(values) < FEWEST_FOR_T else None)
             key = (*plan.counts_apart(convention), plan.metric.k)
-            if not plan.definition.per_user and key not in lists:
+            if plan.definition.combine is not None:
+                list_sums[row] = self.list_sums(row)
+            elif not plan.definition.per_user and key not in lists:
                 lists[key] = self.list_counts(row)
         return Totals(
             self._merge_key(),
@@ -261,6 +272,7 @@ class BlockResult:
             seen=self.seen,
             sampled=self.sampled,
             candidates=self.candidates,
+            list_sums=list_sums,
         )
 
     def part(self, *, per_user: bool) -> Part:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..metrics.plan import Plan
     from ..metrics.request import Request
     from .block import BlockResult
-    from .totals import ListCounts, Ratios, Totals
+    from .totals import ListCounts, ListSums, Ratios, Totals
 
 
 class Numbers(ABC):
@@ -160,6 +160,8 @@ class TotalsNumbers(Numbers):
         """Return the number of users that count in each group of the jackknife."""
         if self.request.plans[row].is_micro:
             return np.array([above.n for above, _ in self._totals.ratios[row]])
+        if row in self._totals.list_sums:
+            return self._totals.list_sums[row].n_users
         return self._list_counts(row).n_users
 
     def replicates(self, row: int) -> Floats:
@@ -184,6 +186,8 @@ class TotalsNumbers(Numbers):
         plan = self.request.plans[row]
         if plan.is_micro:
             return partial(_micro_average, self._totals.ratios[row])
+        if row in self._totals.list_sums:
+            return partial(_of_sums, plan, self._totals.list_sums[row])
         return partial(_of_counts, plan, self._list_counts(row))
 
     def _list_counts(self, row: int) -> ListCounts:
@@ -198,6 +202,15 @@ def _micro_average(ratios: Ratios, left_out: int | None) -> float:
             above += numerators
             below += denominators
     return ratio_of(above, below) if above.n else math.nan
+
+
+def _of_sums(plan: Plan, sums: ListSums, left_out: int | None) -> float:
+    combine = plan.definition.combine
+    assert combine is not None  # noqa: S101 - there are no sums without it
+    kept = np.arange(N_GROUPS) != left_out if left_out is not None else np.ones(N_GROUPS, bool)
+    if not sums.n_users[kept].any():
+        return math.nan
+    return combine(sums.sums[kept].sum(axis=0), **plan.arguments)
 
 
 def _of_counts(plan: Plan, counts: ListCounts, left_out: int | None) -> float:

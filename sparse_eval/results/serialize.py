@@ -22,7 +22,7 @@ from ..metrics.random_baseline import Expectation, RandomSums
 from .candidates import CandidateCounts
 from .sampled import SampledLists
 from .seen import SeenCounts
-from .totals import ListCounts, MergeKey, Part, Retrieval, Span, Totals, UserValues
+from .totals import ListCounts, ListSums, MergeKey, Part, Retrieval, Span, Totals, UserValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,6 +61,7 @@ def pack(part: Part) -> bytes:
             for row, ratios in totals.ratios.items()
         },
         "lists": [[bool(one), bool(other), int(k)] for one, other, k in totals.lists],
+        "list_sums": list(totals.list_sums),
         "retrieval": None if totals.retrieval is None else totals.retrieval._asdict(),
         "random": _write_random(totals.random),
         "seen": totals.seen,
@@ -75,6 +76,9 @@ def pack(part: Part) -> bytes:
     for number, counts in enumerate(totals.lists.values()):
         for field in fields(ListCounts):
             arrays[f"lists.{number}.{field.name}"] = _narrow(getattr(counts, field.name))
+    for row, sums in totals.list_sums.items():
+        for field in fields(ListSums):
+            arrays[f"list_sums.{row}.{field.name}"] = _narrow(getattr(sums, field.name))
     if values is not None:
         for field in fields(UserValues):
             arrays[f"values.{field.name}"] = getattr(values, field.name)
@@ -153,6 +157,15 @@ def _read_part(arrays: Mapping[str, AnyArray]) -> Part:
         _read_counts(SeenCounts, header.get("seen")),
         _read_counts(SampledLists, header.get("sampled")),
         _read_counts(CandidateCounts, header.get("candidates")),
+        {
+            row: ListSums(
+                *(
+                    arrays[f"list_sums.{row}.{field.name}"].astype(np.int64)
+                    for field in fields(ListSums)
+                )
+            )
+            for row in header.get("list_sums", [])
+        },
     )
     return Part(totals, values)
 

@@ -7,7 +7,7 @@ of users, unless the values of users are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -174,8 +174,8 @@ class UserValues:
     def concatenate(cls, blocks: Sequence[UserValues]) -> UserValues:
         """Return the values of all blocks, in the order of the users."""
         arrays = [
-            np.concatenate([getattr(block, field.name) for block in blocks], axis=-1)
-            for field in fields(cls)
+            np.concatenate([getattr(block, each.name) for block in blocks], axis=-1)
+            for each in fields(cls)
         ]
         users = arrays[0]
         if not (users[1:] > users[:-1]).all():
@@ -228,6 +228,30 @@ class ListCounts:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class ListSums:
+    """What `Definition.combine` makes a number about all lists of, for each group of users.
+
+    Attributes
+    ----------
+    n_users : ndarray of int64, shape (n_groups,)
+        Number of users.
+    sums : ndarray of int64, shape (n_groups, ...)
+        What the formula of the metric returns, added up over the users.
+    """
+
+    n_users: Integers
+    sums: Integers
+
+    def equals(self, other: ListSums) -> bool:
+        """Return whether all sums are the same."""
+        return np.array_equal(self.n_users, other.n_users) and np.array_equal(self.sums, other.sums)
+
+    def merge(self, other: ListSums) -> ListSums:
+        """Return the sums over the users of both."""
+        return ListSums(self.n_users + other.n_users, self.sums + other.sums)
+
+
 #: The sums of numerators and of denominators of a micro average, for each group of users.
 Ratios: TypeAlias = "tuple[tuple[Moments, Moments], ...]"
 
@@ -259,6 +283,8 @@ class Totals:
         What tells that the lists rank a few candidates of each user; None if they do not.
     candidates : CandidateCounts or None
         What the candidates were, where they were given.
+    list_sums : dict of int to ListSums
+        By the position of the metric.
     """
 
     key: MergeKey
@@ -274,6 +300,7 @@ class Totals:
     seen: SeenCounts | None = None
     sampled: SampledLists | None = None
     candidates: CandidateCounts | None = None
+    list_sums: dict[int, ListSums] = field(default_factory=dict)
 
     def merge(self, other: Totals) -> Totals:
         """Return the totals of the users of both, which must be different users."""
@@ -315,6 +342,7 @@ class Totals:
             self.candidates.merge(other.candidates)
             if self.candidates and other.candidates
             else None,
+            {row: sums.merge(other.list_sums[row]) for row, sums in self.list_sums.items()},
         )
 
     def equals(self, other: Totals) -> bool:
@@ -335,6 +363,7 @@ class Totals:
                 for (a, b), (c, d) in zip(ratios, other.ratios[row], strict=True)
             )
             and all(counts.equals(other.lists[key]) for key, counts in self.lists.items())
+            and all(sums.equals(other.list_sums[row]) for row, sums in self.list_sums.items())
         )
 
 

@@ -18,7 +18,7 @@ def test_lists_and_describes_every_metric(command: Command) -> None:
         assert REGISTRY[name].text in printed
     status, printed, said = command("metrics", "ndgc")
     assert (status, printed) == (2, "")
-    assert said == "error: there is no metric 'ndgc'; did you mean 'ndcg'?\n"
+    assert said == "error: there is no metric 'ndgc'; did you mean 'ndcg' or 'psndcg'?\n"
 
 
 def test_shows_what_a_convention_changes(command: Command) -> None:

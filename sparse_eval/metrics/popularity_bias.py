@@ -1,0 +1,263 @@
+"""The metrics of how popular, and how equally shown, the recommended items are.
+
+Those about all users together add up whole numbers over users, from which `Definition.combine`
+makes the number, so that it is the same however users are cut into blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InvalidDataError
+from .registry import Choice, Definition, Number
+
+if TYPE_CHECKING:
+    from ..core.types import Booleans, Floats, Integers, Items
+    from ..inputs.training import Training
+    from .lists import Lists
+    from .random_lists import RandomLists
+
+ABDOLLAHPOURI = "Abdollahpouri, Burke and Mobasher, 2019, FLAIRS, arXiv:1901.07555"
+ZHU = "Zhu, Wang and Caverlee, 2020, SIGIR, doi:10.1145/3397271.3401177"
+DIAZ = "Diaz, Mitra, Ekstrand et al., 2020, CIKM, doi:10.1145/3340531.3411962"
+
+#: Of the interactions, in tenths: those of the most popular items, behind which the tail begins.
+_HEAD = 8
+
+TAIL = Number(
+    "tail",
+    "interactions",
+    0,
+    math.inf,
+    "which items are the long tail: those behind the most popular ones that have 80 % of the "
+    "interactions, as Elliot and WarpRec have it; as RecBole has it, up to 1, this share of the "
+    "items in train, the least popular (at least one), and above 1, items in train with at most "
+    "so many users",
+)
+
+#: Positions weigh whole multiples of 2^-60, in two numbers of 30 bits.
+_BITS = 30
+
+
+def long_tail(training: Training, tail: float | str) -> Booleans:
+    """Return whether each item is in the long tail."""
+    counts = training.item_counts
+    if isinstance(tail, str):
+        order = training.by_popularity
+        before = np.cumsum(counts[order]) - counts[order]
+        is_tail = np.zeros(len(counts), bool)
+        is_tail[order[10 * before >= _HEAD * counts.sum()]] = True
+        return is_tail
+    if tail > 1:
+        return (counts > 0) & (counts <= tail)
+    known = np.flatnonzero(counts)
+    rarest = known[np.argsort(counts[known], kind="stable")]
+    is_tail = np.zeros(len(counts), bool)
+    is_tail[rarest[: max(int(len(known) * tail), 1)]] = True
+    return is_tail
+
+
+def aplt(lists: Lists, tail: float | str) -> Floats:
+    return lists.mean_of(long_tail(lists.train, tail).astype(np.float64))
+
+
+def aclt(lists: Lists, tail: float | str) -> Floats:
+    in_tail = long_tail(lists.train, tail)[lists.items]
+    return np.bincount(lists.rows, in_tail, len(lists.users)).astype(np.float64)
+
+
+def expected_aplt(random: RandomLists, tail: float | str) -> Floats:
+    return random.mean_of(long_tail(random.lists.train, tail).astype(np.float64))
+
+
+def expected_aclt(random: RandomLists, tail: float | str) -> Floats:
+    in_tail = long_tail(random.lists.train, tail).astype(np.float64)
+    return random.sum_unseen(in_tail) * random.share
+
+
+def _given_groups(lists: Lists) -> Integers:
+    """Return the group of each item, numbered from 0 on."""
+    groups = lists.groups
+    assert groups is not None  # noqa: S101 - the metric is refused without them
+    codes: Integers = groups.indices[groups.data > 0].astype(np.int64)
+    if len(codes) != groups.shape[0]:  # each item has one at least
+        raise InvalidDataError(
+            "item_groups puts an item into several groups; reo and rsp are of items with one group "
+            "each"
+        )
+    return codes
+
+
+def _beyond(lists: Lists, entries: Booleans | slice) -> Items:
+    """Return those of some listed items that their users could not be recommended."""
+    items = lists.items[entries]
+    return items[~lists.eligible.contain(lists.rows[entries], items)]
+
+
+def _hits_of_groups(lists: Lists, codes: Integers) -> Integers:
+    """Count hits, and the relevant items that a list can hold or does hold, of each group."""
+    n_groups = int(codes.max(initial=-1)) + 1
+    is_hit = lists.gains > 0
+    hits = np.bincount(codes[lists.items[is_hit]], minlength=n_groups)
+    indptr, items, gains = lists.relevant
+    owners = np.repeat(np.arange(len(lists.users)), np.diff(indptr))[gains > 0]
+    items = items[gains > 0]
+    relevant = np.append(items[lists.eligible.contain(owners, items)], _beyond(lists, is_hit))
+    return np.stack((hits, np.bincount(codes[relevant], minlength=n_groups)))
+
+
+def _shown_of_groups(lists: Lists, codes: Integers) -> Integers:
+    """Count listed items, and the items that a list can hold or does hold, of each group."""
+    n_groups = int(codes.max(initial=-1)) + 1
+    shown = np.bincount(codes[lists.items], minlength=n_groups)
+    everyone = np.ones(len(lists.users))
+    eligible = np.rint(lists.eligible.sum_over_users(everyone)).astype(np.int64)
+    counts = np.bincount(codes[_beyond(lists, slice(None))], minlength=n_groups)
+    np.add.at(counts, codes, eligible)
+    return np.stack((shown, counts))
+
+
+def reo(lists: Lists) -> Integers:
+    return _hits_of_groups(lists, _given_groups(lists))
+
+
+def rsp(lists: Lists) -> Integers:
+    return _shown_of_groups(lists, _given_groups(lists))
+
+
+def pop_reo(lists: Lists, tail: float | str) -> Integers:
+    return _hits_of_groups(lists, long_tail(lists.train, tail).astype(np.int64))
+
+
+def pop_rsp(lists: Lists, tail: float | str) -> Integers:
+    return _shown_of_groups(lists, long_tail(lists.train, tail).astype(np.int64))
+
+
+def variation(sums: Integers, **_: object) -> float:
+    """Return std / mean of the groups' ratios; NaN if one has no ratio, or all are 0."""
+    above, below = sums.astype(np.float64)
+    if len(below) < 2 or not below.all() or not above.any():
+        return math.nan
+    ratios = above / below
+    return float(ratios.std() / ratios.mean())
+
+
+def exposure(lists: Lists, weights: str, p: float) -> Integers:
+    ranks = range(1, int(lists.lengths.max(initial=0)) + 1)
+    # Of Python, not of NumPy: on other processors its last bit may differ.
+    scale = 1 << _BITS
+    high, low = np.zeros((2, len(ranks)), np.int64)
+    for place, rank in enumerate(ranks):
+        weight = p ** (rank - 1) if weights == "geometric" else 1 / math.log2(rank + 1)
+        high[place], low[place] = divmod(int(weight * scale * scale), scale)
+    sums = np.zeros((2, lists.n_items), np.int64)
+    for total, part in zip(sums, (high, low), strict=True):
+        np.add.at(total, lists.items, part[lists.ranks - 1])
+    return sums
+
+
+def gini_of_exposure(sums: Integers, **_: object) -> float:
+    """Return the Gini index; NaN without any list."""
+    high, low = sums
+    values = np.sort(high / 2.0**_BITS + low / 2.0 ** (2 * _BITS))
+    n, total = len(values), math.fsum(values)
+    if total == 0:
+        return math.nan
+    return math.fsum((2 * np.arange(1, n + 1) - n - 1) * values) / (n * total)
+
+
+METRICS = (
+    Definition(
+        "aplt",
+        aplt,
+        "listed items of the long tail / list length",
+        "share of the list that is in the long tail",
+        over="lists",
+        options=(TAIL,),
+        needs=("train",),
+        expected=expected_aplt,
+        source=ABDOLLAHPOURI,
+    ),
+    Definition(
+        "aclt",
+        aclt,
+        "listed items of the long tail",
+        "number of listed items that are in the long tail",
+        over="lists",
+        options=(TAIL,),
+        needs=("train",),
+        upper=np.inf,
+        expected=expected_aclt,
+        source=ABDOLLAHPOURI,
+    ),
+    Definition(
+        "reo",
+        reo,
+        "std / mean over groups of items of hits / relevant unseen items",
+        "how unequal the groups' chances are to be recommended where they are relevant",
+        over="lists",
+        per_user=False,
+        needs=("item_groups",),
+        upper=np.inf,
+        higher_is_better=False,
+        combine=variation,
+        source=ZHU,
+    ),
+    Definition(
+        "rsp",
+        rsp,
+        "std / mean over groups of items of listed / unseen items",
+        "how unequal the groups' chances are to be recommended",
+        over="lists",
+        per_user=False,
+        needs=("item_groups",),
+        upper=np.inf,
+        higher_is_better=False,
+        combine=variation,
+        source=ZHU,
+    ),
+    Definition(
+        "pop_reo",
+        pop_reo,
+        "reo of the long tail and the other items",
+        "how unequal their chances are to be recommended where they are relevant",
+        over="lists",
+        options=(TAIL,),
+        per_user=False,
+        needs=("train",),
+        higher_is_better=False,
+        combine=variation,
+        source=ZHU,
+    ),
+    Definition(
+        "pop_rsp",
+        pop_rsp,
+        "rsp of the long tail and the other items",
+        "how unequal their chances are to be recommended",
+        over="lists",
+        options=(TAIL,),
+        per_user=False,
+        needs=("train",),
+        higher_is_better=False,
+        combine=variation,
+        source=ZHU,
+    ),
+    Definition(
+        "exposure_gini",
+        exposure,
+        "gini of Σ w(r) of each item, w(r) = p^(r − 1)",
+        "inequality of how often, and how far up, the N items are recommended",
+        over="lists",
+        options=(
+            Choice("weights", ("geometric", "log"), "p^(r − 1), or 1 / log2(r + 1)"),
+            Number("p", "0.85", 0, 1, "probability of going on to the next item"),
+        ),
+        per_user=False,
+        higher_is_better=False,
+        combine=gini_of_exposure,
+        source=DIAZ,
+    ),
+)

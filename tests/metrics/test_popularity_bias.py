@@ -1,0 +1,246 @@
+"""Popularity bias and fairness of exposure: against their definitions, in every way."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import popularity_oracle as plain
+import pytest
+from cases import to_csr
+from evaluations import problem, same_everything, saved, without_lists
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from merge_cases import same_numbers, same_random
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.metrics import parse
+
+N_ITEMS = 9
+GROUPS = ["a", "b", "a", "c", "c", "a", "b", "a", "a"]
+TAILS = ["", "tail=0.1", "tail=0.5", "tail=1", "tail=2"]
+CUTOFFS = [1, 3, 20]
+
+
+def spell(name: str, options: str, k: int) -> str:
+    return f"{name}({options})@{k}" if options else f"{name}@{k}"
+
+
+def tail_of(option: str, train: list[set[int]], n_items: int = N_ITEMS) -> set[int]:
+    if not option:
+        return plain.tail_of_interactions(train, n_items)
+    return plain.tail_of_recbole(train, n_items, float(option.removeprefix("tail=")))
+
+
+Case = tuple[list[list[int]], list[dict[int, float]], list[set[int]]]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    items = st.integers(0, N_ITEMS - 1)
+    n_users = draw(st.integers(1, 5))
+    lists = [draw(st.lists(items, unique=True)) for _ in range(n_users)]
+    relevant = [draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0]))) for _ in lists]
+    relevant[-1] = {draw(items): 1.0}
+    train = [draw(st.sets(items)) for _ in lists]
+    train[0].add(draw(items))
+    return lists, relevant, train
+
+
+def evaluate(case: Case, metrics: list[str], **options: Any) -> se.Evaluation:
+    lists, relevant, train = case
+    ids = np.full((len(lists), N_ITEMS), -1)
+    for user, items in enumerate(lists):
+        ids[user, : len(items)] = items
+    return se.evaluate(
+        se.Rankings.from_topk(ids, shape=ids.shape),
+        to_csr(relevant, np.float64, N_ITEMS),
+        metrics,
+        train=to_csr([dict.fromkeys(row, 1) for row in train], np.int64, N_ITEMS),
+        **{"item_groups": GROUPS} | options,
+    )
+
+
+@settings(max_examples=30)
+@given(cases())
+def test_shares_of_the_long_tail_equal_their_definition(case: Case) -> None:
+    rows = [(name, tail, k) for name in ("aplt", "aclt") for tail in TAILS for k in CUTOFFS]
+    ev = evaluate(case, [spell(*row) for row in rows])
+    for name, tail, k in rows:
+        expected = getattr(plain, name)(*case[:2], tail_of(tail, case[2]), k)
+        found = ev.values(spell(name, tail, k))
+        np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=spell(name, tail, k))
+
+
+@settings(max_examples=30)
+@given(cases())
+def test_numbers_of_groups_equal_their_definition(case: Case) -> None:
+    rows = [(name, tail, k) for name in ("pop_reo", "pop_rsp") for tail in TAILS for k in CUTOFFS]
+    rows += [(name, "", k) for name in ("reo", "rsp") for k in CUTOFFS]
+    ev = evaluate(case, [spell(*row) for row in rows])
+    for name, option, k in rows:
+        groups: list[Any] = GROUPS
+        if name.startswith("pop"):
+            tail = tail_of(option, case[2])
+            groups = [item in tail for item in range(N_ITEMS)]
+        expected = getattr(plain, name.removeprefix("pop_"))(*case, groups, k)
+        found = ev[spell(name, option, k)]
+        assert found == pytest.approx(expected, rel=1e-12, nan_ok=True), (name, option, k)
+        if name.startswith("pop") and not math.isnan(found):
+            assert 0 <= found <= 1 + 1e-12
+
+
+@settings(max_examples=30)
+@given(cases())
+def test_exposure_equals_its_definition(case: Case) -> None:
+    options = {"": 0.85, "p=0.3": 0.3, "weights=log": None}
+    ev = evaluate(case, [spell("exposure_gini", o, k) for o in options for k in CUTOFFS])
+    for option, p in options.items():
+        for k in CUTOFFS:
+            expected = plain.exposure_gini(*case, N_ITEMS, k, p)
+            found = ev[spell("exposure_gini", option, k)]
+            assert found == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+def test_equal_exposure_of_every_position_is_gini() -> None:
+    lists, gains, _ = problem()
+    ev = se.evaluate(lists, gains, ["gini@1", "exposure_gini@1", "exposure_gini(weights=log)@1"])
+    assert ev["exposure_gini@1"] == pytest.approx(ev["gini@1"], rel=1e-12)
+    assert ev["exposure_gini(weights=log)@1"] == ev["exposure_gini@1"]
+
+
+def test_the_long_tail_by_hand() -> None:
+    # Users of items 0 to 5: 5, 3, 1, 1, 0, 0; items 0 and 1 have 8 of 10 interactions.
+    train = to_csr([{0: 1, 1: 1, 2: 1}, {0: 1, 1: 1, 3: 1}, {0: 1, 1: 1}, {0: 1}, {0: 1}], int, 6)
+    lists = se.Rankings.from_topk([[0, 1, 2, 4]], shape=(5, 6))
+    truth = csr_matrix(([1.0], ([0], [5])), (5, 6))
+    names = ["aplt@4", "aplt(tail=0.25)@4", "aplt(tail=0.5)@4", "aplt(tail=3)@4", "aclt@4"]
+    ev = se.evaluate(lists, truth, names, train=train)
+    assert list(ev.mean().values()) == [0.5, 0.25, 0.25, 0.5, 2.0]
+    assert [str(metric) for metric in parse("TailPercentage(tail=0.1)@10, PopREO@5")] == [
+        "aplt(tail=0.1)@10", "pop_reo@5",
+    ]  # fmt: skip
+
+
+EVERY = [
+    "aplt@3", "aclt@3", "aplt(tail=0.3)", "pop_reo@3", "pop_rsp@3", "pop_reo(tail=0.7)@6", "reo@3",
+    "rsp@3", "exposure_gini@3", "exposure_gini(weights=log)@5", "exposure_gini",
+]  # fmt: skip
+
+
+def inputs() -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
+    lists, gains, more = problem()
+    return lists, gains, {name: more[name] for name in ("train", "item_groups")}
+
+
+@pytest.mark.parametrize("no_relevant", ["exclude", "zero"])
+def test_every_way_has_the_same_bits(no_relevant: Any) -> None:
+    lists, gains, more = inputs()
+    options = more | {"no_relevant": no_relevant}
+    whole = se.evaluate(lists, gains, EVERY, **options)
+    assert all(math.isfinite(value) for value in whole.mean().values())
+    positions = lists.to_positions()
+    with ThreadPoolExecutor(2) as pool:
+        ways = [
+            se.evaluate(lists, gains, EVERY, **options, per_user=False),
+            se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
+            se.evaluate(lists, gains, EVERY, **options, client=pool),
+            se.evaluate([positions[:99], positions[99:]], gains, EVERY, **options),
+            without_lists(whole),
+        ]
+    for way in ways:
+        same_numbers(way, whole)
+        same_random(way, whole)
+        for name in EVERY[3:]:
+            np.testing.assert_array_equal(way.replicates(name), whole.replicates(name))
+    summary = whole.summary()
+    assert (summary.loc[summary.index[3:], "interval"] == "jackknife").all()
+    assert (summary.loc[["aplt@3", "aclt@3", "aplt(tail=0.3)"], "random_se"] == 0).all()
+    assert summary["random"].notna().all()
+
+
+def test_numbers_are_the_same_after_saving(tmp_path: Path) -> None:
+    lists, gains, more = inputs()
+    for number, per_user in enumerate((False, True)):
+        ev = se.evaluate(lists, gains, EVERY, **more, per_user=per_user)
+        same_everything(saved(ev, tmp_path / str(number)), ev)
+    other = se.evaluate(se.Rankings.from_popularity(more["train"], k=6), gains, EVERY, **more)
+    table = ev.compare(other, EVERY[3:]).table
+    assert table["difference"].notna().all()
+
+
+def test_loaded_blocks_are_merged(tmp_path: Path) -> None:
+    lists, gains, more = inputs()
+    rows = lists.to_positions()
+    parts = []
+    for first, last in ((0, 120), (120, 300)):
+        users = list(range(first, last))
+        part = se.evaluate(
+            rows[first:last],
+            se.Relevance.from_csr(gains[first:last], users=users),
+            ["exposure_gini@3", "reo@3"],
+            item_groups=more["item_groups"],
+        )
+        parts.append(saved(part, tmp_path / str(first)))
+    whole = se.evaluate(lists, gains, ["exposure_gini@3", "reo@3"], item_groups=more["item_groups"])
+    merged = parts[1].merge(parts[0])
+    same_numbers(merged, whole)
+    assert merged.mean() == whole.mean()
+
+
+def test_expected_shares_are_means_over_random_lists() -> None:
+    _, gains, more = inputs()
+    rng = np.random.default_rng(4)
+    names = ["aplt@4", "aclt@4", "aclt(tail=0.3)@4"]
+    draws = []
+    for _ in range(40):
+        lists = se.Rankings.from_scores(rng.random(gains.shape), k=4, seen=more["train"])
+        draws.append(list(se.evaluate(lists, gains, names, train=more["train"]).mean().values()))
+    errors = np.std(draws, axis=0, ddof=1) / math.sqrt(len(draws))
+    summary = se.evaluate(lists, gains, names, train=more["train"]).summary()
+    assert (np.abs(summary["random"] - np.mean(draws, axis=0)) <= 4.5 * errors).all()
+    assert (summary["random_se"] == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:1 of 4 relevant items")
+def test_candidates_are_what_groups_could_have() -> None:
+    lists = se.Rankings.from_topk([[0, 1], [1, 2]], shape=(2, 4))
+    truth = csr_matrix([[1, 0, 0, 1], [0, 0, 1, 1]])
+    groups = ["a", "b", "a", "b"]
+    ev = se.evaluate(
+        lists, truth, ["reo@2", "rsp@2"], item_groups=groups, candidates=[[0, 1, 3], [1, 2]]
+    )
+    # Relevant candidates: a 0 and 2, both hit; b 3 of user 0, not hit. Candidates: a 2, b 3.
+    assert ev["reo@2"] == pytest.approx(1.0)
+    assert ev["rsp@2"] == pytest.approx(abs(1 - 2 / 3) / (1 + 2 / 3))
+
+
+@pytest.mark.parametrize(
+    ("metric", "more", "message"),
+    [
+        ("aplt@3", [], "aplt@3 needs train"),
+        ("pop_reo@3", [], "needs train"),
+        ("reo@3", ["train"], "needs item_groups"),
+        ("aplt(tail=0)@3", ["train"], "expected number above 0"),
+        ("exposure_gini(p=1)@3", [], "expected number between 0 and 1"),
+    ],
+)
+def test_refuses_what_is_missing(metric: str, more: list[str], message: str) -> None:
+    lists, gains, known = inputs()
+    with pytest.raises(InvalidMetricError, match=message):
+        se.evaluate(lists, gains, metric, **{name: known[name] for name in more})
+
+
+def test_refuses_items_in_several_groups() -> None:
+    lists = se.Rankings.from_topk([[0, 1]])
+    groups = np.array([[1.0, 1.0], [0.0, 1.0]])
+    for metric in ("reo@1", "rsp@1"):
+        with pytest.raises(InvalidDataError, match="puts an item into several groups"):
+            se.evaluate(lists, csr_matrix([[1, 0]]), metric, item_groups=groups)
+    one = np.array([[1.0, 0.0], [0.0, 3.0]])
+    assert se.evaluate(lists, csr_matrix([[1, 1]]), "reo@1", item_groups=one)["reo@1"] == 1
