@@ -333,3 +333,23 @@ def test_gains_do_not_change_what_counts_hits() -> None:
         for rows in (truth, ones)
     )
     assert graded == binary
+
+
+def test_tied_scores_average_over_their_orders() -> None:
+    scores, gains, p = [0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 2.0, 0.0], [0.1, 1.0, 0.5, 0.25]
+    lists = se.Rankings.from_scores([scores], ties="average")
+    rows = [(name, gain, kind) for name, gain, kind in WEIGHTED if name.endswith("dcg")]
+    names = [spell(name, f"gain={gain}", f"weights={kind}", k=3) for name, gain, kind in rows]
+    ev = se.evaluate(lists, csr_matrix([gains]), names, propensity=p)
+    orders = [[1, *others] for others in permutations([0, 2, 3])]
+    for name, row in zip(names, rows, strict=True):
+        expected = math.fsum(
+            plain.weighted(
+                *row,
+                ({item: rank for rank, item in enumerate(order, 1)}, dict(enumerate(gains))),
+                3,
+                p,
+            )
+            for order in orders
+        ) / len(orders)
+        assert ev[name] == pytest.approx(expected, rel=1e-12), name

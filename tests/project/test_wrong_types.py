@@ -127,6 +127,10 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         lambda **more: se.evaluate(LISTS, MATRIX, "diversity(similarity=vectors)@2", **more),
         {"item_vectors": np.eye(4)},
     ),
+    "propensity": (
+        lambda **more: se.evaluate(LISTS, MATRIX, "recall(weights=ips)@2", **more),
+        {"propensity": [0.5, 0.25, 1.0, 0.5]},
+    ),
     "top_k": (
         lambda users, items, k, **more: se.top_k(users, items, k, **more),
         {"users": FACTORS[0], "items": FACTORS[1], "k": 2, "seen": None, "user_rows": None,
