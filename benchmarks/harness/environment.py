@@ -91,6 +91,8 @@ def python(name: str) -> Path:
     if RIVALS[name].get("bare"):
         first, *others = wanted.splitlines()
         calls = [[*pip, "--no-deps", first], [*pip, *others]]
+    if before := RIVALS[name].get("build_with"):
+        calls = [[*pip, *before], *calls]
     how = os.environ | RIVALS[name].get("build", {})
     for call in calls:
         if subprocess.run(call, cwd=REPOSITORY, env=how, stdout=sys.stderr, check=False).returncode:

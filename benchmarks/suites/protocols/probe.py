@@ -1,0 +1,144 @@
+"""How far our numbers are from a library's on the problems, one by one, printed as JSON.
+
+    python -P probe.py PROBLEMS VALUES
+
+`PROTOCOLS` says what is asked of the public interface. Each returns one `Evaluation` or more, of
+the same numbers found in several ways, which all have to be the library's.
+"""
+
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+
+sys.path.append(str(Path(__file__).parents[2]))
+from harness.script import load
+
+_problems = load(Path(__file__).with_name("problem.py"))
+
+Problem: TypeAlias = Any
+
+#: What can be asked for numbers by name: an evaluation, or the parts of a split.
+Found: TypeAlias = se.Evaluation | dict[str, np.ndarray]
+
+
+def main(problems: Path, values: Path) -> None:
+    library = json.loads(values.read_text(encoding="utf-8"), object_hook=with_matrix)
+    ask = PROTOCOLS[library["protocol"]]
+    numbers: dict[str, dict[str, Any]] = {}
+    n_problems = 0
+    read = _problems.read(problems)
+    for number, (problem, answer) in enumerate(zip(read, library.pop("answers"), strict=True)):
+        if answer is None:
+            continue
+        n_problems += 1
+        names = {name: name.replace("@k", f"@{problem.k}") for name in answer["values"]}
+        options = {"metrics": list(names.values()), "convention": library["convention"]}
+        for found in ask(problem, answer.get("given", {}), options):
+            for name, theirs in answer["values"].items():
+                entry = numbers.setdefault(name, {"problems": 0, "max_difference": 0.0})
+                entry["problems"] += 1
+                apart = difference(found, names[name], theirs)
+                if apart > entry["max_difference"]:
+                    entry |= {"max_difference": apart, "furthest_problem": number}
+    print(json.dumps(library | {"n_problems": n_problems, "numbers": numbers}))
+
+
+def with_matrix(found: dict[str, Any]) -> Any:
+    """Return the sparse matrix that a library's script has given, or what it is."""
+    if "matrix" not in found:
+        return found
+    rows, columns, entries = found["matrix"]
+    return csr_matrix((np.array(entries, float), (rows, columns)), found["shape"])
+
+
+def biases(problem: Problem, given: dict[str, Any], options: dict[str, Any]) -> Iterator[Found]:
+    """Evaluate factors with biases: as a model, and from the exact ranks of relevant items."""
+    factors = (problem.user_factors, problem.item_factors)
+    added = {"item_biases": problem.item_biases, "user_biases": problem.user_biases}
+    parts = (problem.train, problem.validation)
+    model = se.factor_model(*factors, **added)
+    yield se.evaluate_model(model, *parts, **options)
+    ranks = se.full_ranks(*factors, problem.validation, seen=problem.train, **added)
+    yield se.evaluate(ranks, problem.validation, train=problem.train, **options)
+
+
+def candidates(problem: Problem, given: dict[str, Any], options: dict[str, Any]) -> Iterator[Found]:
+    """Evaluate a model among candidates, and then the lists that it makes among them."""
+    biases = {"item_biases": problem.item_biases} if given.get("biased") else {}
+    model = se.factor_model(problem.user_factors, problem.item_factors, **biases)
+    train, validation = given.get("train", problem.train), given.get("validation", problem.relevant)
+    allowed = given.get("candidates", problem.candidates)
+    yield se.evaluate_model(model, train, validation, candidates=allowed, **options)
+    lists = se.top_k(model, k=problem.shape[1], seen=train, candidates=allowed)
+    ranked = se.Rankings.from_topk(lists.ids, shape=problem.shape)
+    yield se.evaluate(ranked, validation, train=train, candidates=allowed, **options)
+
+
+def new_users(problem: Problem, given: dict[str, Any], options: dict[str, Any]) -> Iterator[Found]:
+    """Evaluate an item-item matrix on users whom it was not trained on: theirs, and ours."""
+    holdout = se.split.Holdout(given["train"], given["validation"], fold_in=given["fold_in"])
+    yield se.evaluate_model(given["weights"], holdout, **options)
+    ours = se.baselines.ease(holdout, regularization=given["regularization"])
+    yield se.evaluate_model(ours, holdout, **options)
+
+
+def periods(problem: Problem, given: dict[str, Any], options: dict[str, Any]) -> Iterator[Found]:
+    """Divide events by time, and count those of each pair in each part."""
+    frame = pd.DataFrame(problem.events, columns=["user", "item", "timestamp"])
+    frame["timestamp"] = pd.Timestamp(given["midnight"]) + pd.to_timedelta(frame["timestamp"], "h")
+    n_users, n_items = problem.shape
+    events = se.Interactions.from_frame(frame, users=range(n_users), items=range(n_items))
+    at, repeats = given["at"], given["repeats"]
+    found = [list(se.split.rolling(events, at=at, window=given["window"], repeats=repeats))]
+    if len(found[0]) == 1:
+        found.append([se.split.temporal(events, at=at, repeats=repeats)])
+    for folds in found:
+        if given["known"]:
+            folds = [fold.known() for fold in folds]
+        yield {
+            "train": np.array([fold.train.toarray() for fold in folds]),
+            "validation": np.array([fold.validation.toarray() for fold in folds]),
+        }
+
+
+#: What is asked of the public interface, with a problem, what the library made of it, and the
+#: metrics under its convention.
+PROTOCOLS: dict[str, Callable[[Problem, dict[str, Any], dict[str, Any]], Iterator[Found]]] = {
+    "biases": biases,
+    "candidates": candidates,
+    "new_users": new_users,
+    "periods": periods,
+}
+
+
+def difference(found: Found, name: str, theirs: Any) -> float:
+    """Return how far the values are apart, and their means; NaN and None equal NaN only."""
+    if isinstance(found, dict):
+        return apart(found[name], np.array(theirs, float))
+    if not isinstance(theirs, list):
+        return apart(np.array([found[name]]), np.array([theirs], float))
+    values = np.array(theirs, float)  # None becomes NaN
+    present = values[~np.isnan(values)]
+    mean = present.mean() if len(present) else np.nan
+    means = apart(np.array([found[name]]), np.array([mean]))
+    return max(apart(found.values(name), values), means)
+
+
+def apart(ours: np.ndarray, theirs: np.ndarray) -> float:
+    if ours.shape != theirs.shape or (np.isnan(ours) != np.isnan(theirs)).any():
+        return float("inf")
+    return float(np.nanmax(np.abs(ours - theirs), initial=0.0))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # of sampled candidates and of items that no training has
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,90 @@
+"""What a problem holds, for a library's script and for ours."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model, and what its users did.
+
+    Attributes
+    ----------
+    k : int
+        The cut-off. Every user has more unseen items than that.
+    user_factors, item_factors : ndarray of float32, shape (n_users, f) and (n_items, f)
+    user_biases, item_biases : ndarray of float32, shape (n_users,) and (n_items,)
+    train : csr_matrix of float64, shape (n_users, n_items)
+        What users have seen, each 1.
+    validation : csr_matrix of float64, shape (n_users, n_items)
+        Gains of other items; of one problem in two, all are 1. Some users have none.
+    candidates : csr_matrix of float64, shape (n_users, n_items)
+        What each user can be recommended, each 1; seen items are among them, and relevant ones may
+        be missing.
+    events : ndarray of int64, shape (n, 3)
+        User, item and hour of what happened, in any order; nothing to do with `train`.
+    """
+
+    k: int
+    user_factors: np.ndarray
+    item_factors: np.ndarray
+    user_biases: np.ndarray
+    item_biases: np.ndarray
+    train: csr_matrix
+    validation: csr_matrix
+    candidates: csr_matrix
+    events: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.train.shape
+
+    @property
+    def relevant(self) -> csr_matrix:
+        """What is held out, each 1."""
+        return self.validation.sign()
+
+    @property
+    def graded(self) -> bool:
+        return bool((self.validation.data != 1).any())
+
+
+def read(path: Path) -> list[Problem]:
+    """Return the problems in a file."""
+    return [_problem(raw) for raw in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def _problem(raw: dict[str, Any]) -> Problem:
+    names = ("user_factors", "item_factors", "user_biases", "item_biases")
+    arrays = {name: np.array(raw[name], np.float32) for name in names}
+    shape = (len(raw["user_factors"]), len(raw["item_factors"]))
+    return Problem(
+        k=raw["k"],
+        **arrays,
+        train=ones(raw["train"], shape),
+        validation=matrix(
+            [
+                (user, item, gain)
+                for user, row in enumerate(raw["validation"])
+                for item, gain in row
+            ],
+            shape,
+        ),
+        candidates=ones(raw["candidates"], shape),
+        events=np.array(raw["events"]),
+    )
+
+
+def ones(rows: list[list[int]], shape: tuple[int, int]) -> csr_matrix:
+    return matrix([(user, item, 1) for user, row in enumerate(rows) for item in row], shape)
+
+
+def matrix(entries: list[Any], shape: tuple[int, int]) -> csr_matrix:
+    """Return a matrix of (row, column, value)."""
+    rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
+    return csr_matrix((np.array(values, float), (rows, columns)), shape)

@@ -1,0 +1,37 @@
+"""irspack: an evaluator of score matrices, with the items that each user can be recommended."""
+
+from irspack.evaluation import Evaluator
+
+PROTOCOL = "candidates"
+SUBJECT = "`per_user_recommendable_items`"
+CONVENTION = "irspack"
+NOTES = ["a relevant item that is no candidate is left out on both sides: it does not count to it"]
+NAMES = {
+    "ndcg@k": "ndcg",
+    "precision@k": "precision",
+    "recall@k": "recall",
+    "hit_rate@k": "hit",
+    "map@k": "map",
+    "gini@k": "gini_index",
+    "entropy@k": "entropy",
+}
+NOT_COMPARED = {"coverage@k": "a share of the items that anybody can be recommended"}
+
+
+def answer(problem):
+    evaluator = Evaluator(
+        problem.relevant,
+        cutoff=problem.k,
+        per_user_recommendable_items=problem.candidates,
+        masked_interactions=problem.train,
+        n_threads=1,
+    )
+    scores = problem.user_factors @ problem.item_factors.T
+    found = evaluator.get_score_from_score_matrix(scores)
+    if not found["valid_user"]:
+        return None
+    validation = problem.relevant.multiply(problem.candidates)
+    return {
+        "values": {ours: float(found[theirs]) for ours, theirs in NAMES.items()},
+        "given": {"validation": validation},
+    }

@@ -1,0 +1,86 @@
+"""RecBole: its BPR, whose embeddings are set, evaluated among negatives that it draws."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from recbole.config import Config
+from recbole.data import create_dataset, data_preparation
+from recbole.trainer import Trainer
+from recbole.utils import get_model, init_seed
+from scipy.sparse import csr_matrix
+
+PROTOCOL = "candidates"
+SUBJECT = "`uni100`: relevant items among a hundred sampled for each"
+CONVENTION = "recbole"
+NAMES = {
+    "ndcg@k": "NDCG",
+    "precision@k": "Precision",
+    "recall@k": "Recall",
+    "hit_rate@k": "Hit",
+    "mrr@k": "MRR",
+    "map@k": "MAP",
+}
+NOTES = ["both among the negatives that it drew"]
+NOT_COMPARED = {"auc": "its GAUC weighs users by the number of their relevant items"}
+SEED = 3
+
+FOLDER = tempfile.mkdtemp()
+os.chdir(FOLDER)  # where it keeps its logs
+
+
+def answer(problem):
+    write(problem)
+    config = Config(model="BPR", dataset="clicks", config_dict=options(problem))
+    dataset = create_dataset(config)
+    train_data, _, test_data = data_preparation(config, dataset)
+    model = get_model("BPR")(config, train_data.dataset)
+    users, items = (
+        dataset.field2id_token[field][1:].astype(int) for field in ("user_id", "item_id")
+    )
+    with torch.no_grad():
+        model.user_embedding.weight[1:] = torch.from_numpy(problem.user_factors[users])
+        model.item_embedding.weight[1:] = torch.from_numpy(problem.item_factors[items])
+    trainer = Trainer(config, model)
+    init_seed(SEED, reproducibility=True)
+    drawn = csr_matrix(problem.shape)
+    for batch, *_ in test_data:
+        rows, columns = users[batch["user_id"] - 1], items[batch["item_id"] - 1]
+        drawn += csr_matrix((np.ones(len(rows)), (rows, columns)), problem.shape)
+    init_seed(SEED, reproducibility=True)  # for the same negatives again
+    found = trainer.evaluate(test_data, load_best_model=False)
+    return {
+        "values": {ours: found[f"{name.lower()}@{problem.k}"] for ours, name in NAMES.items()},
+        "given": {"candidates": drawn},
+    }
+
+
+def write(problem):
+    """Write its three files; what is seen are the first two, of which it samples nothing."""
+    folder = Path(FOLDER, "clicks")
+    folder.mkdir(exist_ok=True)
+    seen = np.transpose(problem.train.nonzero())
+    parts = {"train": seen[::2], "valid": seen[1::2]}
+    parts["test"] = np.transpose(problem.validation.nonzero())
+    for part, pairs in parts.items():
+        lines = ["user_id:token\titem_id:token", *(f"{user}\t{item}" for user, item in pairs)]
+        (folder / f"clicks.{part}.inter").write_text("\n".join([*lines, ""]))
+
+
+def options(problem):
+    return {
+        "data_path": FOLDER,
+        "checkpoint_dir": FOLDER,
+        "benchmark_filename": ["train", "valid", "test"],
+        "load_col": {"inter": ["user_id", "item_id"]},
+        "eval_args": {"mode": {"valid": "uni100", "test": "uni100"}},
+        "metrics": list(NAMES.values()),
+        "valid_metric": f"NDCG@{problem.k}",
+        "topk": [problem.k],
+        "metric_decimal_place": 15,
+        "embedding_size": problem.user_factors.shape[1],
+        "use_gpu": False,
+        "show_progress": False,
+    }

@@ -1,0 +1,67 @@
+"""RecPack: new users, on whom its EASE was not trained, in its strong generalization.
+
+The steps are those of its pipeline, which does not import beside the setuptools that torch brings.
+"""
+
+import numpy as np
+import pandas as pd
+from recpack.algorithms import EASE
+from recpack.matrix import InteractionMatrix
+from recpack.metrics import NDCGK, CalibratedRecallK, PrecisionK, RecallK, ReciprocalRankK
+from recpack.scenarios import StrongGeneralization
+
+PROTOCOL = "new_users"
+SUBJECT = "`StrongGeneralization` with EASE: new users, to whom it recommends from a part"
+CONVENTION = "recpack"
+METRICS = {
+    "ndcg@k": NDCGK,
+    "precision@k": PrecisionK,
+    "recall@k": RecallK,
+    "recall(denominator=min)@k": CalibratedRecallK,
+    "mrr@k": ReciprocalRankK,
+}
+NOTES = [
+    (
+        "without users of whose best scores two are equal, in whatever order its sorting leaves "
+        "them, or one is not above 0, as it recommends nothing of score 0"
+    ),
+    "not where fewer than two users are left: it fails to give one user's values",
+]
+REGULARIZATION = 200.0
+
+
+def answer(problem):
+    frame = pd.DataFrame(problem.events, columns=["user", "item", "time"])
+    data = InteractionMatrix(frame, "item", "user", timestamp_ix="time", shape=problem.shape)
+    scenario = StrongGeneralization(0.7, 0.6, seed=len(frame))
+    scenario.split(data)
+    train = scenario.full_training_data.binary_values
+    fold_in, held_out = (part.binary_values for part in scenario.test_data)
+    ease = EASE(l2=REGULARIZATION).fit(train)
+    predicted = ease.predict(fold_in)
+    predicted = predicted - predicted.multiply(fold_in)
+    held_out = held_out.multiply(separate(predicted.toarray(), problem.k)[:, None]).tocsr()
+    held_out.eliminate_zeros()
+    if np.count_nonzero(held_out.getnnz(axis=1)) < 2:
+        return None
+    values = {
+        name: per_user(metric(problem.k), held_out, predicted) for name, metric in METRICS.items()
+    }
+    given = {"train": train, "fold_in": fold_in, "validation": held_out}
+    return {
+        "values": values,
+        "given": given | {"weights": ease.similarity_matrix_, "regularization": REGULARIZATION},
+    }
+
+
+def per_user(metric, held_out, predicted):
+    metric.calculate(held_out, predicted)
+    results = metric.results
+    values = dict(zip(results["user_id"].astype(int), results["score"], strict=True))
+    return [values.get(user) for user in range(held_out.shape[0])]
+
+
+def separate(scores, k):
+    """Return 1 for the users whose best scores are different and above 0, 0 for others."""
+    best = -np.sort(-scores, axis=1)[:, : k + 1]
+    return ((best[:, :k] > 0) & (best[:, :-1] - best[:, 1:] > 1e-9)).all(axis=1).astype(float)
