@@ -57,6 +57,7 @@ def measure(suite: str, arguments: argparse.Namespace, inputs: Path) -> int:
             inputs,
             arguments.smoke,
             arguments.case,
+            arguments.data,
         )
         found = importlib.import_module(f"suites.{suite}.suite").run(job)
     except (MismatchError, RuntimeError) as error:
@@ -107,6 +108,13 @@ def parse() -> argparse.Namespace:
         metavar="PATH",
         help="another checkout of the package, measured in turn with this one; its .venv is used "
         "if it has one; prints the ratios instead of writing results",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="FOLDER",
+        help="where data are that the project does not hold, each set in a folder of its name "
+        "(default: ../shared, beside the project)",
     )
     parser.add_argument(
         "--results", type=Path, metavar="FOLDER", help="where to write (default: results/)"

@@ -23,6 +23,8 @@ class Job:
         Whether sizes are those of toys.
     case : str
         What the names of the cases begin with; others are left out.
+    data : Path, optional
+        The folder of data that the project does not hold.
     """
 
     contestants: list[str]
@@ -30,6 +32,7 @@ class Job:
     inputs: Path
     smoke: bool = False
     case: str = ""
+    data: Path | None = None
 
     @property
     def references(self) -> list[str]:

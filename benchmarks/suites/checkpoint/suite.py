@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness import environment
 from harness.client import Client
+from harness.data import find
 from harness.job import Job, MismatchError
 from harness.progress import say
 from harness.turns import take_turns, turn_seconds
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 SUITE = "checkpoint"
 HERE = Path(__file__).parent
-GOWALLA = environment.REPOSITORY.parent / "shared" / "data" / "gowalla"
+GOWALLA = (("train.txt",), ("test.txt",))
 OURS = f"{environment.REFERENCE}, top_k"
 
 # Threads of whoever had the last turn go on spinning for a while.
@@ -69,13 +70,16 @@ def run(job: Job) -> dict[str, Any]:
     folder = job.inputs / SUITE
     cases = tuple(case for case in (TOYS if job.smoke else CASES) if case.name.startswith(job.case))
     skipped = {}
-    if not job.smoke and not (GOWALLA / "train.txt").exists():
-        why = "no train.txt and test.txt of Gowalla in ../shared/data/gowalla, beside the project"
-        skipped = {case.name: why for case in cases if case.model.startswith("gowalla")}
-        say(f"{len(skipped)} cases left out: {why}")
+    gowalla = folder
+    if not job.smoke:
+        try:
+            gowalla = find("gowalla", GOWALLA, job.data)
+        except FileNotFoundError as error:
+            skipped = {case.name: str(error) for case in cases if case.model.startswith("gowalla")}
+            say(f"{len(skipped)} cases left out: {error}")
     cases = tuple(case for case in cases if case.name not in skipped)
     report: dict[str, Any] = {
-        "inputs": write_inputs(folder, cases),
+        "inputs": write_inputs(folder, gowalla, cases),
         "threads": len(os.sched_getaffinity(0)),
         "rivals": job.describe(),
         "skipped": skipped,
@@ -106,11 +110,11 @@ def run(job: Job) -> dict[str, Any]:
     return report
 
 
-def write_inputs(folder: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
+def write_inputs(folder: Path, gowalla: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
     """Train the models that are not there yet; return the size of each of them."""
     say("training the models, or finding them")
     models = dict.fromkeys(case.model for case in cases)
-    return environment.run(environment.REFERENCE, HERE / "inputs.py", folder, GOWALLA, *models)
+    return environment.run(environment.REFERENCE, HERE / "inputs.py", folder, gowalla, *models)
 
 
 def start(

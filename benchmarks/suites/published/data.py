@@ -1,0 +1,93 @@
+"""Read the data of the tables as their authors publish them; write toys in the same formats."""
+
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+import sparse_eval as se
+
+
+class Data(NamedTuple):
+    """What a model is trained on and evaluated with; rows are users, columns are items."""
+
+    train: sparse.csr_matrix
+    held_out: sparse.csr_matrix
+    candidates: sparse.csr_matrix | None = None
+
+    def renumbered(self, seed: int) -> Self:
+        """Return the data with other numbers of the items; with seed 0 as they are."""
+        if not seed:
+            return self
+        items = np.random.default_rng(seed).permutation(self.train.shape[1])
+        return self._replace(
+            **{
+                name: part[:, items].sorted_indices()
+                for name, part in self._asdict().items()
+                if part is not None
+            }
+        )
+
+
+def ncf(folder: Path) -> Data:
+    """Read ``ml-1m.train.rating``, or ``train.npz`` of its users and items, and the negatives."""
+    ratings = folder / "ml-1m.train.rating"
+    if ratings.exists():
+        table = pd.read_csv(ratings, sep="\t", header=None, usecols=[0, 1], dtype=np.int64)
+        users, items = table.to_numpy().T
+    else:
+        with np.load(folder / "train.npz", allow_pickle=False) as arrays:
+            users, items = (arrays[name].astype(np.int64) for name in ("user", "item"))
+    train = sparse.csr_matrix((np.ones(len(users)), (users, items)))
+    held_out, candidates = se.read_negatives(folder / "ml-1m.test.negative", train)
+    relevant = (np.ones(len(held_out.items)), held_out.items, held_out.indptr)
+    return Data(train, sparse.csr_matrix(relevant, shape=train.shape), candidates.to_csr())
+
+
+def spectralcf(folder: Path) -> Data:
+    return adjacency(folder / "train_users.dat", folder / "test_users.dat")
+
+
+def gowalla(folder: Path) -> Data:
+    return adjacency(folder / "train.txt", folder / "test.txt")
+
+
+def adjacency(*paths: Path) -> Data:
+    parts = se.datasets.load_adjacency(*paths)
+    return Data(*(sparse.csr_matrix(part.matrix(), dtype=np.float64) for part in parts))
+
+
+READERS = {"ncf_ml1m": ncf, "spectralcf_ml1m": spectralcf, "gowalla": gowalla}
+
+
+def write_toys(folder: Path, n_users: int = 150, n_items: int = 400) -> None:
+    """Write a folder for each table, with files in the formats of the published ones."""
+    clicks = se.datasets.synthetic(n_users=n_users, n_items=n_items, seed=0)
+    for name in READERS:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    last = se.split.leave_k_out(clicks, k=1, seed=0)
+    users, items = last.train.nonzero()
+    pd.DataFrame({"user": users, "item": items, "rating": 5, "time": 0}).to_csv(
+        folder / "ncf_ml1m" / "ml-1m.train.rating", sep="\t", header=False, index=False
+    )
+    rng = np.random.default_rng(0)
+    lines = []
+    for user, item in zip(*last.validation.nonzero(), strict=True):
+        unseen = np.setdiff1d(np.arange(items.max() + 1), items[users == user])
+        negatives = rng.choice(unseen, min(20, len(unseen)), replace=False)  # it may be among them
+        if item <= items.max() and user <= users.max():
+            lines.append("\t".join([f"({user},{item})", *map(str, negatives)]))
+    path = folder / "ncf_ml1m" / "ml-1m.test.negative"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    parts = se.split.random(clicks, seed=0)
+    for name, *files in (
+        ("spectralcf_ml1m", "train_users.dat", "test_users.dat"),
+        ("gowalla", "train.txt", "test.txt"),
+    ):
+        for file, part in zip(files, (parts.train, parts.validation), strict=True):
+            matrix = sparse.csr_matrix(part)
+            rows = np.split(matrix.indices, matrix.indptr[1:-1])
+            lines = [" ".join(map(str, [user, *row])) for user, row in enumerate(rows) if len(row)]
+            (folder / name / file).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,117 @@
+"""Suite `published`: tables that others have printed, and what comes out here.
+
+Models are of closed form, or ALS; metrics, rankings and candidates are the package's. Each row is
+evaluated in a process of its own.
+"""
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from harness import environment
+from harness.data import find
+from harness.job import Job, MismatchError
+from harness.progress import say
+
+HERE = Path(__file__).parent
+PROBE = HERE / "probe.py"
+
+#: The tables and their rows, as printed.
+PRINTED: dict[str, dict[str, Any]] = tomllib.loads(
+    (HERE / "printed.toml").read_text(encoding="utf-8")
+)
+
+#: How far a figure may be from the print, unless a note says why.
+TOLERANCE = 0.0005
+
+#: What options are for toy data.
+TOYS = {"factors": 8, "iterations": 2}
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Evaluate the rows whose data are there; return the report. There are no rounds.
+
+    Raises `MismatchError` when a row is further from the print than it may be.
+    """
+    folder = job.inputs / "toys" if job.smoke else job.data
+    if job.smoke:
+        say("writing toy data")
+        environment.run(environment.REFERENCE, PROBE, "toys", str(folder))
+    tables: dict[str, Any] = {}
+    for name, table in PRINTED.items():
+        if not name.startswith(job.case):
+            continue
+        found = tables[name] = {key: table[key] for key in table if key not in ("files", "rows")}
+        found["rows"], found["left_out"] = [], {}
+        try:
+            place = find(name, table["files"], folder)
+        except FileNotFoundError as error:
+            say(f"{name}: left out: {error}")
+            found["left_out"] = {row["title"]: str(error) for row in table["rows"]}
+            continue
+        for row in table["rows"]:
+            if why := too_large(row, job):
+                say(f"{name}: {row['title']}: left out: {why}")
+                found["left_out"][row["title"]] = why
+                continue
+            found["rows"].append(evaluate(name, table, row, place, job))
+    if not job.smoke and (wrong := list(unexplained(tables))):
+        raise MismatchError("\n  ".join(["figures differ, and no note says why", *wrong]))
+    return {"tolerance": TOLERANCE, "tables": tables, "rivals": job.describe()}
+
+
+def too_large(row: dict[str, Any], job: Job) -> str:
+    """Return why there is not enough memory for a row, or nothing."""
+    needed = row.get("memory_bytes", 0)
+    if job.smoke or needed <= (free := available_bytes()):
+        return ""
+    return f"it takes {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free"
+
+
+def available_bytes() -> int:
+    """Return the memory that can be had without swapping."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return 1024 * int(line.split()[1])
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+
+
+def evaluate(
+    name: str, table: dict[str, Any], row: dict[str, Any], place: Path, job: Job
+) -> dict[str, Any]:
+    """Return a row with what was found, and how far that is from the print."""
+    if "model" not in row:
+        return row
+    say(f"{name}: {row['title']}")
+    options = dict(row.get("options", {}))
+    if job.smoke:
+        options |= {name: least for name, least in TOYS.items() if name in options}
+    asked = {
+        "model": row["model"],
+        "options": options,
+        "runs": min(2, row.get("runs", 1)) if job.smoke else row.get("runs", 1),
+        "metrics": table["metrics"],
+    }
+    found = environment.run(
+        environment.REFERENCE, PROBE, "row", name, str(place), json.dumps(asked)
+    )
+    differences = {
+        metric: mean(values) - float(printed)
+        for (metric, values), printed in zip(found["values"].items(), row["printed"], strict=True)
+        if printed
+    }
+    return row | found | {"differences": differences}
+
+
+def unexplained(tables: dict[str, Any]) -> list[str]:
+    """Return what is too far from the print, in rows that have no note."""
+    return [
+        f"{name}: {row['title']}: {metric} by {difference:+.6f}"
+        for name, table in tables.items()
+        for row in table["rows"]
+        for metric, difference in row.get("differences", {}).items()
+        if abs(difference) > TOLERANCE and "note" not in row
+    ]

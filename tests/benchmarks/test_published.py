@@ -1,0 +1,179 @@
+"""Printed tables: data in their authors' formats, models by their definitions, what is refused."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+PROBE = BENCHMARKS / "suites" / "published" / "probe.py"
+SHARED = Path(__file__).parents[3] / "shared" / "published"
+
+
+def module(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module(name)
+
+
+def evaluate(table: str, folder: Path, model: str, metrics: list[str], **options: Any) -> Any:
+    asked = {"model": model, "options": options, "runs": 1, "metrics": metrics}
+    command = [sys.executable, "-P", PROBE, "row", table, folder, json.dumps(asked)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("toys")
+    with pytest.MonkeyPatch.context() as patch:
+        module("suites.published.data", patch).write_toys(folder)
+    return folder
+
+
+def test_reads_ratings_and_arrays_alike(
+    toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = module("suites.published.data", monkeypatch)
+    found = data.ncf(toys / "ncf_ml1m")
+    users, items = found.train.nonzero()
+    np.savez(tmp_path / "train.npz", user=users.astype(np.int16), item=items.astype(np.int16))
+    (tmp_path / "ml-1m.test.negative").write_bytes(
+        (toys / "ncf_ml1m" / "ml-1m.test.negative").read_bytes()
+    )
+    again = data.ncf(tmp_path)
+    for one, other in zip(found, again, strict=True):
+        assert (one != other).nnz == 0
+    assert set(found.train.data) == set(found.held_out.data) == {1.0}
+    assert np.diff(found.held_out.indptr).max() == 1
+    # The positive is among its own negatives in some lines, and is one candidate all the same.
+    assert set(np.diff(found.candidates.indptr)) == {20, 21}
+
+
+def test_other_numbers_of_the_items_move_ties_alone(
+    toys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = module("suites.published.data", monkeypatch)
+    found = data.ncf(toys / "ncf_ml1m")
+    assert found.renumbered(0) is found
+    other = found.renumbered(3)
+    assert (other.train != found.train).nnz
+    for one, another in zip(found, other, strict=True):
+        assert (one @ one.T != another @ another.T).nnz == 0
+
+
+def test_popularity_is_that_of_a_plain_count(toys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train, held_out, candidates = module("suites.published.data", monkeypatch).ncf(
+        toys / "ncf_ml1m"
+    )
+    counts = np.asarray(train.sum(axis=0)).ravel()
+    hits = []
+    for user in range(train.shape[0]):
+        for item in held_out[user].indices:
+            others = np.setdiff1d(candidates[user].indices, [item])
+            better = (counts[others] > counts[item]) | (
+                (counts[others] == counts[item]) & (others < item)
+            )
+            hits.append(better.sum() < 5)
+    found = evaluate("ncf_ml1m", toys / "ncf_ml1m", "popularity", ["hit_rate@5"])
+    assert found["values"]["hit_rate@5"] == [pytest.approx(np.mean(hits), abs=1e-12)]
+    assert found["n_users"] == len(hits)
+
+
+def test_models_are_what_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    models = module("suites.published.models", monkeypatch)
+    rng = np.random.default_rng(0)
+    dense = (rng.random((40, 25)) < 0.3).astype(float)
+    dense[:, 0] = dense[0] = 1
+    train = sparse.csr_matrix(dense)
+    users, items = dense.sum(axis=1), dense.sum(axis=0)
+
+    # The random walks, from their definition, all neighbours kept.
+    alpha, beta = 1.2, 0.4
+    steps = (dense.T / items[:, None]) ** alpha @ (dense / users[:, None]) ** alpha
+    expected = steps * (1 - np.eye(25)) / items**beta
+    found = models.random_walk(train, 0, neighbors=25, alpha=alpha, beta=beta)
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
+    tied = np.array([[1.0, 2.0, 1.0, 1.0], [3.0, 0.0, 0.0, 4.0]])
+    assert models.nearest(tied, 2).tolist() == [[1, 2, 0, 0], [3, 0, 0, 4]]
+    assert models.nearest(tied, 3).tolist() == [[1, 2, 1, 0], [3, 0, 0, 4]]
+
+    # Both decompositions give the best approximation of the data.
+    left, values, right = np.linalg.svd(dense, full_matrices=False)
+    best = (left[:, :6] * values[:6]) @ right[:6]
+    for decompose, error in ((models.pure_svd, 1e-9), (models.randomized_svd, 1e-3)):
+        of_users, of_items = decompose(train, 0, factors=6)
+        np.testing.assert_allclose(of_users @ of_items.T, best, atol=error)
+
+    # GF-CF, with dense matrices throughout.
+    normal = dense / np.sqrt(users)[:, None] / np.sqrt(items)
+    _, _, right = np.linalg.svd(normal)
+    low_pass = (right[:6].T @ right[:6]) * np.sqrt(items) / np.sqrt(items)[:, None]
+    expected = dense @ (normal.T @ normal + 0.3 * low_pass)
+    found = models.gf_cf(train, 0, factors=6, share=0.3)(np.arange(40))
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+    # BARS' neighbours: a weighted mean of what is left of each item's mean, and the item's mean.
+    cosines = dense.T @ dense / np.sqrt(np.outer(items, items)) * (1 - np.eye(25))
+    similar = cosines / cosines.sum(axis=1, keepdims=True)
+    means = dense.mean(axis=0)
+    found = models.normalized_item_knn(train, 0, neighbors=25)(np.arange(40))
+    np.testing.assert_allclose(found, (dense - means) @ similar.T + means, atol=1e-12)
+
+    # BM25, from its formula.
+    idf = np.log(25 / (1 + users))
+    lengths = items / items.mean()
+    expected = dense * 2.2 / (1 + 1.2 * (0.25 + 0.75 * lengths)) * idf[:, None]
+    np.testing.assert_allclose(models.bm25(train).toarray(), expected, atol=1e-12)
+
+
+def test_data_that_are_not_there_are_named(
+    tmp_path: Path, toys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = module("harness.data", monkeypatch)
+    monkeypatch.setattr(data, "SHARED", tmp_path)
+    files = (("train.txt",), ("test.txt", "test.npz"))
+    assert data.find("gowalla", files, toys) == toys / "gowalla"
+    with pytest.raises(FileNotFoundError, match=r"no train.txt and test.txt or test.npz in a fol"):
+        data.find("gowalla", files, None)
+
+
+def test_rows_far_from_the_print_need_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = module("suites.published.suite", monkeypatch)
+    row = {"title": "EASE", "differences": {"ndcg@5": 0.0004, "ndcg@10": -0.0006}}
+    assert suite.unexplained({"t": {"rows": [row]}}) == ["t: EASE: ndcg@10 by -0.000600"]
+    assert not suite.unexplained({"t": {"rows": [row | {"note": "Why."}]}})
+    assert "it takes 1000000.0 GB" in suite.too_large(
+        {"memory_bytes": 10**15}, suite.Job([], 1, Path())
+    )
+
+
+def test_printed_rows_are_whole() -> None:
+    tables = tomllib.loads((PROBE.parent / "printed.toml").read_text(encoding="utf-8"))
+    for table in tables.values():
+        assert len(table["metrics"]) == len(table["heads"])
+        for row in table["rows"]:
+            assert len(row["printed"]) == len(table["metrics"])
+            # Of what a seed decides, a note says so.
+            assert not row.get("stochastic") or "note" in row
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.exists(), reason="the published files are not beside the project")
+@pytest.mark.parametrize("table", ["ncf_ml1m", "spectralcf_ml1m"])
+def test_ease_is_as_printed(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tolerance = module("suites.published.suite", monkeypatch).TOLERANCE
+    printed = tomllib.loads((PROBE.parent / "printed.toml").read_text(encoding="utf-8"))[table]
+    row = next(row for row in printed["rows"] if row.get("model") == "ease")
+    found = evaluate(table, SHARED / table, "ease", printed["metrics"], **row["options"])
+    for (metric, values), figure in zip(found["values"].items(), row["printed"], strict=True):
+        assert values[0] == pytest.approx(float(figure), abs=tolerance), metric
