@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -334,10 +335,8 @@ def _propensity(
 ) -> tuple[Floats, Labels | None]:
     chances, labels = _by_item(propensity, "propensity", n_items, labels)
     if chances.dtype == object:
-        try:
+        with suppress(TypeError, ValueError):  # refused below
             chances = chances.astype(np.float64)
-        except (TypeError, ValueError):
-            chances = chances.astype(str)  # refused below
     if chances.ndim != 1 or chances.dtype.kind not in "iuf":
         raise InvalidDataError(
             f"propensity is an array of {chances.dtype} with shape {chances.shape}; expected a "
