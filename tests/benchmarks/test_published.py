@@ -167,6 +167,43 @@ def test_printed_rows_are_whole() -> None:
             assert not row.get("stochastic") or "note" in row
 
 
+def test_shows_print_figure_range_and_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = module("suites.published.tables", monkeypatch)
+    row = {
+        "title": "EASE",
+        "printed": ["0.25", ""],
+        "note": "Why.",
+        "values": {"a": [0.2512, 0.2514], "b": [0.5, 0.5]},
+        "differences": {"a": 0.0013},
+    }
+    assert tables.lines(row) == [
+        ("EASE", "printed", "0.25", ""),
+        ("", "here, mean of 2 numberings", "0.251", "0.500"),
+        ("", "range", "0.251 to 0.251", "0.500 to 0.500"),
+        ("", "difference", "+0.001", ""),
+    ]
+    assert tables.note(row, 0.0005) == "EASE: 0.0013 at most. Why."
+    assert not tables.note(row, 0.002)
+
+    table = {
+        "title": "Clicks",
+        "protocol": "All.",
+        "source": "A paper.",
+        "data": "a file",
+        "heads": ["A", "B"],
+        "rows": [row, {"title": "NeuMF", "printed": ["0.26", "0.50"]}],
+        "left_out": {"SLIM": "no file", "GF-CF": "no file"},
+    }
+    machine = {"cpu": "CPU", "cores": 2, "python": "3.11"}
+    report = {"tables": {"t": table}, "tolerance": 0.002, "machine": machine, "date": "2026-01-02"}
+    page = tables.published(report)
+    assert page.startswith("## Clicks\n\nAll. Printed: A paper. Data: a file.\n\n|  |  | A | B |")
+    assert page.endswith(
+        "| NeuMF | printed | 0.26 | 0.50 |\n\n"
+        "Left out: SLIM; GF-CF: no file.\n\nCPU, 2 cores, Python 3.11, 2026-01-02."
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="the published files are not beside the project")
 @pytest.mark.parametrize("table", ["ncf_ml1m", "spectralcf_ml1m"])
