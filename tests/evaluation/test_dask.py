@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from merge_cases import same_bits, same_numbers, same_random
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, save_npz
 from tables_cases import damage_pages, saved_csr
 from ways_cases import check_against_plain, make_case
 from ways_cases import same as same_by_every_way
@@ -109,6 +110,40 @@ def test_every_metric_has_the_bits_of_one_process(client: Any, data: Any, tmp_pa
     same_random(found, whole)
     with pytest.raises(InvalidDataError, match="values of the users were not kept"):
         _ = found.per_user
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "npy", "npz", "partial", "lambda"])
+@pytest.mark.filterwarnings("ignore:.*(are no candidates|no held-out item is in its user's train)")
+def test_item_matrices_and_functions_have_the_bits_of_one_process(
+    client: Any, data: Any, tmp_path: Path, kind: str
+) -> None:
+    _, train, held = data
+    rng = np.random.default_rng(0)
+    weights = np.where(rng.random((200, 200)) < 0.2, rng.normal(size=(200, 200)), 0)
+    table = rng.normal(size=train.shape)
+    np.save(tmp_path / "weights.npy", weights)
+    save_npz(tmp_path / "weights.npz", csr_matrix(weights))
+    model: Any = {
+        "dense": weights,
+        "sparse": csr_matrix(weights),
+        "npy": tmp_path / "weights.npy",
+        "npz": tmp_path / "weights.npz",
+        "partial": partial(np.take, table, axis=0),
+        "lambda": lambda users: table[users],
+    }[kind]
+    candidates = csr_matrix(rng.random(train.shape) < 0.5)
+    for metrics in (["ndcg@10", "coverage@5"], ["auc", "mrr", "ndcg@10"]):
+        for options in (
+            {"baselines": True},
+            {"candidates": candidates, "baselines": True},
+            {"candidates": candidates, "seen": "allow"},
+        ):
+            whole = se.evaluate_model(model, train, held, metrics, **options)
+            shared = se.evaluate_model(model, train, held, metrics, client=client, **options)
+            same(shared, whole)
+            assert shared.candidates == whole.candidates
+            for name, baseline in whole.baselines.items():
+                same_bits(shared.baselines[name], baseline)
 
 
 @pytest.mark.slow
