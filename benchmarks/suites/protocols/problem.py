@@ -16,7 +16,7 @@ class Problem:
     Attributes
     ----------
     k : int
-        The cut-off. Every user has more unseen items than that.
+        The cut-off.
     user_factors, item_factors : ndarray of float32, shape (n_users, f) and (n_items, f)
     user_biases, item_biases : ndarray of float32, shape (n_users,) and (n_items,)
     train : csr_matrix of float64, shape (n_users, n_items)
