@@ -198,7 +198,7 @@ def test_expected_shares_are_means_over_random_lists() -> None:
     rng = np.random.default_rng(4)
     names = ["aplt@4", "aclt@4", "aclt(tail=0.3)@4"]
     draws = []
-    for _ in range(40):
+    for _ in range(20):
         lists = se.Rankings.from_scores(rng.random(gains.shape), k=4, seen=more["train"])
         draws.append(list(se.evaluate(lists, gains, names, train=more["train"]).mean().values()))
     errors = np.std(draws, axis=0, ddof=1) / math.sqrt(len(draws))
