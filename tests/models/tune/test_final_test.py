@@ -26,7 +26,7 @@ import sparse_eval.models.callback as callbacks
 import sparse_eval.models.tune as tuning
 from sparse_eval.errors import InvalidFileError
 from sparse_eval.models.checkpoints import read_checkpoint
-from sparse_eval.models.matching import match_sides
+from sparse_eval.models.matching import add_sides, match_sides
 
 
 def test_the_test_trains_on_both_other_parts(parts: Any, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_keeps_explicit_zeros_of_both_parts(parts: Any) -> None:
     zeros = part.validation.copy()
     zeros.data[::3] = 0  # shown, not clicked
     held_out = se.Relevance.from_csr(zeros)
-    together = tuning._together(match_sides(None, part.train, held_out))
+    together = add_sides(match_sides(None, part.train, held_out))
     assert together.nnz == whole.train.nnz
     expected = whole.train.copy()
     for row, column in zip(*(part.validation != zeros).nonzero(), strict=True):
@@ -61,7 +61,7 @@ def test_keeps_explicit_zeros_of_both_parts(parts: Any) -> None:
     for name in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(together, name), getattr(expected, name))
     small = se.Relevance.from_csr(zeros[:20, :10])
-    assert tuning._together(match_sides(None, part.train, small)).shape == whole.train.shape
+    assert add_sides(match_sides(None, part.train, small)).shape == whole.train.shape
 
 
 def test_trials_do_not_use_the_test_part(
