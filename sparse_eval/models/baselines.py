@@ -34,6 +34,9 @@ __all__ = ["ease", "item_knn", "popularity", "random"]
 #: The products of a block of items with all others, at most, if none of them is shared.
 _PRODUCTS_AT_ONCE = 1 << 23
 
+#: Rows of a triangle that are mirrored at once.
+_ITEMS_MIRRORED = 1024
+
 
 def popularity(train: Holdout | TrainLike) -> Factors:
     """Rank the items of most training users first, alike for all users.
@@ -136,6 +139,11 @@ def item_knn(
     ItemItemModel
         With a sparse matrix.
 
+    Notes
+    -----
+    Elsewhere the nearest ones are sometimes those of the item that is scored, among the user's:
+    ``item_knn(…).weights.T`` is that model.
+
     References
     ----------
     .. [1] M. Deshpande and G. Karypis, "Item-Based Top-N Recommendation Algorithms", ACM
@@ -192,8 +200,9 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
     Raises
     ------
     InvalidDataError
-        If there is not enough memory: it takes about 24 bytes × n_items². Leave out rare items
-        then: ``clicks.filter(min_item_interactions=…)``.
+        If there is not enough memory: it takes 8 bytes × n_items², and at first as much as 12 bytes
+        more for each pair of items that any user has. Leave out rare items then:
+        ``clicks.filter(min_item_interactions=…)``.
 
     References
     ----------
@@ -216,24 +225,28 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
         # One thread: with more, the last bits would depend on their number.
         with threadpool_limits(limits=1, user_api="blas"):
             gram = (matrix.T @ matrix).toarray(order="F")
-            gram[np.diag_indices(n_items)] += regularization
+            np.fill_diagonal(gram, gram.diagonal() + regularization)
             factor, failed = lapack.dpotrf(gram, lower=True, overwrite_a=True)
             inverse, failed_too = lapack.dpotri(factor, lower=True, overwrite_c=True)
     except MemoryError:
         raise InvalidDataError(
-            f"there is not enough memory for {n_items:,} × {n_items:,} items, {n_items**2 * 24:,} "
-            "bytes; leave out rare items: clicks.filter(min_item_interactions=…)"
+            f"there is not enough memory for {n_items:,} × {n_items:,} items, {n_items**2 * 8:,} "
+            "bytes and more; leave out rare items: clicks.filter(min_item_interactions=…)"
         ) from None
     if failed or failed_too:
         raise InvalidDataError(
             f"the matrix of {n_items} items has no inverse with regularization={regularization:g}; "
             "give more"
         )
-    weights = np.tril(inverse)
-    weights += np.tril(inverse, -1).T
-    weights /= -np.diag(weights).copy()
-    weights[np.diag_indices(n_items)] = 0.0
-    return ItemItemModel(np.ascontiguousarray(weights), items)
+    weights = inverse.T  # symmetric, and in C order; but the lower triangle of it is not written
+    for first in range(0, n_items, _ITEMS_MIRRORED):
+        last = first + _ITEMS_MIRRORED
+        weights[last:, first:last] = weights[first:last, last:].T
+        block = weights[first:last, first:last]
+        block[:] = np.triu(block) + np.triu(block, 1).T
+    weights /= -weights.diagonal()
+    np.fill_diagonal(weights, 0.0)
+    return ItemItemModel(weights, items)
 
 
 def _open(train: Holdout | TrainLike) -> tuple[Any, Labels | None, Labels | None]:

@@ -101,11 +101,14 @@ def test_item_knn_is_that_of_implicit(holdout: Any) -> None:
     assert np.allclose(ours, similarity, rtol=1e-12)
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 250.0]))
-def test_ease(seed: int, regularization: float) -> None:
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 250.0]), st.sampled_from([1, 3, 1024]))
+def test_ease(seed: int, regularization: float, mirrored: int) -> None:
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 3, (12, int(rng.integers(1, 25)))).astype(float)
-    model = se.baselines.ease(sparse.csr_matrix(x), regularization=regularization)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines, "_ITEMS_MIRRORED", mirrored)
+        model = se.baselines.ease(sparse.csr_matrix(x), regularization=regularization)
+    assert model.weights.flags.c_contiguous
     n_items = x.shape[1]
     # Each column is the ridge regression of an item on all others.
     for j in range(n_items):
