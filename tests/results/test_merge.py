@@ -93,6 +93,9 @@ def test_blocks_of_an_iterable_give_the_same_bits(data: st.DataObject) -> None:
         "item_vectors": problem["vectors"],
     }
     metrics = every_metric(**inputs)
+    n_active = len(np.unique(problem["train"].nonzero()[0]))
+    if n_active < 3:  # propensities are not defined
+        metrics = [name for name in metrics if not name.startswith("ps") and "gamma" not in name]
     expected = whole(problem, metrics, **inputs)
     ends = data.draw(cuts(n_users))
     lists = [se.Rankings.from_topk(problem["ids"][a:b], shape=(b - a, N_ITEMS)) for a, b in ends]
