@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from sparse_eval.cli import main
 from sparse_eval.metrics import REGISTRY
+from tests.helpers.fingerprints import fingerprint
 
 # A shell that runs the tests in the background has Ctrl-C ignored, here and in all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -38,6 +39,21 @@ def _registry() -> Iterator[None]:
 def _restore() -> None:
     REGISTRY.clear()
     REGISTRY.update(_METRICS)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Fail if a test changes the data of a fixture that others share, whatever their order."""
+    value = yield
+    if fixturedef.scope != "function" and (before := fingerprint(value)):
+
+        def check() -> None:
+            assert fingerprint(value) == before, f"a test changed the data of {fixturedef.argname}"
+
+        request.addfinalizer(check)
+    return value
 
 
 @pytest.fixture
