@@ -505,7 +505,7 @@ class Rankings:
         rows = np.arange(n_users)
         if user_rows is not None:
             rows = row_numbers(user_rows, "user_rows", n_users, "users")
-        ids = popular_lists(matrix, k, allow_seen=seen == "allow")[rows]
+        ids = popular_lists(matrix, k, seen)[rows]
         lists = cls.from_topk(ids, user_rows=rows, shape=matrix.shape)
         users, items = labels_of(train)
         return replace(lists, users=users, items_index=items)

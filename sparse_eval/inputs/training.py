@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..core.csr import as_int32, indptr_from_counts
+from ..core.csr import as_int32, indptr_from_counts, without_entries
 from ..core.threads import for_blocks
 from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_cosines
 
@@ -24,6 +24,11 @@ Entry = TypeVar("Entry", bound=np.generic)
 
 #: Pairs of items whose number of common users a thread remembers: 16 bytes each.
 CACHED_PAIRS = 1 << 17
+
+
+def excluded_items(train: CSRMatrix, seen: SeenItems) -> CSRMatrix:
+    """Return what users cannot be recommended: what they have seen, or nothing."""
+    return without_entries(train) if seen == "allow" else train
 
 
 def take_rows(
@@ -43,15 +48,11 @@ def order_by_popularity(train: CSRMatrix) -> Items:
     return np.argsort(-counts, kind="stable").astype(np.int32)
 
 
-def popular_lists(train: CSRMatrix, k: int, *, allow_seen: bool = False) -> Items:
-    """Return the k most popular items that each user has not seen, -1 if there are fewer.
-
-    Or may have seen, with `allow_seen`.
-    """
+def popular_lists(train: CSRMatrix, k: int, seen: SeenItems = "exclude") -> Items:
+    """Return the k most popular items that each user can be recommended, -1 if there are fewer."""
     order = order_by_popularity(train)
-    indptr, items = train.indptr.astype(np.int64), as_int32(train.indices)
-    if allow_seen:
-        indptr, items = np.zeros_like(indptr), items[:0]
+    excluded = excluded_items(train, seen)
+    indptr, items = excluded.indptr.astype(np.int64), as_int32(excluded.indices)
     ids = np.empty((train.shape[0], k), np.int32)
 
     def fill(first: int, last: int) -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.csr import without_entries
 from ..core.warning import warn
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
@@ -17,7 +16,7 @@ from ..inputs.alignment import align
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
-from ..inputs.training import order_by_popularity
+from ..inputs.training import excluded_items, order_by_popularity
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
@@ -347,7 +346,7 @@ def _evaluate_in_memory(
         hits = with_stored_zeros(relevance) if stored_zeros else relevance
         length = None if way == "full_ranks" else list_length(request, way, matrix.shape[1])
         order = order_by_popularity(rows)
-        excluded = without_entries(rows) if request.seen == "allow" else rows
+        excluded = excluded_items(rows, request.seen)
         popular = popularity_rankings(order, excluded, hits, length, sides.candidates)
         return slice_rows(popular, 0, relevance.shape[0]), None
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
-from ..core.csr import as_int32, without_entries
+from ..core.csr import as_int32
 from ..errors import InvalidMetricError, UnsupportedModelError
 from ..inputs.rankings import Rankings
-from ..inputs.training import take_rows
+from ..inputs.training import excluded_items, take_rows
 from ..metrics.eligible import eligible_items
 from ..results.totals import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
@@ -154,7 +154,7 @@ def rank(
     if candidates is not None:
         candidates = candidates.within(n_items)
     shape = (relevance.shape[0], n_items)
-    excluded = without_entries(train) if seen == "allow" else train
+    excluded = excluded_items(train, seen)
     if via == "recommend":
         ids = recommend_lists(cast("ImplicitModel", model), train, users, k, progress, seen)
         return Rankings.from_topk(ids, user_rows=users, shape=shape), Retrieval(

@@ -9,9 +9,9 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from ..core.csr import without_entries
 from ..core.progress import display
 from ..errors import InvalidDataError, UnsupportedModelError
+from ..inputs.training import excluded_items
 from ..kernels.rows import keep_unseen
 from .accepted import catalogue, has_factors
 
@@ -98,11 +98,10 @@ def _recommend(
     seen: SeenItems,
 ) -> tuple[Items, Booleans]:
     """Return the lists of some users, and whether each of them is complete."""
-    exclude = seen == "exclude"
     returned = model.recommend(
-        users, train[users], N=n_requested, filter_already_liked_items=exclude
+        users, train[users], N=n_requested, filter_already_liked_items=seen == "exclude"
     )
-    excluded = train if exclude else without_entries(train)
+    excluded = excluded_items(train, seen)
     try:
         ids, scores = (np.asarray(part) for part in returned)
     except (TypeError, ValueError):

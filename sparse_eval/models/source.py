@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..core.arrays import is_array
-from ..core.csr import without_entries
 from ..core.labelled import labels_of
 from ..core.mistaken import SPARSE, mistaken
 from ..errors import InvalidDataError, UnsupportedModelError
@@ -23,6 +22,7 @@ from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
+from ..inputs.training import excluded_items
 from .accepted import as_model, check_shape, count_items, has_factors
 from .checkpoints import Factors
 from .chosen_users import ChosenUsers
@@ -171,7 +171,7 @@ class PopularityLoader:
         """Return the block of a task."""
         with _in_block(task.first):
             train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
-        train = without_entries(train) if self.seen == "allow" else train
+        train = excluded_items(train, self.seen)
         hits = with_stored_zeros(relevance) if self.stored_zeros else relevance
         rankings = popularity_rankings(self.order, train, hits, self.k, side_data.candidates)
         return Block(task.first, rankings, relevance, side_data)
