@@ -6,49 +6,71 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-SUITE = BENCHMARKS / "suites" / "agreement"
-LIBRARIES = sorted(path.stem for path in (SUITE / "rivals").glob("*.py"))
-SINGLE_PRECISION = {"torchmetrics"}
+SINGLE_PRECISION = {"lightfm", "torchmetrics"}
 
 
-def run(python: Path | str, script: str, *arguments: Path | str) -> str:
+class Suite(NamedTuple):
+    """What a suite compares: how it calls problems and numbers, and how many there have to be."""
+
+    name: str
+    problems: str
+    numbers: str
+    fewest: int
+
+
+SUITES = [
+    Suite("agreement", "cases", "metrics", 200),
+    Suite("protocols", "problems", "numbers", 50),
+]
+LIBRARIES = [
+    pytest.param(suite, path.stem, id=f"{suite.name}-{path.stem}")
+    for suite in SUITES
+    for path in sorted((BENCHMARKS / "suites" / suite.name / "rivals").glob("*.py"))
+]
+
+
+def run(python: Path | str, script: Path, *arguments: Path) -> str:
     # -P: the libraries must not import the benchmarks' modules for theirs.
-    command = [python, "-P", SUITE / script, *arguments]
+    command = [python, "-P", script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
     return done.stdout
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("agreement") / "cases.json"
-    run(sys.executable, "cases.py", path)
-    return path
+def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the file of the problems of each suite."""
+    paths = {}
+    for suite in SUITES:
+        path = paths[suite.name] = tmp_path_factory.mktemp(suite.name) / "problems.json"
+        run(sys.executable, BENCHMARKS / "suites" / suite.name / f"{suite.problems}.py", path)
+    return paths
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LIBRARIES)
-def test_same_numbers(name: str, cases: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("suite", "name"), LIBRARIES)
+def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_path: Path) -> None:
     environment = BENCHMARKS / "environments" / name
     if not (environment / "requirements.txt").exists():
         pytest.skip(f"{name} is not installed; scripts/test --agreement does that")
+    folder, asked = BENCHMARKS / "suites" / suite.name, problems[suite.name]
     values = tmp_path / "values.json"
-    script = SUITE / "rivals" / f"{name}.py"
-    run(environment / "bin" / "python", "worker.py", script, cases, values)
+    script = folder / "rivals" / f"{name}.py"
+    run(environment / "bin" / "python", folder / "worker.py", script, asked, values)
     found: dict[str, Any] = json.loads(
-        run(sys.executable, "probe.py", cases, values).splitlines()[-1]
+        run(sys.executable, folder / "probe.py", asked, values).splitlines()[-1]
     )
     tolerance = 1e-6 if name in SINGLE_PRECISION else 1e-9
     apart = {
         metric: entry
-        for metric, entry in found["metrics"].items()
+        for metric, entry in found[suite.numbers].items()
         if not entry["max_difference"] <= tolerance
     }
     assert not apart
-    assert found["n_cases"] >= 200
-    assert found["metrics"]
+    assert found[f"n_{suite.problems}"] >= suite.fewest
+    assert found[suite.numbers]
