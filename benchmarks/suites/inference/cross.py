@@ -10,7 +10,8 @@ is more or less lucky: it finds something e^x times as often, for all users of i
 normal. Models are identical where only the seeds differ, so that x is drawn for each training. Two
 models that are equally good and learn other things from the same data have another x for each fold
 too; as folds share training data, it is correlated, by the share of the data that is held out, as
-Nadeau and Bengio (2003) take it to be. That is told beside the others, and has no bounds.
+Nadeau and Bengio (2003) take it to be. That, and what comes of two folds or two seeds, is told
+beside the others, and has no bounds.
 
 A share is that of p-values below 5 %, of `CrossValidation.compare`, and of a t-test that knows of
 users alone.
@@ -69,7 +70,11 @@ IDENTICAL = {
     "6 windows of half of the users, 2 seeds, lucky trainings": Design(6, 2, 0.1, share=0.5),
     "1 fold, 5 seeds, lucky trainings": Design(1, 5, 0.1),
 }
-OTHERS = {"5 folds, 3 seeds, other models that are equally good": Design(5, 3, 0.1, 0.1)}
+OTHERS = {
+    "2 folds, 3 seeds, lucky trainings": Design(2, 3, 0.1),
+    "1 fold, 2 seeds, lucky trainings": Design(1, 2, 0.1),
+    "5 folds, 3 seeds, other models that are equally good": Design(5, 3, 0.1, 0.1),
+}
 
 
 def simulate(scale: float) -> dict[str, Any]:
