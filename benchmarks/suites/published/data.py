@@ -55,8 +55,18 @@ def gowalla(folder: Path) -> Data:
 
 
 def adjacency(*paths: Path) -> Data:
-    parts = se.datasets.load_adjacency(*paths)
-    return Data(*(sparse.csr_matrix(part.matrix(), dtype=np.float64) for part in parts))
+    return Data(*map(by_number, se.datasets.load_adjacency(*paths)))
+
+
+def by_number(part: se.Interactions) -> sparse.csr_matrix:
+    """Return the matrix whose columns are the files' numbers of items, used or not.
+
+    Those of SpectralCF leave an eighth of the numbers out, which count as items in TF-IDF.
+    """
+    numbers = np.asarray(part.items, np.int64)
+    columns, users = numbers[part.item_codes], part.user_codes
+    shape = (part.n_users, int(numbers.max()) + 1)
+    return sparse.csr_matrix((np.ones(len(users)), (users, columns)), shape)
 
 
 READERS = {"ncf_ml1m": ncf, "spectralcf_ml1m": spectralcf, "gowalla": gowalla}
