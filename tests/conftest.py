@@ -7,11 +7,11 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from fingerprints import fingerprint
 from hypothesis import HealthCheck, settings
 
 from sparse_eval.cli import main
 from sparse_eval.metrics import REGISTRY
-from tests.helpers.fingerprints import fingerprint
 
 # A shell that runs the tests in the background has Ctrl-C ignored, here and in all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
