@@ -1,4 +1,4 @@
-"""What the README says, run."""
+"""What the README and the documentation say, run."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
-EXAMPLES = re.findall(r"^## (.+?)$|^```python\n(.*?)^```$", README.read_text(), re.M | re.S)
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 
 
-def examples() -> list[object]:
-    """Each Python example, named by the heading that it stands under."""
+def examples(page: Path) -> list[object]:
+    """Each Python example of a page, named by the heading that it stands under."""
+    parts = re.findall(r"^##? (.+?)$|^```python\n(.*?)^```$", page.read_text(), re.M | re.S)
     found, heading = [], ""
-    for title, code in EXAMPLES:
+    for title, code in parts:
         heading = title or heading
         if code:
             found.append(pytest.param(code, id=heading))
@@ -22,12 +24,12 @@ def examples() -> list[object]:
 
 
 def test_there_are_examples() -> None:
-    assert len(examples()) >= 3
+    assert len(examples(README)) >= 3
 
 
 @pytest.mark.filterwarnings("ignore:metrics among sampled candidates")
 @pytest.mark.slow  # where kernels run as Python
-@pytest.mark.parametrize("code", examples())
+@pytest.mark.parametrize("code", [example for page in PAGES for example in examples(page)])
 def test_example_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, str(README), "exec"), {})  # noqa: S102 - our own page
+    exec(compile(code, "example", "exec"), {})  # noqa: S102 - our own page

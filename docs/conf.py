@@ -1,0 +1,65 @@
+"""How the documentation is built; ``scripts/docs`` calls Sphinx with it."""
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import sparse_eval
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "extensions"))
+# Modules under the names by which the package lends them, which are looked up when they are used.
+for name in ("baselines", "plots", "split", "trec"):
+    sys.modules[f"sparse_eval.{name}"] = getattr(sparse_eval, name)
+
+project = "sparse_eval"
+author = "the authors of sparse_eval"
+version = release = metadata.version("sparse_eval")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_nb",
+    "sphinx_design",
+    "sphinx-mathjax-offline",
+    "metric_pages",
+    "command_pages",
+]
+root_doc = "index"
+default_role = "autolink"
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
+nitpicky = False
+
+# What the reader's browser loads is in the folder that is built: no fonts, scripts or images from
+# elsewhere, which `scripts/docs` checks.
+html_theme = "pydata_sphinx_theme"
+html_title = "sparse_eval"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": True,
+    "show_prev_next": True,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+}
+copyright = author  # noqa: A001 - Sphinx's name
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections say what the types are
+numpydoc_show_class_members = False  # the template does
+
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
+myst_heading_anchors = 3
+
+# Notebooks run anew each time: what they show is what the package does.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
+nb_merge_streams = True

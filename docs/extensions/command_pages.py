@@ -1,0 +1,25 @@
+"""The page of the command line, written from typer's own description before Sphinx reads it."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+from metric_pages import write
+from typer.cli import get_docs_for_click
+
+from sparse_eval.cli import app
+
+PAGE = Path(__file__).parents[1] / "reference" / "command_line.md"
+
+
+def write_page(_app: Any = None) -> None:
+    command = typer.main.get_command(app)
+    text = get_docs_for_click(
+        obj=command, ctx=typer.Context(command), name="sparse-eval", title="Command line"
+    )
+    write(PAGE, text)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("builder-inited", write_page)
+    return {"parallel_read_safe": True}

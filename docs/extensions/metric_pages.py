@@ -1,0 +1,197 @@
+"""Pages of the metrics, a page for each, written from the registry before Sphinx reads them."""
+
+import math
+import tomllib
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.metrics import CONVENTIONS, REGISTRY, STANDARD, Choice, Definition
+from sparse_eval.metrics.registry import ALIASES
+
+METRICS = Path(__file__).parents[1] / "metrics"
+
+#: The formula of each metric in LaTeX, and what its letters mean if no other metric has them.
+FORMULAS: dict[str, str] = tomllib.loads((METRICS / "formulas.toml").read_text(encoding="utf-8"))
+
+#: The example of every page: three users, six items.
+LISTS = [[4, 0, 2, 5], [1, 3, 5, 0], [5, 3, 4, -1]]
+GAINS = [[0, 0, 2, 0, 1, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 1, 0, 1]]
+BESIDE = {
+    "train": sparse.csr_matrix([[0, 1, 0, 1, 0, 0], [0, 0, 1, 0, 1, 0], [1, 1, 1, 0, 0, 0]]),
+    "item_groups": ["a", "a", "b", "b", "a", "b"],
+    "item_vectors": np.array([[1, 0], [1, 1], [0, 1], [0, 2], [2, 1], [1, 2]], float),
+    "propensity": np.array([0.9, 0.8, 0.5, 0.4, 0.7, 0.2]),
+}
+EXAMPLE = """\
+Of the items 0 to 5,
+
+| | is recommended | relevant are | has in training |
+|---|---|---|---|
+| user 1 | 4, 0, 2, 5 | 2 (gain 2), 4 | 1, 3 |
+| user 2 | 1, 3, 5, 0 | 3 | 2, 4 |
+| user 3 | 5, 3, 4 | 3, 5 | 0, 1, 2 |
+
+Items 0, 1 and 4 are of group a, the others of group b.
+"""
+
+
+def write_pages(_app: Any = None) -> None:
+    folder = METRICS / "generated"
+    folder.mkdir(exist_ok=True)
+    for name, definition in REGISTRY.items():
+        write(folder / f"{name}.md", page(definition))
+    write(METRICS / "table.md", overview())
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file unless it is there already, so that Sphinx reads again only what changed."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def overview() -> str:
+    rows = [
+        (f"[{name}](generated/{name}.md)", definition.description)
+        for name, definition in REGISTRY.items()
+    ]
+    return table(("metric", ""), rows) + "\n"
+
+
+def page(definition: Definition) -> str:
+    parts = [
+        f"# {definition.name}",
+        f"{sentence(definition.description)} Written `{definition.spelling}`.",
+        f"$$\n{FORMULAS[definition.name].strip()}\n$$",
+        facts(definition),
+        options(definition),
+        conventions(definition),
+        example(definition),
+    ]
+    if definition.source:
+        parts += ["## References", "\n".join(f"- {source}" for source in sources(definition))]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def sources(definition: Definition) -> list[str]:
+    return [linked(source) for source in definition.source.split("; ")]
+
+
+def linked(source: str) -> str:
+    before, doi, number = source.partition("doi:")
+    return f"{before}[doi:{number}](https://doi.org/{number})" if doi else source
+
+
+def facts(definition: Definition) -> str:
+    names = sorted(alias for alias, meant in ALIASES.items() if definition.name in meant)
+    rows = [
+        ("range", f"{definition.lower:g} to {highest(definition)}"),
+        ("better", "higher" if definition.higher_is_better else "lower"),
+        ("value for each user", "yes" if definition.per_user else "no, one number for all"),
+        ("needs", ", ".join(f"`{name}=`" for name in definition.needs) or "nothing more"),
+        (
+            "equal scores",
+            'their expectation, with `ties="average"`'
+            if definition.averages_ties
+            else "in the order of the list",
+        ),
+        ("other names", ", ".join(f"`{name}`" for name in names) or "none"),
+    ]
+    return table(("property", "value"), rows)
+
+
+def highest(definition: Definition) -> str:
+    if callable(definition.upper):
+        return "what its options allow"
+    return "any number" if math.isinf(definition.upper) else f"{definition.upper:g}"
+
+
+def options(definition: Definition) -> str:
+    if not definition.options:
+        return ""
+    rows = [
+        (
+            f"`{option.name}`",
+            " · ".join(f"`{value.strip()}`" for value in option.allowed.split("|")),
+            option.description.replace("|", "&#124;"),
+        )
+        for option in definition.options
+    ]
+    intro = "## Options\n\nThe first value is the default.\n\n"
+    return intro + table(("option", "values", "meaning"), rows)
+
+
+def conventions(definition: Definition) -> str:
+    """Return what other libraries do otherwise with options of this metric."""
+    rows = [
+        (
+            f"`{convention.name}`",
+            convention.library,
+            ", ".join(f"`{option}={value}`" for option, value in given.items()),
+        )
+        for convention in CONVENTIONS.values()
+        if convention is not STANDARD and (given := convention.options.get(definition.name))
+    ]
+    if not rows:
+        return ""
+    intro = (
+        "## Conventions\n\nWhat `convention=` sets for this metric; "
+        "`sparse-eval metrics --convention NAME` has all of it.\n\n"
+    )
+    return intro + table(("convention", "library", "options"), rows)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def example(definition: Definition) -> str:
+    """Return the values of the metric for the users, with each value of each of its options."""
+    cutoff = "" if definition.cutoff == "none" else "@3"
+    chosen = [
+        f"({option.name}={value})"
+        for option in definition.options
+        if isinstance(option, Choice)
+        for value in option.values[1:]
+    ]
+    spellings = [f"{definition.name}{options}{cutoff}" for options in ["", *chosen]]
+    rows = [
+        f"| `{spelling}` | {' | '.join(values)} |"
+        for spelling in spellings
+        if (values := evaluated(spelling)) is not None
+    ]
+    heading = ["| | user 1 | user 2 | user 3 | all |", "|---|--:|--:|--:|--:|"]
+    return "\n".join(["## Example", "", EXAMPLE, *heading, *rows])
+
+
+def evaluated(spelling: str) -> list[str] | None:
+    """Return the values of the example, or None if it has not what the metric is about."""
+    lists, truth = se.Rankings.from_topk(np.array(LISTS)), sparse.csr_matrix(GAINS)
+    for name in ("train", "item_groups", "item_vectors", "propensity"):
+        beside = {key: BESIDE[key] for key in ("train", name)}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # doubts about so small an example
+                ev = se.evaluate(lists, truth, spelling, **beside)
+        except se.errors.InvalidMetricError:
+            continue
+        if math.isnan(mean := ev[ev.names[0]]):
+            return None
+        users = [f"{value:.4g}" for value in ev.per_user.to_numpy().ravel()] or [""] * len(LISTS)
+        return [*users, f"{mean:.4g}"]
+    return None
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,97 @@
+"""The documentation names everything there is, and what it shows runs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sparse_eval as se
+from sparse_eval.metrics import REGISTRY
+
+DOCS = Path(__file__).parents[2] / "docs"
+MODULES = ("baselines", "datasets", "errors", "plots", "split", "trec")
+NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
+#: Public, and no function or class.
+CONSTANTS = {"datasets.FORMATS", "datasets.UNDATED"}
+
+
+@pytest.fixture(scope="module")
+def extension() -> Any:
+    """Return a function that imports an extension of the documentation's build."""
+    sys.path.insert(0, str(DOCS / "extensions"))
+    yield importlib.import_module
+    sys.path.remove(str(DOCS / "extensions"))
+
+
+def public_names() -> set[str]:
+    names = {name for name in se.__all__ if name not in MODULES}
+    for module in MODULES:
+        names |= {f"{module}.{name}" for name in getattr(se, module).__all__}
+    # What is at the root too is documented there.
+    return {name for name in names if name.partition(".")[2] not in se.__all__} - CONSTANTS
+
+
+def test_the_reference_names_everything_public() -> None:
+    text = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^   (\w[\w.]+)$", text, re.M)) - {"command_line"}
+    of_metrics = {name for name in documented if name.startswith("metrics.")}
+    assert documented - of_metrics == public_names()
+    for name in of_metrics:
+        assert hasattr(importlib.import_module("sparse_eval.metrics"), name.partition(".")[2])
+
+
+def test_each_metric_has_a_formula() -> None:
+    formulas = tomllib.loads((DOCS / "metrics" / "formulas.toml").read_text(encoding="utf-8"))
+    assert list(formulas) == list(REGISTRY)
+
+
+@pytest.mark.parametrize("name", list(REGISTRY))
+def test_page_of_a_metric(name: str, extension: Any) -> None:
+    text = extension("metric_pages").page(REGISTRY[name])
+    assert text.startswith(f"# {name}\n")
+    _, _, example = text.partition("## Example")
+    rows = re.findall(r"^\| `(.+?)` \| (.*?) \| (.*?) \| (.*?) \|$", example, re.M)
+    assert rows, "the example lacks an input that the metric needs"
+    assert all(row[-1] != "nan" for row in rows)
+
+
+def test_what_a_site_loads_and_links(extension: Any, tmp_path: Path) -> None:
+    (tmp_path / "b.html").write_text('<h1 id="top">b</h1>')
+    (tmp_path / "a.html").write_text(
+        '<script src="https://elsewhere.org/x.js"></script><img src="c.png">'
+        '<a href="b.html#top">b</a><a href="b.html#end">b</a><a href="d.html">d</a>'
+        '<a href="https://elsewhere.org">elsewhere</a><link rel="next" href="https://e.org">'
+    )
+    assert extension("check_site").faults(tmp_path) == [
+        "a.html loads https://elsewhere.org/x.js",
+        "a.html loads c.png, which is not there",
+        "a.html links to b.html#end, which has no such place",
+        "a.html links to d.html, which is not there",
+    ]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    told: dict[str, Any] = {}
+    for part in code:
+        if not part.startswith("%%bash"):
+            exec(compile(part, str(path), "exec"), told)  # noqa: S102 - our own notebook
+
+
+def test_notebooks_are_kept_without_what_they_print() -> None:
+    assert len(NOTEBOOKS) >= 4
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
