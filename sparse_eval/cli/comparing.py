@@ -9,6 +9,7 @@ import typer
 
 from ..core.files import need_pyarrow
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
+from .judging import FailIfWorse, fail_if_worse
 from .options import Correction, Format, Printed, Test, Users
 from .printing import counted, print_json, print_table, step
 
@@ -69,6 +70,7 @@ def compare(
     correction: Corrected = Correction.holm,
     users: How = Users.intersection,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    worse: FailIfWorse = False,
     format: Printed = Format.table,
 ) -> None:
     """Compare models: which is better, how certain that is, and for how many users."""
@@ -87,6 +89,8 @@ def compare(
     )
     _print_comparison(compared, format)
     _fail_if_left_out(saved)
+    if worse:
+        fail_if_worse(compared)
 
 
 def report(

@@ -12,6 +12,7 @@ from ..core.arguments import check_number
 from ..core.files import make_folder
 from ..core.formatting import plain
 from ..errors import InvalidDataError
+from .judging import FailUnder, fail_if_under, parse_bounds
 from .loading import holdout_of, load_candidates, load_parts
 from .options import (
     METRICS,
@@ -98,10 +99,17 @@ def score(
             "from which an interrupted command resumes. Created if missing."
         ),
     ] = None,
+    fail_under: FailUnder = [],
     format: Printed = Format.table,
 ) -> None:
-    """Score a checkpoint, or several: print a table and mark the best."""
+    """Score a checkpoint, or several: print a table and mark the best.
+
+    With --fail-under the checkpoint, or the best of several, has to be good enough.
+    """
     metric = check_metrics(metric, convention)
+    bounds = parse_bounds(fail_under, metric, convention)
+    if bounds and watch is not None:
+        raise InvalidDataError("--fail-under judges at the end, and --watch has none; leave it out")
     if "" in checkpoint:  # an unset variable; as a path, it would be the current folder
         raise InvalidDataError("a checkpoint has no name; name a file or a folder")
     paths = [Path(name) for name in checkpoint]
@@ -121,7 +129,10 @@ def score(
     if several:
         options: dict[str, Any] = {"monitor": monitor, "convention": convention}
         options |= {"candidates": among, "seen": seen_option(allow_seen), "progress": progress}
-        _sweep(paths, holdout, metric, out, format, watch, scheduler, **options)
+        table = _sweep(paths, holdout, metric, out, format, watch, scheduler, **options)
+        if bounds:
+            file, values = _best(table, metric, convention)
+            fail_if_under(bounds, values.__getitem__, file)
     else:
         ev = score_model(
             paths[0],
@@ -135,6 +146,7 @@ def score(
             allow_seen=allow_seen,
         )
         print_evaluation(command, ev, format, out, checkpoint=_about(paths[0]))
+        fail_if_under(bounds, ev.__getitem__, checkpoint[0])
 
 
 def evaluate(
@@ -174,6 +186,7 @@ def evaluate(
         ),
     ] = False,
     out: Out = None,
+    fail_under: FailUnder = [],
     format: Printed = Format.table,
 ) -> None:
     """Score lists against relevance: two tables, a run against qrels, or two matrices."""
@@ -201,6 +214,7 @@ def evaluate(
     rankings = opening.open_lists(lists, columns, None if ties is None else ties.value, rules.ties)
     averaged = getattr(rankings, "last_positions", None) is not None
     metric = _supported(metric, rules, averaged)
+    bounds = parse_bounds(fail_under, metric, convention)
     if out is not None:
         make_folder(out)
     with warnings_in_a_line():
@@ -221,9 +235,9 @@ def evaluate(
         print_table(ev.per_user.reset_index(), format)
         if format in (Format.table, Format.markdown):
             typer.echo()
-        elif out is None:  # csv and json hold one table
-            return
-    print_evaluation(command, ev, format, out)
+    if not per_user or format in (Format.table, Format.markdown) or out is not None:
+        print_evaluation(command, ev, format, out)  # csv and json hold one table
+    fail_if_under(bounds, ev.__getitem__, str(lists))
 
 
 def check_metrics(metric: list[str], convention: str | None = None) -> list[str]:
@@ -317,8 +331,8 @@ def _sweep(
     watch: float | None,
     scheduler: str | None,
     **options: Any,
-) -> None:
-    """Score several checkpoints, print their table, and fail if one of them failed."""
+) -> pd.DataFrame:
+    """Score several checkpoints, print their table and return it; fail if one of them failed."""
     from ..models.inputs import training_part
     from ..models.sweep import sweep
 
@@ -334,6 +348,21 @@ def _sweep(
         total = counted(len(table), "checkpoint")
         typer.echo(f"{n_failed:,} of {total} could not be scored", err=True)
         raise typer.Exit(1)
+    return table
+
+
+def _best(
+    table: pd.DataFrame, metric: list[str], convention: str | None
+) -> tuple[str, dict[str, float]]:
+    """Return the best checkpoint of a sweep, and its metrics by the names that were asked for."""
+    from ..metrics import convention_named, parse_metrics
+
+    best = table[table["best"]]
+    if best.empty:
+        raise InvalidDataError("no checkpoint is the best: --monitor is defined for none of them")
+    names = map(str, parse_metrics(metric, convention_named(convention).options))
+    first = list(table.columns).index("seconds") + 1  # candidates may be part of their names
+    return str(best["file"].iloc[0]), dict(zip(names, best.iloc[0, first:], strict=False))
 
 
 def _narrow(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,122 @@
+"""Options by which a result that is not good enough ends a command with an exit status of its own.
+
+A nightly job tells by the status whether a model may be released: 0 good, 3 not good enough, 1
+something could not be scored or read, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from ..core.formatting import number
+from ..errors import InvalidMetricError
+from ..metrics import convention_named, parse_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..metrics import Metric
+    from ..results.comparison import Comparison
+
+#: The exit status of a command whose result is not good enough.
+NOT_GOOD_ENOUGH = 3
+
+FailUnder = Annotated[
+    list[str],
+    typer.Option(
+        "--fail-under",
+        metavar="METRIC=NUMBER",
+        help="End with exit status 3 if a metric is worse than a number, as ndcg@10=0.15: below "
+        "it, or above it where less is better; repeatable.",
+        show_default=False,
+    ),
+]
+FailIfWorse = Annotated[
+    bool,
+    typer.Option(
+        "--fail-if-worse",
+        help="End with exit status 3 if the last model named is worse than another one, by the "
+        "corrected test of any metric compared.",
+    ),
+]
+
+
+class Bound(NamedTuple):
+    """The worst value that a metric may have."""
+
+    metric: Metric
+    worst: float
+
+    def fault(self, value: float) -> str:
+        """Return what is wrong with a value, or nothing."""
+        higher = self.metric.definition.higher_is_better
+        if math.isnan(value):
+            return f"{self.metric} is not defined, and has to be {self._allowed}"
+        if value < self.worst if higher else value > self.worst:
+            return f"{self.metric} is {number(value)}, and has to be {self._allowed}"
+        return ""
+
+    @property
+    def _allowed(self) -> str:
+        least = "least" if self.metric.definition.higher_is_better else "most"
+        return f"at {least} {self.worst:g}"
+
+
+def parse_bounds(
+    words: Sequence[str], metrics: Sequence[str], convention: str | None
+) -> list[Bound]:
+    """Parse ``METRIC=NUMBER``, or raise unless each is about one of the metrics to compute."""
+    defaults = convention_named(convention).options
+    computed = parse_metrics(list(metrics), defaults)
+    bounds = []
+    for word in words:
+        name, _, text = word.rpartition("=")
+        worst = _number(text)
+        if not name or math.isnan(worst):
+            raise InvalidMetricError(
+                f"--fail-under is {word!r}; expected a metric and a number, as ndcg@10=0.15"
+            )
+        for metric in parse_metrics(name, defaults):
+            if metric not in computed:
+                raise InvalidMetricError(
+                    f"--fail-under is about {metric}, which is not computed; ask for it: "
+                    f"-m '{metric}'"
+                )
+            bounds.append(Bound(metric, worst))
+    return bounds
+
+
+def fail_if_under(bounds: Sequence[Bound], value_of: Callable[[str], float], what: str) -> None:
+    """End the command if a value, which is asked for by the metric's name, is worse than a bound.
+
+    `what` has the values: a checkpoint, or a file of lists.
+    """
+    faults = [fault for bound in bounds if (fault := bound.fault(value_of(str(bound.metric))))]
+    if faults:
+        typer.echo(f"{what} is not good enough: {'; '.join(faults)}", err=True)
+        raise typer.Exit(NOT_GOOD_ENOUGH)
+
+
+def fail_if_worse(compared: Comparison) -> None:
+    """End the command if the last model is worse than another one."""
+    last = compared.names[-1]
+    worse = [
+        f"than {row['better']} by {row['metric']} ({number(abs(row['difference']))}, p = "
+        f"{row['p_corrected']:.2g})"
+        for row in compared.table.to_dict("records")
+        if last in (row["a"], row["b"]) and row["better"] not in ("", last)
+    ]
+    if worse:
+        typer.echo(f"{last} is worse {'; '.join(worse)}", err=True)
+        raise typer.Exit(NOT_GOOD_ENOUGH)
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
