@@ -17,6 +17,7 @@ from ..core.progress import display
 from ..errors import InvalidDataError
 from .intervals import check_level, interval_of_mean, interval_of_replicates
 from .paired_tests import CORRECTIONS, TESTS, correct, p_value, significance, two_sided
+from .paper_table import PaperTable
 from .runs import Runs
 from .shared import check_conventions, shared_metrics, shared_users
 
@@ -70,6 +71,8 @@ class Comparison:
         not all evaluations have.
     candidates : str or None
         What the candidates of all of them are, see `CandidateCounts`; None for all items.
+    higher_is_better : dict of str to bool
+        Of each metric, whether larger values are better.
 
     See Also
     --------
@@ -85,16 +88,21 @@ class Comparison:
     left_out: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     candidates: str | None = None
+    higher_is_better: dict[str, bool] = field(default_factory=dict)
 
     def how_found(self) -> str:
         """Return in a line how many users were compared, and how."""
+        return (
+            f"{self.n_users:,} users, {self._tested()}, {self.level * 100:g} % intervals (not "
+            "corrected)"
+        )
+
+    def _tested(self) -> str:
         title = CORRECTIONS[self.correction]
         corrected = f", {title} correction" if title else ""
-        return (
-            f"{self.n_users:,} users, {TESTS[self.test].title}{corrected} over {len(self.table):,} "
-            f"difference{'' if len(self.table) == 1 else 's'}, {self.level * 100:g} % intervals "
-            "(not corrected)"
-        )
+        n = len(self.table)
+        differences = f"{n:,} difference{'' if n == 1 else 's'}"
+        return f"{TESTS[self.test].title}{corrected} over {differences}"
 
     def shown(self) -> pd.DataFrame:
         """Return the table for display: fewer columns, numbers as text."""
@@ -133,6 +141,82 @@ class Comparison:
             "candidates": self.candidates,
             "differences": records(self.table),
         }
+
+    def to_latex(
+        self, *, digits: int = 4, caption: str | None = None, label: str | None = None
+    ) -> str:
+        r"""Return a table for a paper, of the package ``booktabs``.
+
+        A row for each model and a column for each metric: means over the users compared, the best
+        in bold, and the letters of the models that are worse by the corrected test. Below it is
+        what the letters mean, and what was corrected for.
+
+        Parameters
+        ----------
+        digits : int
+            Decimals of the means, at least 1.
+        caption, label : str, optional
+            In LaTeX, as they are; by default the table has none.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InvalidDataError
+            If a metric is defined for other users of other models, so that a model has no one
+            mean; or if `digits` is out of range.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> clicks = se.datasets.synthetic(n_users=500, n_items=200, seed=0)
+        >>> holdout = se.split.random(clicks, seed=0)
+        >>> models = {"popularity": se.baselines.popularity, "ease": se.baselines.ease}
+        >>> evs = {
+        ...     name: se.evaluate_model(make(holdout), holdout, "ndcg@10")
+        ...     for name, make in models.items()
+        ... }
+        >>> print(se.compare(evs).to_latex(digits=3))  # doctest: +ELLIPSIS
+        \begin{table}
+        ...
+         & model & ndcg@10 \\
+        \midrule
+        a & popularity & 0.198 \\
+        b & ease & \textbf{0.284}\textsuperscript{a} \\
+        \bottomrule
+        ...
+        """
+        return self._paper_table().latex(digits, caption, label)
+
+    def to_markdown(self, *, digits: int = 4) -> str:
+        """Return the table of `to_latex` in Markdown.
+
+        Parameters
+        ----------
+        digits : int
+            Decimals of the means, at least 1.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InvalidDataError
+            As from `to_latex`.
+        """
+        return self._paper_table().markdown(digits)
+
+    def _paper_table(self) -> PaperTable:
+        test = f"{self._tested()}, p < {significance(self.level):g}"
+        notes = (
+            f"Means over {self.n_users:,} users; the best in bold.",
+            f"Letters: better than the models of these letters ({test}).",
+            *self.notes,
+        )
+        return PaperTable(self.names, self.table, self.higher_is_better, self.candidates, notes)
 
     def __repr__(self) -> str:
         shown = self.shown()
@@ -298,6 +382,7 @@ def compare(
         shared.left_out,
         tuple(notes),
         None if among is None else among.kind,
+        higher,
     )
 
 
@@ -368,6 +453,7 @@ def _compare_runs(
         left_out,
         tuple(notes),
         None if runs.candidates is None else runs.candidates.kind,
+        higher,
     )
 
 

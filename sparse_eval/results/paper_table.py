@@ -1,0 +1,163 @@
+"""A comparison as papers print it: a row for each model, a column for each metric."""
+
+from __future__ import annotations
+
+import math
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..core.arguments import check_whole
+from ..core.formatting import text_table
+from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+#: What LaTeX reads as something else, and how it is written.
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    }
+)
+#: The same of Markdown, within a table.
+_MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<>[]"})
+
+
+class Cell(NamedTuple):
+    """The mean of a metric, whether none is better, and the letters of models that are worse."""
+
+    mean: float
+    is_best: bool
+    better_than: str
+
+    def text(self, digits: int) -> str:
+        """Return the mean as text, a dash where there is none."""
+        return "–" if math.isnan(self.mean) else f"{self.mean:.{digits}f}"
+
+
+class PaperTable:
+    """The means of a comparison, the best ones, and which differences are significant.
+
+    Parameters
+    ----------
+    models : sequence of str
+    table : pandas.DataFrame
+        That of a comparison.
+    higher_is_better : mapping of str to bool
+        By metric.
+    candidates : str or None
+        What the candidates are, None for all items.
+    notes : sequence of str
+        What is written below.
+
+    Raises
+    ------
+    InvalidDataError
+        If a model has several means of a metric, as it is compared with others on other users.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[str],
+        table: pd.DataFrame,
+        higher_is_better: Mapping[str, bool],
+        candidates: str | None,
+        notes: Sequence[str],
+    ) -> None:
+        self.models, self.table, self.notes = models, table, notes
+        self.higher_is_better = higher_is_better
+        self.letters = dict(zip(models, _letters(len(models)), strict=True))
+        self.metrics = list(dict.fromkeys(table["metric"]))
+        self.headings = [name + (f" ({candidates})" if candidates else "") for name in self.metrics]
+        self.columns = {metric: self._column(metric) for metric in self.metrics}
+
+    def _column(self, metric: str) -> list[Cell]:
+        """Return the cells of a metric, in the order of the models."""
+        rows = self.table[self.table["metric"] == metric].to_dict("records")
+        means: dict[str, float] = {}
+        worse: dict[str, list[str]] = {model: [] for model in self.models}
+        for row in rows:
+            for side in ("a", "b"):
+                model, mean = row[side], float(row[f"mean_{side}"])
+                before = means.setdefault(model, mean)
+                if before != mean and not (math.isnan(before) and math.isnan(mean)):
+                    raise InvalidDataError(
+                        f"{metric} of {model} has other means beside other models, because it is "
+                        "not defined for the same users of all; compare two models, or leave the "
+                        "metric out"
+                    )
+            if row["better"]:
+                beaten = row["b"] if row["better"] == row["a"] else row["a"]
+                worse[row["better"]].append(self.letters[beaten])
+        higher = self.higher_is_better[metric]
+        known = [mean for mean in means.values() if not math.isnan(mean)]
+        best = (max if higher else min)(known, default=math.nan)
+        return [
+            Cell(means[model], means[model] == best, "".join(sorted(worse[model])))
+            for model in self.models
+        ]
+
+    def _rows(self) -> Iterator[tuple[str, str, list[Cell]]]:
+        """Return each model's letter, name and cells."""
+        for i, model in enumerate(self.models):
+            yield self.letters[model], model, [self.columns[name][i] for name in self.metrics]
+
+    def latex(self, digits: int, caption: str | None, label: str | None) -> str:
+        """Return what `Comparison.to_latex` does."""
+        check_whole("digits", digits, 1, 16)
+        width = len(self.metrics) + 2
+        headings = ["", "model", *(name.translate(_LATEX) for name in self.headings)]
+        lines = [
+            r"\begin{table}",
+            r"\centering",
+            *([] if caption is None else [rf"\caption{{{caption}}}"]),
+            *([] if label is None else [rf"\label{{{label}}}"]),
+            rf"\begin{{tabular}}{{ll{'r' * len(self.metrics)}}}",
+            r"\toprule",
+            " & ".join(headings) + r" \\",
+            r"\midrule",
+        ]
+        for letter, model, cells in self._rows():
+            texts = [_latex_cell(cell, digits) for cell in cells]
+            lines.append(" & ".join([letter, model.translate(_LATEX), *texts]) + r" \\")
+        lines.append(r"\bottomrule")
+        for note in self.notes:
+            shown = note.translate(_LATEX).replace("<", "$<$")
+            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\footnotesize {shown}}} \\")
+        return "\n".join([*lines, r"\end{tabular}", r"\end{table}", ""])
+
+    def markdown(self, digits: int) -> str:
+        """Return what `Comparison.to_markdown` does."""
+        check_whole("digits", digits, 1, 16)
+        rows = [
+            [letter, model.translate(_MARKDOWN), *(_markdown_cell(cell, digits) for cell in cells)]
+            for letter, model, cells in self._rows()
+        ]
+        headings = ["", "model", *(name.translate(_MARKDOWN) for name in self.headings)]
+        table = text_table(rows, headings, ["left", "left", *["right"] * len(self.metrics)], "pipe")
+        notes = [note.translate(_MARKDOWN) for note in self.notes]
+        return "\n\n".join([table, *notes]) + "\n"
+
+
+def _latex_cell(cell: Cell, digits: int) -> str:
+    text = cell.text(digits).replace("–", "--")
+    text = rf"\textbf{{{text}}}" if cell.is_best else text
+    return text + (rf"\textsuperscript{{{cell.better_than}}}" if cell.better_than else "")
+
+
+def _markdown_cell(cell: Cell, digits: int) -> str:
+    text = cell.text(digits)
+    text = f"**{text}**" if cell.is_best else text
+    return text + (f"<sup>{cell.better_than}</sup>" if cell.better_than else "")
+
+
+def _letters(n: int) -> Iterator[str]:
+    """Return a mark for each of n models: a to z, and numbers in brackets if there are more."""
+    if n <= len(ascii_lowercase):
+        return iter(ascii_lowercase[:n])
+    return (f"[{number}]" for number in range(1, n + 1))

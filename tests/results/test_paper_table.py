@@ -1,0 +1,121 @@
+"""Test comparisons as tables for papers."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import reporting
+from cross_cases import cross
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+
+METRICS = ["ndcg@10", "mean_rank", "coverage@5"]
+
+
+@pytest.fixture(scope="module")
+def compared() -> se.Comparison:
+    return se.compare(reporting.three(), "ndcg@10")
+
+
+def rows_of(text: str) -> dict[str, list[str]]:
+    body = text.partition("\\midrule\n")[2].partition("\\bottomrule")[0]
+    rows = [line.removesuffix(" \\\\").split(" & ") for line in body.splitlines()]
+    return {model: [letter, *cells] for letter, model, *cells in rows}
+
+
+def test_means_best_and_marks(compared: se.Comparison) -> None:
+    evs = reporting.three()
+    rows = rows_of(compared.to_latex(digits=6))
+    assert list(rows) == list(evs)
+    letters = {model: row[0] for model, row in rows.items()}
+    assert list(letters.values()) == ["a", "b", "c"]
+    best = max(evs, key=lambda name: evs[name]["ndcg@10"])
+    for model, (_, cell) in rows.items():
+        assert f"{evs[model]['ndcg@10']:.6f}" in cell
+        assert cell.startswith("\\textbf{") == (model == best)
+        beaten = compared.table[compared.table["better"] == model]
+        others = set(beaten["a"]).union(beaten["b"]) - {model}
+        marks = re.findall(r"\\textsuperscript\{(\w+)\}", cell)
+        assert "".join(marks) == "".join(sorted(letters[other] for other in others))
+
+
+def test_where_less_is_better() -> None:
+    validation = csr_matrix(np.eye(4, 6))
+    first, last = np.tile(np.arange(6), (4, 1)), np.tile(np.arange(6)[::-1], (4, 1))
+    evs = {
+        name: se.evaluate(se.Rankings.from_topk(lists), validation, "mean_rank")
+        for name, lists in (("early", first), ("late", last))
+    }
+    rows = rows_of(se.compare(evs).to_latex())
+    assert rows["early"][1].startswith("\\textbf")
+    assert not rows["late"][1].startswith("\\textbf")
+
+
+def test_markdown_has_the_same(compared: se.Comparison) -> None:
+    lines = compared.to_markdown(digits=3).splitlines()
+    assert lines[0].split("|")[1:-1] == ["    ", " model   ", lines[0].split("|")[3]]
+    assert sum("**" in line for line in lines) == 1
+    assert any(
+        line.startswith("Letters: better than the models of these letters") for line in lines
+    )
+
+
+def test_says_what_was_corrected_for(compared: se.Comparison) -> None:
+    text = compared.to_latex(caption="Three models.", label="tab:three")
+    assert "\\caption{Three models.}\n\\label{tab:three}\n" in text
+    assert "paired t-test, p $<$ 0.05, " not in text  # the correction comes between
+    assert "Holm's correction over 3 differences, p $<$ 0.05)." in text
+    assert f"Means over {compared.n_users:,} users; the best in bold." in text
+    plain = se.compare(reporting.three(), "ndcg@10", correction="none", test="wilcoxon", level=0.99)
+    assert "correction over" not in plain.to_latex()
+    assert "p $<$ 0.01" in plain.to_latex()
+
+
+def test_names_are_text() -> None:
+    names = ["50%_x&y", "a{b}\\c~d^e#f$", "*|<b>`"]
+    evs = dict(zip(names, reporting.three().values(), strict=True))
+    compared = se.compare(evs, "ndcg@10")
+    text = compared.to_latex()
+    assert "50\\%\\_x\\&y" in text
+    assert "a\\{b\\}\\textbackslash{}c\\textasciitilde{}d\\textasciicircum{}e\\#f\\$" in text
+    assert "\\*\\|\\<b\\>\\`" in compared.to_markdown()
+
+
+def test_more_models_than_letters() -> None:
+    evs = list(reporting.three().values())
+    many = {f"m{i}": evs[i % 3] for i in range(28)}
+    rows = rows_of(se.compare(many, "ndcg@10").to_latex())
+    assert rows["m27"][0] == "[28]"
+
+
+def test_of_folds_and_seeds() -> None:
+    compared = cross().compare()
+    rows = rows_of(compared.to_latex())
+    assert len(rows) == len(compared.names)
+    assert any("Nadeau and Bengio" in line for line in compared.to_markdown().splitlines())
+
+
+def test_refuses_means_of_other_users() -> None:
+    validation = csr_matrix(np.array([[1, 2, 0, 0], [2, 1, 0, 0], [0, 1, 2, 0]], float))
+    lists = {
+        "a": [[0, 1, 2], [1, 0, 2], [2, 1, 0]],
+        "b": [[0, 1, 2], [1, 0, 2], [3, -1, -1]],
+        "c": [[3, -1, -1], [0, 1, 2], [2, 1, 0]],
+    }
+    evs = {
+        name: se.evaluate(se.Rankings.from_topk(np.array(ids)), validation, "fcp")
+        for name, ids in lists.items()
+    }
+    with pytest.raises(InvalidDataError, match="fcp of a has other means beside other models"):
+        se.compare(evs).to_latex()
+
+
+def test_refuses_digits_out_of_range(compared: se.Comparison) -> None:
+    with pytest.raises(InvalidDataError, match="digits: expected a whole number"):
+        compared.to_latex(digits=0)
+    with pytest.raises(InvalidDataError, match="digits: expected a whole number"):
+        compared.to_markdown(digits=1.5)  # type: ignore[arg-type]
