@@ -23,6 +23,7 @@ import sparse_eval as se
 
 sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
 from harness.files import replacing
+from harness.split import single
 
 SEED = 0
 
@@ -55,10 +56,6 @@ def toy(folder: Path) -> Data:
     clicks = se.datasets.synthetic(n_users=2_000, n_items=1_000, seed=SEED)
     holdout = se.split.random(clicks, seed=SEED)
     return Data(single(holdout.train), single(holdout.validation))
-
-
-def single(matrix: Any) -> csr_matrix:
-    return csr_matrix(matrix, dtype=np.float32)
 
 
 def als(train: csr_matrix, factors: int, alpha: float, regularization: float) -> Factors:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.evaluation import ranking_metrics_at_k
-from scipy.sparse import csr_matrix, load_npz, save_npz
+from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
@@ -27,6 +27,7 @@ import sparse_eval as se
 sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
 from harness.files import once
 from harness.peak import peak_above_start, resident
+from harness.split import read_split, write_split
 from suites.retrieval.inputs import FACTORS, SEED, draw
 
 METRIC = "ndcg@10"
@@ -36,13 +37,10 @@ ITERATIONS = 15
 
 def make(folder: Path, n_users: int, n_items: int) -> dict[str, int]:
     def write(unfinished: Path) -> None:
-        clicks = se.datasets.synthetic(n_users=n_users, n_items=n_items, seed=SEED)
-        holdout = se.split.random(clicks, seed=SEED)
-        for part in ("train", "validation"):
-            save_npz(unfinished / f"{part}.npz", single(getattr(holdout, part)))
+        write_split(unfinished, n_users, n_items, SEED)
 
     once(folder, write)
-    train, validation = data(folder)
+    train, validation = read_split(folder)
     return {
         "n_users": train.shape[0],
         "n_items": train.shape[1],
@@ -52,17 +50,9 @@ def make(folder: Path, n_users: int, n_items: int) -> dict[str, int]:
     }
 
 
-def single(matrix: Any) -> csr_matrix:
-    return csr_matrix(matrix, dtype=np.float32)
-
-
-def data(folder: Path) -> tuple[csr_matrix, csr_matrix]:
-    return load_npz(folder / "train.npz"), load_npz(folder / "validation.npz")
-
-
 def train(folder: Path, evaluator: str) -> dict[str, Any]:
     """Train once; after every iteration somebody evaluates, or nobody."""
-    seen, held_out = data(folder)
+    seen, held_out = read_split(folder)
     evaluate = EVALUATORS[evaluator]
     relevance = se.Relevance.from_csr(held_out)
     values: list[float] = []
@@ -105,7 +95,7 @@ EVALUATORS = {
 
 def save(folder: Path, count: int) -> dict[str, int]:
     """Save the model after each iteration of a training as long as that."""
-    seen, _ = data(folder)
+    seen, _ = read_split(folder)
 
     def write(unfinished: Path) -> None:
         def callback(iteration: int, elapsed: float, loss: float | None) -> None:
@@ -122,7 +112,7 @@ def save(folder: Path, count: int) -> dict[str, int]:
 
 def sweep(folder: Path, count: int) -> dict[str, Any]:
     score = se.sweep  # imports what it needs
-    seen, held_out = data(folder)
+    seen, held_out = read_split(folder)
     start = time.perf_counter()
     with peak_above_start() as peak:
         table = score(folder / f"checkpoints-{count}", seen, held_out, [METRIC], progress=False)

@@ -28,6 +28,7 @@ import sparse_eval as se
 sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
 from harness.files import once
 from harness.peak import peak_above_start
+from harness.split import read_split, single, write_split
 
 SEED = 0
 FACTORS = 64
@@ -43,12 +44,9 @@ Prepared = tuple[Callable[[], Any], Callable[[Any], Values]]
 
 def make(folder: Path, n_users: int, n_items: int, n_candidates: int) -> dict[str, int]:
     def write(unfinished: Path) -> None:
-        clicks = se.datasets.synthetic(n_users=n_users, n_items=n_items, seed=SEED)
-        holdout = se.split.random(clicks, seed=SEED)
+        holdout = write_split(unfinished, n_users, n_items, SEED)
         model = se.train_als(holdout.train, factors=FACTORS, alpha=40.0, seed=SEED)
         np.savez(unfinished / "model.npz", users=model.user_factors, items=model.item_factors)
-        for part in ("train", "validation"):
-            save_npz(unfinished / f"{part}.npz", single(getattr(holdout, part)))
         # An item that the user has not seen, as though it were held out, and others.
         seen = csr_matrix(holdout.train)
         drawn = np.random.default_rng(SEED).integers(n_items, size=n_users)
@@ -62,7 +60,7 @@ def make(folder: Path, n_users: int, n_items: int, n_candidates: int) -> dict[st
         save_npz(unfinished / "candidates.npz", single(sampled.to_csr()))
 
     once(folder, write)
-    train, validation = load_npz(folder / "train.npz"), load_npz(folder / "validation.npz")
+    train, validation = read_split(folder)
     return {
         "n_users": train.shape[0],
         "n_items": train.shape[1],
@@ -73,19 +71,15 @@ def make(folder: Path, n_users: int, n_items: int, n_candidates: int) -> dict[st
     }
 
 
-def single(matrix: Any) -> csr_matrix:
-    return csr_matrix(matrix, dtype=np.float32)
-
-
 class Problem:
     """A model, its data, and the candidates of each user."""
 
     def __init__(self, folder: Path) -> None:
         with np.load(folder / "model.npz", allow_pickle=False) as parts:
             self.users, self.items = parts["users"], parts["items"]
-        names = ("train", "validation", "one", "candidates")
-        self.train, self.validation, self.one, self.candidates = (
-            load_npz(folder / f"{name}.npz") for name in names
+        self.train, self.validation = read_split(folder)
+        self.one, self.candidates = (
+            load_npz(folder / f"{name}.npz") for name in ("one", "candidates")
         )
 
     def pools(self) -> list[np.ndarray]:
@@ -196,10 +190,7 @@ def draw(folder: Path, n_users: int, n_items: int, n_neighbours: int) -> dict[st
         sparse = csr_matrix((data, neighbours.ravel(), indptr), (n_items, n_items))
         sparse.sum_duplicates()
         save_npz(unfinished / "sparse.npz", sparse)
-        clicks = se.datasets.synthetic(n_users=n_users, n_items=n_items, seed=SEED)
-        holdout = se.split.random(clicks, seed=SEED)
-        for part in ("train", "validation"):
-            save_npz(unfinished / f"{part}.npz", single(getattr(holdout, part)))
+        write_split(unfinished, n_users, n_items, SEED)
 
     once(folder, write)
     return {"n_users": n_users, "n_items": n_items, "n_neighbours": n_neighbours}
@@ -210,7 +201,7 @@ MATRICES = ("dense.npy", "sparse.npz")
 
 def items(folder: Path, name: str) -> dict[str, Any]:
     """Evaluate the lists of an item-item matrix on disk, as many as there are users."""
-    train, validation = load_npz(folder / "train.npz"), load_npz(folder / "validation.npz")
+    train, validation = read_split(folder)
     few = np.eye(50, dtype=np.float32), csr_matrix((50, 50)), csr_matrix(np.ones((50, 50)))
     with catch_warnings(action="ignore"):  # nobody has seen anything
         se.evaluate_model(*few, METRIC, progress=False)  # kernels are loaded
