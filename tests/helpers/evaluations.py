@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from merge_cases import N_ITEMS, every_metric
+from merge_cases import N_ITEMS, every_metric, same_numbers, same_random
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -48,10 +50,8 @@ def without_lists(ev: se.Evaluation, *, per_user: bool = True) -> se.Evaluation:
     return se.Evaluation(ev.request, parts=[ev._block.part(per_user=per_user)])
 
 
-def problem(
-    n_users: int = N_USERS, seed: int = 0
-) -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
-    """Draw lists of popular items, gains, and everything that is known beside them."""
+def problem(*names: str) -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
+    """Draw lists of popular items, gains, and what is known beside them: all, or what is named."""
     rng = np.random.default_rng(0)
     shape = (N_USERS, PROBLEM_ITEMS)
     scores = rng.gumbel(size=shape) - 2.2 * np.log(np.arange(1, PROBLEM_ITEMS + 1))
@@ -63,7 +63,9 @@ def problem(
         "train": csr_matrix(rng.random(shape) < 0.2).astype(np.float64),
         "item_groups": rng.integers(0, 3, PROBLEM_ITEMS),
         "item_vectors": rng.normal(size=(PROBLEM_ITEMS, 3)),
+        "propensity": np.linspace(0.1, 1, PROBLEM_ITEMS),
     }
+    inputs = {name: inputs[name] for name in names or inputs}
     lists = se.Rankings.from_topk(ids, shape=gains.shape)
     return lists, csr_matrix(gains.astype(np.float64)), inputs
 
@@ -130,6 +132,33 @@ KINDS: dict[str, Callable[[], se.Evaluation]] = {
     "model in blocks": lambda: of_model(memory=1 << 28),
     "model without the values of the users": lambda: of_model(per_user=False),
 }
+
+
+def same_in_every_way(metrics: list[str], names: tuple[str, ...], **options: Any) -> se.Evaluation:
+    """Evaluate what `problem` draws, and check that numbers are the same however users are cut.
+
+    `names` are the inputs that the metrics need. The evaluation in memory is returned.
+    """
+    lists, gains, inputs = problem(*names)
+    options |= inputs
+    whole = se.evaluate(lists, gains, metrics, **options)
+    assert all(math.isfinite(value) for value in whole.mean().values())
+    positions = lists.to_positions()
+    with ThreadPoolExecutor(2) as pool:
+        ways = [
+            se.evaluate(lists, gains, metrics, **options, per_user=False),
+            se.evaluate(lists, gains, metrics, **options, memory=1 << 24),
+            se.evaluate(lists, gains, metrics, **options, client=pool),
+            se.evaluate([positions[:99], positions[99:]], gains, metrics, **options),
+            without_lists(whole),
+        ]
+    for way in ways:
+        same_numbers(way, whole)
+        same_random(way, whole)
+        for name in whole.names:
+            if not whole.is_per_user(name):
+                np.testing.assert_array_equal(way.replicates(name), whole.replicates(name))
+    return whole
 
 
 def same_everything(one: se.Evaluation, other: se.Evaluation) -> None:

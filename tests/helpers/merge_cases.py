@@ -27,6 +27,8 @@ def every_metric(**inputs: Any) -> list[str]:
     ]
     if "train" in inputs:
         names += ["psp(average=macro)@2", "recall(gamma=0.5,weights=snips)@3"]
+    if "propensity" in inputs:
+        names.append("psndcg(propensity=given)@3")
     if "item_vectors" in inputs:
         names.append("diversity(similarity=vectors)@3")
     return names + [

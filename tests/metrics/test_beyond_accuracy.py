@@ -9,19 +9,14 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from cases import to_csr
 from hypothesis import given
-from hypothesis import strategies as st
+from list_cases import GROUPS, N_ITEMS, VECTORS, Case, list_cases
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
 
-N_ITEMS = 9
-VECTORS = np.random.default_rng(0).normal(size=(N_ITEMS, 3))
-VECTORS[4] = 0.0  # an item without features
-GROUPS = ["a", "b", "a", "c", "c", "a", "b", "a", "a"]
 WEIGHTS = np.random.default_rng(1).integers(0, 3, (N_ITEMS, 2)) + np.eye(N_ITEMS, 2)
 WEIGHTS[:, 0] += 1
 
@@ -36,41 +31,7 @@ PER_USER = {
 CUTOFFS = [2, 3, 20]
 
 
-class Case:
-    def __init__(self, lists: list[list[int]], relevant: list[Any], train: list[set[int]]) -> None:
-        self.lists, self.relevant, self.train = lists, relevant, train
-
-    def __repr__(self) -> str:
-        return f"Case({self.lists}, {self.relevant}, {self.train})"
-
-    def evaluate(self, metrics: list[str], **options: Any) -> se.Evaluation:
-        ids = np.full((len(self.lists), N_ITEMS), -1)
-        for user, items in enumerate(self.lists):
-            ids[user, : len(items)] = items
-        return se.evaluate(
-            se.Rankings.from_topk(ids, shape=(len(ids), N_ITEMS)),
-            to_csr(self.relevant, np.float64, N_ITEMS),
-            metrics,
-            **{
-                "train": to_csr([dict.fromkeys(row, 2) for row in self.train], np.int64, N_ITEMS),
-                "item_groups": GROUPS,
-                "item_vectors": VECTORS,
-            }
-            | options,
-        )
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    items = st.integers(0, N_ITEMS - 1)
-    n_users = draw(st.integers(1, 5))
-    lists = [draw(st.lists(items, unique=True)) for _ in range(n_users)]
-    relevant = [draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0]))) for _ in lists]
-    relevant[-1] = {draw(items): 1.0}
-    return Case(lists, relevant, [draw(st.sets(items)) for _ in lists])
-
-
-@given(cases())
+@given(list_cases())
 def test_every_list_metric_equals_the_oracle(case: Case) -> None:
     names = [f"{name}@{k}" for name in PER_USER for k in CUTOFFS]
     ev = case.evaluate(names)
@@ -83,7 +44,7 @@ def test_every_list_metric_equals_the_oracle(case: Case) -> None:
             )
 
 
-@given(cases())
+@given(list_cases())
 def test_every_metric_of_all_users_equals_the_oracle(case: Case) -> None:
     names = [f"{name}@{k}" for name in oracle.ONE_NUMBER_LIST_METRICS for k in CUTOFFS]
     ev = case.evaluate(names)
@@ -95,7 +56,7 @@ def test_every_metric_of_all_users_equals_the_oracle(case: Case) -> None:
             assert ev[f"{name}@{k}"] == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
 
 
-@given(cases())
+@given(list_cases())
 def test_list_metrics_stay_in_their_range(case: Case) -> None:
     names = [f"{name}@3" for name in (*PER_USER, *oracle.ONE_NUMBER_LIST_METRICS)]
     ev = case.evaluate(names)
@@ -106,7 +67,7 @@ def test_list_metrics_stay_in_their_range(case: Case) -> None:
         assert (defined <= plan.upper + 1e-12).all(), plan.metric
 
 
-@given(cases())
+@given(list_cases())
 def test_items_may_be_in_several_groups(case: Case) -> None:
     values = case.evaluate(["calibration@3"], item_groups=WEIGHTS).values("calibration@3")
     weights = [dict(enumerate(row)) for row in WEIGHTS.tolist()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,16 @@ import numpy as np
 import popularity_oracle as plain
 import pytest
 from cases import to_csr
-from evaluations import problem, same_everything, saved, without_lists
+from evaluations import problem, same_everything, same_in_every_way, saved
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from merge_cases import same_numbers, same_random
+from list_cases import GROUPS, N_ITEMS, Case, list_cases
+from merge_cases import same_numbers
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
 from sparse_eval.metrics import parse
 
-N_ITEMS = 9
-GROUPS = ["a", "b", "a", "c", "c", "a", "b", "a", "a"]
 TAILS = ["", "tail=0.1", "tail=0.5", "tail=1", "tail=2"]
 CUTOFFS = [1, 3, 20]
 
@@ -37,56 +34,27 @@ def tail_of(option: str, train: list[set[int]], n_items: int = N_ITEMS) -> set[i
     return plain.tail_of_recbole(train, n_items, float(option.removeprefix("tail=")))
 
 
-Case = tuple[list[list[int]], list[dict[int, float]], list[set[int]]]
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    items = st.integers(0, N_ITEMS - 1)
-    n_users = draw(st.integers(1, 5))
-    lists = [draw(st.lists(items, unique=True)) for _ in range(n_users)]
-    relevant = [draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0]))) for _ in lists]
-    relevant[-1] = {draw(items): 1.0}
-    train = [draw(st.sets(items)) for _ in lists]
-    train[0].add(draw(items))
-    return lists, relevant, train
-
-
-def evaluate(case: Case, metrics: list[str], **options: Any) -> se.Evaluation:
-    lists, relevant, train = case
-    ids = np.full((len(lists), N_ITEMS), -1)
-    for user, items in enumerate(lists):
-        ids[user, : len(items)] = items
-    return se.evaluate(
-        se.Rankings.from_topk(ids, shape=ids.shape),
-        to_csr(relevant, np.float64, N_ITEMS),
-        metrics,
-        train=to_csr([dict.fromkeys(row, 1) for row in train], np.int64, N_ITEMS),
-        **{"item_groups": GROUPS} | options,
-    )
-
-
 @settings(max_examples=30)
-@given(cases())
+@given(list_cases())
 def test_shares_of_the_long_tail_equal_their_definition(case: Case) -> None:
     rows = [(name, tail, k) for name in ("aplt", "aclt") for tail in TAILS for k in CUTOFFS]
-    ev = evaluate(case, [spell(*row) for row in rows])
+    ev = case.evaluate([spell(*row) for row in rows])
     for name, tail, k in rows:
-        expected = getattr(plain, name)(*case[:2], tail_of(tail, case[2]), k)
+        expected = getattr(plain, name)(case.lists, case.relevant, tail_of(tail, case.train), k)
         found = ev.values(spell(name, tail, k))
         np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=spell(name, tail, k))
 
 
 @settings(max_examples=30)
-@given(cases())
+@given(list_cases())
 def test_numbers_of_groups_equal_their_definition(case: Case) -> None:
     rows = [(name, tail, k) for name in ("pop_reo", "pop_rsp") for tail in TAILS for k in CUTOFFS]
     rows += [(name, "", k) for name in ("reo", "rsp") for k in CUTOFFS]
-    ev = evaluate(case, [spell(*row) for row in rows])
+    ev = case.evaluate([spell(*row) for row in rows])
     for name, option, k in rows:
         groups: list[Any] = GROUPS
         if name.startswith("pop"):
-            tail = tail_of(option, case[2])
+            tail = tail_of(option, case.train)
             groups = [item in tail for item in range(N_ITEMS)]
         expected = getattr(plain, name.removeprefix("pop_"))(*case, groups, k)
         found = ev[spell(name, option, k)]
@@ -96,10 +64,10 @@ def test_numbers_of_groups_equal_their_definition(case: Case) -> None:
 
 
 @settings(max_examples=30)
-@given(cases())
+@given(list_cases())
 def test_exposure_equals_its_definition(case: Case) -> None:
     options = {"": 0.85, "p=0.3": 0.3, "weights=log": None}
-    ev = evaluate(case, [spell("exposure_gini", o, k) for o in options for k in CUTOFFS])
+    ev = case.evaluate([spell("exposure_gini", o, k) for o in options for k in CUTOFFS])
     for option, p in options.items():
         for k in CUTOFFS:
             expected = plain.exposure_gini(*case, N_ITEMS, k, p)
@@ -133,31 +101,12 @@ EVERY = [
 ]  # fmt: skip
 
 
-def inputs() -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
-    lists, gains, more = problem()
-    return lists, gains, {name: more[name] for name in ("train", "item_groups")}
+INPUTS = ("train", "item_groups")
 
 
 @pytest.mark.parametrize("no_relevant", ["exclude", "zero"])
 def test_every_way_has_the_same_bits(no_relevant: Any) -> None:
-    lists, gains, more = inputs()
-    options = more | {"no_relevant": no_relevant}
-    whole = se.evaluate(lists, gains, EVERY, **options)
-    assert all(math.isfinite(value) for value in whole.mean().values())
-    positions = lists.to_positions()
-    with ThreadPoolExecutor(2) as pool:
-        ways = [
-            se.evaluate(lists, gains, EVERY, **options, per_user=False),
-            se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
-            se.evaluate(lists, gains, EVERY, **options, client=pool),
-            se.evaluate([positions[:99], positions[99:]], gains, EVERY, **options),
-            without_lists(whole),
-        ]
-    for way in ways:
-        same_numbers(way, whole)
-        same_random(way, whole)
-        for name in EVERY[3:]:
-            np.testing.assert_array_equal(way.replicates(name), whole.replicates(name))
+    whole = same_in_every_way(EVERY, INPUTS, no_relevant=no_relevant)
     summary = whole.summary()
     assert (summary.loc[summary.index[3:], "interval"] == "jackknife").all()
     assert (summary.loc[["aplt@3", "aclt@3", "aplt(tail=0.3)"], "random_se"] == 0).all()
@@ -165,7 +114,7 @@ def test_every_way_has_the_same_bits(no_relevant: Any) -> None:
 
 
 def test_numbers_are_the_same_after_saving(tmp_path: Path) -> None:
-    lists, gains, more = inputs()
+    lists, gains, more = problem(*INPUTS)
     for number, per_user in enumerate((False, True)):
         ev = se.evaluate(lists, gains, EVERY, **more, per_user=per_user)
         same_everything(saved(ev, tmp_path / str(number)), ev)
@@ -175,7 +124,7 @@ def test_numbers_are_the_same_after_saving(tmp_path: Path) -> None:
 
 
 def test_loaded_blocks_are_merged(tmp_path: Path) -> None:
-    lists, gains, more = inputs()
+    lists, gains, more = problem(*INPUTS)
     rows = lists.to_positions()
     parts = []
     for first, last in ((0, 120), (120, 300)):
@@ -194,7 +143,7 @@ def test_loaded_blocks_are_merged(tmp_path: Path) -> None:
 
 
 def test_expected_shares_are_means_over_random_lists() -> None:
-    _, gains, more = inputs()
+    _, gains, more = problem(*INPUTS)
     rng = np.random.default_rng(4)
     names = ["aplt@4", "aclt@4", "aclt(tail=0.3)@4"]
     draws = []
@@ -231,7 +180,7 @@ def test_candidates_are_what_groups_could_have() -> None:
     ],
 )
 def test_refuses_what_is_missing(metric: str, more: list[str], message: str) -> None:
-    lists, gains, known = inputs()
+    lists, gains, known = problem(*INPUTS)
     with pytest.raises(InvalidMetricError, match=message):
         se.evaluate(lists, gains, metric, **{name: known[name] for name in more})
 

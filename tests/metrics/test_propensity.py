@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ import pandas as pd
 import propensity_oracle as plain
 import pytest
 from cases import N_ITEMS, Case, cases, to_csr
-from evaluations import problem, same_everything, saved
+from evaluations import problem, same_everything, same_in_every_way, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from merge_cases import same_numbers, same_random
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -168,36 +166,19 @@ EVERY = [
 ]  # fmt: skip
 
 
-def inputs() -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
-    lists, gains, more = problem()
-    return lists, gains, {"train": more["train"], "propensity": np.linspace(0.1, 1, gains.shape[1])}
+INPUTS = ("train", "propensity")
 
 
 @pytest.mark.parametrize("no_relevant", ["exclude", "zero"])
 def test_every_way_has_the_same_bits(no_relevant: Any) -> None:
-    lists, gains, more = inputs()
-    options = more | {"no_relevant": no_relevant}
-    whole = se.evaluate(lists, gains, EVERY, **options)
-    assert all(math.isfinite(value) for value in whole.mean().values())
-    positions = lists.to_positions()
-    blocks = [positions[:99], positions[99:]]
-    with ThreadPoolExecutor(2) as pool:
-        ways = [
-            se.evaluate(lists, gains, EVERY, **options, per_user=False),
-            se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
-            se.evaluate(lists, gains, EVERY, **options, client=pool),
-            se.evaluate(blocks, gains, EVERY, **options),
-        ]
-    for way in ways:
-        same_numbers(way, whole)
-        same_random(way, whole)
+    whole = same_in_every_way(EVERY, INPUTS, no_relevant=no_relevant)
     summary = whole.summary()
     assert set(summary["interval"]) == {"t", "jackknife"}
     assert (summary["random_se"] == 0).all()
 
 
 def test_numbers_are_the_same_after_saving(tmp_path: Path) -> None:
-    lists, gains, more = inputs()
+    lists, gains, more = problem(*INPUTS)
     ev = se.evaluate(lists, gains, EVERY, **more)
     same_everything(saved(ev, tmp_path / "ev"), ev)
     other = se.evaluate(se.Rankings.from_popularity(more["train"], k=6), gains, EVERY, **more)
@@ -207,7 +188,7 @@ def test_numbers_are_the_same_after_saving(tmp_path: Path) -> None:
 
 
 def test_blocks_of_other_propensities_are_not_merged() -> None:
-    _, gains, more = inputs()
+    _, gains, more = problem(*INPUTS)
     parts = []
     for users, p in ((range(99), 1.0), (range(99, 300), 0.9)):
         chosen = list(users)
@@ -250,7 +231,7 @@ def test_models_are_scored_the_same_way() -> None:
 
 @pytest.mark.parametrize("convention", ["rectools", "lenskit", "mind-notebook", "irspack"])
 def test_other_ideal_lists_do_not_change_ratios_of_sums(convention: str) -> None:
-    lists, gains, more = inputs()
+    lists, gains, more = problem(*INPUTS)
     gains = (gains > 0).astype(np.float64)
     names = ["psp@3", "psrecall@3"]
     lists = se.Rankings.from_popularity(more["train"], k=6)
@@ -280,7 +261,7 @@ def test_other_ideal_lists_do_not_change_ratios_of_sums(convention: str) -> None
     ],
 )
 def test_refuses_what_does_not_go_together(metric: str, more: dict[str, Any], message: str) -> None:
-    lists, gains, known = inputs()
+    lists, gains, known = problem(*INPUTS)
     with pytest.raises(InvalidMetricError, match=message):
         se.evaluate(lists, gains, metric, **{name: known[name] for name in more})
 

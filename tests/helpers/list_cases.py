@@ -1,0 +1,52 @@
+"""Random lists of items with what is known of these, for tests of what is recommended."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import oracle
+from cases import to_csr
+from hypothesis import strategies as st
+
+import sparse_eval as se
+
+N_ITEMS = 9
+GROUPS = ["a", "b", "a", "c", "c", "a", "b", "a", "a"]
+VECTORS = np.random.default_rng(0).normal(size=(N_ITEMS, 3))
+VECTORS[4] = 0.0  # an item without features
+
+
+class Case(NamedTuple):
+    """The list, the gains by item and the seen items of each user."""
+
+    lists: list[list[int]]
+    relevant: list[oracle.Gains]
+    train: list[set[int]]
+
+    def evaluate(self, metrics: list[str], **options: Any) -> se.Evaluation:
+        ids = np.full((len(self.lists), N_ITEMS), -1)
+        for user, items in enumerate(self.lists):
+            ids[user, : len(items)] = items
+        return se.evaluate(
+            se.Rankings.from_topk(ids, shape=ids.shape),
+            to_csr(self.relevant, np.float64, N_ITEMS),
+            metrics,
+            **{
+                "train": to_csr([dict.fromkeys(row, 2) for row in self.train], np.int64, N_ITEMS),
+                "item_groups": GROUPS,
+                "item_vectors": VECTORS,
+            }
+            | options,
+        )
+
+
+@st.composite
+def list_cases(draw: st.DrawFn) -> Case:
+    """Draw users of whom the last at least can be evaluated."""
+    items = st.integers(0, N_ITEMS - 1)
+    n_users = draw(st.integers(1, 5))
+    lists = [draw(st.lists(items, unique=True)) for _ in range(n_users)]
+    relevant = [draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0]))) for _ in lists]
+    relevant[-1] = {draw(items): 1.0}
+    return Case(lists, relevant, [draw(st.sets(items)) for _ in lists])
