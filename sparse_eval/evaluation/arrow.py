@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..core.types import AnyArray, Floats, Integers, Items
+    from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
 
 #: What ids are.
@@ -77,16 +78,26 @@ class RowsLoader:
         Every item of both tables, sorted, where metrics depend on it.
     largest_gain : float or None
         Where metrics depend on it.
+    propensity : KeyedPropensity or None
+        Where metrics weight hits by it.
     """
 
     columns: Columns
     catalogue: AnyArray | None = None
     largest_gain: float | None = None
+    propensity: KeyedPropensity | None = None
 
     @cached_property
     def digest(self) -> str | None:
         """A digest of the catalogue."""
-        return None if self.catalogue is None else digest_labels(self.catalogue)
+        return None if self._items is None else digest_labels(self._items)
+
+    @cached_property
+    def _items(self) -> AnyArray | None:
+        """The catalogue with all items that have a propensity, as in memory."""
+        if self.catalogue is None or self.propensity is None:
+            return self.catalogue
+        return self.propensity.union(self.catalogue)
 
     def __call__(self, tables: tuple[pa.Table, pa.Table]) -> Block:
         """Return the block of all users who have rows in either table, in any order.
@@ -108,14 +119,14 @@ class RowsLoader:
             columns,
             1,
             items,
-            self.catalogue,
+            self._items,
             largest=max(_DENSE, 4 * (len(recs) + len(truth))),
         )
         labels, list_rows, relevant_rows = _number_users(list_users, relevant_users)
         names = _Names(labels if user_ids is None else user_ids[labels], item_ids)
         n_items = 1 + max(int(list_items.max(initial=-1)), int(relevant_items.max(initial=-1)))
-        if self.catalogue is not None:
-            n_items = len(self.catalogue)
+        if self._items is not None:
+            n_items = len(self._items)
         shape = (len(labels), n_items)
         rankings = _rankings(recs, columns, shape, list_rows, list_items, names)
         relevance = _relevance(truth, columns, shape, relevant_rows, relevant_items, names)
@@ -126,10 +137,23 @@ class RowsLoader:
             0,
             rankings,
             relevance,
-            SideData(n_items, largest_gain=self.largest_gain),
+            self._side_data(n_items, item_ids, (list_items, relevant_items)),
             item_ids=item_ids,
             items_digest=self.digest,
         )
+
+    def _side_data(
+        self, n_items: int, ids: AnyArray | None, items: tuple[Integers, Integers]
+    ) -> SideData:
+        """Return what is known of the items, some of which are in the block."""
+        side_data = SideData(n_items, largest_gain=self.largest_gain)
+        if self.propensity is None:
+            return side_data
+        used = np.zeros(n_items, bool)
+        for some in items:
+            used[some] = True
+        chances = self.propensity.of_items(np.arange(n_items) if ids is None else ids, used)
+        return replace(side_data, propensity=chances, propensity_digest=self.propensity.digest)
 
     def _check_largest(self, relevance: Relevance, names: _Names) -> None:
         """Raise if rows of one pair have a larger sum than the largest gain of any row."""

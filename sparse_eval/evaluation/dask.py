@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from .runners import ClientLike, Work
@@ -255,6 +256,7 @@ class DaskSource:
     relevance : RelevanceScan
         Of a dataframe, or of Parquet, which is then read as one.
     runner : DaskRunner
+    propensity : KeyedPropensity, optional
     """
 
     unit = " partitions"
@@ -266,6 +268,7 @@ class DaskSource:
         rankings: RankingsScan,
         relevance: RelevanceScan,
         runner: DaskRunner,
+        propensity: KeyedPropensity | None = None,
     ) -> None:
         try:
             from dask import dataframe
@@ -308,7 +311,7 @@ class DaskSource:
                 ]
         self.frames = frames
         self.total = frames[0].npartitions
-        self.load = PartitionLoader(RowsLoader(columns, catalogue, largest), schemas)
+        self.load = PartitionLoader(RowsLoader(columns, catalogue, largest, propensity), schemas)
         self._kind_of_items = kind
 
     @property

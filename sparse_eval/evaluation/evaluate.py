@@ -119,7 +119,9 @@ def evaluate(
         A vector for each item.
     propensity : sequence, mapping or Series by item, optional
         The chance that an item was observed where it is relevant, above 0 and at most 1: for
-        metrics that weight hits by it, such as ``recall(weights=snips)@10``.
+        metrics that weight hits by it, such as ``recall(weights=snips)@10``. It is matched like
+        `item_groups`, and is the only input that may be given, by item, beside tables that are read
+        in blocks.
     candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
         What each user could be recommended, less what `train` says is seen: a row or entry for
         each user and candidate, matched like `train`; a mapping of users to items; a list of items
@@ -263,7 +265,7 @@ def _evaluate(
     if isinstance(rankings, RankingsScan) and isinstance(relevance, RelevanceScan):
         from .tables import evaluate_tables
 
-        evaluation = evaluate_tables(request, rankings, relevance, options)
+        evaluation = evaluate_tables(request, rankings, relevance, inputs, options)
         if evaluation is not None:
             return evaluation
     rankings = _labelled(open_side(rankings), Rankings.from_positions)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..core.types import PathLike
+    from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from .sources import Block
@@ -328,6 +329,7 @@ class ParquetSource:
         Rows of a block, about.
     progress : bool, optional
         As in `evaluate`.
+    propensity : KeyedPropensity, optional
 
     Attributes
     ----------
@@ -345,6 +347,7 @@ class ParquetSource:
         relevance: RelevanceScan,
         n_rows: int = ROWS_PER_BLOCK,
         progress: bool | None = None,
+        propensity: KeyedPropensity | None = None,
     ) -> None:
         self.tables = ParquetTable(rankings.table), ParquetTable(relevance.table)  # type: ignore[arg-type]
         schemas = self.tables[0].schema, self.tables[1].schema
@@ -372,6 +375,7 @@ class ParquetSource:
             self.columns,
             self._catalogue(kinds[1]) if request.needs_catalogue else None,
             self._largest_gain() if request.needs_largest_gain else None,
+            propensity,
         )
         self.load = ParquetLoader(rows, schemas)
         self._kind_of_items = kinds[1]

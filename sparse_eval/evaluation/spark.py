@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
+    from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from ..results.totals import Part
@@ -66,6 +67,7 @@ class SparkSource:
     relevance : RelevanceScan
     session : SparkSession, optional
         What reads paths; by default that of the other table.
+    propensity : KeyedPropensity, optional
     """
 
     unit = " tables"
@@ -78,6 +80,7 @@ class SparkSource:
         rankings: RankingsScan,
         relevance: RelevanceScan,
         session: SparkSession | None = None,
+        propensity: KeyedPropensity | None = None,
     ) -> None:
         tables = _open(rankings.table, relevance.table, session=session)
         columns = Columns.of(rankings, relevance, *(table.columns for table in tables))
@@ -91,7 +94,7 @@ class SparkSource:
             catalogue = self._catalogue(columns, kinds[1])
         if request.needs_largest_gain:
             largest = self._largest_gain(columns)
-        self.load = BatchLoader(RowsLoader(columns, catalogue, largest))
+        self.load = BatchLoader(RowsLoader(columns, catalogue, largest, propensity))
         self._kind_of_items = kinds[1]
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError
 from ..inputs.kinds import Kind, kind_of
+from ..inputs.propensity import KeyedPropensity
 from ..inputs.scan import engine_of
 from .clients import is_dask, is_spark
 from .parquet import PER_ROW, ROWS_PER_BLOCK, ROWS_PER_TASK, ParquetSource
@@ -23,11 +24,13 @@ def evaluate_tables(
     request: Request,
     rankings: RankingsScan,
     relevance: RelevanceScan,
+    inputs: dict[str, Any],
     options: dict[str, Any],
 ) -> Evaluation | None:
     """Evaluate two tables that need not fit into memory; return None if they are in memory.
 
-    `options` are those of `evaluate` that say how it is done.
+    `inputs` are those of `evaluate` beside lists and relevance, `options` those that say how it is
+    done.
     """
     engines = {_engine(rankings.table), _engine(relevance.table)}
     if not engines & {"parquet", "dask", "pyspark"}:
@@ -39,36 +42,42 @@ def evaluate_tables(
         raise InvalidDataError(
             f"the tables are of {names}; give both sides as frames of one library, or as Parquet"
         )
-    if request.inputs:
+    others = sorted(request.inputs - {"propensity"})
+    if others:
         raise InvalidDataError(
-            f"{', '.join(sorted(request.inputs))} cannot be given beside tables, whose users and "
+            f"{', '.join(others)} cannot be given beside tables, whose users and "
             "items have other numbers; evaluate matrices"
         )
+    propensity = KeyedPropensity.of(inputs["propensity"]) if inputs else None
     if "pyspark" in engines:
-        return _in_spark(request, rankings, relevance, options)
+        return _in_spark(request, rankings, relevance, propensity, options)
     client = options["client"]
     if engines == {"parquet"}:
         parquet = ParquetSource(
-            request, rankings, relevance, _rows_of_block(options), options["progress"]
+            request, rankings, relevance, _rows_of_block(options), options["progress"], propensity
         )
         # Both engines sort rows out among their workers; for all others this process does it.
         if parquet.ranges is not None or not (is_dask(client) or is_spark(client)):
             return evaluate_source(request, parquet, **options)
         if is_spark(client):
-            return _in_spark(request, rankings, relevance, options)
+            return _in_spark(request, rankings, relevance, propensity, options)
     from .dask import DaskSource, connect
 
     with connect(client) as runner:
-        source = DaskSource(request, rankings, relevance, runner)
+        source = DaskSource(request, rankings, relevance, runner, propensity)
         return evaluate_source(request, source, **options, runner=partial(connect, runner.client))
 
 
 def _in_spark(
-    request: Request, rankings: RankingsScan, relevance: RelevanceScan, options: dict[str, Any]
+    request: Request,
+    rankings: RankingsScan,
+    relevance: RelevanceScan,
+    propensity: KeyedPropensity | None,
+    options: dict[str, Any],
 ) -> Evaluation:
     from .spark import SparkSource, spark_runner
 
-    source = SparkSource(request, rankings, relevance, options["client"])
+    source = SparkSource(request, rankings, relevance, options["client"], propensity)
     return evaluate_source(request, source, **options, runner=spark_runner)
 
 

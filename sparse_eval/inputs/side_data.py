@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -11,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import as_array, is_array
 from ..core.csr import canonical_csr, entry_position, training_csr
 from ..core.labelled import labels_of
 from ..errors import InvalidDataError
+from .by_item import by_item, is_keyed, item_name, not_covered
 from .candidates import Candidates, align_candidates, as_candidates
+from .propensity import as_propensity, digest_by_item
 from .relevance import Relevance
 from .training import Training, TrainingOfBlock
 
@@ -43,6 +42,10 @@ class SideData:
         That of all users, where only a block of them is evaluated.
     candidates : Candidates or None
         What each user can be recommended; None for all items that the user has not seen.
+    propensity_digest : str or None
+        As from `digest_by_item`, of the propensities of all items.
+    items : pandas.Index or None
+        The labels of the items, where they have some.
     """
 
     n_items: int
@@ -52,6 +55,8 @@ class SideData:
     largest_gain: float | None = None
     candidates: Candidates | None = None
     propensity: Floats | None = None
+    propensity_digest: str | None = None
+    items: Labels | None = None
 
     @classmethod
     def of(
@@ -87,10 +92,10 @@ class SideData:
             ids.
         """
         n_items = shape[1]
-        by_item = {
+        given_by_item = {
             "item_groups": item_groups, "item_vectors": item_vectors, "propensity": propensity,
         }  # fmt: skip
-        if all(given is None for given in (train, candidates, *by_item.values())):
+        if all(given is None for given in (train, candidates, *given_by_item.values())):
             return cls(n_items)
         matrix = None
         if train is not None:
@@ -101,8 +106,8 @@ class SideData:
                 as_candidates(candidates), (shape[0], n_items), users, labels, encoded=encoded
             )
             n_items = candidates.shape[1]
-        for name, given in by_item.items():
-            if encoded and given is not None and not _is_keyed(given):
+        for name, given in given_by_item.items():
+            if encoded and given is not None and not is_keyed(given):
                 raise InvalidDataError(
                     f"{name} has an entry for each item number, and the items of the lists have "
                     "ids; key it by item: a mapping, or a Series or DataFrame indexed by item"
@@ -113,17 +118,27 @@ class SideData:
         if item_vectors is not None:
             vectors, labels = _vectors(item_vectors, n_items, labels)
         if propensity is not None:
-            chances, labels = _propensity(propensity, n_items, labels)
+            chances, labels = as_propensity(propensity, n_items, labels)
         aligned = {"item_groups": groups, "item_vectors": vectors, "propensity": chances}
         for given in aligned.values():  # they may know more items than anyone was shown
             n_items = n_items if given is None else max(n_items, given.shape[0])
         for name, given in aligned.items():
             if given is not None and given.shape[0] < n_items:
-                raise _not_covered(name, given.shape[0], n_items)
+                raise not_covered(name, given.shape[0], n_items)
+        digest = None if chances is None else digest_by_item(chances, labels)
         training = None if matrix is None else _training(matrix, shape[0], n_items)
         if candidates is not None:
             candidates = replace(candidates, shape=(candidates.shape[0], n_items))
-        return cls(n_items, training, groups, vectors, candidates=candidates, propensity=chances)
+        return cls(
+            n_items,
+            training,
+            groups,
+            vectors,
+            candidates=candidates,
+            propensity=chances,
+            propensity_digest=digest,
+            items=labels,
+        )
 
     @classmethod
     def beside(cls, rankings: Rankings, relevance: Relevance, **inputs: Any) -> SideData:
@@ -155,9 +170,17 @@ class SideData:
                 digest.update(np.ascontiguousarray(part).data)
         if self.vectors is not None:
             digest.update(np.ascontiguousarray(self.vectors).data)
-        if self.propensity is not None:
-            digest.update(self.propensity.data)
+        if self.propensity_digest is not None:
+            digest.update(self.propensity_digest.encode())
         return digest.hexdigest()[:16]
+
+    def digest_of_propensities(self, source: str) -> str:
+        """Return digits that identify what tells the propensities, "train" or "propensity"."""
+        if source == "propensity":
+            assert self.propensity_digest is not None  # noqa: S101 - the metric is refused else
+            return self.propensity_digest
+        assert self.training is not None  # noqa: S101 - likewise
+        return f"{self.training.n_active}-{digest_by_item(self.training.item_counts, self.items)}"
 
     def allowing_seen(self) -> SideData:
         """Return the same data, where items that users have seen may be recommended again."""
@@ -254,7 +277,7 @@ def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labe
     if sparse.issparse(groups):
         weights = canonical_csr(groups, "item_groups", sum_duplicates=True).astype(np.float64)
     else:
-        values, labels = _by_item(groups, "item_groups", n_items, labels)
+        values, labels = by_item(groups, "item_groups", n_items, labels)
         if values.ndim > 1:
             if values.ndim > 2 or values.dtype.kind not in "biuf":
                 raise InvalidDataError(
@@ -268,14 +291,14 @@ def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labe
     if bad.any():
         row, column = entry_position(weights, int(np.flatnonzero(bad)[0]))
         raise InvalidDataError(
-            f"item_groups gives item {_label(row, labels)} the weight {weights.data[bad][0]} in "
+            f"item_groups gives item {item_name(row, labels)} the weight {weights.data[bad][0]} in "
             f"group {column}; expected finite weights of at least 0"
         )
     largest = np.asarray(weights.max(axis=1).todense()).ravel() if weights.shape[1] else None
     if largest is None or (largest == 0).any():
         item = 0 if largest is None else int(np.flatnonzero(largest == 0)[0])
         raise InvalidDataError(
-            f"item_groups puts item {_label(item, labels)} into no group; give every item one, "
+            f"item_groups puts item {item_name(item, labels)} into no group; give every item one, "
             "such as 'unknown'"
         )
     # Scaled first, so that the sums are finite.
@@ -308,7 +331,7 @@ def _vectors(vectors: Any, n_items: int, labels: Labels | None) -> tuple[Floats,
         raise InvalidDataError(
             "item_vectors is a sparse matrix; expected a dense array, items × width: .toarray()"
         )
-    table, labels = _by_item(vectors, "item_vectors", n_items, labels)
+    table, labels = by_item(vectors, "item_vectors", n_items, labels)
     if table.ndim != 2 or table.dtype.kind not in "biuf":
         raise InvalidDataError(
             f"item_vectors is an array of {table.dtype} with shape {table.shape}; expected "
@@ -319,7 +342,7 @@ def _vectors(vectors: Any, n_items: int, labels: Labels | None) -> tuple[Floats,
     if not finite.all():
         item = int(np.flatnonzero(~finite)[0])
         raise InvalidDataError(
-            f"item_vectors of item {_label(item, labels)} are not finite; expected numbers"
+            f"item_vectors of item {item_name(item, labels)} are not finite; expected numbers"
         )
     # Scaled first, so that squares neither overflow nor vanish.
     scale = np.abs(table).max(axis=1, initial=0.0, keepdims=True)
@@ -328,98 +351,3 @@ def _vectors(vectors: Any, n_items: int, labels: Labels | None) -> tuple[Floats,
     directions: Floats = np.zeros_like(table)
     np.divide(scaled, lengths, out=directions, where=lengths > 0)
     return directions, labels
-
-
-def _propensity(
-    propensity: Any, n_items: int, labels: Labels | None
-) -> tuple[Floats, Labels | None]:
-    chances, labels = _by_item(propensity, "propensity", n_items, labels)
-    if chances.dtype == object:
-        with suppress(TypeError, ValueError):  # refused below
-            chances = chances.astype(np.float64)
-    if chances.ndim != 1 or chances.dtype.kind not in "iuf":
-        raise InvalidDataError(
-            f"propensity is an array of {chances.dtype} with shape {chances.shape}; expected a "
-            "number for each item"
-        )
-    chances = np.ascontiguousarray(chances, np.float64)
-    wrong = ~((chances > 0) & (chances <= 1))
-    if wrong.any():
-        item = int(np.flatnonzero(wrong)[0])
-        raise InvalidDataError(
-            f"propensity of item {_label(item, labels)} is {chances[item]}; expected numbers above "
-            "0 and at most 1"
-        )
-    return chances, labels
-
-
-def _by_item(
-    values: Any, name: str, n_items: int, labels: Labels | None
-) -> tuple[AnyArray, Labels | None]:
-    """Return the entries in the order of the items, and the labels of all items."""
-    import pandas as pd
-
-    if isinstance(values, Mapping):
-        values = pd.Series(list(values.values()), index=pd.Index(list(values)), dtype=object)
-    if isinstance(values, pd.Series | pd.DataFrame):
-        keyed, labels = _in_order(values, name, n_items, labels)
-        return keyed.to_numpy(), labels
-    if is_array(values):
-        values = as_array(values, name, "one entry for each item")
-        if values.dtype != object and values.ndim:
-            return values, labels
-        values = values.tolist()  # of no dimension, that is no list
-    if isinstance(values, str | bytes) or not isinstance(values, Collection):
-        raise InvalidDataError(
-            f"{name} is a {type(values).__name__}; expected one entry for each item, in order or "
-            "keyed by item"
-        )
-    rows = list(values)
-    if rows and all(isinstance(row, list | tuple | np.ndarray) for row in rows):
-        try:
-            table = np.array(rows, dtype=np.float64)
-        except (TypeError, ValueError):
-            table = np.empty(0)
-        if table.ndim == 2:
-            return table, labels
-    column = np.empty(len(rows), object)  # np.asarray would make 1 and "1" the same text
-    column[:] = rows
-    return column, labels
-
-
-def _is_keyed(values: Any) -> bool:
-    """Return whether entries are keyed by item, rather than in the order of the items."""
-    return isinstance(values, Mapping) or hasattr(values, "reindex")
-
-
-def _in_order(
-    values: Any, name: str, n_items: int, labels: Labels | None
-) -> tuple[Any, Labels | None]:
-    """Return the rows of a Series or frame that is indexed by item in the order of the items."""
-    import pandas as pd
-
-    if values.index.has_duplicates:
-        twice = values.index[values.index.duplicated()].tolist()[0]
-        raise InvalidDataError(f"{name} names item {twice!r} twice; give each item one entry")
-    if labels is None:
-        order: Labels = pd.RangeIndex(max(n_items, len(values)))
-    else:  # items that nobody was shown belong to the catalogue too
-        order = labels.append(values.index[~values.index.isin(labels)])
-    missing = ~order.isin(values.index)
-    if missing.any():
-        raise InvalidDataError(
-            f"{name} has no entry for item {order[missing].tolist()[0]!r} ({int(missing.sum())} "
-            f"of {len(order)} items lack one); give every item of the catalogue one"
-        )
-    return values.reindex(order), None if labels is None else order
-
-
-def _not_covered(name: str, n: int, n_items: int) -> InvalidDataError:
-    return InvalidDataError(
-        f"{name} covers {n} items, but there are {n_items}: item {n} has no entry; give every "
-        "item of the catalogue one"
-    )
-
-
-def _label(item: int, labels: Labels | None) -> Any:
-    return repr(labels.tolist()[item]) if labels is not None and item < len(labels) else item

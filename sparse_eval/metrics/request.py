@@ -161,6 +161,12 @@ class Request:
         return any(plan.definition.of_largest(plan.arguments) for plan in self.plans)
 
     @cached_property
+    def weighted_by(self) -> frozenset[str]:
+        """The inputs that tell by which propensities hits are weighted."""
+        views = {plan.weights for plan in self.plans}
+        return frozenset(weights.needs for weights in views if weights is not None)
+
+    @cached_property
     def needs_side_data(self) -> bool:
         """Whether a metric depends on an input beside lists and relevance."""
         return any(plan.inputs for plan in self.plans)

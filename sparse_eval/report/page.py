@@ -385,6 +385,8 @@ def _provenance(ev: Evaluation) -> list[tuple[str, str]]:
     if content.get("candidates"):
         options = (f"{key} {value}" for key, value in content["candidates"].items())
         facts.append(("candidates", ", ".join(options)))
+    for name, digest in content.get("propensities", {}).items():
+        facts.append((f"propensities by {name}", f"digest {digest}"))
     if content["retrieval"]:
         options = (f"{key} {value}" for key, value in content["retrieval"].items())
         facts.append(("retrieval", ", ".join(options)))

@@ -166,6 +166,15 @@ class BlockResult:
     def _candidate_hashes(self) -> Hashes | None:
         return candidate_hashes(self.aligned, self.aligned.relevance.items_index)
 
+    @cached_property
+    def propensities(self) -> dict[str, str]:
+        """A digest of each input by which hits are weighted, by its name."""
+        side_data = self.aligned.side_data
+        return {
+            name: side_data.digest_of_propensities(name)
+            for name in sorted(self.request.weighted_by)
+        }
+
     @property
     def per_user_values(self) -> Floats:
         """The rows of the metrics that have a value for each user."""
@@ -302,6 +311,7 @@ class BlockResult:
             installed_version(),
             request.corrected,
             request.seen,
+            self.propensities,
         )
 
     def _digest_of_items(self) -> str | None:

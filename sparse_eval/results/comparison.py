@@ -19,7 +19,7 @@ from .intervals import check_level, interval_of_mean, interval_of_replicates
 from .paired_tests import CORRECTIONS, TESTS, correct, p_value, significance, two_sided
 from .paper_table import PaperTable
 from .runs import Runs
-from .shared import check_conventions, shared_metrics, shared_users
+from .shared import check_conventions, check_propensities, shared_metrics, shared_users
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -302,7 +302,8 @@ def compare(
     InvalidDataError
         If there are fewer than two evaluations, two users or one metric that all have; if an
         evaluation lacks a metric that is named; if the evaluations have different conventions,
-        users (with ``how="same"``) or relevant items of the same users; or if an option is unknown.
+        users (with ``how="same"``), relevant items of the same users, or propensities by which a
+        metric weights hits; or if an option is unknown.
 
     See Also
     --------
@@ -343,6 +344,7 @@ def compare(
     named = dict(zip(names, scored, strict=True))
     chosen, notes = shared_metrics(named, metrics)
     check_conventions(named)
+    check_propensities(named, chosen)
     shared = shared_users(named, how)
     rows = shared.rows
     notes += shared.notes()

@@ -130,6 +130,13 @@ class Counts:
         """What the candidates were, None where they were all items that users had not seen."""
         return self._totals.candidates if self._block is None else self._block.candidates
 
+    @property
+    def propensities(self) -> dict[str, str]:
+        """A digest of each input by which hits are weighted, "train" or "propensity"."""
+        if self._block is not None:
+            return self._block.propensities
+        return self._totals.key.propensities or {}
+
     def shown(self, name: str) -> str:
         """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
         kind = None if self.candidates is None else self.candidates.kind

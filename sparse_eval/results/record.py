@@ -77,6 +77,7 @@ def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
         "corrected": evaluation.request.corrected,
         "retrieval": None if retrieval is None else retrieval._asdict(),
         "candidates": _describe_candidates(evaluation),
+        "propensities": evaluation.propensities,
         "metrics": {
             name: {key: plain(value) for key, value in row.items()}
             for name, row in summary.iterrows()

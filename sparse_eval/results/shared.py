@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -150,6 +151,23 @@ def check_conventions(evaluations: Mapping[str, Scores]) -> None:
             raise InvalidDataError(
                 f"{first_name} ranks {a} and {name} {b}, so that their numbers do not compare; "
                 "evaluate both among the same candidates"
+            )
+
+
+def check_propensities(evaluations: Mapping[str, Scores], metrics: Iterable[str]) -> None:
+    """Raise `InvalidDataError` if a metric weights hits by other propensities."""
+    (first_name, first), *others = evaluations.items()
+    plans = [first.request.plans[first.names.index(metric)] for metric in metrics]
+    for (name, ev), plan in product(others, plans):
+        weights = plan.weights
+        if weights is None:
+            continue
+        a, b = (one.propensities.get(weights.needs) for one in (first, ev))
+        if a and b and a != b:  # older versions did not write them
+            raise InvalidDataError(
+                f"{plan.metric} weights hits by other propensities in {first_name} than in {name}, "
+                f"as {weights.needs}= was another; evaluate both alike, or choose other metrics to "
+                "compare"
             )
 
 

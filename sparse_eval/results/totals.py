@@ -71,7 +71,8 @@ class MergeKey(NamedTuple):
     """What evaluations must agree in to be merged.
 
     `n_items`, `items` (a digest of their labels), `largest_gain` and `side_data` (a digest of what
-    is known about the items) are None where no metric depends on them.
+    is known about the items) are None where no metric depends on them. `propensities` has a digest
+    of each input by which hits are weighted; None where an older version did not write them.
     """
 
     metrics: tuple[str, ...]
@@ -84,6 +85,7 @@ class MergeKey(NamedTuple):
     version: str
     corrected: str | None = None
     seen: str = "exclude"
+    propensities: dict[str, str] | None = None
 
     def check(self, other: MergeKey) -> None:
         """Raise unless both are the same."""
@@ -103,10 +105,11 @@ _DESCRIPTIONS = {
     "n_items": "numbers of items",
     "items": "labels of items",
     "largest_gain": "largest gains",
-    "side_data": "train, item_groups or item_vectors",
+    "side_data": "train, item_groups, item_vectors or propensity",
     "version": "versions of sparse_eval",
     "corrected": "corrections",
     "seen": "seen",
+    "propensities": "propensities",
 }
 
 

@@ -201,6 +201,44 @@ def test_blocks_of_other_propensities_are_not_merged() -> None:
         parts[0].merge(parts[1])
 
 
+def test_refuses_to_compare_numbers_of_other_propensities(tmp_path: Path) -> None:
+    lists, gains, more = problem(*INPUTS)
+    names = ["recall@3", "recall(weights=ips)@3", "psp@3", "recall(weights=ips,gamma=2)@3"]
+    same = se.evaluate(lists, gains, names, **more, memory=1 << 24)
+    ev = saved(se.evaluate(lists, gains, names, **more), tmp_path)
+    assert set(ev.propensities) == set(INPUTS)
+    assert ev.propensities == same.propensities == ev.to_dict()["propensities"]
+    assert ev.compare(same).table["difference"].eq(0).all()
+    train = more["train"].copy()
+    train.data[0] = 0  # one user less
+    for changed, wrong in (
+        ({"propensity": more["propensity"] ** 2}, names[1:2]),
+        ({"train": train}, names[2:]),
+    ):
+        other = se.evaluate(lists, gains, names, **more | changed)
+        for name in wrong:
+            with pytest.raises(InvalidDataError, match=f"as {next(iter(changed))}= was another"):
+                ev.compare(other, name)
+        with pytest.raises(InvalidDataError, match="by other propensities in ev than in other"):
+            se.write_report({"ev": ev, "other": other}, tmp_path / "report.html")
+        right = [name for name in names if name not in wrong]
+        assert len(ev.compare(other, right).table) == len(right)
+
+
+def test_numbers_of_the_same_propensities_compare_whatever_the_order_of_items() -> None:
+    holdout = se.split.random(se.datasets.synthetic(n_users=60, n_items=40, seed=1), seed=1)
+    p = pd.Series(np.linspace(0.1, 1, len(holdout.items)), holdout.items)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    names = ["psp@5", "recall(weights=ips)@5"]
+    ev = se.evaluate_model(model, holdout, names, propensity=p)
+    clicks = pd.DataFrame(dict(zip(("user", "item"), holdout.validation.nonzero(), strict=True)))
+    clicks = clicks.assign(user=holdout.users[clicks["user"]], item=holdout.items[clicks["item"]])
+    recs = se.recommend(model, holdout, k=5)
+    inputs = {"train": holdout.train, "propensity": p[::-1]}
+    other = se.evaluate(recs[::-1], clicks[::-1], names, **inputs)
+    assert ev.compare(other).table["difference"].abs().max() < 1e-12
+
+
 def test_propensities_are_matched_by_id() -> None:
     lists = pd.DataFrame({"user": ["u", "u", "v"], "item": ["b", "a", "c"], "rank": [1, 2, 1]})
     truth = pd.DataFrame({"user": ["u", "v", "v"], "item": ["a", "c", "b"]})

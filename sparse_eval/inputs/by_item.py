@@ -1,0 +1,88 @@
+"""What is given for each item, in the order of the items or keyed by item."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.arrays import as_array, is_array
+from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from ..core.types import AnyArray, Labels
+
+
+def by_item(
+    values: Any, name: str, n_items: int, labels: Labels | None
+) -> tuple[AnyArray, Labels | None]:
+    """Return the entries in the order of the items, and the labels of all items."""
+    import pandas as pd
+
+    if isinstance(values, Mapping):
+        values = pd.Series(list(values.values()), index=pd.Index(list(values)), dtype=object)
+    if isinstance(values, pd.Series | pd.DataFrame):
+        keyed, labels = _in_order(values, name, n_items, labels)
+        return keyed.to_numpy(), labels
+    if is_array(values):
+        values = as_array(values, name, "one entry for each item")
+        if values.dtype != object and values.ndim:
+            return values, labels
+        values = values.tolist()  # of no dimension, that is no list
+    if isinstance(values, str | bytes) or not isinstance(values, Collection):
+        raise InvalidDataError(
+            f"{name} is a {type(values).__name__}; expected one entry for each item, in order or "
+            "keyed by item"
+        )
+    rows = list(values)
+    if rows and all(isinstance(row, list | tuple | np.ndarray) for row in rows):
+        try:
+            table = np.array(rows, dtype=np.float64)
+        except (TypeError, ValueError):
+            table = np.empty(0)
+        if table.ndim == 2:
+            return table, labels
+    column = np.empty(len(rows), object)  # np.asarray would make 1 and "1" the same text
+    column[:] = rows
+    return column, labels
+
+
+def is_keyed(values: Any) -> bool:
+    """Return whether entries are keyed by item, rather than in the order of the items."""
+    return isinstance(values, Mapping) or hasattr(values, "reindex")
+
+
+def _in_order(
+    values: Any, name: str, n_items: int, labels: Labels | None
+) -> tuple[Any, Labels | None]:
+    """Return the rows of a Series or frame that is indexed by item in the order of the items."""
+    import pandas as pd
+
+    if values.index.has_duplicates:
+        twice = values.index[values.index.duplicated()].tolist()[0]
+        raise InvalidDataError(f"{name} names item {twice!r} twice; give each item one entry")
+    if labels is None:
+        order: Labels = pd.RangeIndex(max(n_items, len(values)))
+    else:  # items that nobody was shown belong to the catalogue too
+        order = labels.append(values.index[~values.index.isin(labels)])
+    missing = ~order.isin(values.index)
+    if missing.any():
+        raise InvalidDataError(
+            f"{name} has no entry for item {order[missing].tolist()[0]!r} ({int(missing.sum())} "
+            f"of {len(order)} items lack one); give every item of the catalogue one"
+        )
+    return values.reindex(order), None if labels is None else order
+
+
+def not_covered(name: str, n: int, n_items: int) -> InvalidDataError:
+    """Return the error about entries for fewer items than there are."""
+    return InvalidDataError(
+        f"{name} covers {n} items, but there are {n_items}: item {n} has no entry; give every "
+        "item of the catalogue one"
+    )
+
+
+def item_name(item: int, labels: Labels | None) -> Any:
+    """Return what messages call an item."""
+    return repr(labels.tolist()[item]) if labels is not None and item < len(labels) else item

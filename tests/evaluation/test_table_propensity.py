@@ -1,0 +1,107 @@
+"""Propensities by item beside tables that are read in blocks: the numbers of memory."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from merge_cases import same_numbers, same_random
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+from sparse_eval.evaluation import tables
+
+pytest.importorskip("pyarrow")
+
+METRICS = [
+    "psp(propensity=given)@3", "psndcg(average=macro,propensity=given)@3", "recall(weights=ips)@3",
+    "ndcg(weights=snips)@3", "ndcg@3",
+]  # fmt: skip
+
+Problem = tuple[pd.DataFrame, pd.DataFrame, pd.Series]
+
+
+def problem(ids: str) -> Problem:
+    """Draw lists, relevant items, and a propensity of each item and of some more."""
+    rng = np.random.default_rng(0)
+    name = {"numbers": lambda item: item * 7, "text": lambda item: f"ü{item}"}[ids]
+    items = [name(item) for item in range(40)]
+    scores = rng.random((60, 30))
+    recs = [
+        (user, items[item], scores[user, item]) for user in range(60) for item in range(0, 30, 3)
+    ]
+    truth = [(user, items[item]) for user in range(60) for item in range(30) if rng.random() < 0.2]
+    p = pd.Series(rng.permutation(np.linspace(0.05, 1, 40)), items)
+    return (
+        pd.DataFrame(recs, columns=["user", "item", "score"]).sample(frac=1, random_state=0),
+        pd.DataFrame(truth, columns=["user", "item"]).sample(frac=1, random_state=1),
+        p,
+    )
+
+
+def write(folder: Path, drawn: Problem, *, ordered: bool) -> tuple[Path, Path]:
+    paths = folder / "recs.parquet", folder / "truth.parquet"
+    for frame, path in zip(drawn, paths, strict=False):
+        frame = frame.sort_values("user") if ordered else frame
+        frame.to_parquet(path, index=False, row_group_size=50)
+    return paths
+
+
+@pytest.mark.parametrize("ids", ["numbers", "text"])
+def test_tables_have_the_numbers_of_memory(ids: str, tmp_path: Path) -> None:
+    drawn = problem(ids)
+    expected = se.evaluate(*drawn[:2], METRICS, propensity=drawn[2])
+    for ordered in (True, False):
+        paths = write(tmp_path, drawn, ordered=ordered)
+        with (
+            mock.patch.object(tables, "ROWS_PER_BLOCK", 100),
+            mock.patch.object(tables, "ROWS_PER_TASK", 100),
+            ThreadPoolExecutor(2) as pool,
+        ):
+            for options in ({}, {"client": pool}, {"memory": 1 << 24}, {"per_user": False}):
+                chances: Any = drawn[2].to_dict() if options else drawn[2][::-1]
+                ev = se.evaluate(*paths, METRICS, propensity=chances, **options)  # type: ignore[arg-type]
+                assert ev.propensities == expected.propensities
+                if "per_user" in options:
+                    assert ev.mean() == expected.mean()
+                else:
+                    pd.testing.assert_frame_equal(ev.per_user, expected.per_user, check_exact=True)
+                    same_numbers(ev, expected)
+                same_random(ev, expected)
+
+
+def test_dask_has_the_numbers_of_memory() -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+    dataframe = pytest.importorskip("dask.dataframe")
+    drawn = problem("text")
+    frames = [dataframe.from_pandas(frame, npartitions=3, sort=False) for frame in drawn[:2]]
+    with distributed.Client(
+        processes=False, dashboard_address=None, set_as_default=False
+    ) as client:
+        ev = se.evaluate(*frames, METRICS, propensity=drawn[2], client=client)
+    expected = se.evaluate(*drawn[:2], METRICS, propensity=drawn[2])
+    same_numbers(ev, expected)
+    assert ev.compare(expected).table["difference"].eq(0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: p.to_numpy(), "propensity has an entry for each item number.*key it by item"),
+        (lambda p: p.drop("ü3"), "propensity has no entry for item 'ü3'; give every item"),
+        (lambda p: p.where(p.index != "ü2", 0.0), "propensity of item 'ü2' is 0.0; expected"),
+        (lambda p: p.where(p.index != "ü2"), "propensity of item 'ü2' is nan"),
+        (lambda p: pd.concat([p, p[:1]]), "propensity names item 'ü0' twice"),
+        (lambda p: pd.Series(p.to_numpy()), "propensity has no entry for item 'ü0'"),
+    ],
+)
+def test_refuses_what_does_not_fit_the_tables(change: Any, message: str, tmp_path: Path) -> None:
+    drawn = problem("text")
+    paths = write(tmp_path, drawn, ordered=True)
+    with pytest.raises(InvalidDataError, match=message):
+        se.evaluate(*paths, METRICS, propensity=change(drawn[2]))
