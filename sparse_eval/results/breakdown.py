@@ -1,4 +1,4 @@
-"""Metrics by groups of users, and by bands of items."""
+"""Metrics by groups of users, how far these are apart, and metrics by bands of items."""
 
 from __future__ import annotations
 
@@ -45,6 +45,31 @@ def break_down(block: BlockResult, groups: Any, bands: int = 4) -> pd.DataFrame:
                     std = block.columns.moments(row, users, squares=True).std
                 rows[group, str(plan.metric)] = (block.value_over(row, users), std, len(users))
     return _table(rows, ["mean", "std", "n_users"])
+
+
+def deviation_between(block: BlockResult, groups: Any, bands: int = 4) -> pd.DataFrame:
+    """Return the table that `Evaluation.deviation` describes."""
+    import pandas as pd
+
+    if isinstance(groups, str) and groups == "popularity":
+        raise InvalidDataError(
+            "groups is 'popularity', which divides the relevant items; expected 'activity' or a "
+            "label for each user"
+        )
+    table = break_down(block, groups, bands).dropna(subset="mean")
+    rows = []
+    for metric in block.request.names:
+        of_groups = table[table.index.get_level_values("metric") == metric]
+        means, counts = (of_groups[name].to_numpy() for name in ("mean", "n_users"))
+        variances = of_groups["std"].to_numpy() ** 2 / counts
+        one, other = np.triu_indices(len(means), 1)
+        deviation = chance = math.nan
+        if len(one):
+            deviation = float(np.abs(means[one] - means[other]).mean())
+            chance = float(np.sqrt(2 / math.pi * (variances[one] + variances[other])).mean())
+        rows.append((deviation, chance, len(means), int(counts.sum())))
+    index = pd.Index(block.request.names, name="metric")
+    return pd.DataFrame(rows, index, ["deviation", "chance", "n_groups", "n_users"])
 
 
 def _by_popularity(block: BlockResult, bands: int) -> pd.DataFrame:

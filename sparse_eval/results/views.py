@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError
-from .breakdown import break_down
+from .breakdown import break_down, deviation_between
 from .curves import precision_recall
 from .explain import explain, row_of_user
 from .item_names import with_names
@@ -103,6 +103,61 @@ class Views(Scores):
         old   mrr@2   0.25        2
         """
         return break_down(self._lists("by()"), groups, bands)
+
+    def deviation(self, groups: Any, *, bands: int = 4) -> pd.DataFrame:
+        """Return how far groups of users are apart in every metric, on average over their pairs.
+
+        Parameters
+        ----------
+        groups : "activity", or sequence, mapping or Series of labels
+            As in `by`.
+        bands : int
+            As in `by`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each metric: ``deviation``, the mean absolute difference between the means
+            of two groups; ``chance``, what that would be on average if users of all groups had the
+            same mean, and only their values spread as they do (NaN for metrics without values for
+            each user, and with a group of a single user); ``n_groups`` and ``n_users`` for whom
+            the metric is defined. NaN with fewer than two groups.
+
+        Raises
+        ------
+        InvalidDataError, InvalidMetricError
+            As from `by`, or if `groups` is "popularity".
+
+        See Also
+        --------
+        by : The means of the groups.
+
+        Notes
+        -----
+        The mean absolute deviation (MAD) of Zhu et al. [1]_ and Deldjoo et al. [2]_, with ndcg the
+        UserMADranking of Elliot. Groups that do not differ have one above 0, because means of some
+        users are not those of all: of as many users each, it is `chance` whatever their number.
+
+        References
+        ----------
+        .. [1] Z. Zhu, X. Hu and J. Caverlee, "Fairness-Aware Tensor-Based Recommendation", CIKM
+           2018. doi:10.1145/3269206.3271795
+        .. [2] Y. Deldjoo, V. W. Anelli, H. Zamani, A. Bellogín and T. Di Noia, "A Flexible
+           Framework for Evaluating User and Item Fairness in Recommender Systems", User Modeling
+           and User-Adapted Interaction 31, 2021. doi:10.1007/s11257-020-09285-1
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> lists = se.Rankings.from_topk([[0, 1], [1, 0], [2, 0]])
+        >>> ev = se.evaluate(lists, csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]]), "mrr@2")
+        >>> ev.deviation(["new", "old", "old"])[["deviation", "n_groups", "n_users"]]
+                deviation  n_groups  n_users
+        metric
+        mrr@2        0.75         2        3
+        """
+        return deviation_between(self._lists("deviation()"), groups, bands)
 
     def precision_recall(self, k: int | None = None) -> PrecisionRecall:
         """Return precision and recall at every rank, averaged over the evaluated users.

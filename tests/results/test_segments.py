@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from cases import Case, cases
 from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -55,6 +57,72 @@ def test_accepts_groups_keyed_by_user() -> None:
     shuffled = pd.Series(labels).sample(frac=1, random_state=0)
     pd.testing.assert_frame_equal(ev.by(shuffled), expected)
     assert expected.index.get_level_values("group").unique().tolist() == ["even", "odd"]
+
+
+def mad(values: dict[Any, list[float]]) -> float:
+    """Elliot 0.3.1, UserMADranking.eval: the mean difference of the averages of all pairs."""
+    averages = [sum(group) / len(group) for group in values.values()]
+    differences = [abs(a - b) for a, b in itertools.combinations(averages, 2)]
+    return sum(differences) / len(differences) if differences else math.nan
+
+
+@given(cases(), st.lists(st.sampled_from("abc"), min_size=6, max_size=6))
+def test_deviation_is_the_mean_difference_of_groups(case: Case, labels: list[str]) -> None:
+    names = ["ndcg@3", "recall@5", "mrr"]
+    ev = se.evaluate(*case.matrices, names)
+    labels = labels[: len(case.ranked)]
+    table = ev.deviation(labels)
+    for name in names:
+        groups: dict[str, list[float]] = {}
+        for label, value in zip(labels, ev.values(name), strict=True):
+            if not math.isnan(value):
+                groups.setdefault(label, []).append(value)
+        assert table.loc[name, "deviation"] == pytest.approx(mad(groups), rel=1e-12, nan_ok=True)
+        assert table.loc[name, "n_groups"] == len(groups)
+        assert table.loc[name, "n_users"] == ev.n_users
+
+
+def test_deviation_of_three_groups_by_hand() -> None:
+    lists = se.Rankings.from_topk([[0, 1], [1, 0], [2, 0], [0, 2], [2, 1]])
+    first = csr_matrix(([1.0] * 5, ([0, 1, 2, 3, 4], [0] * 5)), (5, 3))
+    ev = se.evaluate(lists, first, ["mrr@2", "hit_rate@1"])
+    # mrr: a 1 and 1/2, b 1/2 and 1, c 0; hit rate at 1: a 1 and 0, b 0 and 1, c 0.
+    table = ev.deviation(dict(enumerate("aabbc")))
+    assert table["deviation"].tolist() == [0.5, pytest.approx(1 / 3)]
+    assert table["chance"].isna().all()  # of one user nothing tells how values spread
+    assert table["n_groups"].tolist() == [3, 3]
+
+
+def test_deviation_of_activity_and_of_numbers_about_all_users() -> None:
+    ev, *_ = many()
+    table, means = ev.deviation("activity", bands=2), ev.by("activity", bands=2)["mean"]
+    assert list(table.index) == ev.names
+    for name in ev.names:
+        of_groups = list(means.xs(name, level="metric"))
+        expected = mad({group: [mean] for group, mean in enumerate(of_groups)})
+        assert table.loc[name, "deviation"] == pytest.approx(expected)
+        assert math.isnan(table.loc[name, "chance"]) != ev.is_per_user(name)
+
+
+def test_groups_at_random_deviate_by_chance() -> None:
+    ev, *_ = many()
+    rng = np.random.default_rng(0)
+    draws = [ev.deviation(rng.integers(5, size=200)).loc["ndcg@10"] for _ in range(60)]
+    found, chance = (np.array([draw[name] for draw in draws]) for name in ("deviation", "chance"))
+    error = found.std(ddof=1) / math.sqrt(len(draws))
+    assert abs(found.mean() - chance.mean()) < 4 * error
+    assert chance.mean() > 10 * error
+
+
+def test_deviation_needs_groups_of_users() -> None:
+    ev, *_ = many()
+    with pytest.raises(InvalidDataError, match="'popularity', which divides the relevant items"):
+        ev.deviation("popularity")
+    with pytest.raises(InvalidDataError, match="has no group"):
+        ev.deviation({0: "a"})
+    assert ev.deviation(["a"] * 200)["deviation"].isna().all()
+    with pytest.raises(InvalidDataError, match=r"deviation\(\) needs the lists"):
+        many(per_user=False)[0].deviation("activity")
 
 
 def test_activity_has_cold_users_and_even_bands() -> None:
