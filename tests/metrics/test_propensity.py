@@ -267,6 +267,22 @@ def test_models_are_scored_the_same_way() -> None:
         assert other.mean() == ev.mean()
 
 
+def test_cross_validation_pools_ratios_of_sums() -> None:
+    clicks = se.datasets.synthetic(n_users=150, n_items=40, seed=1)
+    folds = list(se.split.k_fold(clicks, k=3, seed=0))
+    models = {"popularity": se.baselines.popularity, "random": se.baselines.random}
+    metrics = ["psp@5", "recall(gamma=0.5,weights=snips)@5"]
+    cv = se.cross_validate(None, models, metrics, splits=folds, seeds=2)
+    expected = [
+        se.evaluate_model(se.baselines.popularity(fold), fold, "psp@5")["psp@5"] for fold in folds
+    ]
+    row = cv.summary().loc[("psp@5", "popularity")]
+    assert row["mean"] == pytest.approx(np.mean(expected), rel=1e-12)
+    assert row["interval"] == "pooled"
+    assert row["ci_low"] < row["mean"] < row["ci_high"]
+    assert (cv.compare().table["difference"] > 0).all()
+
+
 @pytest.mark.parametrize("convention", ["rectools", "lenskit", "mind-notebook", "irspack"])
 def test_other_ideal_lists_do_not_change_ratios_of_sums(convention: str) -> None:
     lists, gains, more = problem(*INPUTS)
