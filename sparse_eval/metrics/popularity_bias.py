@@ -33,9 +33,9 @@ TAIL = Number(
     0,
     math.inf,
     "which items are the long tail: those behind the most popular ones that have 80 % of the "
-    "interactions, as Elliot and WarpRec have it; as RecBole has it, up to 1, this share of the "
-    "items in train, the least popular (at least one), and above 1, items in train with at most "
-    "so many users",
+    "interactions, as Elliot has it, and WarpRec but for the first item behind a head of just "
+    "80 %; as RecBole has it, up to 1, this share of the items in train, the least popular (at "
+    "least one), and above 1, items in train with at most so many users",
 )
 
 #: Positions weigh whole multiples of 2^-60, in two numbers of 30 bits.

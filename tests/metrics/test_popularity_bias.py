@@ -82,6 +82,22 @@ def test_equal_exposure_of_every_position_is_gini() -> None:
     assert ev["exposure_gini(weights=log)@1"] == ev["exposure_gini@1"]
 
 
+@settings(max_examples=30)
+@given(list_cases())
+def test_elliot_and_warprec_differ_where_the_head_has_just_80_per_cent(case: Case) -> None:
+    ours = plain.tail_of_interactions(case.train, N_ITEMS)
+    theirs = plain.tail_of_warprec(case.train, N_ITEMS)
+    counts = [sum(item in seen for seen in case.train) for item in range(N_ITEMS)]
+    head = sum(counts[item] for item in range(N_ITEMS) if item not in ours)
+    if not sum(counts):
+        assert not theirs
+    elif 10 * head == 8 * sum(counts):
+        (between,) = ours - theirs
+        assert counts[between] == max(counts[item] for item in ours)
+    else:
+        assert ours == theirs
+
+
 def test_the_long_tail_by_hand() -> None:
     # Users of items 0 to 5: 5, 3, 1, 1, 0, 0; items 0 and 1 have 8 of 10 interactions.
     train = to_csr([{0: 1, 1: 1, 2: 1}, {0: 1, 1: 1, 3: 1}, {0: 1, 1: 1}, {0: 1}, {0: 1}], int, 6)
