@@ -146,14 +146,19 @@ def fcp(s: Statistics) -> Floats:
     return concordant / (concordant + discordant)
 
 
-def auc(s: Statistics) -> Floats:
+def auc(s: Statistics, weights: str, gamma: float | str) -> Floats:
     # Pairs of a hit and a miss below it in the list: hits·L − Σ rank − hits·(hits − 1)/2. Below
     # the list, n − hits relevant and C − n − L + hits irrelevant items are in unknown order, so
     # half of their pairs count. The squares cancel in the sum of both.
     n, length = s.n_relevant, s.list_length
     n_misses = s.candidates - n
-    concordant = (s.hits * (s.candidates + length + 1) + n * (n_misses - length)) / 2 - s.rank_sum
-    return concordant / (n * n_misses)
+    if weights == "none":
+        pairs = (s.hits * (s.candidates + length + 1) + n * (n_misses - length)) / 2 - s.rank_sum
+        return pairs / (n * n_misses)
+    # Each hit by its weight: the misses above it are its rank less the hits down to it.
+    below = s.gain * n_misses - (s.gain_rank_sum - s.gain_step_sum)
+    behind = (s.all_gain - s.gain) * (n_misses - length + s.hits) / 2
+    return (below + behind) / (n * n_misses)
 
 
 def err(s: Statistics, max: float | str) -> Floats:  # noqa: A002 - the option's name
@@ -187,6 +192,10 @@ def percentile_rank(s: Statistics, gain: str, average: str) -> Ratio:
 
 def _never_linear(options: Arguments) -> bool:
     return False
+
+
+def _linear_unless_weighted(options: Arguments) -> bool:
+    return options["weights"] == "none"
 
 
 def _linear_unless_by_hits(options: Arguments) -> bool:
@@ -364,7 +373,12 @@ METRICS = (
         auc,
         "(Σ over misses of the hits above + (hits + n)/2·misses behind the list) / (n·(C − n))",
         "chance that a relevant item is ranked above one that is not, of the C candidates",
+        options=WEIGHTED,
+        upper=_upper_unless_weighted,
         uses=("hits", "candidates"),
+        closed_form=_linear_unless_weighted,
+        weighted=True,
+        source=YANG,
     ),
     Definition(
         "err",

@@ -70,6 +70,13 @@ class Aligned:
         return gains, binary
 
     @cached_property
+    def relevant_gains(self) -> Floats:
+        """What each stored item counts, 0 where it is not relevant."""
+        if self.weights is None:
+            return self.relevance.gains
+        return np.where(self.relevance.gains > 0, self.weights, 0.0)
+
+    @cached_property
     def n_candidates(self) -> Integers:
         """The number of candidates of every user, see `count_candidates`."""
         return self.count_candidates(0, self.n_users)

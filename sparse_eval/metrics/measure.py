@@ -83,7 +83,7 @@ class _Sweep:
             for row in swept
         }
         self.cutoffs = np.array(sorted({plans[row].metric.k for row in swept}), np.int64)
-        uses = {name for row in swept for name in plans[row].definition.uses}
+        uses = {name for row in swept for name in plans[row].uses}
         self.exponential = any(plans[row].is_exponential for row in swept)
         self.slots = convention.ideal == "slots"
         self.limited_ideal = convention.ideal == "length"
@@ -241,11 +241,11 @@ class _OptionalStatistics:
 
     def _total_gain(self, first: int, last: int, n_relevant: Integers) -> Floats:
         relevance = self.aligned.relevance
-        if relevance.binary:
+        if relevance.binary and self.aligned.weights is None:
             return n_relevant.astype(np.float64)
         indptr = relevance.indptr[first : last + 1]
         rows = np.repeat(np.arange(last - first), np.diff(indptr))
-        gains = relevance.gains[indptr[0] : indptr[-1]]
+        gains = self.aligned.relevant_gains[indptr[0] : indptr[-1]]
         return np.bincount(rows, gains, last - first).astype(np.float64)
 
     def _check_candidates(

@@ -50,6 +50,13 @@ class Plan(NamedTuple):
         return weights_of(self.arguments) if self.definition.weighted else None
 
     @property
+    def uses(self) -> frozenset[str]:
+        """The optional attributes of `Statistics` that its formula reads."""
+        uses = frozenset(self.definition.uses)
+        # Of hits that are not listed no more is known than their number, unless they are weighted.
+        return uses | {"total_gain"} if self.weights and "candidates" in uses else uses
+
+    @property
     def view(self) -> View:
         """What it takes for relevant."""
         return View(self.items, self.weights)

@@ -167,6 +167,17 @@ class Statistics:
         """Σ g·r."""
         return self._of_hits(kernels.sum_ranks, self.k, True)
 
+    @cached_property
+    def gain_step_sum(self) -> Floats:
+        """Σ g·(hits down to r)."""
+        indptr, ranks, gains = self._hits
+        sizes = np.diff(indptr)
+        steps = np.arange(indptr[0], indptr[-1]) - np.repeat(indptr[:-1], sizes) + 1
+        entries = slice(indptr[0], indptr[-1])
+        terms = np.where(ranks[entries] <= self.k, gains[entries] * steps, 0.0)
+        sums: Floats = np.bincount(np.repeat(np.arange(len(sizes)), sizes), terms, len(sizes))
+        return sums
+
     def geometric_sum(self, p: float, graded: bool) -> Floats:
         """Σ h·p^(r − 1), or Σ g·p^(r − 1) if `graded`.
 

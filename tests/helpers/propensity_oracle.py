@@ -51,6 +51,30 @@ def fraction(name: str, user: User, k: int, p: Sequence[float]) -> tuple[float, 
     return total(ranks), total(ideal)
 
 
+def auc(
+    kind: str, user: User, candidates: AbstractSet[int], length: int, k: int, p: Sequence[float]
+) -> float:
+    """The weighted mean over relevant items of the share of misses below, half of those behind."""
+    ranked, gains = user
+    relevant = {item for item, gain in gains.items() if gain > 0}
+    if not relevant:
+        return math.nan
+    length = min(length, k)
+    hits = {item: rank for item, rank in ranked.items() if item in relevant and rank <= k}
+    n_misses = len(candidates | relevant) - len(relevant)
+    n_listed = length - len(hits)
+
+    def above(item: int) -> float:
+        if item not in hits:
+            return n_listed + (n_misses - n_listed) / 2
+        return hits[item] - sum(rank <= hits[item] for rank in hits.values())
+
+    if not n_misses:
+        return math.nan
+    total = math.fsum((1 - above(item) / n_misses) / p[item] for item in relevant)
+    return total / (len(relevant) if kind == "ips" else math.fsum(1 / p[i] for i in relevant))
+
+
 def weighted(name: str, gain: str, kind: str, user: User, k: int, p: Sequence[float]) -> float:
     """A metric of a user whose hits are weighted; NaN without relevant items.
 

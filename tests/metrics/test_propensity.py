@@ -16,6 +16,9 @@ from cases import N_ITEMS, Case, cases, to_csr
 from evaluations import problem, same_everything, same_in_every_way, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from list_cases import N_ITEMS as LISTED_ITEMS
+from list_cases import Case as ListCase
+from list_cases import list_cases
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -88,6 +91,31 @@ def test_weighted_metrics_equal_their_definition(case: Case) -> None:
         np.testing.assert_allclose(ev.values(name), expected, rtol=1e-12, atol=1e-15, err_msg=name)
 
 
+@given(list_cases(), st.permutations(np.linspace(0.1, 1, LISTED_ITEMS).tolist()))
+def test_weighted_auc_equals_its_definition(case: ListCase, p: list[float]) -> None:
+    names = [f"auc(weights={kind}){cut}" for kind in ("ips", "snips") for cut in ("@2", "")]
+    ev = case.evaluate(names, propensity=p)
+    for name in names:
+        expected = []
+        for items, gains, seen in zip(*case, strict=True):
+            ranked = {item: rank for rank, item in enumerate(items, 1)}
+            among = set(range(LISTED_ITEMS)) - seen | set(items)
+            k = 2 if name.endswith("@2") else 99
+            kind = "snips" if "snips" in name else "ips"
+            expected.append(plain.auc(kind, (ranked, gains), among, len(items), k, p))
+        np.testing.assert_allclose(ev.values(name), expected, rtol=1e-12, err_msg=name)
+        if "snips" in name:
+            assert (np.nan_to_num(ev.values(name)) <= 1 + 1e-12).all()
+
+
+def test_weighted_auc_by_hand() -> None:
+    # Of 5 candidates 0 and 3 are relevant, at ranks 1 and 4; below them 3 and 1 of 3 misses.
+    lists, truth = se.Rankings.from_topk([[0, 1, 2, 3, 4]]), csr_matrix([[1, 0, 0, 1, 0]])
+    names = ["auc", "auc(weights=snips)", "auc(weights=ips)"]
+    ev = se.evaluate(lists, truth, names, propensity=[1.0, 1, 1, 0.25, 1])
+    assert list(ev.mean().values()) == pytest.approx([4 / 6, (1 + 4 / 3) / 5, (1 + 4 / 3) / 2])
+
+
 def test_equal_propensities_weigh_nothing() -> None:
     lists, gains, _ = problem()
     pairs = [
@@ -95,6 +123,8 @@ def test_equal_propensities_weigh_nothing() -> None:
          spell(name, f"gain={gain}" if gain else "", f"weights={kind}", k=5), kind)
         for name, gain, kind in WEIGHTED
     ]  # fmt: skip
+    pairs += [(f"auc{cut}", f"auc(weights={kind}){cut}", kind)
+              for cut in ("", "@3") for kind in ("ips", "snips")]  # fmt: skip
     names = [name for one, other, _ in pairs for name in (one, other)]
     ev = se.evaluate(lists, gains, names, propensity=np.full(gains.shape[1], 0.5))
     for one, other, kind in pairs:
@@ -162,7 +192,8 @@ EVERY = [
     *(f"{name}(average=macro,a=0.6,b=2.6)" for name in FAMILY),
     "recall(weights=snips)@3", "recall(weights=ips,gamma=0.5)@3", "ndcg(weights=ips)@5",
     "precision(average=micro,weights=snips)@3", "recall(items=explore,weights=snips)@4",
-    "dcg(gain=binary,weights=snips,gamma=1.5)@4", "arhr(weights=snips)",
+    "dcg(gain=binary,weights=snips,gamma=1.5)@4", "arhr(weights=snips)", "auc(weights=snips)",
+    "auc(weights=ips,gamma=0.5)@3",
 ]  # fmt: skip
 
 
@@ -174,7 +205,7 @@ def test_every_way_has_the_same_bits(no_relevant: Any) -> None:
     whole = same_in_every_way(EVERY, INPUTS, no_relevant=no_relevant)
     summary = whole.summary()
     assert set(summary["interval"]) == {"t", "jackknife"}
-    assert (summary["random_se"] == 0).all()
+    assert (summary["random_se"] == 0).sum() == len(EVERY) - 2  # both auc are drawn
 
 
 def test_numbers_are_the_same_after_saving(tmp_path: Path) -> None:
