@@ -175,8 +175,8 @@ class Statistics:
         steps = np.arange(indptr[0], indptr[-1]) - np.repeat(indptr[:-1], sizes) + 1
         entries = slice(indptr[0], indptr[-1])
         terms = np.where(ranks[entries] <= self.k, gains[entries] * steps, 0.0)
-        sums: Floats = np.bincount(np.repeat(np.arange(len(sizes)), sizes), terms, len(sizes))
-        return sums
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        return np.bincount(rows, terms, len(sizes)).astype(np.float64)
 
     def geometric_sum(self, p: float, graded: bool) -> Floats:
         """Σ h·p^(r − 1), or Σ g·p^(r − 1) if `graded`.

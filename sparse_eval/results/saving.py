@@ -9,8 +9,8 @@
   their SHA-256;
 - ``per_user``: the metrics that have a column; ``replicates``: the jackknife replicates of every
   other metric; ``higher_is_better``: which way each metric is better; ``lower``: the smallest value
-  that it can take, null for minus infinity; ``inputs_given``: which of train, item_groups and
-  item_vectors it was computed from;
+  that it can take, null for minus infinity; ``inputs_given``: which of train, item_groups,
+  item_vectors, propensity and candidates it was computed from;
 - ``by``: means by "activity" and "popularity", where training data were given;
   ``precision_recall``, at some ranks; ``concentration``: the Lorenz curve of how often items are
   recommended, where complete lists are known; ``examples``: users in depth (null: not known);
