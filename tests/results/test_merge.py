@@ -137,7 +137,7 @@ def test_says_what_differs() -> None:
         (
             some(**novel, train=train),
             some(first=10, **novel, train=train[:, ::-1]),
-            "different train, item_groups or item_vectors cannot be merged",
+            "different train, item_groups, item_vectors or propensity cannot be merged",
         ),
         (
             some(metrics=["err@3"]),
