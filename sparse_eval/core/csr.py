@@ -6,6 +6,7 @@ range ends the process. So every matrix is checked before it is converted or rea
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -82,8 +83,6 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> CSRMatr
             csr.sum_duplicates()
         elif fault := _find_row_fault(csr):
             raise_repeated_item(fault[1], csr.indices[fault[2]])
-    if csr.data.dtype == np.float16 or csr.data.dtype.itemsize > 8:
-        csr = csr.astype(np.float64)
     return csr
 
 
@@ -279,7 +278,23 @@ def _check_matrix(matrix: object, name: str) -> SparseInput:
         raise InvalidDataError(
             f"{name}: expected a matrix of users × items, found {len(checked.shape)}-D"
         )
-    return checked
+    return _in_usual_dtype(checked)
+
+
+def _in_usual_dtype(matrix: Any) -> SparseInput:
+    """Return a matrix of real numbers in a dtype that SciPy and numba compute with."""
+    data = getattr(matrix, "data", None)
+    if not isinstance(data, np.ndarray) or data.dtype.kind not in "iuf":
+        return matrix  # type: ignore[no-any-return]  # refused later, if need be
+    usual = data.dtype.newbyteorder("=")
+    if usual.kind == "f" and usual.itemsize not in (4, 8):
+        usual = np.dtype(np.float64)
+    if usual == data.dtype:
+        return matrix  # type: ignore[no-any-return]
+    # Neither the copy nor `astype` of a matrix: SciPy refuses the dtype, or sums duplicates.
+    converted = copy(matrix)
+    converted.data = data.astype(usual)
+    return converted  # type: ignore[no-any-return]
 
 
 def _checked_copy(matrix: Any, name: str) -> SparseInput:

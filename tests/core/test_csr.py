@@ -32,6 +32,21 @@ def test_a_canonical_matrix_is_not_copied() -> None:
     assert canonical_csr(matrix, "m", sum_duplicates=True) is matrix
 
 
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("dtype", [">f4", ">f8", ">i2", ">i8", "f2", np.longdouble])
+def test_dtypes_that_scipy_does_not_compute_with(dtype: object, form: str) -> None:
+    matrix = unsorted().asformat(form)
+    matrix.data = matrix.data.astype(dtype)
+    result = canonical_csr(matrix, "m", sum_duplicates=True)
+    assert result.toarray().tolist() == [[2, 0, 5], [0, 0, 0], [0, 8, 0]]
+    assert result.dtype.isnative
+    assert matrix.data.dtype == np.dtype(dtype)
+    rows, columns, values, _ = coordinates(matrix)
+    assert sorted(zip(rows, columns, values, strict=True)) == [
+        (0, 0, 2), (0, 2, 1), (0, 2, 4), (2, 1, 8),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr"])
 def test_duplicates_are_summed_without_modifying_the_input(form: str) -> None:
     matrix = unsorted() if form == "csr" else unsorted().asformat(form)
