@@ -252,7 +252,8 @@ def _solve(solver: Any, matrix: CSRMatrix, num_threads: int | None) -> AnyArray:
                 part.astype(np.int32, copy=False) for part in (rows.indices, rows.indptr)
             )
             try:
-                factors[first:last] = solver.recalculate_user(np.arange(first, last), rows)
+                with np.errstate(under="ignore"):  # of the factors' products with each other
+                    factors[first:last] = solver.recalculate_user(np.arange(first, last), rows)
             except ValueError as error:
                 raise InvalidDataError(
                     f"the factors of new users cannot be found ({error}); raise the regularization"

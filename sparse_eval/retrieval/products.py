@@ -100,6 +100,7 @@ def _squared_lengths(factors: AnyArray, name: str) -> Floats:
 def _sum_of_squares(factors: AnyArray) -> Floats:
     """Return the sum of the squares of each row, accumulated in float64 in their order."""
     total = np.zeros(len(factors))
-    for column in factors.T:
-        total += column.astype(np.float64) ** 2
+    with np.errstate(under="ignore"):  # which the caller's settings may raise
+        for column in factors.T:
+            total += column.astype(np.float64) ** 2
     return total

@@ -336,7 +336,8 @@ class Search(FactorRanker):
         A user is degenerate if all scores are zero (cold) or too small for the selection.
         """
         norms = self.user_norms[rows]
-        scale = norms * self.largest
+        with np.errstate(under="ignore"):  # which the caller's settings may raise
+            scale = norms * self.largest
         cold = (norms == 0.0) | (self.largest == 0.0)
         tiny = ~cold & ((scale < _TINY) | (norms < _TINY) | (self.largest < _TINY))
         self.cold_users = int((norms == 0.0).sum())
