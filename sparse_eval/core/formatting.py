@@ -43,6 +43,14 @@ def number(value: float) -> str:
     return numbers(value)[0]
 
 
+def escaped(value: object) -> str:
+    """Return a name as text that any file can hold: what UTF-8 has not is escaped.
+
+    File systems have names that are not UTF-8, which Python reads as lone surrogates.
+    """
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def text_table(
     rows: Sequence[Sequence[str]], headings: Sequence[str], aligned: Sequence[str], style: str
 ) -> str:

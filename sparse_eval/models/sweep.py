@@ -260,6 +260,8 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     files: dict[Path, None] = {}
     for path in _as_paths(paths):
         members = _in_folder(path) if path.is_dir() else [path]
+        if not members and path.suffix == ".npz":  # as the shell makes of models/*.npz
+            members = [path]
         if not members:
             raise InvalidFileError(
                 "has no .npz file in it; expected checkpoints that models of implicit saved", path
@@ -513,7 +515,7 @@ def _in_folder(folder: Path) -> list[Path]:
         files = [
             path
             for path in folder.iterdir()
-            if path.suffix == ".npz" and not path.name.startswith(".") and not path.is_dir()
+            if path.suffix == ".npz" and not path.name.startswith(".")
         ]
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", folder) from None

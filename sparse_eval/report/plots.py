@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..core.formatting import escaped
 from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError
 from ..results import Evaluation
@@ -438,7 +439,7 @@ def named_evaluations(evaluations: Evaluations) -> list[tuple[str, Evaluation]]:
     for name, ev in evaluations.items():
         if not isinstance(ev, Evaluation):
             raise InvalidDataError(f"{name!r} is {describe(ev)}; expected an Evaluation")
-    return [(str(name), ev) for name, ev in evaluations.items()]
+    return [(escaped(name), ev) for name, ev in evaluations.items()]
 
 
 def cutoffs_of(metrics: list[str], name: str) -> list[int]:

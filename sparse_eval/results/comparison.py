@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.formatting import MOST_ROWS, as_html, number, numbers, records, text_table
+from ..core.formatting import MOST_ROWS, as_html, escaped, number, numbers, records, text_table
 from ..core.progress import display
 from ..errors import InvalidDataError
 from .intervals import check_level, interval_of_mean, interval_of_replicates
@@ -336,7 +336,7 @@ def compare(
         return _compare_runs(evaluations, metrics, test, correction, how, level)
     if not isinstance(evaluations, Mapping) or len(evaluations) < 2:
         raise InvalidDataError('give two or more evaluations by name: {"als": ev, "bpr": other}')
-    names = tuple(str(name) for name in evaluations)
+    names = tuple(map(escaped, evaluations))
     if len(set(names)) < len(names):
         raise InvalidDataError(f"two evaluations have the same name: {', '.join(names)}")
     scored = list(evaluations.values())

@@ -64,7 +64,11 @@ def test_paths_are_files_folders_or_both(folder: Path, holdout: Any, tmp_path: P
     data = (holdout.train, holdout.validation, "ndcg@10")
     assert se.sweep(str(one), *data)["factors"].tolist() == [3]
     several = (path for path in (one, str(folder), folder / "als-4.npz", str(one)))
-    assert se.sweep(several, *data)["factors"].tolist() == [3, 2, 4, 10]
+    table = se.sweep(several, *data)
+    assert table["factors"].dropna().tolist() == [3, 2, 4, 10]
+    failed = table[table["status"] == "failed"]
+    assert failed["file"].tolist() == [str(folder / "sub.npz")]
+    assert failed["error"].tolist() == ["is not a file"]
 
 
 def test_takes_every_kind_of_model_and_matrix(folder: Path, holdout: Any) -> None:
