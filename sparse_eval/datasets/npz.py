@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from scipy import sparse
 
+from ..core import saved_arrays
 from ..core.csr import coordinates
 from ..errors import InvalidDataError, InvalidFileError
 from .interactions import Interactions
@@ -19,22 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..core.types import PathLike, SparseInput
-
-# Errors that NumPy, SciPy and zipfile raise on files that are damaged or hold something else.
-_FILE_ERRORS = (
-    AttributeError,
-    EOFError,
-    KeyError,
-    MemoryError,
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def load_npz(path: PathLike) -> Interactions:
@@ -90,12 +72,11 @@ def load_npz(path: PathLike) -> Interactions:
 
 def read_sparse(path: Path) -> SparseInput:
     """Return the CSR, CSC or COO matrix in a file, or raise `InvalidFileError`."""
-    # Opened here, because NumPy does not close a damaged file that it opened itself.
     with (
         reading_npz(path, "a matrix saved by scipy.sparse.save_npz"),
         path.open("rb") as file,
     ):
-        matrix: SparseInput = sparse.load_npz(file)
+        matrix = saved_arrays.read_sparse(file)
     if matrix.format not in ("csr", "csc", "coo"):
         raise InvalidFileError(f"expected CSR, CSC or COO, found {matrix.format}", path)
     return matrix
@@ -110,8 +91,7 @@ def reading_npz(path: Path, expected: str) -> Iterator[None]:
         raise InvalidFileError("there is no such file", path) from None
     except IsADirectoryError:
         raise InvalidFileError("expected a file, found a folder", path) from None
-    except _FILE_ERRORS as error:
-        # NumPy's own message about a file that is not an npz, or holds objects, recommends
-        # unpickling it.
-        reason = "it is something else, or needs pickle" if "pickle" in str(error) else error
-        raise InvalidFileError(f"expected {expected} ({reason})", path) from error
+    except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, InvalidFileError):
+            raise
+        raise InvalidFileError(f"expected {expected} ({error})", path) from error

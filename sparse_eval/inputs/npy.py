@@ -12,6 +12,7 @@ from scipy import sparse
 
 from ..core.csr import canonical_csr, check_csr_arrays
 from ..core.mistaken import SPARSE, mistaken
+from ..core.saved_arrays import UnreadableError, map_array
 from ..errors import InvalidDataError, InvalidFileError
 from .rankings import Rankings
 from .relevance import Relevance
@@ -25,17 +26,15 @@ Rows = TypeVar("Rows", bound="CSRMatrix | Rankings | Relevance")
 def open_array(path: Path) -> AnyArray:
     """Return the memory-mapped array of a ``.npy`` file, or raise `InvalidFileError`."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        return map_array(path)
     except FileNotFoundError:
         raise InvalidFileError(
             "does not exist; expected an array that numpy.save wrote", path
         ) from None
-    except (OSError, ValueError, EOFError) as error:
-        raise InvalidFileError(f"is not an array that numpy.save wrote: {error}", path) from None
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise InvalidFileError("holds several arrays; expected one, from numpy.save", path)
-    return array
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    except UnreadableError as error:
+        raise InvalidFileError(str(error), path) from None
 
 
 def open_csr(folder: PathLike) -> CSRMatrix:
@@ -58,9 +57,16 @@ def open_csr(folder: PathLike) -> CSRMatrix:
             f"holds {shape.tolist()!r}; expected two whole numbers, of users and of items",
             folder / "shape.npy",
         )
+    parts = {name: open_array(folder / f"{name}.npy") for name in ("data", "indices", "indptr")}
+    n_bounds = parts["indptr"].size
+    if n_bounds != shape[0] + 1:  # before SciPy allocates that many
+        raise InvalidFileError(
+            f"holds {n_bounds} bounds of rows, but shape.npy says that there are {shape[0]} rows",
+            folder / "indptr.npy",
+        )
     matrix: CSRMatrix = sparse.csr_matrix(tuple(shape.tolist()))
-    for name in ("data", "indices", "indptr"):  # SciPy's constructor would copy some of them
-        setattr(matrix, name, open_array(folder / f"{name}.npy"))
+    for name, part in parts.items():  # SciPy's constructor would copy some of them
+        setattr(matrix, name, part)
     try:
         return sliceable_csr(matrix, "the matrix")
     except InvalidDataError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +12,7 @@ from scipy import sparse
 
 from ..core.csr import canonical_csr
 from ..core.files import replacing
+from ..core.saved_arrays import NPY, UnreadableError, read_arrays, read_sparse
 from ..errors import InvalidCheckpointError, InvalidDataError, UnsupportedModelError
 from ..inputs.labels import axis_labels
 from ..inputs.npy import open_array
@@ -23,10 +23,6 @@ from .scorers import ITEM_WEIGHTS
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Labels, PathLike
-
-
-#: The first bytes of a ``.npy`` file.
-_NPY = b"\x93NUMPY"
 
 
 class Factors(NamedTuple):
@@ -237,8 +233,8 @@ def _read_sparse(path: Path) -> Any:
     """Return the matrix in a file of `scipy.sparse.save_npz`."""
     try:
         with path.open("rb") as stream:
-            return sparse.load_npz(stream)
-    except (OSError, TypeError, ValueError, NotImplementedError) as error:
+            return read_sparse(stream)
+    except (OSError, UnreadableError) as error:
         raise InvalidCheckpointError(f"cannot be read: {error}", path) from None
 
 
@@ -262,42 +258,18 @@ def _read_ids(arrays: dict[str, AnyArray], name: str, path: Path) -> Labels | No
 def _read_arrays(path: Path) -> dict[str, AnyArray] | AnyArray:
     """Return the arrays in an ``.npz`` file, or that of a ``.npy`` file, memory-mapped."""
     try:
-        # Opened here, so that it is closed even if np.load raises.
         with path.open("rb") as stream:
-            if stream.read(len(_NPY)) == _NPY:
+            if stream.read(len(NPY)) == NPY:
                 return open_array(path)
             stream.seek(0)
-            archive = np.load(stream, allow_pickle=False)
-            arrays = {name: archive[name] for name in archive.files}
-            if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-                raise InvalidCheckpointError(
-                    "holds other content than arrays; expected a model that implicit saved", path
-                )
-            return arrays
-    except InvalidCheckpointError:
-        raise
+            return read_arrays(stream)
     except FileNotFoundError:
         raise InvalidCheckpointError(
             "does not exist; expected an .npz file saved by a model of implicit", path
         ) from None
     except OSError as error:
         raise InvalidCheckpointError(f"cannot be read: {error.strerror or error}", path) from None
-    except (
-        EOFError,
-        KeyError,
-        MemoryError,
-        NotImplementedError,
-        OverflowError,
-        RuntimeError,
-        ValueError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        reason = str(error)
-        if "pickle" in reason.lower():
-            reason = (
-                "is not an .npz file, or holds objects that only pickle could read, which is unsafe"
-            )
+    except UnreadableError as error:
         raise InvalidCheckpointError(
-            f"{reason or 'ends early'}; expected an .npz file saved by a model of implicit", path
+            f"{error}; expected an .npz file saved by a model of implicit", path
         ) from None

@@ -9,14 +9,13 @@ from __future__ import annotations
 import io
 import json
 import struct
-import zipfile
-import zlib
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..core.exact_sums import Moments
+from ..core.saved_arrays import read_arrays
 from ..errors import InvalidDataError
 from ..metrics.random_baseline import Expectation, RandomSums
 from .candidates import CandidateCounts
@@ -100,13 +99,10 @@ def unpack(data: bytes) -> Part:
         If the bytes are not a part, or were written by a version with another layout.
     """
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            return _read_part(arrays)
-    except (ValueError, LookupError, TypeError, AttributeError, OSError, EOFError) as error:
+        return _read_part(read_arrays(io.BytesIO(data)))
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise _unreadable(error) from None
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise _unreadable(error) from None
-    except struct.error as error:
+    except (RecursionError, struct.error) as error:
         raise _unreadable(error) from None
 
 

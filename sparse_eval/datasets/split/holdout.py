@@ -15,6 +15,7 @@ from scipy import sparse
 from ...core.csr import coordinates, summed_csr
 from ...core.files import make_folder, replacing
 from ...core.labelled import LabelledMatrix, SplitPart, labels_of
+from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
 from ..labels import label_array
 from ..npz import read_sparse, reading_npz
@@ -361,8 +362,8 @@ class Holdout:
         with (
             reading_npz(path, "labels saved by Holdout.save"),
             path.open("rb") as file,
-            np.load(file, allow_pickle=False) as arrays,
         ):
+            arrays = read_arrays(file)
             checksums = arrays["checksums"].tolist() if "checksums" in arrays else []
             labels = {
                 name: pd.Index(arrays[name].tolist())

@@ -1,0 +1,169 @@
+"""Reading arrays that others saved, in ``.npy`` and ``.npz`` files, whatever is in them.
+
+NumPy's parser of headers raises anything, to errors of Python's tokenizer; and NumPy allocates what
+a header says before it looks whether the file has that. So headers are parsed here alone, and
+compared with the size of the file first. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from .types import AnyArray, SparseInput
+
+#: How a ``.npy`` file begins.
+NPY = b"\x93NUMPY"
+
+#: How an ``.npz`` file begins.
+_ZIP = b"PK\x03\x04"
+
+_HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+#: More than DEFLATE can compress: what claims to be larger is not what it claims.
+_MOST_COMPRESSED = 1100
+
+#: Bytes that are read at once.
+_AT_ONCE = 1 << 24
+
+#: The constructors of SciPy's formats, and the parts that each is made of.
+_FORMATS: dict[str, Callable[[dict[str, AnyArray], tuple[int, ...]], Any]] = {
+    "csr": lambda a, shape: sparse.csr_matrix((a["data"], a["indices"], a["indptr"]), shape),
+    "csc": lambda a, shape: sparse.csc_matrix((a["data"], a["indices"], a["indptr"]), shape),
+    "bsr": lambda a, shape: sparse.bsr_matrix((a["data"], a["indices"], a["indptr"]), shape),
+    "coo": lambda a, shape: sparse.coo_matrix((a["data"], (a["row"], a["col"])), shape),
+    "dia": lambda a, shape: sparse.dia_matrix((a["data"], a["offsets"]), shape),
+}
+
+
+class UnreadableError(ValueError):
+    """A file is not what NumPy or SciPy saved; the message says why."""
+
+
+def map_array(path: Path) -> AnyArray:
+    """Return the array of a ``.npy`` file, memory-mapped and read-only.
+
+    Raises
+    ------
+    UnreadableError
+        If the file is something else, or shorter than it says.
+    OSError
+        If it cannot be opened.
+    """
+    with path.open("rb") as stream:
+        size = stream.seek(0, 2)
+        stream.seek(0)
+        if stream.read(len(_ZIP)) == _ZIP:
+            raise UnreadableError("holds several arrays; expected one, from numpy.save")
+        stream.seek(0)
+        shape, fortran, dtype = _read_header(stream)
+        offset = stream.tell()
+    needed = _n_bytes(shape, dtype)
+    if needed > size - offset:
+        raise UnreadableError(f"ends early: {size - offset} bytes instead of {needed}")
+    order: Any = "F" if fortran else "C"
+    if needed == 0:  # nothing can be mapped
+        return np.empty(shape, dtype, order)
+    return np.memmap(path, dtype, "r", offset, shape, order)
+
+
+def read_arrays(stream: BinaryIO) -> dict[str, AnyArray]:
+    """Return the arrays of an ``.npz`` file by name.
+
+    Raises
+    ------
+    UnreadableError
+        If the file is something else, or a part of it is damaged.
+    """
+    try:
+        archive = zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
+        raise UnreadableError(f"is not an .npz file ({_reason(error)})") from None
+    with archive:
+        return {
+            member.filename.removesuffix(".npy"): _read_member(archive, member)
+            for member in archive.infolist()
+        }
+
+
+def read_sparse(stream: BinaryIO) -> SparseInput:
+    """Return the matrix in a file of `scipy.sparse.save_npz`, its parts unchecked.
+
+    Raises
+    ------
+    UnreadableError
+        As `read_arrays` does, or if the arrays are not the parts of a matrix.
+    """
+    arrays = read_arrays(stream)
+    try:
+        name = arrays["format"].item()
+        kind = name.decode("ascii") if isinstance(name, bytes) else str(name)
+        shape = tuple(arrays["shape"].tolist())
+        if any(not isinstance(size, int) or size < 0 for size in shape):
+            raise UnreadableError(f"its shape is {shape}")
+        if len(shape) != 2:
+            raise UnreadableError(f"expected users × items, found {len(shape)}-D")
+        matrix: SparseInput = _FORMATS[kind](arrays, shape)
+    except KeyError as error:
+        raise UnreadableError(f"holds no sparse matrix: there is no {error}") from None
+    except UnreadableError:
+        raise
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
+        raise UnreadableError(f"holds no sparse matrix: {_reason(error)}") from None
+    return matrix
+
+
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> AnyArray:
+    name = member.filename
+    if member.file_size > _MOST_COMPRESSED * max(member.compress_size, 1):
+        raise UnreadableError(f"{name} is damaged: it claims to have {member.file_size} bytes")
+    try:
+        with archive.open(member) as stream:
+            shape, fortran, dtype = _read_header(stream)
+            needed, there = _n_bytes(shape, dtype), member.file_size - stream.tell()
+            if needed != there:
+                raise UnreadableError(f"has {there} bytes of numbers instead of {needed}")
+            content = np.empty(needed, np.uint8)
+            for start in range(0, needed, _AT_ONCE):
+                content[start : start + _AT_ONCE] = np.frombuffer(stream.read(_AT_ONCE), np.uint8)
+            stream.read(1)  # compares the checksum
+    except UnreadableError as error:
+        raise UnreadableError(f"{name} {error}") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - of any decompressor
+        raise UnreadableError(f"{name} is damaged ({_reason(error)})") from None
+    return content.view(dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _read_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return the shape, the order and the dtype of an array, and stop where its numbers begin."""
+    try:
+        version = np.lib.format.read_magic(stream)
+        shape, fortran, dtype = _HEADERS[version](stream)
+    except Exception as error:  # noqa: BLE001 - see the module's docstring
+        raise UnreadableError(f"is not an array that numpy.save wrote ({_reason(error)})") from None
+    if dtype.hasobject:
+        raise UnreadableError("holds objects that only pickle could read, which is unsafe")
+    if dtype.itemsize == 0 or any(type(size) is not int or size < 0 for size in shape):
+        raise UnreadableError(f"is no array: of {dtype} with shape {shape}")
+    return shape, bool(fortran), dtype
+
+
+def _n_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    return math.prod(shape) * dtype.itemsize
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"

@@ -1,0 +1,229 @@
+"""Read what NumPy and SciPy saved, and refuse all else without another error, or much memory."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.core.saved_arrays import UnreadableError, map_array, read_arrays, read_sparse
+
+HOLDOUT = se.split.random(se.datasets.synthetic(n_users=40, n_items=30, seed=0), seed=0)
+MODEL = se.train_als(HOLDOUT.train, factors=4, iterations=1)
+TRAIN, VALIDATION = (
+    sparse.csr_matrix(part, copy=True) for part in (HOLDOUT.train, HOLDOUT.validation)
+)
+
+ARRAYS = [
+    np.arange(12.0).reshape(3, 4),
+    np.asfortranarray(np.arange(12, dtype=">i4").reshape(3, 4)),
+    np.zeros((0, 5), np.float32),
+    np.array(7),
+    np.array(["ann", "bé"]),
+    np.array([True, False]),
+    np.array(["2026-01-01"], "datetime64[s]"),
+]
+
+#: Headers that NumPy's parser answers with errors of every kind, or whose arrays are not there.
+HEADERS = [
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2",
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': (-2, 2), }",
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': (True, 2), }",
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': 'x', }",
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000, 2), }",
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999999,), }",
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296), }",
+    b"{'descr': b'<f8', 'fortran_order': False, 'shape': (2,), }",
+    b"{'descr': '<U999999999', 'fortran_order': False, 'shape': (2,), }",
+    b"{'descr': '|O', 'fortran_order': False, 'shape': (2,), }",
+    b"{'descr': '<c16', 'fortran_order': False, 'shape': (40, 4), }",
+    b"{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (2,), }",
+    b"  {'descr': '<f8'}\n x",
+    b"'''",
+    b"(" * 3000,
+    b"\0" * 40,
+    b"{1: 2}",
+]
+
+
+def npy(header: bytes, body: bytes = bytes(64)) -> bytes:
+    header = header.ljust(118) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + body
+
+
+def with_member(path: Path, name: str, content: bytes) -> bytes:
+    """Return an ``.npz`` file with other content of one of its members."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(stream, "w") as new:
+        for member in old.namelist():
+            new.writestr(member, content if member == name else old.read(member))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=str)
+@pytest.mark.parametrize("compressed", [False, True])
+def test_arrays_come_back(array: np.ndarray, compressed: bool, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", array)
+    (np.savez_compressed if compressed else np.savez)(tmp_path / "a.npz", one=array, two=array.T)
+    with (tmp_path / "a.npz").open("rb") as stream:
+        found = read_arrays(stream)
+    assert list(found) == ["one", "two"]
+    for again in (map_array(tmp_path / "a.npy"), found["one"], found["two"].T):
+        assert again.dtype == array.dtype
+        np.testing.assert_array_equal(again, array)
+        assert again.shape == array.shape
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia"])
+@pytest.mark.parametrize("of", [sparse.csr_matrix, sparse.csr_array])
+def test_matrices_come_back(kind: str, of: Callable[..., object], tmp_path: Path) -> None:
+    matrix = of([[0, 1, 0], [2, 0, 3]]).asformat(kind)  # type: ignore[attr-defined]
+    sparse.save_npz(tmp_path / "m.npz", matrix)
+    with (tmp_path / "m.npz").open("rb") as stream:
+        again = read_sparse(stream)
+    assert again.format == kind
+    assert again.tocsr().toarray().tolist() == [[0, 1, 0], [2, 0, 3]]
+
+
+def test_says_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(100.0))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UnreadableError, match="ends early: 799 bytes instead of 800"):
+        map_array(path)
+    path.write_bytes(npy(HEADERS[9]))
+    with pytest.raises(UnreadableError, match="holds objects that only pickle could read"):
+        map_array(path)
+    np.savez(tmp_path / "a.npz", x=np.ones(3))
+    (tmp_path / "a.npz").rename(path)
+    with pytest.raises(UnreadableError, match="holds several arrays"):
+        map_array(path)
+    with pytest.raises(UnreadableError, match="is not an .npz file"):
+        read_arrays(io.BytesIO(b"no archive"))
+    with pytest.raises(UnreadableError, match="there is no 'format'"), path.open("rb") as stream:
+        read_sparse(stream)
+
+
+def test_a_member_that_claims_to_be_larger_than_it_can_be() -> None:
+    stream = io.BytesIO()
+    size = 10**15
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("x.npy", npy(b"{'descr': '|u1', 'fortran_order': False, 'shape': (8,), }"))
+        archive.infolist()[0].file_size = size
+    stream.seek(0)
+    with pytest.raises(UnreadableError, match="claims to have|is damaged|is not an .npz"):
+        read_arrays(stream)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a file of each kind that is read."""
+    folder = tmp_path_factory.mktemp("saved")
+    se.save_model(MODEL, folder / "model.npz")
+    sparse.save_npz(folder / "train.npz", TRAIN)
+    np.save(folder / "items.npy", (TRAIN.T @ TRAIN).toarray())
+    HOLDOUT.save(folder / "split")
+    se.evaluate_model(MODEL, HOLDOUT, "ndcg@10").save(folder / "ev")
+    for name, parts in {
+        "factors": {"user_factors": MODEL.user_factors, "item_factors": MODEL.item_factors},
+        "csr": {
+            "data": TRAIN.data, "indices": TRAIN.indices, "indptr": TRAIN.indptr,
+            "shape": np.array(TRAIN.shape),
+        },
+    }.items():  # fmt: skip
+        (folder / name).mkdir()
+        for part, array in parts.items():
+            np.save(folder / name / f"{part}.npy", array)
+    return folder
+
+
+USES: dict[str, Callable[[Path], object]] = {
+    "model.npz": lambda at: se.evaluate_model(at / "model.npz", HOLDOUT, "mrr@5"),
+    "train.npz": lambda at: se.evaluate_model(MODEL, at / "train.npz", VALIDATION, "mrr@5"),
+    "items.npy": lambda at: se.evaluate_model(at / "items.npy", TRAIN, VALIDATION, "mrr@5"),
+    "factors/user_factors.npy": lambda at: se.evaluate_model(
+        at / "factors", TRAIN, VALIDATION, "mrr@5"
+    ),
+    "csr/data.npy": lambda at: se.evaluate_model(MODEL, at / "csr", VALIDATION, "mrr@5"),
+    "csr/indices.npy": lambda at: se.evaluate_model(MODEL, at / "csr", VALIDATION, "mrr@5"),
+    "csr/indptr.npy": lambda at: se.evaluate_model(MODEL, at / "csr", VALIDATION, "mrr@5"),
+    "csr/shape.npy": lambda at: se.evaluate_model(MODEL, at / "csr", VALIDATION, "mrr@5"),
+    "split/train.npz": lambda at: se.Holdout.load(at / "split"),
+    "split/labels.npz": lambda at: se.Holdout.load(at / "split"),
+    "ev/totals.npz": lambda at: se.Evaluation.load(at / "ev").summary(),
+}
+
+
+def refused_or_read(
+    use: Callable[[Path], object], folder: Path, path: Path, content: bytes
+) -> bool:
+    """Use a file with other content, and return whether it is refused; no other error may come."""
+    whole = path.read_bytes()
+    try:
+        path.write_bytes(content)
+        use(folder)
+    except se.SparseEvalError:
+        return True
+    finally:
+        path.write_bytes(whole)
+    return False
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("file", USES)
+def test_headers_that_say_anything(file: str, header: bytes, folder: Path) -> None:
+    path = folder / file
+    contents = [npy(header)]
+    if file.endswith(".npz"):
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+        contents = [with_member(path, name, npy(header)) for name in names[:4]]
+    for content in contents:
+        assert refused_or_read(USES[file], folder, path, content)
+
+
+@st.composite
+def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
+    """Return a function that damages a file: flips, cuts, inserts or removes bytes."""
+    kind = draw(st.sampled_from(["flip", "cut", "insert", "remove"]))
+    where = draw(st.floats(0, 1, exclude_max=True))
+    early = draw(st.booleans())  # where headers are
+    extra = draw(st.binary(min_size=1, max_size=40))
+
+    def damage(content: bytes) -> bytes:
+        i = int(where * (min(len(content), 200) if early else len(content)))
+        if kind == "cut":
+            return content[:i]
+        if kind == "insert":
+            return content[:i] + extra + content[i:]
+        kept = b"" if kind == "remove" else bytes([content[i] ^ extra[0]])
+        return content[:i] + kept + content[i + (len(extra) if kind == "remove" else 1) :]
+
+    return damage
+
+
+@pytest.mark.filterwarnings("ignore")  # doubts about what is left
+@pytest.mark.parametrize("file", USES)
+@settings(max_examples=40)
+@given(damage=damages(), member=st.integers(0, 3), inside=st.booleans())
+def test_damaged_files(
+    file: str, folder: Path, damage: Callable[[bytes], bytes], member: int, inside: bool
+) -> None:
+    path = folder / file
+    content = path.read_bytes()
+    if inside and file.endswith(".npz"):
+        with zipfile.ZipFile(path) as archive:
+            name = archive.namelist()[member % len(archive.namelist())]
+            changed = damage(archive.read(name))
+        content = with_member(path, name, changed)
+    else:
+        content = damage(content)
+    refused_or_read(USES[file], folder, path, content)
