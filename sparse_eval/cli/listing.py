@@ -79,6 +79,7 @@ def _facts(entry: Definition) -> list[tuple[str, str]]:
         reach += ", above with other options"
     needs = [*entry.needs, *(f"{need} ({option.name}={value})"
              for option in entry.options for value, need in option.needs.items())]  # fmt: skip
+    arguments = {option.name: option.value(option.default) for option in entry.options}
     others = [alias for alias, names in ALIASES.items() if names == (entry.name,)]
     facts = [
         ("metric", entry.name),
@@ -89,7 +90,7 @@ def _facts(entry: Definition) -> list[tuple[str, str]]:
         ("values", "for each user" if entry.per_user else "one for all users together"),
         ("range", reach),
         ("needs", ", ".join(needs) or "nothing else"),
-        ("expectation over tied items", "yes" if entry.averages_ties else "no"),
+        ("expectation over tied items", "yes" if entry.averages_ties(arguments) else "no"),
     ]
     facts += [
         (f"option {option.name}", f"{option.allowed}: {option.description}")

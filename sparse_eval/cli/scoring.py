@@ -212,7 +212,8 @@ def evaluate(
                 "cannot be matched: only one of them has ids; give files of the same kind"
             )
     rankings = opening.open_lists(lists, columns, None if ties is None else ties.value, rules.ties)
-    averaged = getattr(rankings, "last_positions", None) is not None
+    tied = getattr(rankings, "last_positions", None) is not None
+    averaged = tied and not rankings.relevant_last
     metric = _supported(metric, rules, averaged)
     bounds = parse_bounds(fail_under, metric, convention)
     if out is not None:
@@ -256,7 +257,11 @@ def _supported(metric: list[str], rules: Convention, averaged: bool) -> list[str
 
     if metric != [METRICS]:
         return metric
-    metrics = (m for m in parse_metrics(metric) if m.definition.averages_ties or not averaged)
+    metrics = [
+        m
+        for m in parse_metrics(metric)
+        if not averaged or m.definition.averages_ties(rules.arguments(m))
+    ]
     return [m.name if m.name in rules.uncut else str(m) for m in metrics]
 
 

@@ -15,6 +15,7 @@ class EqualScores(StrEnum):
     item = "item"
     item_descending = "item_descending"
     average = "average"
+    pessimistic = "pessimistic"
 
 
 class NoRelevantUsers(StrEnum):
@@ -28,8 +29,8 @@ class NoRelevantUsers(StrEnum):
 TiesOption = Annotated[
     EqualScores | None,
     typer.Option(
-        help="Order of equal scores: the lower item first, the higher item first, or the "
-        "expectation over random orders.",
+        help="Order of equal scores: the lower item first, the higher item first, the "
+        "expectation over random orders, or relevant items last.",
         show_default="as the convention does",
     ),
 ]

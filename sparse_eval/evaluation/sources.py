@@ -118,7 +118,7 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
     rankings, relevance = align(block.rankings, block.relevance)
     if rankings.last_positions is not None:
         for plan in request.plans:
-            if not plan.definition.averages_ties:
+            if not plan.definition.averages_ties(plan.arguments):
                 raise InvalidMetricError(
                     f"{plan.metric} has no expectation over tied items; make the lists with "
                     'ties="item"'

@@ -54,6 +54,8 @@ def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance
             f"one side has {n_users} users, the other side labels {len(labels)}; label both sides, "
             "or none"
         )
+    if rankings.relevant_last:
+        rankings = _put_relevant_last(rankings, relevance)
     return (
         replace(rankings, shape=(n_users, rankings.shape[1]), users=labels),
         replace(relevance, shape=(n_users, relevance.shape[1]), users=labels),
@@ -156,11 +158,35 @@ def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Re
         None if last is None else last[taken],
         labels,
         rankings.items_index,
+        relevant_last=rankings.relevant_last,
     )
     return matched, replace(
         relevance,
         indptr=_pad_rows(relevance.indptr, len(labels) - len(relevance.users)),
         users=labels,
+    )
+
+
+def _put_relevant_last(rankings: Rankings, relevance: Relevance) -> Rankings:
+    """Order items of equal score by gain, then by id, and cut each list at its length."""
+    n_users = len(rankings.indptr) - 1
+    n_items = max(rankings.shape[1], relevance.shape[1])
+    rows = np.repeat(np.arange(n_users), np.diff(rankings.indptr))
+    owners = np.repeat(np.arange(n_users), np.diff(relevance.indptr))
+    keys = np.append(owners * n_items + relevance.items, -1)  # ascending, but for the last
+    listed = rows * n_items + rankings.items
+    entries = np.searchsorted(keys[:-1], listed)
+    gains = np.where(keys[entries] == listed, np.append(relevance.gains, 0.0)[entries], 0.0)
+    order = np.lexsort((rankings.items, gains, rankings.positions, rows))
+    ranks = np.arange(len(rows)) - rankings.indptr[:-1][rows]
+    kept = ranks < rankings.lengths[rows]
+    return replace(
+        rankings,
+        indptr=np.concatenate((np.zeros(1, np.int64), np.cumsum(rankings.lengths))),
+        items=rankings.items[order][kept],
+        gapped_positions=None,
+        last_positions=None,
+        relevant_last=False,
     )
 
 

@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.csr import find_fault
+from ..core.arguments import check_whole
+from ..core.csr import MAX_ITEMS, find_fault
 from ..errors import InvalidDataError
 from ..kernels.rows import find_repeat_in_rows, order_by_position
 
 if TYPE_CHECKING:
     from ..core.types import Integers, Items
+
+
+def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    """Return the numbers of users and items, or raise `InvalidDataError`."""
+    if not isinstance(shape, tuple | list) or len(shape) != 2:
+        raise InvalidDataError(f"shape is {shape!r}; expected (number of users, number of items)")
+    return check_whole("shape[0]", shape[0], 0), check_whole("shape[1]", shape[1], 0, MAX_ITEMS)
 
 
 def order_rows(

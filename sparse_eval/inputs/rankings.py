@@ -28,7 +28,7 @@ from ..errors import InvalidDataError
 from ..kernels.rows import find_repeat
 from .frames import check_ranks_once, order_values
 from .labels import matrix_labels
-from .list_rows import check_users_once, last_positions, order_rows
+from .list_rows import check_shape, check_users_once, last_positions, order_rows
 from .relevance import Relevance
 from .scan import RankingsScan
 from .scores import ScoreRows, check_ties, rank_rows
@@ -68,8 +68,11 @@ class Rankings:
     lengths : ndarray of int64, shape (n_users,)
         Each user's list length: the last position of the list, 0 for a user without one.
     last_positions : ndarray of int32 or None
-        With ``ties="average"``: the last position that the item may take, `positions` holding the
-        first. None where every position is certain.
+        Where equal scores are in no certain order (``ties="average"`` and ``"pessimistic"``): the
+        last position that the item may take, `positions` holding the first. None where every
+        position is certain.
+    relevant_last : bool
+        With ``ties="pessimistic"``: relevant items come behind others of equal score.
     users, items_index : pandas.Index or None
         Labels of rows and columns, where they are known.
     encoded : bool
@@ -86,6 +89,7 @@ class Rankings:
     users: Labels | None = None
     items_index: Labels | None = None
     encoded: bool = False
+    relevant_last: bool = False
 
     @classmethod
     def from_topk(
@@ -160,7 +164,7 @@ class Rankings:
             labelled = 0 if items is None else len(items)
             n_items = max(int(table.max(initial=-1)) + 1, labelled)
             shape = (int(rows.max(initial=-1)) + 1, n_items)
-        n_users, n_items = _shape(shape)
+        n_users, n_items = check_shape(shape)
         labels = matrix_labels(None, (n_users, n_items), users, items)
         if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
             bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
@@ -294,9 +298,10 @@ class Rankings:
             List length, at least 1; every candidate by default.
         seen : scipy sparse matrix, shape (n_users, n_items), optional
             Items to leave out of each list: every stored entry.
-        ties : {"item", "item_descending", "average"}
-            Equal scores: the lower item id first; the higher item id first; or the expectation
-            over random orders of the tied items, which the gain family (cg, dcg, idcg, ndcg) has.
+        ties : {"item", "item_descending", "average", "pessimistic"}
+            Equal scores: the lower item id first; the higher item id first; the expectation over
+            random orders of the tied items, which metrics that are sums over items have; or the
+            worst order, relevant items behind others, those of larger gain last.
         users, items : sequence of hashable, optional
             Labels of the rows and columns; by default those that a sparse matrix knows.
 
@@ -331,7 +336,7 @@ class Rankings:
                 )
         labels = matrix_labels(scores, (n_users, n_items), users, items)
         lists = rank_rows(row_of, limit, hidden, ties)
-        return cls((n_users, n_items), *lists, *labels)
+        return cls((n_users, n_items), *lists, *labels, relevant_last=ties == "pessimistic")
 
     @classmethod
     def from_frame(
@@ -359,7 +364,7 @@ class Rankings:
         score : str, optional
             The column of scores, higher is better. Exactly one of `rank` and `score` must be
             given.
-        ties : {"item", "item_descending", "average"}, optional
+        ties : {"item", "item_descending", "average", "pessimistic"}, optional
             Equal scores, as in `from_scores`; "item" by default. Labels stand for ids: numbers by
             value, text by code points. Of ids that are text "item_descending" is what trec_eval
             does. A `rank` leaves no ties.
@@ -512,7 +517,7 @@ class Rankings:
 
     @property
     def positions(self) -> Items:
-        """1-based position of each of `items`; with ``ties="average"`` the first it may take."""
+        """1-based position of each of `items`, or the first it may take, see `last_positions`."""
         if self.gapped_positions is not None:
             return self.gapped_positions
         before = np.repeat(self.indptr[:-1], np.diff(self.indptr))
@@ -529,7 +534,7 @@ class Rankings:
         Raises
         ------
         InvalidDataError
-            If positions are uncertain (``ties="average"``).
+            If positions are uncertain (``ties="average"`` or ``"pessimistic"``).
         """
         self._check_certain()
         matrix = sparse.csr_matrix(
@@ -551,7 +556,7 @@ class Rankings:
         Raises
         ------
         InvalidDataError
-            If positions are uncertain (``ties="average"``).
+            If positions are uncertain (``ties="average"`` or ``"pessimistic"``).
 
         See Also
         --------
@@ -581,8 +586,9 @@ class Rankings:
 
     def _check_certain(self) -> None:
         if self.last_positions is not None:
+            ties = "pessimistic" if self.relevant_last else "average"
             raise InvalidDataError(
-                'lists with ties="average" have no certain positions; use ties="item"'
+                f'lists with ties="{ties}" have no certain positions; use ties="item"'
             )
 
     def __repr__(self) -> str:
@@ -591,9 +597,3 @@ class Rankings:
             f"<Rankings: {lists} lists of up to {self.lengths.max(initial=0)} items, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
         )
-
-
-def _shape(shape: tuple[int, int]) -> tuple[int, int]:
-    if not isinstance(shape, tuple | list) or len(shape) != 2:
-        raise InvalidDataError(f"shape is {shape!r}; expected (number of users, number of items)")
-    return check_whole("shape[0]", shape[0], 0), check_whole("shape[1]", shape[1], 0, MAX_ITEMS)

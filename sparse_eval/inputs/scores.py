@@ -17,7 +17,7 @@ from ..kernels.rows import rank_scores
 if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
 
-Ties = Literal["item", "item_descending", "average"]
+Ties = Literal["item", "item_descending", "average", "pessimistic"]
 
 
 class ScoreRows:
@@ -76,18 +76,19 @@ def rank_rows(
         The longest list, None for all candidates.
     hidden : csr_matrix or None
         Items that are no candidates of a user.
-    ties : {"item", "item_descending", "average"}
+    ties : {"item", "item_descending", "average", "pessimistic"}
 
     Returns
     -------
     tuple
         ``indptr``, ``items``, first positions, ``lengths`` and last positions as `Rankings` has
-        them; without positions unless ties are averaged.
+        them; without positions if `ties` says which of equal items comes first.
     """
     n_users, n_items = row_of.shape
     collected: list[list[Items]] = [[], [], []]  # items, first and last positions
     counts = np.zeros(n_users, np.int64)
     lengths = np.zeros(n_users, np.int64)
+    keep_ties = ties in ("average", "pessimistic")
     buffers = [np.empty(n_items, np.int32) for _ in range(3)]
     for user in range(n_users):
         candidates, values = row_of(user)
@@ -99,14 +100,12 @@ def rank_rows(
             candidates, values = candidates[::-1].copy(), values[::-1].copy()
         n = len(candidates)
         lengths[user] = n if limit is None else min(limit, n)
-        counts[user] = rank_scores(
-            candidates, values, n, int(lengths[user]), ties == "average", *buffers
-        )
+        counts[user] = rank_scores(candidates, values, n, int(lengths[user]), keep_ties, *buffers)
         for column, buffer in zip(collected, buffers, strict=True):
             column.append(buffer[: counts[user]].copy())
     items, first, last = (np.concatenate(column or [np.empty(0, np.int32)]) for column in collected)
     indptr = indptr_from_counts(counts)
-    if ties == "average":
+    if keep_ties:
         return indptr, items, first, lengths, last
     return indptr, items, None, lengths, None
 

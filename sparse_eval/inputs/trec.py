@@ -60,7 +60,7 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     path : str or Path
         The file: UTF-8 text, fields separated by white space; ``.gz`` is decompressed. The lines
         of a user may be in any order and need not be adjacent.
-    ties : {"item", "item_descending", "average"}
+    ties : {"item", "item_descending", "average", "pessimistic"}
         The order of equal scores, as in `Rankings.from_scores`. Ids are compared as text, by code
         points, even if they look like numbers; ``"item_descending"`` is the order of trec_eval.
 
@@ -206,8 +206,8 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
         raise InvalidDataError(f"rankings is {describe(rankings)}; expected Rankings")
     if rankings.last_positions is not None:
         raise InvalidDataError(
-            'lists with ties="average" have no certain positions to write; create them with '
-            "another ties="
+            'lists with ties="average" or "pessimistic" have no certain positions to write; '
+            "create them with another ties="
         )
     _check_gaps(rankings)
     users, items = _texts(rankings.users, rankings.items_index, rankings.indptr, rankings.items)

@@ -40,6 +40,32 @@ def sum_ranks(indptr: Array, ranks: Array, gains: Array, k: int, graded: bool, o
         out[user] = total
 
 
+@kernel
+def sum_tied_ranks(
+    indptr: Array,
+    ranks: Array,
+    gains: Array,
+    last_ranks: Array,
+    lengths: Array,
+    graded: bool,
+    out: Array,
+) -> None:
+    """Write the expected Σ r, or Σ g·r if `graded`, over the ranks down to ``lengths[user]``.
+
+    Each hit has every rank from that in `ranks` to that in `last_ranks` with the same probability.
+    """
+    for user in range(len(out)):
+        total = 0.0
+        for entry in range(indptr[user], indptr[user + 1]):
+            first = ranks[entry]
+            reached = min(last_ranks[entry], lengths[user])
+            if reached >= first:
+                size = last_ranks[entry] - first + 1
+                mean = (reached - first + 1) * (first + reached) / (2.0 * size)
+                total += mean * gains[entry] if graded else mean
+        out[user] = total
+
+
 @allocating_kernel
 def sum_geometric(
     indptr: Array, ranks: Array, gains: Array, k: int, p: float, graded: bool, out: Array

@@ -169,7 +169,7 @@ def rank_scores(
     scores: Array,
     n: int,
     k: int,
-    average_ties: bool,
+    keep_ties: bool,
     out_items: Array,
     out_first: Array,
     out_last: Array,
@@ -177,7 +177,7 @@ def rank_scores(
     """Rank the first `n` candidates by descending score, and equal scores in their given order.
 
     Writes at most k items with the first and last position that each may take, and returns the
-    number written. With `average_ties`, items of equal score share positions, and the group that
+    number written. With `keep_ties`, items of equal score share positions, and the group that
     crosses position k is kept whole, so that more than k items may be written.
     """
     if n == 0:
@@ -192,7 +192,7 @@ def rank_scores(
     for i in range(n):
         if scores[i] > threshold:
             above += 1
-    room = n if average_ties else min(k, n) - above
+    room = n if keep_ties else min(k, n) - above
     kept = np.empty(n, np.int64)
     negated = np.empty(n, np.float64)
     size = 0
@@ -213,7 +213,7 @@ def rank_scores(
     start = 0
     while start < size:
         stop = start + 1
-        if average_ties:
+        if keep_ties:
             while stop < size and negated[order[stop]] == negated[order[start]]:
                 stop += 1
         for rank in range(start, stop):

@@ -258,13 +258,19 @@ def sweep_tied(
     discounts: Array,
     exponential: bool,
     table: Array,
+    collect: bool,
+    hit_indptr: Array,
+    hit_ranks: Array,
+    hit_gains: Array,
+    last_ranks: Array,
 ) -> None:
     """Write the expected statistics of lists in which equal scores share positions.
 
     An item that ties for the positions a to b is at each of them with probability 1 / (b − a + 1),
     so its expected discount at a cut-off is the mean of the discounts from a to b, where those
     beyond the cut-off or the list are 0. Only the gain statistics have an expectation of this form;
-    the others are set to zero. The arguments are those of `sweep`.
+    the others are set to zero. The arguments are those of `sweep`. If `collect`, the first and last
+    rank that each hit may take, and its gain, are written too.
 
     References
     ----------
@@ -274,7 +280,10 @@ def sweep_tied(
     """
     table[:5] = 0.0
     table[8:] = 0.0
+    n_hits = 0
     for user in range(len(list_indptr) - 1):
+        if collect:
+            hit_indptr[user] = n_hits
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
         for entry in range(list_indptr[user], list_indptr[user + 1]):
@@ -286,6 +295,11 @@ def sweep_tied(
             gain = gains[hit]
             group_first = positions[entry]
             group_last = last_positions[entry]
+            if collect:
+                hit_ranks[n_hits] = group_first
+                last_ranks[n_hits] = group_last
+                hit_gains[n_hits] = gain
+                n_hits += 1
             size = group_last - group_first + 1
             reached = min(group_last, lengths[user])
             rank = group_first
@@ -302,3 +316,5 @@ def sweep_tied(
                 if exponential:
                     table[3, cut, user] += raised_gain(gain) * discount
                 table[4, cut, user] += discount
+    if collect:
+        hit_indptr[len(list_indptr) - 1] = n_hits

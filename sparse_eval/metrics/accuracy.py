@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from .propensity import WEIGHTED, YANG
-from .registry import Choice, Definition, Number
+from .registry import Choice, Definition, Number, always, never
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers
@@ -42,6 +42,9 @@ ITEMS = Choice(
     needs={"repeat": "train", "explore": "train"},
 )
 DENOMINATOR = Choice("denominator", ("relevant", "min"), "divide by n or by min(n, k)")
+
+#: Beyond it the square, and with it the metric, would be infinite.
+_LARGEST_BETA = 1e100
 
 JARVELIN = "Järvelin and Kekäläinen, 2002, ACM TOIS 20(4), doi:10.1145/582415.582418"
 
@@ -94,9 +97,10 @@ def hit_rate(s: Statistics, items: str) -> Floats:
     return s.any_hit
 
 
-def f1(s: Statistics) -> Floats:
-    # 2pr / (p + r) with p = hits/k and r = hits/n, and 0 if both are 0
-    return 2 * s.hits / (s.k + s.n_relevant)
+def f1(s: Statistics, beta: float) -> Floats:
+    # (1 + β²)·pr / (β²·p + r) with p = hits/k and r = hits/n, and 0 if both are 0
+    square = beta * beta
+    return (1 + square) * s.hits / (s.k + square * s.n_relevant)
 
 
 def jaccard(s: Statistics) -> Floats:
@@ -146,7 +150,9 @@ def fcp(s: Statistics) -> Floats:
     return concordant / (concordant + discordant)
 
 
-def auc(s: Statistics, weights: str, gamma: float | str) -> Floats:
+def auc(s: Statistics, among: str, weights: str, gamma: float | str) -> Floats:
+    if among == "list":
+        return s.order_of_list
     # Pairs of a hit and a miss below it in the list: hits·L − Σ rank − hits·(hits − 1)/2. Below
     # the list, n − hits relevant and C − n − L + hits irrelevant items are in unknown order, so
     # half of their pairs count. The squares cancel in the sum of both.
@@ -159,6 +165,11 @@ def auc(s: Statistics, weights: str, gamma: float | str) -> Floats:
     below = s.gain * n_misses - (s.gain_rank_sum - s.gain_step_sum)
     behind = (s.all_gain - s.gain) * (n_misses - length + s.hits) / 2
     return (below + behind) / (n * n_misses)
+
+
+def gauc(s: Statistics, weight: str) -> Ratio:
+    weights = (s.n_relevant if weight == "relevant" else s.candidates).astype(np.float64)
+    return weights * auc(s, "candidates", "none", "given"), weights  # NaN leaves a user out
 
 
 def err(s: Statistics, max: float | str) -> Floats:  # noqa: A002 - the option's name
@@ -190,10 +201,6 @@ def percentile_rank(s: Statistics, gain: str, average: str) -> Ratio:
     return (ranks - total_gain) / np.maximum(s.candidates - 1, 1), total_gain
 
 
-def _never_linear(options: Arguments) -> bool:
-    return False
-
-
 def _linear_unless_weighted(options: Arguments) -> bool:
     return options["weights"] == "none"
 
@@ -222,6 +229,10 @@ def _upper_unless_weighted(options: Arguments) -> float:
     return 1.0 if options["weights"] == "none" else np.inf
 
 
+def _averages_auc(options: Arguments) -> bool:
+    return options["among"] == "candidates" and options["weights"] == "none"
+
+
 def _expected_fcp(s: ExpectedStatistics) -> Floats:
     return np.full(len(s.hits), 0.5)  # a list and its reverse are equally likely
 
@@ -233,7 +244,7 @@ METRICS = (
         "Σ g(r)",
         "cumulative gain: the sum of the gains in the list",
         upper=np.inf,
-        averages_ties=True,
+        averages_ties=always,
         source=JARVELIN,
     ),
     Definition(
@@ -243,7 +254,7 @@ METRICS = (
         "discounted cumulative gain",
         options=(GAIN, *WEIGHTED),
         upper=np.inf,
-        averages_ties=True,
+        averages_ties=always,
         weighted=True,
         source=f"{JARVELIN}; {YANG}",
     ),
@@ -254,7 +265,7 @@ METRICS = (
         "the largest dcg that is possible for the user",
         options=(GAIN,),
         upper=np.inf,
-        averages_ties=True,
+        averages_ties=always,
         source=JARVELIN,
     ),
     Definition(
@@ -264,7 +275,7 @@ METRICS = (
         "normalized discounted cumulative gain",
         options=(GAIN, *WEIGHTED),
         upper=_upper_unless_weighted,
-        averages_ties=True,
+        averages_ties=always,
         weighted=True,
         source=f"{JARVELIN}; {YANG}",
     ),
@@ -286,6 +297,7 @@ METRICS = (
         upper=_upper_unless_weighted,
         weighted=True,
         source=YANG,
+        averages_ties=always,
     ),
     Definition(
         "recall",
@@ -297,6 +309,7 @@ METRICS = (
         by_item=True,
         weighted=True,
         source=f"{LI}; {YANG}",
+        averages_ties=always,
     ),
     Definition(
         "hit_rate",
@@ -310,16 +323,21 @@ METRICS = (
     Definition(
         "f1",
         f1,
-        "2·precision·recall / (precision + recall)",
+        "(1 + β²)·precision·recall / (β²·precision + recall)",
         "harmonic mean of precision and recall",
+        options=(
+            Number("beta", "1", 0, _LARGEST_BETA, "recall counts β times as much as precision"),
+        ),
         cutoff="required",
+        source="van Rijsbergen, 1979, Information Retrieval, chapter 7",
+        averages_ties=always,
     ),
     Definition(
         "jaccard",
         jaccard,
         "hits / (list length + n − hits)",
         "share of what is listed or relevant that is both",
-        closed_form=_never_linear,
+        closed_form=never,
         source="Jaccard, 1912, New Phytologist 11(2), doi:10.1111/j.1469-8137.1912.tb05611.x",
     ),
     Definition("mrr", mrr, "1 / rank of the first hit, else 0", "reciprocal rank of the first hit"),
@@ -364,7 +382,7 @@ METRICS = (
         "concordant / (concordant + discordant)",
         "share of the pairs of listed items with different gains that are in the right order",
         uses=("hits",),
-        closed_form=_never_linear,
+        closed_form=never,
         expected=_expected_fcp,
         source="Koren and Sill, 2013, IJCAI",
     ),
@@ -373,12 +391,37 @@ METRICS = (
         auc,
         "(Σ over misses of the hits above + (hits + n)/2·misses behind the list) / (n·(C − n))",
         "chance that a relevant item is ranked above one that is not, of the C candidates",
-        options=WEIGHTED,
+        options=(
+            Choice(
+                "among",
+                ("candidates", "list"),
+                "of the C candidates, or of the list alone: 0 without a hit, 1 without a miss",
+            ),
+            *WEIGHTED,
+        ),
         upper=_upper_unless_weighted,
         uses=("hits", "candidates"),
+        averages_ties=_averages_auc,
         closed_form=_linear_unless_weighted,
         weighted=True,
         source=YANG,
+    ),
+    Definition(
+        "gauc",
+        gauc,
+        "Σ w·auc / Σ w, w = C",
+        "mean auc over users, weighted by the number of their candidates (impressions)",
+        options=(
+            Choice(
+                "weight",
+                ("impressions", "relevant"),
+                "weigh users by their candidates C, or by their relevant items n",
+            ),
+        ),
+        uses=("hits", "candidates"),
+        averages_ties=always,
+        is_ratio=True,
+        source="Zhou, Zhu, Song et al., 2018, KDD, doi:10.1145/3219819.3219823",
     ),
     Definition(
         "err",
@@ -387,7 +430,7 @@ METRICS = (
         "expected reciprocal rank of the item where a reader stops",
         options=(Number("max", "largest", 0, np.inf, "top of the scale of gains"),),
         uses=("hits",),
-        closed_form=_never_linear,
+        closed_form=never,
         of_largest=_is_largest_the_top,
         source="Chapelle, Metzler, Zhang and Grinspan, 2009, CIKM, doi:10.1145/1645953.1646033",
     ),
@@ -419,6 +462,7 @@ METRICS = (
         upper=np.inf,
         uses=("hits", "candidates"),
         higher_is_better=False,
+        averages_ties=always,
     ),
     Definition(
         "percentile_rank",
@@ -430,5 +474,6 @@ METRICS = (
         uses=("hits", "candidates", "total_gain"),
         source="Hu, Koren and Volinsky, 2008, ICDM, doi:10.1109/ICDM.2008.22",
         higher_is_better=False,
+        averages_ties=always,
     ),
 )

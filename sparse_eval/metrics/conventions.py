@@ -12,6 +12,7 @@ from .registry import definition, nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ..inputs.scores import Ties
     from .grammar import Metric
 
 #: The largest cut-off whose ideal list can have k items for every user.
@@ -64,7 +65,7 @@ class Convention:
         over the list. It is never part of n or of the ideal list.
     whole_catalogue : bool
         Whether seen items are candidates too.
-    ties : {"item", "item_descending", "average"}
+    ties : {"item", "item_descending", "average", "pessimistic"}
         How lists should order equal scores, as in `Rankings.from_scores`.
     uncut : tuple of str
         Metrics that the library computes without cut-off only.
@@ -86,7 +87,7 @@ class Convention:
     lists_of_all: bool = False
     stored_zeros: bool = False
     whole_catalogue: bool = False
-    ties: Literal["item", "item_descending", "average"] = "item"
+    ties: Ties = "item"
     uncut: tuple[str, ...] = ()
 
     def discount(self, rank: int) -> float:
@@ -164,6 +165,7 @@ _WORDS: dict[str, dict[Fact, str]] = {
         "item": "lower id first",
         "item_descending": "higher id first",
         "average": "expectation over their orders",
+        "pessimistic": "relevant items last",
     },
 }
 
@@ -278,7 +280,12 @@ CONVENTIONS: dict[str, Convention] = {
             options=_BINARY_GAIN,
             notes=("it takes binary relevance only",),
         ),
-        Convention("replay", "RePlay", options=_BINARY_GAIN | _MAP_MIN, lists_of_all=True),
+        Convention(
+            "replay",
+            "RePlay",
+            options=_BINARY_GAIN | _MAP_MIN | {"auc": {"among": "list"}},
+            lists_of_all=True,
+        ),
         Convention(
             "irspack",
             "irspack",

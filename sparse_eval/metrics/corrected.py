@@ -27,6 +27,7 @@ import numpy as np
 from ..core.arguments import check_choice
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.candidates import GIVEN
+from .registry import never
 from .statistics import Statistics
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _definition(plan: Plan, row: int, of_all: _Tables, corrected: Corrected) -> 
         expected=expected,
         lower=-np.inf,
         upper=np.inf,
-        averages_ties=False,
+        averages_ties=never,
         by_item=False,
     )
 

@@ -63,7 +63,15 @@ class Chances:
     @cached_property
     def first_hits(self) -> tuple[Floats, Floats]:
         """The chance of any hit, and the expected reciprocal rank of the first."""
-        cases = np.stack((self.n_hits, self.n_candidates, self.depths))
+        return self._first_of(self.n_hits)
+
+    @cached_property
+    def any_miss(self) -> Floats:
+        """The chance of an item in the list that is no hit."""
+        return self._first_of(self.n_candidates - self.n_hits)[0]
+
+    def _first_of(self, n_hits: Integers) -> tuple[Floats, Floats]:
+        cases = np.stack((n_hits, self.n_candidates, self.depths))
         unique, inverse = np.unique(cases, axis=1, return_inverse=True)
         any_hit, reciprocal = np.empty(unique.shape[1]), np.empty(unique.shape[1])
         hits, candidates, depths = np.ascontiguousarray(unique)
@@ -128,6 +136,12 @@ class ExpectedStatistics(Statistics):
     def any_hit(self) -> Floats:
         """The chance of a hit."""
         return self.chances.first_hits[0]
+
+    @property
+    def order_of_list(self) -> Floats:
+        """Its expectation: 1/2 of a list with hits and misses, 1 of one with hits alone."""
+        hits_alone = np.where(self.chances.depths > 0, 1.0 - self.chances.any_miss, 0.0)
+        return (self.any_hit + hits_alone) / 2
 
     @property
     def reciprocal_rank(self) -> Floats:

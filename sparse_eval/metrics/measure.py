@@ -16,6 +16,7 @@ from .grammar import Metric
 from .plan import Plan
 from .registry import Definition
 from .statistics import Hits, Statistics
+from .tied import TiedHits, TiedStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,7 +129,7 @@ class _Sweep:
                 self.columns.values[row, without_relevant] = self.empty[row]
         self.buffers.append(buffer)
 
-    def _fill(self, first: int, last: int, table: Floats) -> tuple[Integers, Hits]:
+    def _fill(self, first: int, last: int, table: Floats) -> tuple[Integers, Hits | TiedHits]:
         """Fill the table of statistics; return each user's first hit, and all hits if needed."""
         rankings, relevance = self.aligned.rankings, self.aligned.relevance
         hit_gains, binary_hits = self.aligned.hit_gains
@@ -153,12 +154,16 @@ class _Sweep:
                 self.collects_hits, *hits,
             )  # fmt: skip
         else:
-            tied = (*lists, rankings.last_positions, lengths, *relevant)
-            sweep_tied(*tied, self.cutoffs, self.tables[0], self.exponential, table)
+            tied_hits = TiedHits(*hits, np.empty_like(hits.ranks))
+            sweep_tied(
+                *lists, rankings.last_positions, lengths, *relevant, self.cutoffs, self.tables[0],
+                self.exponential, table, self.collects_hits, *tied_hits,
+            )  # fmt: skip
+            return first_hit, tied_hits
         return first_hit, hits
 
     def _statistics(
-        self, first: int, last: int, table: Floats, first_hit: Integers, hits: Hits
+        self, first: int, last: int, table: Floats, first_hit: Integers, hits: Hits | TiedHits
     ) -> dict[int, Statistics]:
         """Return the statistics of a block by cut-off."""
         n_relevant = self.n_relevant[first:last]
@@ -167,6 +172,7 @@ class _Sweep:
         optional: dict[str, Any] = {}
         if self.optional is not None:
             optional = self.optional.of_block(first, last, n_relevant, hits)
+        kind = TiedStatistics if isinstance(hits, TiedHits) else Statistics
         statistics = {}
         ideal_gain = None
         if self.optional is not None:
@@ -176,7 +182,7 @@ class _Sweep:
             optional["ideal_gain"] = None if ideal_gain is None else ideal_gain[cut]
             raised = (named.pop("dcg_exp"), named.pop("idcg_exp"))
             optional["raised_sums"] = raised if self.exponential else None
-            statistics[k] = Statistics(k, n_relevant, first_hit, lengths, **named, **optional)
+            statistics[k] = kind(k, n_relevant, first_hit, lengths, **named, **optional)
         return statistics
 
 
@@ -218,11 +224,14 @@ class _OptionalStatistics:
         self.deepest = deepest  # the last cut-off, down to which hits are collected
         self.largest_gain = aligned.largest_gain if "hits" in uses else 0.0
 
-    def of_block(self, first: int, last: int, n_relevant: Integers, hits: Hits) -> dict[str, Any]:
+    def of_block(
+        self, first: int, last: int, n_relevant: Integers, hits: Hits | TiedHits
+    ) -> dict[str, Any]:
         """Return the optional attributes of `Statistics` for a block of users."""
         attributes: dict[str, Any] = {}
         if "hits" in self.uses:
-            attributes |= {"all_hits": hits, "largest_gain": self.largest_gain}
+            name = "tied_hits" if isinstance(hits, TiedHits) else "all_hits"
+            attributes |= {name: hits, "largest_gain": self.largest_gain}
         if "total_gain" in self.uses:
             total = attributes["total_gain"] = self._total_gain(first, last, n_relevant)
             _check_sums(total * self.aligned.side_data.n_items, first, "g · rank")
@@ -249,7 +258,12 @@ class _OptionalStatistics:
         return np.bincount(rows, gains, last - first).astype(np.float64)
 
     def _check_candidates(
-        self, candidates: Integers, first: int, last: int, n_relevant: Integers, hits: Hits
+        self,
+        candidates: Integers,
+        first: int,
+        last: int,
+        n_relevant: Integers,
+        hits: Hits | TiedHits,
     ) -> None:
         """Raise if a list holds more items than the user has candidates."""
         lengths = np.minimum(self.aligned.rankings.lengths[first:last], self.deepest)

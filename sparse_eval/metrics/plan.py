@@ -37,7 +37,7 @@ class Plan(NamedTuple):
     @property
     def is_micro(self) -> bool:
         """Whether numerators and denominators are summed over users before they are divided."""
-        return self.arguments.get("average") == "micro"
+        return self.definition.is_ratio or self.arguments.get("average") == "micro"
 
     @property
     def items(self) -> str:

@@ -125,6 +125,10 @@ def check_weights(metric: object, arguments: Arguments) -> None:
         raise InvalidMetricError(
             f"{metric}: weights are defined for gain=linear and gain=binary; leave out one of both"
         )
+    elif arguments.get("among") == "list":
+        raise InvalidMetricError(
+            f"{metric}: weights are defined for among=candidates; leave out one of both"
+        )
 
 
 def propensities(weights: Weights, side_data: SideData) -> Floats:

@@ -32,6 +32,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "catalog_coverage": ("coverage",),
     "catalogue_coverage": ("coverage",),
     "f1_score": ("f1",),
+    "fbeta": ("f1",),
+    "fbeta_score": ("f1",),
     "gini_index": ("gini",),
     "hit": ("hit_rate",),
     "hit_ratio": ("hit_rate",),
@@ -50,6 +52,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "p": ("precision",),
     "poprsp": ("pop_rsp",),
     "popreo": ("pop_reo",),
+    "pr_auc": ("map",),
+    "prauc": ("map",),
     "prec": ("precision",),
     "psprecision": ("psp",),
     "psr": ("psrecall",),
@@ -177,11 +181,13 @@ class Number:
             return text
 
 
-def _always(options: Arguments) -> bool:
+def always(options: Arguments) -> bool:
+    """Return True, whatever the options."""
     return True
 
 
-def _never(options: Arguments) -> bool:
+def never(options: Arguments) -> bool:
+    """Return False, whatever the options."""
     return False
 
 
@@ -218,8 +224,8 @@ class Definition:
         The largest possible value, or ``upper(options)``.
     higher_is_better : bool
         Whether larger values are better when models are compared.
-    averages_ties : bool
-        Whether it has an expectation over random orders of tied items.
+    averages_ties : callable
+        ``averages_ties(options)``: whether it has an expectation over random orders of tied items.
     needs : tuple of str
         Inputs of `evaluate` without which it cannot be computed: "train", "item_groups",
         "item_vectors".
@@ -243,6 +249,9 @@ class Definition:
     by_item : bool
         Whether it can be restricted to some of the relevant items, as recall can. An option
         "items" says which, see `Aligned.of_items`.
+    is_ratio : bool
+        Whether it is one number for all users, the sum of their numerators / the sum of their
+        denominators, whatever the options.
     source : str
         The publication that defines it.
     """
@@ -259,15 +268,16 @@ class Definition:
     lower: float = 0.0
     upper: float | Callable[[Arguments], float] = 1.0
     higher_is_better: bool = True
-    averages_ties: bool = False
+    averages_ties: Callable[[Arguments], bool] = never
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
-    closed_form: Callable[[Arguments], bool] = _always
+    closed_form: Callable[[Arguments], bool] = always
     expected: Callable[..., Any] | None = None
-    of_largest: Callable[[Arguments], bool] = _never
+    of_largest: Callable[[Arguments], bool] = never
     combine: Callable[..., float] | None = None
     weighted: bool = False
     by_item: bool = False
+    is_ratio: bool = False
     source: str = ""
 
     @property
@@ -471,8 +481,8 @@ def register_metric(
                 higher_is_better=higher_is_better,
                 needs=needs,
                 uses=uses,
-                closed_form=_always if linear else _never,
-                of_largest=_always if "hits" in uses else _never,  # it may read largest_gain
+                closed_form=always if linear else never,
+                of_largest=always if "hits" in uses else never,  # it may read largest_gain
                 source=source,
             )
         )

@@ -105,12 +105,12 @@ class Statistics:
     @property
     def dcg_exp(self) -> Floats:
         """Σ (2^g − 1)·d(r), for a metric that uses "exp"."""
-        return _declared(self.raised_sums, "exp")[0]
+        return declared(self.raised_sums, "exp")[0]
 
     @property
     def idcg_exp(self) -> Floats:
         """`dcg_exp` of the ideal list, for a metric that uses "exp"."""
-        return _declared(self.raised_sums, "exp")[1]
+        return declared(self.raised_sums, "exp")[1]
 
     @property
     def list_length(self) -> Integers:
@@ -134,24 +134,35 @@ class Statistics:
         return self.hits * (self.hits + 1.0) / 2.0
 
     @property
+    def order_of_list(self) -> Floats:
+        """The share of pairs of a hit and a miss of the list in which the hit comes first.
+
+        0 without a hit, and 1 without a miss.
+        """
+        hits, misses = self.hits, self.list_length - self.hits
+        in_order = hits * self.list_length - self.rank_sum - hits * (hits - 1) / 2
+        shares = np.where(hits > 0, 1.0, 0.0)
+        return np.divide(in_order, hits * misses, out=shares, where=hits * misses > 0)
+
+    @property
     def candidates(self) -> Integers:
         """`n_candidates`, for a metric that uses "candidates"."""
-        return _declared(self.n_candidates, "candidates")
+        return declared(self.n_candidates, "candidates")
 
     @property
     def population(self) -> Integers:
         """`n_population`, for an estimate from a sample."""
-        return _declared(self.n_population, "population")
+        return declared(self.n_population, "population")
 
     @property
     def largest_sum(self) -> Floats:
         """`ideal_gain`, for a metric that uses "ideal_gain"."""
-        return _declared(self.ideal_gain, "ideal_gain")
+        return declared(self.ideal_gain, "ideal_gain")
 
     @property
     def all_gain(self) -> Floats:
         """`total_gain`, for a metric that uses "total_gain"."""
-        return _declared(self.total_gain, "total_gain")
+        return declared(self.total_gain, "total_gain")
 
     def hits_within(self, ranks: Integers) -> Floats:
         """Return the number of hits down to a rank of each user's own, at most k."""
@@ -223,7 +234,7 @@ class Statistics:
 
     @property
     def _hits(self) -> Hits:
-        return _declared(self.all_hits, "hits")
+        return declared(self.all_hits, "hits")
 
     def _of_hits(self, kernel: Callable[..., None], *arguments: object) -> Floats:
         out = np.empty(len(self.hits))
@@ -231,7 +242,8 @@ class Statistics:
         return out
 
 
-def _declared(value: Value | None, use: str) -> Value:
+def declared(value: Value | None, use: str) -> Value:
+    """Return an optional attribute, or raise `InvalidMetricError` if it was not computed."""
     if value is None:
         raise InvalidMetricError(
             "a metric reads an attribute that is only computed for metrics that use it; register "

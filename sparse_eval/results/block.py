@@ -111,7 +111,7 @@ class BlockResult:
         """Return the rows of the users that count for a plan and for whom it is defined."""
         plan = self.request.plans[row]
         counted = self.counted(plan)
-        if plan.per_user:
+        if plan.definition.per_user:
             counted &= ~np.isnan(self.columns.values[row])
         return np.flatnonzero(counted)
 

@@ -75,7 +75,7 @@ def test_names_columns(write: Callable[..., Path], means: Means) -> None:
     assert found == expected.mean()
 
 
-@pytest.mark.parametrize("ties", ["item", "item_descending", "average"])
+@pytest.mark.parametrize("ties", ["item", "item_descending", "average", "pessimistic"])
 def test_orders_equal_scores(write: Callable[..., Path], means: Means, ties: Any) -> None:
     paths = (write("recs", RECS), write("truth", TRUTH))
     words = (*COLUMNS, "--score", "points", "--ties", ties, "-m", "ndcg@3,dcg@1")

@@ -35,7 +35,7 @@ OPTIONS: dict[str, dict[str, list[str]]] = {
     "precision": {"denominator": ["k", "length", "min"]},
     "recall": {"denominator": ["relevant", "min"]},
     "hit_rate": {},
-    "f1": {},
+    "f1": {"beta": ["1", "0.5", "2"]},
     "jaccard": {},
     "mrr": {},
     "arhr": {"gain": ["binary", "linear"]},
@@ -43,7 +43,7 @@ OPTIONS: dict[str, dict[str, list[str]]] = {
     "mar": {"normalizer": ["relevant", "min", "hits", "none", "length"]},
     "r_precision": {"denominator": ["relevant", "min"]},
     "fcp": {},
-    "auc": {},
+    "auc": {"among": ["candidates", "list"]},
     "err": {"max": ["largest", "4", "5.5"]},
     "rbp": {"p": ["0.8", "0.5"], "gain": ["binary", "linear", "raw"]},
     "mean_rank": {},
@@ -63,6 +63,9 @@ MICRO: list[tuple[str, dict[str, str]]] = [
     for name, options in METRICS
     if name in ("precision", "recall", "percentile_rank")
 ]
+
+#: Ratios of sums over users, whatever their options.
+RATIOS = ("gauc",)
 
 NEEDS_CUTOFF = {"precision", "f1"}
 NO_CUTOFF = {"mean_rank", "percentile_rank"}
@@ -112,7 +115,8 @@ def value(
         if not hits:
             return 0.0
         precision, recall = len(hits) / depth, len(hits) / n
-        return 2 * precision * recall / (precision + recall)
+        beta = float(options["beta"])
+        return (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
     if name == "mrr":
         return 1 / hits[0][0] if hits else 0.0
     if name == "arhr":
@@ -135,6 +139,8 @@ def value(
     if name == "fcp":
         return _fcp([gain for _, gain in _slots(ranked, relevant, length)])
     if name == "auc":
+        if options["among"] == "list":
+            return _auc_of_list([gain > 0 for _, gain in _slots(ranked, relevant, length)])
         return _auc(ranked, relevant, length, _known(context))
     if name == "err":
         top = options["max"]
@@ -166,6 +172,19 @@ def micro(name: str, options: dict[str, str], k: int | None, cases: Iterable[Cas
         return math.nan
     below = math.fsum(denominator for _, denominator in fractions)
     return math.fsum(numerator for numerator, _ in fractions) / below if below else 0.0
+
+
+def gauc(weight: str, k: int | None, cases: Iterable[Case]) -> float:
+    """Mean of the users' auc, weighted by their candidates or relevant items; NaN without any."""
+    total = weights = 0.0
+    for ranked, gains, context in cases:
+        found = value("auc", {}, k, ranked, gains, context)
+        if not math.isnan(found):
+            relevant = _relevant(gains)
+            n_candidates = len(_candidates(ranked, relevant, _known(context)))
+            w = len(relevant) if weight == "relevant" else n_candidates
+            total, weights = total + w * found, weights + w
+    return total / weights if weights else math.nan
 
 
 def expected_over_ties(
@@ -355,6 +374,14 @@ def _auc(ranked: Ranked, relevant: Gains, length: float, context: Context) -> fl
             right += 1.0 if listed else 0.5
             pairs += 1
     return right / pairs
+
+
+def _auc_of_list(is_hit: list[bool]) -> float:
+    """As RePlay's RocAuc: 0 without a hit, and 1 without a miss."""
+    pairs = [(a, b) for a, b in combinations(is_hit, 2) if a != b]
+    if not pairs:
+        return 1.0 if any(is_hit) else 0.0
+    return sum(1 for earlier, _ in pairs if earlier) / len(pairs)
 
 
 def _err(gains_in_order: list[float], largest: float) -> float:

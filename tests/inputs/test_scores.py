@@ -165,10 +165,10 @@ def test_equal_scores_in_a_frame() -> None:
 
 def test_refuses_other_ties() -> None:
     df = pd.DataFrame({"user": [*"aa"], "item": [*"xy"], "score": [1, 1], "rank": [1, 2]})
-    for ties in ("item", "item_descending", "average"):
+    for ties in ("item", "item_descending", "average", "pessimistic"):
         with pytest.raises(InvalidDataError, match=f"ties is '{ties}', but a rank .* score= only"):
             Rankings.from_frame(df, rank="rank", ties=ties)
-    says = "ties is 'first'; expected 'item', 'item_descending' or 'average'"
+    says = "ties is 'first'; expected 'item', 'item_descending', 'average' or 'pessimistic'"
     for make in (
         lambda: Rankings.from_frame(df, score="score", ties="first"),
         lambda: Rankings.from_scores([[1.0]], ties="first"),

@@ -22,7 +22,8 @@ NAMES = [spelling for spelling, *_ in ALL]
 
 
 def test_the_oracle_has_every_accuracy_metric() -> None:
-    assert {name for name, _ in oracle.METRICS} == {metric.name for metric in accuracy.METRICS}
+    named = {metric.name for metric in accuracy.METRICS}
+    assert {name for name, _ in oracle.METRICS} | set(oracle.RATIOS) == named
 
 
 @given(cases())
@@ -46,6 +47,17 @@ def test_every_micro_average_equals_the_oracle(case: Case) -> None:
     for spelling, name, options, k in MICRO:
         assert ev[spelling] == pytest.approx(oracle.micro(name, options, k, users), rel=1e-12)
     assert ev.per_user.shape == (len(users), 0)
+
+
+@given(cases())
+def test_gauc_equals_the_oracle(case: Case) -> None:
+    names = ["gauc", "gauc@3", "gauc(weight=relevant)", "gauc(weight=relevant)@3"]
+    ev = se.evaluate(*case.matrices, names, train=case.train)
+    users = list(zip(case.ranked, case.relevant, case.contexts, strict=True))
+    for name in names:
+        weight = "relevant" if "relevant" in name else "impressions"
+        expected = oracle.gauc(weight, 3 if "@" in name else None, users)
+        assert ev[name] == pytest.approx(expected, rel=1e-12), name
 
 
 @given(cases())

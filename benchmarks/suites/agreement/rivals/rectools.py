@@ -91,6 +91,7 @@ METRICS = {
     "precision(denominator=min)@k": partial(accuracy, Precision, {"r_precision": True}),
     "recall@k": partial(accuracy, Recall, {}),
     "f1@k": partial(accuracy, F1Beta, {}),
+    "f1(beta=2)@k": partial(accuracy, F1Beta, {"beta": 2.0}),
     "hit_rate@k": partial(accuracy, HitRate, {}),
     "mrr@k": partial(accuracy, MRR, {}),
     "map@k": partial(accuracy, MAP, {}),

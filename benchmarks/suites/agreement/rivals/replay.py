@@ -3,14 +3,23 @@
 from functools import lru_cache, partial
 
 import pandas as pd
-from replay.metrics import MAP, MRR, NDCG, Coverage, HitRate, PerUser, Precision, Recall
+from replay.metrics import (
+    MAP,
+    MRR,
+    NDCG,
+    Coverage,
+    HitRate,
+    PerUser,
+    Precision,
+    Recall,
+    RocAuc,
+)
 
 CONVENTION = "replay"
 NEEDS = {
     "coverage@k": {"train_has_all": "its catalogue is the items of train"},
 }
 NOT_COMPARED = {
-    "auc@k": "its RocAuc is within the list: hits against the misses that are listed",
     "novelty@k": "its Surprisal is divided by k and by log2 of the number of users",
 }
 
@@ -54,5 +63,6 @@ METRICS = {
     "hit_rate@k": partial(per_user, HitRate),
     "mrr@k": partial(per_user, MRR),
     "map@k": partial(per_user, MAP),
+    "auc@k": partial(per_user, RocAuc),
     "coverage@k": coverage,
 }

@@ -4,7 +4,9 @@ from functools import partial
 
 import numpy as np
 from sklearn.metrics import (
+    average_precision_score,
     dcg_score,
+    fbeta_score,
     label_ranking_average_precision_score,
     ndcg_score,
     roc_auc_score,
@@ -16,7 +18,11 @@ _UNTIED = {"untied": "an item has the last rank of its equals, which is not an e
 NEEDS = {
     "*": {"has_scores": "takes a score for every item"},
     "map": _UNTIED | {"all_relevant": "1 for a user without relevant items"},
-    "auc": {"untied": "ours has no expectation over equal scores", "all_relevant": ""},
+    "pr_auc": {"untied": "items of equal score share a threshold", "all_relevant": ""},
+    "f1@k": {"untied": "takes a list, not scores"},
+    "f1(beta=0.5)@k": {"untied": "takes a list, not scores"},
+    "f1(beta=2)@k": {"untied": "takes a list, not scores"},
+    "auc": {"all_relevant": ""},
 }
 NOT_COMPARED = {}
 
@@ -36,6 +42,15 @@ def binary(metric, case):
     return [float(metric(true, score)) for true, score in zip((gains > 0) * 1, scores, strict=True)]
 
 
+def fbeta(beta, case):
+    gains, _ = matrices(case)
+    listed = np.zeros_like(gains)
+    for row, items in zip(listed, case.lists, strict=True):
+        row[items[: case.k]] = 1
+    pairs = zip(gains > 0, listed, strict=True)
+    return [float(fbeta_score(true, shown, beta=beta, zero_division=0)) for true, shown in pairs]
+
+
 def average_precision(case):
     return binary(lambda true, score: label_ranking_average_precision_score([true], [score]), case)
 
@@ -53,5 +68,9 @@ METRICS = {
     "ndcg": partial(graded, ndcg_score),
     "ndcg@k": partial(cut_off, ndcg_score),
     "map": average_precision,
+    "pr_auc": partial(binary, average_precision_score),
     "auc": partial(binary, roc_auc_score),
+    "f1@k": partial(fbeta, 1),
+    "f1(beta=0.5)@k": partial(fbeta, 0.5),
+    "f1(beta=2)@k": partial(fbeta, 2),
 }

@@ -1,0 +1,195 @@
+"""Items of equal score: the expectation over their orders, and the worst of them."""
+
+from __future__ import annotations
+
+from itertools import groupby, permutations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oracle
+import pytest
+from cases import gains, to_csr
+from evaluations import saved
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.metrics import REGISTRY
+
+#: What is linear in sums over single items, so that it has an expectation over orders.
+AVERAGED = [
+    (name, options)
+    for name, options in oracle.METRICS
+    if name
+    in {
+        "cg", "dcg", "idcg", "ndcg", "precision", "recall", "f1", "auc", "mean_rank",
+        "percentile_rank",
+    }
+    and options.get("among") != "list"
+]  # fmt: skip
+
+#: What never falls if a relevant item moves forward, or one of larger gain.
+MONOTONE = [
+    ("dcg", {"gain": "exp"}), ("ndcg", {}), ("precision", {}), ("recall", {}), ("hit_rate", {}),
+    ("mrr", {}), ("map", {}), ("r_precision", {}), ("auc", {}), ("rbp", {"gain": "raw"}),
+]  # fmt: skip
+
+scores = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=6)
+
+
+def orders(row: list[float]) -> list[oracle.Ranked]:
+    """The positions of items in every order that scores allow."""
+    by_score = sorted(range(len(row)), key=lambda item: -row[item])
+    groups = [list(group) for _, group in groupby(by_score, key=lambda item: row[item])]
+    return [
+        {item: rank for rank, item in enumerate((i for group in order for i in group), 1)}
+        for order in product(*(permutations(group) for group in groups))
+    ]
+
+
+def spelled(rows: list[tuple[str, dict[str, str]]], k: int) -> list[tuple[str, Any, Any, Any]]:
+    return [
+        (oracle.spelling(name, options, cut), name, options, cut)
+        for name, options in rows
+        for cut in (k, None)
+        if not (cut is None and name in oracle.NEEDS_CUTOFF)
+        and not (cut is not None and name in oracle.NO_CUTOFF)
+    ]
+
+
+def relevant_of(row: list[float], relevant: oracle.Gains) -> oracle.Gains:
+    return {item: gain for item, gain in relevant.items() if item < len(row)} | {0: 1.0}
+
+
+@settings(max_examples=40)
+@given(scores, st.dictionaries(st.integers(0, 5), gains), st.integers(1, 7))
+def test_the_expectation_is_the_mean_over_all_orders(
+    row: list[float], relevant: oracle.Gains, k: int
+) -> None:
+    relevant = relevant_of(row, relevant)
+    metrics = spelled(AVERAGED, k)
+    lists = se.Rankings.from_scores([row], ties="average")
+    truth = to_csr([relevant], np.float64, len(row))
+    ev = se.evaluate(lists, truth, [name for name, *_ in metrics])
+    context = oracle.Context(n_items=len(row), list_length=len(row))
+    for spelling, name, options, cut in metrics:
+        values = [oracle.value(name, options, cut, o, relevant, context) for o in orders(row)]
+        expected = np.mean(values)
+        assert ev[spelling] == pytest.approx(expected, rel=1e-12, abs=1e-15, nan_ok=True), spelling
+
+
+@settings(max_examples=40)
+@given(scores, st.dictionaries(st.integers(0, 5), gains), st.integers(1, 7))
+def test_the_expectation_of_lists_that_end_in_a_tie(
+    row: list[float], relevant: oracle.Gains, k: int
+) -> None:
+    relevant = relevant_of(row, relevant)
+    lists = se.Rankings.from_scores([row], k=k, ties="average")
+    names = ["precision@3", "recall", "auc", "mean_rank"]
+    ev = se.evaluate(lists, to_csr([relevant], np.float64, len(row)), names)
+    cut = [{item: r for item, r in order.items() if r <= k} for order in orders(row)]
+    context = oracle.Context(n_items=len(row), list_length=min(k, len(row)))
+    for name in names:
+        base, _, at = name.partition("@")
+        values = [
+            oracle.value(base, {}, int(at) if at else None, order, relevant, context)
+            for order in cut
+        ]
+        assert ev[name] == pytest.approx(np.mean(values), rel=1e-12, nan_ok=True), name
+
+
+@settings(max_examples=40)
+@given(scores, st.dictionaries(st.integers(0, 5), gains), st.integers(1, 7), st.booleans())
+def test_pessimistic_is_the_worst_of_all_orders(
+    row: list[float], relevant: oracle.Gains, k: int, is_cut: bool
+) -> None:
+    relevant = relevant_of(row, relevant)
+    metrics = [case for case in spelled(MONOTONE, k) if not is_cut or case[3] is not None]
+    metrics = [case for case in metrics if case[1] != "auc" or case[3] is None]
+    lists = se.Rankings.from_scores([row], k=k if is_cut else None, ties="pessimistic")
+    truth = to_csr([relevant], np.float64, len(row))
+    ev = se.evaluate(lists, truth, [name for name, *_ in metrics])
+    context = oracle.Context(n_items=len(row), largest_gain=max(relevant.values()))
+    for spelling, name, options, cut in metrics:
+        values = [oracle.value(name, options, cut, o, relevant, context) for o in orders(row)]
+        assert ev[spelling] == pytest.approx(min(values), rel=1e-12, nan_ok=True), spelling
+
+
+def test_pessimistic_as_lightfm_ranks() -> None:
+    """LightFM: the rank of a held-out item counts every other one that scores no less."""
+    rng = np.random.default_rng(0)
+    points = rng.integers(0, 5, (40, 12)).astype(float)
+    held_out = rng.integers(0, 12, 40)  # one of each user: none ties with another
+    rank = (points >= points[np.arange(40), held_out][:, None]).sum(axis=1)  # 1-based
+    truth = csr_matrix((np.ones(40), (np.arange(40), held_out)), (40, 12))
+    lists = se.Rankings.from_scores(points, ties="pessimistic")
+    ev = se.evaluate(lists, truth, ["precision@3", "recall@3", "mrr", "auc"])
+    assert ev["precision@3"] == pytest.approx(np.mean(rank <= 3) / 3)
+    assert ev["recall@3"] == pytest.approx(np.mean(rank <= 3))
+    np.testing.assert_allclose(ev.values("mrr"), 1 / rank)
+    np.testing.assert_allclose(ev.values("auc"), 1 - (rank - 1) / 11)
+
+
+@pytest.mark.parametrize("ties", ["average", "pessimistic"])
+def test_ties_in_every_way(ties: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    points = rng.integers(0, 4, (90, 20))
+    truth = csr_matrix(rng.integers(0, 3, (90, 20)) * (rng.random((90, 20)) < 0.3))
+    train = csr_matrix(rng.random((90, 20)) < 0.1).astype(int)
+    names = ["ndcg@5", "precision@5", "recall@5", "f1@5", "auc", "percentile_rank"]
+    if ties == "pessimistic":
+        names += ["map@5", "coverage@5", "novelty@5"]
+    lists = se.Rankings.from_scores(points, ties=ties)
+    whole = se.evaluate(lists, truth, names, train=train)
+    blocks = [
+        se.Rankings.from_scores(points[rows], ties=ties) for rows in (range(50), range(50, 90))
+    ]
+    ways = [
+        se.evaluate(lists, truth, names, train=train, per_user=False),
+        se.evaluate(lists, truth, names, train=train, memory=1 << 24),
+        se.evaluate(iter(blocks), truth, names, train=train),
+        saved(whole, tmp_path / "saved"),
+    ]
+    for way in ways:
+        assert way.mean() == whole.mean()
+    users = [f"u{row}" for row in range(90)]
+    shuffled = rng.permutation(90)
+    labelled = se.Rankings.from_scores(points[shuffled], ties=ties, users=np.array(users)[shuffled])
+    by_label = se.evaluate(
+        labelled,
+        se.Relevance.from_csr(truth, users=users),
+        ["precision@5", "auc"],
+    )
+    plain = se.evaluate(lists, truth, ["precision@5", "auc"])
+    assert by_label.mean() == plain.mean()
+
+
+def test_pessimistic_lists_are_in_the_order_that_counts() -> None:
+    lists = se.Rankings.from_scores([[1.0, 1.0, 1.0, 2.0]], k=3, ties="pessimistic")
+    ev = se.evaluate(lists, csr_matrix([[3, 0, 1, 0]]), ["dcg@3", "mrr"])
+    assert ev.explain(0)["item"].tolist() == [3, 1, 2, 0]
+    assert ev["mrr"] == pytest.approx(1 / 3)
+
+
+def test_refuses_what_has_no_expectation() -> None:
+    lists = se.Rankings.from_scores([[1.0, 1.0]], ties="average")
+    truth = csr_matrix([[1, 0]])
+    for name in ("mrr", "map@2", "hit_rate@1", "jaccard@1", "r_precision", "coverage@1"):
+        with pytest.raises(InvalidMetricError, match="has no expectation over tied items"):
+            se.evaluate(lists, truth, name)
+    averaged = {
+        name
+        for name, entry in REGISTRY.items()
+        if entry.averages_ties({option.name: option.default for option in entry.options})
+    }
+    assert {name for name, _ in AVERAGED} <= averaged
+
+
+def test_pessimistic_positions_are_uncertain_before_evaluation() -> None:
+    lists = se.Rankings.from_scores([[1.0, 1.0]], ties="pessimistic")
+    for use in (lists.to_positions, lists.to_frame):
+        with pytest.raises(InvalidDataError, match='ties="pessimistic" have no certain positions'):
+            use()
