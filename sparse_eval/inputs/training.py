@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
+from scipy import sparse
 
 from ..core.csr import as_int32, indptr_from_counts, without_entries
 from ..core.threads import for_blocks
-from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_cosines
+from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_similarities
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 SeenItems: TypeAlias = Literal["exclude", "allow"]
 
 Entry = TypeVar("Entry", bound=np.generic)
+
+#: Items whose co-occurrences with all others are computed together.
+_ITEMS_AT_ONCE = 128
 
 #: Pairs of items whose number of common users a thread remembers: 16 bytes each.
 CACHED_PAIRS = 1 << 17
@@ -178,9 +182,45 @@ class Training:
         counts: Floats = out[0]
         return counts
 
-    def cosines(self, indptr: Integers, items: Items, k: int) -> Floats:
-        """Sum, over all pairs of the first k items of each list, the cosines of their users."""
-        return self._statistics.cosines(indptr, items, k)
+    def similarities(
+        self, indptr: Integers, items: Items, k: int, *, jaccard: bool = False
+    ) -> Floats:
+        """Sum how alike the users are over all pairs of the first k items of each list.
+
+        That is their cosine, or their Jaccard index.
+        """
+        return self._statistics.similarities(indptr, items, k, jaccard)
+
+    def cosines_with_history(self, users: Integers, rows: Integers, items: Items) -> Floats:
+        """Return, for pairs of a user and an item, its mean cosine with the user's history.
+
+        A pair is an index of `users` and an item. NaN for a user without history.
+        """
+        bounds, known = self.history(users)
+        sizes = np.diff(bounds)
+        means = np.full(len(rows), np.nan)
+        # Co-occurrences of some items at a time with all others take bounded memory.
+        order = np.argsort(items, kind="stable")
+        distinct, starts = np.unique(items[order], return_index=True)
+        stops = np.append(starts[1:], len(items))
+        for first in range(0, len(distinct), _ITEMS_AT_ONCE):
+            chosen = distinct[first : first + _ITEMS_AT_ONCE]
+            common = self._statistics.common_users(chosen)
+            last = min(first + _ITEMS_AT_ONCE, len(distinct)) - 1
+            pairs = order[starts[first] : stops[last]]
+            counts = sizes[rows[pairs]]
+            others = take_rows(bounds, rows[pairs], known)[1]
+            places = np.repeat(np.searchsorted(chosen, items[pairs]), counts)
+            both = np.zeros(0)  # SciPy returns a matrix for no entries
+            if len(others):
+                both = np.asarray(common[places, others]).ravel()
+            degrees = self.item_counts
+            product = degrees[chosen[places]].astype(np.float64) * degrees[others]
+            cosines = np.divide(both, np.sqrt(product), out=np.zeros(len(both)), where=both > 0)
+            owners = np.repeat(np.arange(len(pairs)), counts)
+            total = np.bincount(owners, cosines, len(pairs))
+            means[pairs] = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+        return means
 
 
 class TrainingOfBlock(Training):
@@ -259,13 +299,25 @@ class _ItemStatistics:
         ranks = len(levels) - np.searchsorted(levels, counts)
         return np.where(counts > 0, ranks, 0)
 
-    def cosines(self, indptr: Integers, items: Items, k: int) -> Floats:
+    def common_users(self, items: Items) -> sparse.csr_matrix:
+        """Return items × all items, how many users they have in common."""
+        return self._item_matrix[items] @ self._item_matrix.T
+
+    @cached_property
+    def _item_matrix(self) -> sparse.csr_matrix:
+        indptr, users = self.item_users
+        parts = (np.ones(len(users), np.int64), users, indptr)
+        return sparse.csr_matrix(parts, shape=(self._n_items, len(self._indptr) - 1))
+
+    def similarities(self, indptr: Integers, items: Items, k: int, jaccard: bool) -> Floats:
         out = np.empty((1, len(indptr) - 1))
         try:
             cache = self._caches.pop()
         except IndexError:
             cache = np.zeros((CACHED_PAIRS, 2), np.int64)
-        sum_cosines(indptr, items, np.array([k]), *self.item_users, *self._bitmaps, cache, out)
+        sum_similarities(
+            indptr, items, np.array([k]), *self.item_users, *self._bitmaps, cache, jaccard, out
+        )
         self._caches.append(cache)
         sums: Floats = out[0]
         return sums

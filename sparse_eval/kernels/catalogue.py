@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def pack_bits(item_indptr: Array, item_users: Array, n_users: int) -> tuple[Array, Array]:
-    """Return bitmaps of the users of popular items, for `sum_cosines`.
+    """Return bitmaps of the users of popular items, for `sum_similarities`.
 
     Returns
     -------
@@ -31,9 +31,9 @@ def pack_bits(item_indptr: Array, item_users: Array, n_users: int) -> tuple[Arra
     -----
     An item is popular if at least one user in 256 has it: counting the common bits of two bitmaps,
     eight words in the time of one lookup, is then faster than looking up the users of the rarer
-    item. `sum_cosines` took two to five times as long without bitmaps, and up to twice as long with
-    bitmaps from one user in 64. The bitmaps take at most 8 bytes per interaction; beyond that the
-    least popular items get none.
+    item. `sum_similarities` took two to five times as long without bitmaps, and up to twice as long
+    with bitmaps from one user in 64. The bitmaps take at most 8 bytes per interaction; beyond that
+    the least popular items get none.
     """
     degrees = np.diff(item_indptr)
     words = (n_users + 63) >> 6
@@ -70,7 +70,7 @@ def count_bits(word: np.uint64) -> np.uint64:
 
 
 @allocating_kernel
-def sum_cosines(
+def sum_similarities(
     list_indptr: Array,
     list_items: Array,
     cutoffs: Array,
@@ -79,14 +79,16 @@ def sum_cosines(
     bits: Array,
     bit_row: Array,
     cache: Array,
+    jaccard: bool,
     out: Array,
 ) -> None:
-    """Write the sums of the cosines between the items of each list, at every cut-off.
+    """Write the sums of the similarities between the items of each list, at every cut-off.
 
     ``out[cut, user]`` is the sum over the unordered pairs of the first k items of the user's list
     of |U_i ∩ U_j| / sqrt(|U_i|·|U_j|), where U_i are the users of item i in the training data, or 0
-    if one of them is empty. Lists are complete and sorted by rank, cut-offs ascend, `item_indptr`
-    and `item_users` are the training data by item, and `bits` and `bit_row` come from `pack_bits`.
+    if one of them is empty; if `jaccard`, of |U_i ∩ U_j| / |U_i ∪ U_j|. Lists are
+    complete and sorted by rank, cut-offs ascend, `item_indptr` and `item_users` are the training
+    data by item, and `bits` and `bit_row` come from `pack_bits`.
 
     `cache`, int64 of shape (slots, 2), stores the number of common users of pairs. It belongs to
     one thread, is zero at first, has a power of two of slots, and may be shared by blocks with the
@@ -94,7 +96,7 @@ def sum_cosines(
     ones. Random lists share few and took up to a fifth longer.
 
     The result does not depend on the cache or the bitmaps, which only affect how integers are
-    counted; the order in which cosines are added follows from the list and the training data.
+    counted; the order in which they are added follows from the list and the training data.
     """
     n_items = len(item_indptr) - 1
     n_words = bits.shape[1]
@@ -171,8 +173,11 @@ def sum_cosines(
                         cache[slot, 0] = key
                         cache[slot, 1] = common
                 if common > 0:
-                    product = np.float64(degrees[first]) * np.float64(degree)
-                    added[max(ranks[first], ranks[second])] += common / math.sqrt(product)
+                    if jaccard:
+                        divisor = float(degrees[first] + degree - common)
+                    else:
+                        divisor = math.sqrt(np.float64(degrees[first]) * np.float64(degree))
+                    added[max(ranks[first], ranks[second])] += common / divisor
             if filled and row < 0:
                 for entry in range(item_indptr[item], item_indptr[item + 1]):
                     scratch[np.uint64(item_users[entry]) >> np.uint64(6)] = np.uint64(0)

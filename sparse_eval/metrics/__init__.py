@@ -1,7 +1,7 @@
 """Metrics: their names, formulas and conventions, and the registry of them all."""
 
 from ..inputs.training import Training
-from . import accuracy, beyond_accuracy, popularity_bias, propensity
+from . import accuracy, beyond_accuracy, intents, novelty, popularity_bias, propensity
 from .conventions import CONVENTIONS, STANDARD, Convention, convention_named
 from .grammar import Metric, parse, parse_metrics
 from .lists import Lists
@@ -31,6 +31,8 @@ for _entry in (
     *accuracy.METRICS,
     *propensity.METRICS,
     *beyond_accuracy.METRICS,
+    *novelty.METRICS,
+    *intents.METRICS,
     *popularity_bias.METRICS,
 ):
     register(_entry)

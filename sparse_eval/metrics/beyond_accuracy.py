@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import random_lists
+from .lists import row_sums
 from .registry import Choice, Definition
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from ..core.types import Floats
+    from ..core.types import Floats, Integers, Items
     from .lists import Lists
     from .registry import Arguments
 
@@ -62,26 +63,30 @@ def popularity(lists: Lists) -> Floats:
     return lists.mean_of(lists.train.item_counts.astype(np.float64))
 
 
-def novelty(lists: Lists) -> Floats:
-    return lists.mean_of(lists.train.item_novelty)
-
-
 def diversity(lists: Lists, similarity: str) -> Floats:
     n = lists.lengths
     if similarity == "vectors":
-        total = _vector_cosines(lists)
+        assert lists.vectors is not None  # noqa: S101 - the metric is refused without them
+        total = _vector_cosines(lists, lists.vectors)
+    elif similarity == "groups":
+        total = _vector_cosines(lists, lists.group_vectors)
     else:
-        total = lists.train.cosines(lists.indptr, lists.items, lists.k)
+        lists_of_all = (lists.indptr, lists.items, lists.k)
+        total = lists.train.similarities(*lists_of_all, jaccard=similarity == "jaccard")
     return 1.0 - total / (n * (n - 1) / 2)
 
 
-def _vector_cosines(lists: Lists) -> Floats:
+def _vector_cosines(lists: Lists, vectors: Floats | sparse.csr_matrix) -> Floats:
     """Sum the cosines of all pairs of a list, in linear time: (|Σ v|² − Σ |v|²) / 2."""
-    assert lists.vectors is not None  # noqa: S101 - the metric is refused without them
-    sums = lists.picks @ lists.vectors
-    squares = lists.picks @ (lists.vectors**2).sum(axis=1)
-    total: Floats = ((sums**2).sum(axis=1) - squares) / 2
+    sums = lists.picks @ vectors
+    squares = lists.picks @ row_sums(vectors, power=2)
+    total: Floats = (row_sums(sums, power=2) - squares) / 2
     return total
+
+
+def categorical_diversity(lists: Lists) -> Floats:
+    n_groups: Integers = np.diff((lists.picks @ lists.group_members).indptr)
+    return n_groups / lists.k
 
 
 def serendipity(lists: Lists, form: str) -> Floats:
@@ -97,12 +102,30 @@ def serendipity(lists: Lists, form: str) -> Floats:
         )
         return unexpected / lists.k
     hit = lists.gains > 0
+    if form in ("cosine", "vectors"):
+        surprise = 1 - _likeness_to_history(lists, lists.rows[hit], lists.items[hit], form)
+        total = np.bincount(lists.rows[hit], surprise, len(lists.users)).astype(np.float64)
+        total[np.diff(lists.train.history(lists.users)[0]) == 0] = np.nan
+        return total / np.maximum(lists.lengths, 1)
     rows, ranks, n = lists.rows[hit], lists.ranks[hit], lists.n_items
     popularity_ranks = training.popularity_levels[lists.items[hit]]
     # How much more likely an item is recommended to this user than to any, by rank: that to any
     # is 0 for an item without training users.
     surplus = np.where(popularity_ranks > 0, np.maximum(popularity_ranks - ranks, 0), n + 1 - ranks)
     return np.bincount(rows, surplus / n, len(lists.users)) / np.maximum(lists.lengths, 1)
+
+
+def _likeness_to_history(lists: Lists, rows: Integers, items: Items, form: str) -> Floats:
+    """Return the mean cosine of items with the history of their users, NaN without one."""
+    if form == "cosine":
+        return lists.train.cosines_with_history(lists.users, rows, items)
+    assert lists.vectors is not None  # noqa: S101 - the metric is refused without them
+    history = lists.picked(*lists.train.history(lists.users))
+    sizes = np.diff(history.indptr)[rows]
+    sums = (history @ lists.vectors)[rows]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means: Floats = (sums * lists.vectors[items]).sum(axis=1) / sizes
+    return means
 
 
 def calibration(lists: Lists) -> Floats:
@@ -139,6 +162,10 @@ def _mix(picks: sparse.csr_matrix, groups: sparse.csr_matrix) -> Floats:
 
 def _upper_of_diversity(options: Arguments) -> float:
     return 2.0 if options["similarity"] == "vectors" else 1.0
+
+
+def _upper_of_serendipity(options: Arguments) -> float:
+    return 2.0 if options["form"] == "vectors" else 1.0
 
 
 METRICS = (
@@ -191,17 +218,6 @@ METRICS = (
         higher_is_better=False,
     ),
     Definition(
-        "novelty",
-        novelty,
-        "mean of −log2(users of i / users)",
-        "surprise of the listed items in bits; an item without users counts as having one",
-        over="lists",
-        needs=("train",),
-        upper=np.inf,
-        expected=random_lists.novelty,
-        source="Zhou et al., 2010, PNAS 107(10), doi:10.1073/pnas.1000488107",
-    ),
-    Definition(
         "diversity",
         diversity,
         "1 − mean cosine of the pairs of a list",
@@ -210,15 +226,32 @@ METRICS = (
         options=(
             Choice(
                 "similarity",
-                ("train", "vectors"),
-                "cosine of the items' users in train, or of the given item vectors",
-                {"train": "train", "vectors": "item_vectors"},
+                ("train", "jaccard", "vectors", "groups"),
+                "cosine of the items' users in train, their Jaccard index, or the cosine of the "
+                "given item vectors or of the items' groups",
+                {
+                    "train": "train",
+                    "jaccard": "train",
+                    "vectors": "item_vectors",
+                    "groups": "item_groups",
+                },
             ),
         ),
         least_cutoff=2,
         expected=random_lists.diversity,
         upper=_upper_of_diversity,
         source="Ziegler et al., 2005, WWW, doi:10.1145/1060745.1060754",
+    ),
+    Definition(
+        "categorical_diversity",
+        categorical_diversity,
+        "distinct item groups of the list / k",
+        "how many groups of items are in the list",
+        over="lists",
+        needs=("item_groups",),
+        cutoff="required",
+        upper=np.inf,
+        source="RePlay, CategoricalDiversity, sb-ai-lab.github.io/RePlay",
     ),
     Definition(
         "personalization",
@@ -239,14 +272,20 @@ METRICS = (
         options=(
             Choice(
                 "form",
-                ("ge", "rank"),
-                "as the formula says; or mean over the list of h·max(0, (popularity rank − r) / N)",
+                ("ge", "rank", "cosine", "vectors"),
+                "as the formula says; mean over the list of h·max(0, (popularity rank − r) / N); "
+                "or of h·(1 − mean cosine with the items of the history), of the items' users in "
+                "train or of item vectors",
+                {"vectors": "item_vectors"},
             ),
         ),
         needs=("train",),
         cutoff="required",
         expected=random_lists.serendipity,
-        source="Ge, Delgado-Battenfeld and Jannach, 2010, RecSys, doi:10.1145/1864708.1864761",
+        upper=_upper_of_serendipity,
+        source="Ge, Delgado-Battenfeld and Jannach, 2010, RecSys, doi:10.1145/1864708.1864761; "
+        "form=cosine: Zhang, Ó Séaghdha, Quercia and Jambor, 2012, WSDM, "
+        "doi:10.1145/2124295.2124300",
     ),
     Definition(
         "calibration",

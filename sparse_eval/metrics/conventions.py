@@ -283,8 +283,14 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "replay",
             "RePlay",
-            options=_BINARY_GAIN | _MAP_MIN | {"auc": {"among": "list"}},
+            options=_BINARY_GAIN
+            | _MAP_MIN
+            | {"auc": {"among": "list"}, "novelty": {"form": "unseen"}},
             lists_of_all=True,
+            notes=(
+                "its Surprisal is novelty(form=relative), for lists of k items",
+                "its Novelty is 1 for a user who is not in train",
+            ),
         ),
         Convention(
             "irspack",

@@ -62,6 +62,23 @@ class Lists:
     candidates: Candidates | None = None
 
     @cached_property
+    def group_members(self) -> sparse.csr_matrix:
+        """Items × groups, 1 where the item is in the group."""
+        assert self.groups is not None  # noqa: S101 - the metric is refused without them
+        members = self.groups.copy()
+        members.data = (members.data > 0).astype(np.float64)
+        members.eliminate_zeros()
+        return members
+
+    @cached_property
+    def group_vectors(self) -> sparse.csr_matrix:
+        """`groups` with rows of length 1."""
+        groups = self.groups
+        assert groups is not None  # noqa: S101 - the metric is refused without them
+        scale = sparse.diags_array(1 / np.sqrt(row_sums(groups, power=2)))
+        return sparse.csr_matrix(scale @ groups)
+
+    @cached_property
     def eligible(self) -> Eligible:
         """The items that each of `users` could have in the list."""
         seen = None if self.training is None else self.training.seen(self.users)
@@ -158,3 +175,10 @@ class Lists:
         sums = np.bincount(self.rows, item_values[self.items], len(self.users))
         means: Floats = sums / self.lengths
         return means
+
+
+def row_sums(matrix: Floats | sparse.csr_matrix, power: int) -> Floats:
+    """Return the sum over each row of a dense or sparse matrix of a power of its entries."""
+    powers = matrix.power(power) if isinstance(matrix, sparse.csr_matrix) else matrix**power
+    sums: Floats = np.asarray(powers.sum(axis=1)).ravel()
+    return sums

@@ -78,17 +78,20 @@ def popularity(random: RandomLists) -> Floats:
     return random.mean_of(random.lists.train.item_counts.astype(np.float64))
 
 
-def novelty(random: RandomLists) -> Floats:
-    return random.mean_of(random.lists.train.item_novelty)
-
-
 def diversity(random: RandomLists, similarity: str) -> Floats | None:
-    if similarity != "vectors":
+    if similarity == "vectors":
+        vectors = random.lists.vectors
+        assert vectors is not None  # noqa: S101 - the metric is refused without them
+        squared_sums = (random.sum_unseen(vectors) ** 2).sum(axis=1)
+        squares = random.sum_unseen((vectors**2).sum(axis=1))
+    elif similarity == "groups":
+        groups = random.lists.group_vectors.tocsc()
+        columns = (groups[:, [group]].toarray().ravel() for group in range(groups.shape[1]))
+        squared_sums = sum(random.sum_unseen(column) ** 2 for column in columns)
+        squares = random.sum_unseen(np.ones(groups.shape[0]))
+    else:
         return None
-    vectors = random.lists.vectors
-    assert vectors is not None  # noqa: S101 - the metric is refused without them
-    squares = random.sum_unseen((vectors**2).sum(axis=1))
-    cosines = (random.sum_unseen(vectors) ** 2).sum(axis=1) - squares  # of ordered pairs
+    cosines = squared_sums - squares  # of ordered pairs
     n = random.n_unseen
     values: Floats = 1.0 - cosines / (n * (n - 1))
     return values

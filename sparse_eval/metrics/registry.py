@@ -66,6 +66,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "rprec": ("r_precision",),
     "rr": ("mrr",),
     "success": ("hit_rate",),
+    "surprisal": ("novelty",),
     "tail_percentage": ("aplt",),
     "tailpercentage": ("aplt",),
 }

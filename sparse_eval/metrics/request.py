@@ -99,7 +99,7 @@ class Request:
         return request if correction is None else replace(request, corrected=correction)
 
     def _check_vectors_are_used(self) -> None:
-        """Raise if item vectors were meant for a metric that compares items by their users."""
+        """Raise if item vectors were meant for a metric that compares items by something else."""
         if "item_vectors" not in self.inputs:
             return
         if any("item_vectors" in plan.inputs for plan in self.plans):
@@ -108,7 +108,7 @@ class Request:
             if "similarity" in plan.arguments:
                 metric = plan.metric
                 raise InvalidMetricError(
-                    f"{metric} compares items by their users, and not by the item_vectors given; "
+                    f"{metric} does not compare items by the item_vectors given; "
                     f"ask for {metric.name}(similarity=vectors)@{metric.cutoff or 10}, or leave "
                     "item_vectors out"
                 )

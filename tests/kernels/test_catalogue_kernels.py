@@ -23,7 +23,7 @@ from sparse_eval.kernels.catalogue import (
     pack_bits,
     popular_unseen,
     set_bits,
-    sum_cosines,
+    sum_similarities,
 )
 
 Rows = list[list[int]]
@@ -68,10 +68,10 @@ def cosines(
     out = np.full((len(cutoffs), len(lists)), np.nan)
 
     def work(first: int, last: int) -> None:
-        sum_cosines(
+        sum_similarities(
             *(list_indptr[first : last + 1], list_items, np.array(cutoffs)),
             *(item_indptr, users, bits, bit_row),
-            *(np.zeros((slots, 2), np.int64), out[:, first:last]),
+            *(np.zeros((slots, 2), np.int64), False, out[:, first:last]),
         )
 
     for_blocks(work, len(lists), threads, block)
@@ -164,8 +164,9 @@ def test_a_cache_serves_many_blocks() -> None:
     cache = np.zeros((16, 2), np.int64)
     found = np.empty((1, 20))
     for i in range(20):
-        sum_cosines(
-            list_indptr[i : i + 2], list_items, np.array([5]), *training, cache, found[:, i : i + 1]
+        sum_similarities(
+            *(list_indptr[i : i + 2], list_items, np.array([5])),
+            *(*training, cache, False, found[:, i : i + 1]),
         )
     assert cache[:, 1].any()
     np.testing.assert_array_equal(found, cosines(lists, item_users, [5], *training[2:], slots=1))

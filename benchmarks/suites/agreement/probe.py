@@ -4,6 +4,7 @@ python -P probe.py CASES VALUES
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,15 @@ def evaluate(
     case: dict[str, Any], metrics: list[str], convention: str | None, ties: str | None
 ) -> se.Evaluation:
     shape = (len(case["lists"]), case["n_items"])
+    names = [name_in(case, metric) for metric in metrics]
+    grouped = any(re.match("alpha_ndcg|.*_ia|categorical|.*=groups", name) for name in names)
     return se.evaluate(
         rankings(case, shape, ties),
         matrix(case["validation"], shape),
-        [name_in(case, metric) for metric in metrics],
+        names,
         convention=convention,
         train=matrix([[(item, 1) for item in row] for row in case["train"]], shape),
+        item_groups=np.arange(case["n_items"]) % 4 if grouped else None,
     )
 
 

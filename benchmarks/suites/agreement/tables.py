@@ -9,11 +9,15 @@ from harness.format import label, markdown
 
 #: These are about what is recommended, relevant or not.
 OVER_LISTS = {
+    "alpha_ndcg",
     "calibration",
+    "categorical_diversity",
     "coverage",
     "diversity",
     "entropy",
+    "err_ia",
     "gini",
+    "map_ia",
     "novelty",
     "personalization",
     "popularity",

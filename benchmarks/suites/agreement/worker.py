@@ -62,6 +62,11 @@ class Case:
     scores: list[list[int]] | None
 
     @property
+    def groups(self) -> list[int]:
+        """The group of each item."""
+        return [item % 4 for item in range(self.n_items)]
+
+    @property
     def cut_at_two(self) -> bool:
         """The cut-off is above 1."""
         return self.k > 1
@@ -124,6 +129,11 @@ class Case:
     def has_train(self) -> bool:
         """Somebody has seen something."""
         return any(self.train)
+
+    @property
+    def several_in_train(self) -> bool:
+        """Two users or more have seen something."""
+        return sum(map(bool, self.train)) > 1
 
     @property
     def train_has_all(self) -> bool:

@@ -7,21 +7,28 @@ from replay.metrics import (
     MAP,
     MRR,
     NDCG,
+    CategoricalDiversity,
     Coverage,
     HitRate,
+    Novelty,
     PerUser,
     Precision,
     Recall,
     RocAuc,
+    Surprisal,
 )
 
 CONVENTION = "replay"
+_TRAIN = {"has_train": ""}
 NEEDS = {
+    "novelty@k": _TRAIN | {"all_lists": "1 for a user in train without a list"},
+    "novelty(form=relative)@k": {
+        "several_in_train": "divides by log2 of their number",
+        "full_lists": "divides by k",
+    },
     "coverage@k": {"train_has_all": "its catalogue is the items of train"},
 }
-NOT_COMPARED = {
-    "novelty@k": "its Surprisal is divided by k and by log2 of the number of users",
-}
+NOT_COMPARED = {}
 
 
 @lru_cache(maxsize=1)
@@ -50,6 +57,23 @@ def per_user(metric, case):
     return [found.get(user) for user in case.users]
 
 
+def over_lists(metric, case):
+    recommended, _, train = frames(case)
+    (found,) = metric(case.k, mode=PerUser())(recommended, train).values()
+    return [found.get(user) for user in case.users]
+
+
+def categorical_diversity(case):
+    listed = [
+        (user, case.groups[item], float(-rank))
+        for user, items in enumerate(case.lists)
+        for rank, item in enumerate(items)
+    ]
+    frame = pd.DataFrame(listed, columns=["query_id", "category_id", "rating"])
+    (found,) = CategoricalDiversity(case.k, mode=PerUser())(frame).values()
+    return [found.get(user) for user in case.users]
+
+
 def coverage(case):
     recommended, _, train = frames(case)
     (found,) = Coverage(case.k)(recommended, train).values()
@@ -64,5 +88,8 @@ METRICS = {
     "mrr@k": partial(per_user, MRR),
     "map@k": partial(per_user, MAP),
     "auc@k": partial(per_user, RocAuc),
+    "novelty@k": partial(over_lists, Novelty),
+    "categorical_diversity@k": categorical_diversity,
+    "novelty(form=relative)@k": partial(over_lists, Surprisal),
     "coverage@k": coverage,
 }

@@ -1,0 +1,177 @@
+"""The metrics of lists that should have something relevant of each of several groups of items.
+
+What a user wants, the intents, are the groups of the user's relevant items; all count equally, as
+in TREC's ndeval.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..core.csr import indptr_from_counts
+from ..kernels.intents import order_by_new_groups, sum_by_groups, sum_precision_by_groups
+from .conventions import STANDARD
+from .measure import discount_tables
+from .registry import Definition, Number
+
+if TYPE_CHECKING:
+    from ..core.types import Floats, Integers, Items
+    from .lists import Lists
+    from .random_lists import RandomLists
+
+ALPHA = Number(
+    "alpha", "0.5", 0, 1, "an item is worth 1 − alpha as much for each one of its group above it"
+)
+
+CLARKE = "Clarke, Kolla, Cormack et al., 2008, SIGIR, doi:10.1145/1390334.1390446"
+CLARKE_2011 = "Clarke, Craswell, Soboroff and Ashkan, 2011, WSDM, doi:10.1145/1935826.1935847"
+AGRAWAL = "Agrawal, Gollapudi, Halverson and Ieong, 2009, WSDM, doi:10.1145/1498759.1498766"
+
+
+class _Members(NamedTuple):
+    """The groups of each item, by item."""
+
+    indptr: Integers
+    groups: Integers
+    n_groups: int
+
+
+def _members(lists: Lists) -> _Members:
+    members = lists.group_members
+    parts = (members.indptr.astype(np.int64), members.indices.astype(np.int64))
+    return _Members(*parts, members.shape[1])
+
+
+def _relevant(lists: Lists) -> tuple[Integers, Items]:
+    """Return `indptr` and ascending items that are relevant to each user."""
+    indptr, items, gains = lists.relevant
+    kept = np.flatnonzero(gains > 0)
+    return np.searchsorted(kept, indptr), items[kept]
+
+
+def _discounted(lists: Lists, members: _Members, alpha: float, discounts: Floats) -> Floats:
+    """Return the discounted sum of the gains of each list."""
+    out = np.empty(len(lists.users))
+    sum_by_groups(
+        lists.indptr, lists.items, lists.gains > 0, members.indptr, members.groups, 1 - alpha,
+        discounts, np.ones(members.n_groups), out,
+    )  # fmt: skip
+    return out
+
+
+def _ideal(lists: Lists, members: _Members, alpha: float, discounts: Floats) -> Floats:
+    """Return the same of a list that takes the item that adds most at every rank."""
+    indptr, items = _relevant(lists)
+    bounds = indptr_from_counts(np.minimum(np.diff(indptr), lists.k))
+    best = np.empty(bounds[-1], items.dtype)
+    worth = np.ones(members.n_groups)
+    order_by_new_groups(
+        indptr, items, members.indptr, members.groups, 1 - alpha, np.zeros(len(items), bool),
+        worth, bounds, best,
+    )  # fmt: skip
+    out = np.empty(len(lists.users))
+    sum_by_groups(
+        bounds, best, np.ones(len(best), bool), members.indptr, members.groups, 1 - alpha,
+        discounts, worth, out,
+    )  # fmt: skip
+    return out
+
+
+def _over(above: Floats, below: Floats) -> Floats:
+    """Divide; 0 for a user without relevant items."""
+    return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
+
+
+def _deepest(lists: Lists) -> int:
+    """Return the last rank of any list or ideal list."""
+    most = np.diff(lists.relevant[0]).max(initial=1)
+    return min(lists.k, int(max(lists.lengths.max(initial=1), most)))
+
+
+def alpha_ndcg(lists: Lists, alpha: float) -> Floats:
+    members = _members(lists)
+    discounts = discount_tables(STANDARD, _deepest(lists))[0]
+    return _over(
+        _discounted(lists, members, alpha, discounts), _ideal(lists, members, alpha, discounts)
+    )
+
+
+def err_ia(lists: Lists, alpha: float) -> Floats:
+    members = _members(lists)
+    ranks = np.arange(1, lists.k + 1)
+    discounts = np.concatenate(([0.0], 1 / ranks))
+    largest = ((1 - alpha) ** (ranks - 1) / ranks).sum()
+    n_intents = np.diff((lists.picked(*_relevant(lists)) @ lists.group_members).indptr)
+    return _over(_discounted(lists, members, alpha, discounts), n_intents * largest)
+
+
+def map_ia(lists: Lists) -> Floats:
+    members = _members(lists)
+    out = np.empty(len(lists.users))
+    sizes, found = np.zeros((2, members.n_groups), np.int64)
+    sum_precision_by_groups(
+        lists.indptr, lists.items, lists.gains > 0, *_relevant(lists), members.indptr,
+        members.groups, sizes, found, out,
+    )  # fmt: skip
+    return out
+
+
+def expected_map_ia(random: RandomLists) -> Floats:
+    lists = random.lists
+    indptr, items = _relevant(lists)
+    rows = np.repeat(np.arange(len(lists.users)), np.diff(indptr))
+    reached = np.flatnonzero(lists.eligible.contain(rows, items))
+    of_all = (lists.picked(indptr, items) @ lists.group_members).tocsr()
+    reachable = lists.picked(np.searchsorted(reached, indptr), items[reached])
+    of_reachable = (reachable @ lists.group_members).tocsr()
+    n, depths = random.n_unseen, np.minimum(random.depths, random.n_unseen)
+    harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, depths.max(initial=0) + 1))))
+    first = harmonic[depths]
+    # Of e items of a group, one is at a rank r with e / n, and has (r − 1)(e − 1)/(n − 1) above it.
+    users = np.repeat(np.arange(len(n)), np.diff(of_reachable.indptr))
+    e = of_reachable.data
+    above = (e - 1) / np.maximum(n - 1, 1)[users]
+    sums = e / np.maximum(n, 1)[users] * (first[users] + above * (depths - first)[users])
+    sizes = np.asarray(of_all[users, of_reachable.indices]).ravel() if len(users) else e
+    n_intents = np.maximum(np.diff(of_all.indptr), 1)
+    values: Floats = np.bincount(users, sums / sizes, len(n)) / n_intents
+    return values
+
+
+METRICS = (
+    Definition(
+        "alpha_ndcg",
+        alpha_ndcg,
+        "Σ h(r)·Σ (1 − alpha)^(hits of the group above) / log2(r + 1) / the ideal list's",
+        "ndcg that counts each item group of a relevant item less the more often it has come",
+        over="lists",
+        options=(ALPHA,),
+        needs=("item_groups",),
+        cutoff="required",
+        upper=np.inf,  # the ideal list takes one item after the other, and may not be the best
+        source=CLARKE,
+    ),
+    Definition(
+        "err_ia",
+        err_ia,
+        "Σ (1/r)·h(r)·Σ (1 − alpha)^(hits of the group above) / (intents·Σ (1 − alpha)^(r − 1)/r)",
+        "intent-aware expected reciprocal rank, relative to items of all groups at every rank",
+        over="lists",
+        options=(ALPHA,),
+        needs=("item_groups",),
+        cutoff="required",
+        source=CLARKE_2011,
+    ),
+    Definition(
+        "map_ia",
+        map_ia,
+        "mean over groups of map of the relevant items of the group",
+        "intent-aware average precision, over the groups of the user's relevant items",
+        over="lists",
+        needs=("item_groups",),
+        expected=expected_map_ia,
+        source=AGRAWAL,
+    ),
+)

@@ -1,0 +1,160 @@
+"""The metrics of how new the recommended items are, to everybody or to the user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .conventions import STANDARD
+from .eligible import are_in
+from .measure import discount_tables
+from .registry import Choice, Definition
+
+if TYPE_CHECKING:
+    from ..core.types import Booleans, Floats, Integers, Items
+    from ..inputs.training import Training
+    from .lists import Lists
+    from .random_lists import RandomLists
+    from .registry import Arguments
+
+VARGAS = "Vargas and Castells, 2011, RecSys, doi:10.1145/2043932.2043955"
+
+
+def _bits(training: Training, form: str) -> Floats:
+    """Return the surprise of each item, in bits or relative to the largest possible."""
+    novelty = training.item_novelty
+    return novelty / np.log2(training.n_active) if form == "relative" else novelty
+
+
+def _in_history(lists: Lists, rows: Integers, items: Items) -> Booleans:
+    """Return whether the users of some rows have interacted with items in train."""
+    bounds, known = lists.train.history(lists.users)
+    owners = np.repeat(np.arange(len(lists.users)), np.diff(bounds))
+    return are_in(rows * lists.n_items + items, owners * lists.n_items + known)
+
+
+def novelty(lists: Lists, form: str, unknown: str) -> Floats:
+    n_users = len(lists.users)
+    if form == "unseen":
+        unseen = ~_in_history(lists, lists.rows, lists.items)
+        return np.bincount(lists.rows, unseen, n_users) / lists.lengths
+    values = _bits(lists.train, form)
+    if unknown == "one":
+        return lists.mean_of(values)
+    known = lists.train.item_counts[lists.items] > 0
+    rows = lists.rows[known]
+    total = np.bincount(rows, values[lists.items[known]], n_users)
+    return total / np.bincount(rows, minlength=n_users)
+
+
+def expected_novelty(random: RandomLists, form: str, unknown: str) -> Floats | None:
+    if form == "unseen":
+        lists = random.lists
+        bounds, known = lists.train.history(lists.users)
+        owners = np.repeat(np.arange(len(lists.users)), np.diff(bounds))
+        eligible = lists.eligible.contain(owners, known)
+        return 1 - np.bincount(owners[eligible], minlength=len(lists.users)) / random.n_unseen
+    if unknown == "skip":  # a ratio of random numbers, unless there is nothing to leave out
+        return None
+    return random.mean_of(_bits(random.lists.train, form))
+
+
+def _of_hits(lists: Lists, item_values: Floats) -> Floats:
+    """Return the discounted mean over each list of the values of hits; others count 0."""
+    discounts, sums = discount_tables(STANDARD, int(lists.lengths.max(initial=1)))
+    hit = lists.gains > 0
+    worth = item_values[lists.items[hit]] * discounts[lists.ranks[hit]]
+    total = np.bincount(lists.rows[hit], worth, len(lists.users))
+    return total / sums[np.maximum(lists.lengths, 1)]
+
+
+def _expected_of_hits(random: RandomLists, item_values: Floats) -> Floats:
+    """Return the expectation of `_of_hits`: each rank is as likely to hold each candidate."""
+    lists = random.lists
+    indptr, items, gains = lists.relevant
+    rows = np.repeat(np.arange(len(lists.users)), np.diff(indptr))
+    counts = (gains > 0) & lists.eligible.contain(rows, items)
+    total = np.bincount(rows[counts], item_values[items[counts]], len(lists.users))
+    return np.where(random.depths > 0, total / np.maximum(random.n_unseen, 1), 0.0)
+
+
+def _complements(training: Training) -> Floats:
+    """Return the share of users who have not seen each item."""
+    return 1 - training.item_counts / training.n_active
+
+
+def _discoveries(training: Training) -> Floats:
+    """Return −log2 of each item's share of the interactions."""
+    counts = training.item_counts
+    return np.log2((counts.sum() or np.nan) / np.maximum(counts, 1))
+
+
+def epc(lists: Lists) -> Floats:
+    return _of_hits(lists, _complements(lists.train))
+
+
+def expected_epc(random: RandomLists) -> Floats:
+    return _expected_of_hits(random, _complements(random.lists.train))
+
+
+def efd(lists: Lists) -> Floats:
+    return _of_hits(lists, _discoveries(lists.train))
+
+
+def expected_efd(random: RandomLists) -> Floats:
+    return _expected_of_hits(random, _discoveries(random.lists.train))
+
+
+def _upper_of_novelty(options: Arguments) -> float:
+    return np.inf if options["form"] == "bits" else 1.0
+
+
+METRICS = (
+    Definition(
+        "novelty",
+        novelty,
+        "mean of −log2(users of i / users)",
+        "surprise of the listed items in bits; an item without users counts as having one",
+        over="lists",
+        options=(
+            Choice(
+                "form",
+                ("bits", "relative", "unseen"),
+                "as the formula says; / log2(users), so that it is 1 for an item of one user; or "
+                "the share of the list that the user has not interacted with in train",
+            ),
+            Choice(
+                "unknown",
+                ("one", "skip"),
+                "an item without users counts as having one, or is left out of the mean",
+            ),
+        ),
+        needs=("train",),
+        upper=_upper_of_novelty,
+        expected=expected_novelty,
+        source="Zhou et al., 2010, PNAS 107(10), doi:10.1073/pnas.1000488107",
+    ),
+    Definition(
+        "epc",
+        epc,
+        "Σ h(r)·(1 − users of i / users) / log2(r + 1) / Σ 1 / log2(r + 1)",
+        "expected popularity complement: how unknown the relevant items near the top are",
+        over="lists",
+        needs=("train",),
+        expected=expected_epc,
+        source=VARGAS,
+    ),
+    Definition(
+        "efd",
+        efd,
+        "Σ h(r)·−log2(users of i / interactions) / log2(r + 1) / Σ 1 / log2(r + 1)",
+        "expected free discovery: surprise, in bits, of the relevant items near the top; an item "
+        "without users counts as having one",
+        over="lists",
+        needs=("train",),
+        upper=np.inf,
+        expected=expected_efd,
+        source=VARGAS,
+    ),
+)

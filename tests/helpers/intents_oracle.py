@@ -1,0 +1,80 @@
+"""Intent-aware metrics as published, in plain Python, one user at a time.
+
+Shares no code with the package. `groups` has the groups of every item; `relevant` the items that
+are relevant to the user, whose groups are the intents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import permutations
+
+Groups = Sequence[AbstractSet[Hashable]]
+
+
+def gains(
+    items: Sequence[int], relevant: AbstractSet[int], groups: Groups, alpha: float
+) -> list[float]:
+    """Clarke et al. 2008: G[r] = Σ over groups of J(r, g)·(1 − α)^(relevant ones of g above r)."""
+    above: Counter[Hashable] = Counter()
+    found = []
+    for item in items:
+        mine = groups[item] if item in relevant else set()
+        found.append(math.fsum((1 - alpha) ** above[group] for group in mine))
+        above.update(mine)
+    return found
+
+
+def alpha_dcg(
+    items: Sequence[int], relevant: AbstractSet[int], groups: Groups, alpha: float
+) -> float:
+    pairs = enumerate(gains(items, relevant, groups, alpha), 1)
+    return math.fsum(gain / math.log2(rank + 1) for rank, gain in pairs)
+
+
+def greedy(relevant: AbstractSet[int], groups: Groups, alpha: float, k: int) -> list[int]:
+    """At every rank what adds most, the higher id of equal ones, as ndeval."""
+    left, chosen = set(relevant), list[int]()
+    while left and len(chosen) < k:
+        best = max(left, key=lambda i: (gains([*chosen, i], relevant, groups, alpha)[-1], i))
+        chosen.append(best)
+        left.remove(best)
+    return chosen
+
+
+def alpha_ndcg(
+    items: Sequence[int], relevant: AbstractSet[int], groups: Groups, alpha: float, k: int
+) -> float:
+    ideal = alpha_dcg(greedy(relevant, groups, alpha, k), relevant, groups, alpha)
+    return alpha_dcg(items[:k], relevant, groups, alpha) / ideal
+
+
+def err_ia(
+    items: Sequence[int], relevant: AbstractSet[int], groups: Groups, alpha: float, k: int
+) -> float:
+    """As ndeval: relative to a list with every intent at every rank."""
+    n_intents = len({group for item in relevant for group in groups[item]})
+    found = gains(items[:k], relevant, groups, alpha)
+    largest = math.fsum((1 - alpha) ** (rank - 1) / rank for rank in range(1, k + 1))
+    return math.fsum(g / rank for rank, g in enumerate(found, 1)) / (n_intents * largest)
+
+
+def map_ia(items: Sequence[int], relevant: AbstractSet[int], groups: Groups) -> float:
+    """Agrawal et al. 2009: the mean of average precision over the intents."""
+    values = []
+    for intent in {group for item in relevant for group in groups[item]}:
+        wanted = {item for item in relevant if intent in groups[item]}
+        ranks = [rank for rank, item in enumerate(items, 1) if item in wanted]
+        values.append(math.fsum(n / rank for n, rank in enumerate(ranks, 1)) / len(wanted))
+    return math.fsum(values) / len(values)
+
+
+def expected_map_ia(
+    candidates: Sequence[int], relevant: AbstractSet[int], groups: Groups, k: int
+) -> float:
+    """The mean over every order of the candidates."""
+    values = [map_ia(order[:k], relevant, groups) for order in permutations(candidates)]
+    return math.fsum(values) / len(values)

@@ -1,0 +1,124 @@
+"""Novelty and diversity as published, in plain Python, one user at a time.
+
+Shares no code with the package. Everything takes the user's list, cut, and what it needs beside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import combinations
+
+Train = Sequence[AbstractSet[int]]
+Vector = Sequence[float]
+
+
+def mean(values: Collection[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def users_of(item: int, train: Train) -> set[int]:
+    return {user for user, items in enumerate(train) if item in items}
+
+
+def n_active(train: Train) -> int:
+    return sum(1 for items in train if items)
+
+
+def surprise(item: int, train: Train) -> float:
+    """In bits; an item without users counts as having one."""
+    if n_active(train) == 0:
+        return math.nan
+    return -math.log2(max(1, len(users_of(item, train))) / n_active(train))
+
+
+def novelty(items: Sequence[int], train: Train, *, skip: bool = False) -> float:
+    """With `skip` as Evidently: items that nobody has are left out."""
+    return mean([surprise(i, train) for i in items if not skip or users_of(i, train)])
+
+
+def relative_novelty(items: Sequence[int], train: Train, *, skip: bool = False) -> float:
+    """RePlay's Surprisal of a list of k items."""
+    largest = math.log2(n_active(train)) if n_active(train) else math.nan
+    return novelty(items, train, skip=skip) / largest if largest else math.nan
+
+
+def unseen(items: Sequence[int], history: AbstractSet[int]) -> float:
+    """RePlay's Novelty."""
+    return mean([float(item not in history) for item in items])
+
+
+def epc(items: Sequence[int], relevant: AbstractSet[int], train: Train) -> float:
+    """Vargas and Castells 2011, as Elliot computes it."""
+    return _of_hits(items, relevant, lambda i: 1 - len(users_of(i, train)) / n_active(train))
+
+
+def efd(items: Sequence[int], relevant: AbstractSet[int], train: Train) -> float:
+    """Likewise; an item without users counts as having one."""
+    total = sum(len(row) for row in train)
+    return _of_hits(items, relevant, lambda i: -math.log2(max(1, len(users_of(i, train))) / total))
+
+
+def _of_hits(
+    items: Sequence[int], relevant: AbstractSet[int], worth: Callable[[int], float]
+) -> float:
+    discounts = [1 / math.log2(rank + 1) for rank in range(1, len(items) + 1)]
+    pairs = zip(items, discounts, strict=True)
+    total = math.fsum(worth(item) * discount for item, discount in pairs if item in relevant)
+    return total / math.fsum(discounts) if discounts else 0.0
+
+
+def cosine(a: Vector, b: Vector) -> float:
+    below = math.hypot(*a) * math.hypot(*b)
+    return math.fsum(x * y for x, y in zip(a, b, strict=True)) / below if below else 0.0
+
+
+def cosine_of_users(i: int, j: int, train: Train) -> float:
+    mine, yours = users_of(i, train), users_of(j, train)
+    below = math.sqrt(len(mine) * len(yours))
+    return len(mine & yours) / below if below else 0.0
+
+
+def jaccard_diversity(items: Sequence[int], train: Train) -> float:
+    def likeness(i: int, j: int) -> float:
+        mine, yours = users_of(i, train), users_of(j, train)
+        return len(mine & yours) / len(mine | yours) if mine | yours else 0.0
+
+    return 1 - mean([likeness(i, j) for i, j in combinations(items, 2)])
+
+
+def group_diversity(items: Sequence[int], groups: Sequence[Vector]) -> float:
+    return 1 - mean([cosine(groups[i], groups[j]) for i, j in combinations(items, 2)])
+
+
+def categorical_diversity(
+    items: Sequence[int], groups: Sequence[Mapping[Hashable, float]], k: int
+) -> float:
+    """RePlay's, of items that may have several groups."""
+    return len({group for item in items for group, weight in groups[item].items() if weight}) / k
+
+
+def serendipity(
+    items: Sequence[int],
+    relevant: AbstractSet[int],
+    history: AbstractSet[int],
+    train: Train,
+    vectors: Sequence[Vector] | None = None,
+) -> float:
+    """Zhang et al. 2012, as `recommenders` computes it with relevance; NaN without history."""
+    if not history:
+        return math.nan
+    if not items:
+        return 0.0
+    total = 0.0
+    for item in items:
+        if item in relevant:
+            likeness = [
+                cosine_of_users(item, other, train)
+                if vectors is None
+                else cosine(vectors[item], vectors[other])
+                for other in history
+            ]
+            total += 1 - mean(likeness)
+    return total / len(items)

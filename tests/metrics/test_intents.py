@@ -1,0 +1,206 @@
+"""Intent-aware metrics: against their definitions and ndeval's numbers, in every way."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import intents_oracle as plain
+import numpy as np
+import pytest
+from cases import to_csr
+from evaluations import problem, same_everything, saved
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from merge_cases import same_numbers, same_random
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidMetricError
+
+N_ITEMS = 8
+ALPHAS = ["0.5", "0.25", "0.9"]
+CUTOFFS = [1, 3, 10]
+
+Case = tuple[list[list[int]], list[dict[int, float]], list[set[int]]]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    items = st.integers(0, N_ITEMS - 1)
+    n_users = draw(st.integers(1, 4))
+    lists = [draw(st.lists(items, unique=True)) for _ in range(n_users)]
+    relevant = [draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0]))) for _ in lists]
+    relevant[-1] = {draw(items): 1.0}
+    groups = [draw(st.sets(st.integers(0, 3), min_size=1)) for _ in range(N_ITEMS)]
+    return lists, relevant, groups
+
+
+def evaluate(case: Case, metrics: list[str], **options: Any) -> se.Evaluation:
+    lists, gains, groups = case
+    n_items = len(groups)
+    ids = np.full((len(lists), n_items), -1)
+    for user, items in enumerate(lists):
+        ids[user, : len(items)] = items
+    weights = np.array([[float(g in mine) for g in range(4)] for mine in groups])
+    return se.evaluate(
+        se.Rankings.from_topk(ids, shape=ids.shape),
+        to_csr(gains, np.float64, n_items),
+        metrics,
+        item_groups=weights,
+        **options,
+    )
+
+
+@settings(max_examples=60)
+@given(cases())
+def test_every_metric_equals_its_definition(case: Case) -> None:
+    rows = [(name, a, k) for name in ("alpha_ndcg", "err_ia") for a in ALPHAS for k in CUTOFFS]
+    names = [f"{name}(alpha={alpha})@{k}" for name, alpha, k in rows]
+    ev = evaluate(case, [*names, "map_ia", "map_ia@3"])
+    for user, (items, gains) in enumerate(zip(*case[:2], strict=True)):
+        relevant = {item for item, gain in gains.items() if gain > 0}
+        if not relevant:
+            assert math.isnan(ev.values("map_ia")[user])
+            continue
+        for spelling, (name, alpha, k) in zip(names, rows, strict=True):
+            expected = getattr(plain, name)(items, relevant, case[2], float(alpha), k)
+            found = ev.values(spelling)[user]
+            assert found == pytest.approx(expected, rel=1e-12, abs=1e-15), spelling
+        for spelling, shown in (("map_ia", items), ("map_ia@3", items[:3])):
+            expected = plain.map_ia(shown, relevant, case[2])
+            assert ev.values(spelling)[user] == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+def test_an_item_counts_less_the_more_often_its_group_has_come() -> None:
+    """Two of group 0, then one of group 1; the ideal list puts it second."""
+    case: Case = ([[0, 1, 2]], [{0: 1.0, 1: 1.0, 2: 1.0}], [{0}, {0}, {1}])
+    ev = evaluate(case, ["alpha_ndcg@3", "err_ia@3", "map_ia"])
+    second, third = 1 / math.log2(3), 1 / 2
+    expected = (1 + 0.5 * second + third) / (1 + second + 0.5 * third)
+    assert ev["alpha_ndcg@3"] == pytest.approx(expected)
+    assert ev["err_ia@3"] == pytest.approx((1 + 1 / 4 + 1 / 3) / (2 * (1 + 1 / 4 + 1 / 12)))
+    assert ev["map_ia"] == pytest.approx((1 + 1 / 3) / 2)
+
+
+NDEVAL: list[tuple[str, list[int], list[int], list[float]]] = [
+    (
+        "bd acd ac a d ad d a a acd b ad",
+        [1, 2, 4, 8, 9],
+        [9, 11, 3, 5],
+        [
+            0.6892716567867891,
+            0.6892716567867891,
+            0.7261724659606658,
+            0.7214332043568696,
+            0.3055555555555555,
+        ],
+    ),
+    (
+        "a acd bd bd ab abd bcd ad abd d ac c",
+        [5, 9, 11],
+        [9, 7, 1, 11, 4, 3, 5, 0, 10, 2],
+        [
+            0.3686427348386817,
+            0.5833679131458778,
+            0.22692889561270804,
+            0.2898615553219566,
+            0.2946428571428571,
+        ],
+    ),
+    (
+        "bcd cd ab bc d b bc d ad d ac cd",
+        [3, 5, 6, 10],
+        [1, 2, 10, 3, 8],
+        [
+            0.48001873035153125,
+            0.48001873035153125,
+            0.2521432173474533,
+            0.2504976404016908,
+            0.23148148148148148,
+        ],
+    ),
+    (
+        "d bcd b cd acd bd ad ad a d a ad",
+        [9],
+        [8, 1, 5, 0, 10],
+        [0.0, 0.0, 0.0, 0.0, 0.0],
+    ),
+    (
+        "d c bc a bd ac a bcd bc b acd acd",
+        [2, 4, 5, 6, 8, 9],
+        [8, 11, 10, 5, 3, 4],
+        [0.6445583801641125, 0.766401655970291, 0.4311649016641453, 0.4734405403591958, 0.28125],
+    ),
+]
+
+
+def test_numbers_are_ndevals() -> None:
+    """What pyndeval 0.0.8 gives: groups of the items, relevant items, the list, five numbers."""
+    names = ["alpha_ndcg@5", "alpha_ndcg@10", "err_ia@5", "err_ia@10", "map_ia"]
+    for groups, relevant, items, expected in NDEVAL:
+        sets = [set(map("abcd".index, word)) for word in groups.split()]
+        ev = evaluate(([items], [dict.fromkeys(relevant, 1.0)], sets), names)
+        np.testing.assert_allclose(list(ev.mean().values()), expected, rtol=1e-12)
+
+
+EVERY = ["alpha_ndcg@3", "alpha_ndcg(alpha=0.2)@6", "err_ia@3", "map_ia", "map_ia@4"]
+
+
+def test_every_way_has_the_same_bits(tmp_path: Path) -> None:
+    lists, gains, more = problem()
+    options = {name: more[name] for name in ("train", "item_groups")}
+    whole = se.evaluate(lists, gains, EVERY, **options)
+    assert all(0 < value <= 1 for value in whole.mean().values())
+    positions = lists.to_positions()
+    with ThreadPoolExecutor(2) as pool:
+        ways = [
+            se.evaluate(lists, gains, EVERY, **options, per_user=False),
+            se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
+            se.evaluate(lists, gains, EVERY, **options, client=pool),
+            se.evaluate([positions[:99], positions[99:]], gains, EVERY, **options),
+        ]
+    for way in ways:
+        same_numbers(way, whole)
+        same_random(way, whole)
+    summary = whole.summary()
+    assert (summary.loc[["map_ia", "map_ia@4"], "random_se"] == 0).all()
+    assert summary["random"].notna().all()
+    same_everything(saved(whole, tmp_path / "saved"), whole)
+
+
+@settings(max_examples=10)
+@given(cases(), st.integers(1, 6), st.sets(st.integers(0, 4), max_size=3))
+def test_the_expected_map_ia_is_the_mean_over_all_orders(
+    case: Case, k: int, seen: set[int]
+) -> None:
+    n_items = 5
+    relevant = {item for item, gain in case[1][-1].items() if gain > 0 and item < n_items}
+    relevant |= {0}
+    seen -= {0}
+    groups = case[2][:n_items]
+    small: Case = ([[0]], [dict.fromkeys(relevant, 1.0)], groups)
+    train = csr_matrix([[int(item in seen) for item in range(n_items)]])
+    ev = evaluate(small, [f"map_ia@{k}"], train=train)
+    candidates = [item for item in range(n_items) if item not in seen]
+    expected = plain.expected_map_ia(candidates, relevant, groups, k)
+    assert ev.random(f"map_ia@{k}").mean == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("alpha_ndcg@3", "needs item_groups"),
+        ("err_ia@3", "needs item_groups"),
+        ("map_ia", "needs item_groups"),
+        ("alpha_ndcg", "cut-off"),
+        ("err_ia", "cut-off"),
+        ("alpha_ndcg(alpha=1)@3", "expected number between 0 and 1"),
+    ],
+)
+def test_refuses_what_is_missing(metric: str, message: str) -> None:
+    lists, gains, _ = problem()
+    with pytest.raises(InvalidMetricError, match=message):
+        se.evaluate(lists, gains, metric)

@@ -1,0 +1,209 @@
+"""Forms of novelty, diversity and serendipity: against their definitions, in every way."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import novelty_oracle as plain
+import numpy as np
+import pytest
+from cases import to_csr
+from evaluations import problem, same_everything, saved
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from merge_cases import same_numbers, same_random
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidMetricError
+
+N_ITEMS = 9
+VECTORS = np.random.default_rng(0).normal(size=(N_ITEMS, 3))
+VECTORS[4] = 0.0  # an item without features
+WEIGHTS = np.random.default_rng(1).integers(0, 3, (N_ITEMS, 3)) + np.eye(N_ITEMS, 3)
+WEIGHTS[:, 0] += WEIGHTS.sum(axis=1) == 0
+CUTOFFS = [2, 3, 20]
+
+Case = tuple[list[list[int]], list[dict[int, float]], list[set[int]]]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    items = st.integers(0, N_ITEMS - 1)
+    n_users = draw(st.integers(1, 5))
+    lists = [draw(st.lists(items, unique=True)) for _ in range(n_users)]
+    relevant = [draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0]))) for _ in lists]
+    relevant[-1] = {draw(items): 1.0}
+    train = [draw(st.sets(items)) for _ in lists]
+    train[0].add(draw(items))
+    return lists, relevant, train
+
+
+def expected(name: str, case: Case, user: int, k: int) -> float:
+    lists, gains, train = case
+    items, history = lists[user][:k], train[user]
+    relevant = {item for item, gain in gains[user].items() if gain > 0}
+    groups = [dict(enumerate(row)) for row in WEIGHTS.tolist()]
+    vectors = VECTORS.tolist()
+    if not relevant:
+        return math.nan
+    return {
+        "novelty": lambda: plain.novelty(items, train),
+        "novelty(unknown=skip)": lambda: plain.novelty(items, train, skip=True),
+        "novelty(form=relative)": lambda: plain.relative_novelty(items, train),
+        "novelty(form=relative,unknown=skip)": lambda: plain.relative_novelty(
+            items, train, skip=True
+        ),
+        "novelty(form=unseen)": lambda: plain.unseen(items, history),
+        "epc": lambda: plain.epc(items, relevant, train),
+        "efd": lambda: plain.efd(items, relevant, train),
+        "diversity(similarity=jaccard)": lambda: plain.jaccard_diversity(items, train),
+        "diversity(similarity=groups)": lambda: plain.group_diversity(items, WEIGHTS.tolist()),
+        "categorical_diversity": lambda: plain.categorical_diversity(items, groups, k),
+        "serendipity(form=cosine)": lambda: plain.serendipity(items, relevant, history, train),
+        "serendipity(form=vectors)": lambda: plain.serendipity(
+            items, relevant, history, train, vectors
+        ),
+    }[name]()
+
+
+NAMES = [
+    "novelty", "novelty(unknown=skip)", "novelty(form=relative)",
+    "novelty(form=relative,unknown=skip)", "novelty(form=unseen)", "epc", "efd",
+    "diversity(similarity=jaccard)", "diversity(similarity=groups)", "categorical_diversity",
+    "serendipity(form=cosine)", "serendipity(form=vectors)",
+]  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(cases())
+def test_every_form_equals_its_definition(case: Case) -> None:
+    lists, gains, train = case
+    ids = np.full((len(lists), N_ITEMS), -1)
+    for user, items in enumerate(lists):
+        ids[user, : len(items)] = items
+    ev = se.evaluate(
+        se.Rankings.from_topk(ids, shape=ids.shape),
+        to_csr(gains, np.float64, N_ITEMS),
+        [f"{name}@{k}" for name in NAMES for k in CUTOFFS],
+        train=to_csr([dict.fromkeys(row, 2) for row in train], np.int64, N_ITEMS),
+        item_groups=WEIGHTS,
+        item_vectors=VECTORS,
+    )
+    for plan in ev.request.plans:
+        values = ev.values(plan.metric)
+        name, _, k = str(plan.metric).partition("@")
+        truth = [expected(name, case, user, int(k)) for user in range(len(lists))]
+        message = str(plan.metric)
+        np.testing.assert_allclose(values, truth, rtol=1e-9, atol=1e-12, err_msg=message)
+        defined = values[~np.isnan(values)]
+        assert (defined >= plan.definition.lower - 1e-12).all(), message
+        assert (defined <= plan.upper + 1e-12).all(), message
+
+
+def test_epc_and_efd_are_elliots() -> None:
+    """What Elliot 0.3.1's own EPC and EFD give for these lists, run on them."""
+    train = to_csr([dict.fromkeys(row, 1) for row in ({0, 1, 2}, {0, 1}, {0, 3}, {0})], np.int64, 6)
+    lists = se.Rankings.from_topk([[4, 3, 1], [2, 3, 0], [1, 2, 4], [1, 5, 2]], shape=(4, 6))
+    truth = to_csr([{3: 1.0}, {2: 1.0, 3: 1.0}, {0: 1.0}, {1: 1.0, 5: 2.0}], np.float64, 6)
+    ev = se.evaluate(lists, truth, ["epc@3", "efd@3"], train=train)
+    np.testing.assert_allclose(ev.values("epc@3"), ELLIOT_EPC, rtol=1e-12)
+    np.testing.assert_allclose(ev.values("efd@3"), ELLIOT_EFD, rtol=1e-12)
+
+
+ELLIOT_EPC = [0.22206143322439892, 0.5740204777414663, 0.0, 0.5307212739772434]
+ELLIOT_EFD = [0.8882457328975957, 2.296081910965865, 0.0, 1.8268031849431088]
+
+EVERY = [
+    "novelty(form=relative)@3", "novelty(form=unseen)@3", "epc@3", "efd@3", "epc",
+    "diversity(similarity=groups)@3", "novelty(unknown=skip)@3", "diversity(similarity=jaccard)@3",
+    "categorical_diversity@3", "serendipity(form=cosine)@3", "serendipity(form=vectors)@3",
+]  # fmt: skip
+#: These have an exact expectation under random lists.
+EXACT = EVERY[:6]
+
+
+def inputs() -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
+    lists, gains, more = problem()
+    vectors = np.random.default_rng(2).normal(size=(gains.shape[1], 4))
+    chosen = {name: more[name] for name in ("train", "item_groups")}
+    return lists, gains, chosen | {"item_vectors": vectors}
+
+
+@pytest.mark.filterwarnings("ignore:.*seen")
+@pytest.mark.parametrize("seen", ["exclude", "allow"])
+def test_every_way_has_the_same_bits(seen: Any, tmp_path: Path) -> None:
+    lists, gains, more = inputs()
+    options = more | {"seen": seen}
+    whole = se.evaluate(lists, gains, EVERY, **options)
+    assert all(math.isfinite(value) for value in whole.mean().values())
+    positions = lists.to_positions()
+    with ThreadPoolExecutor(2) as pool:
+        ways = [
+            se.evaluate(lists, gains, EVERY, **options, per_user=False),
+            se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
+            se.evaluate(lists, gains, EVERY, **options, client=pool),
+            se.evaluate([positions[:99], positions[99:]], gains, EVERY, **options),
+        ]
+    for way in ways:
+        same_numbers(way, whole)
+        same_random(way, whole)
+    summary = whole.summary()
+    assert (summary.loc[EXACT, "random_se"] == 0).all()
+    assert summary["random"].notna().all()
+    same_everything(saved(whole, tmp_path / "saved"), whole)
+
+
+def test_expectations_are_means_over_random_lists() -> None:
+    _, gains, more = inputs()
+    rng = np.random.default_rng(4)
+    names = [name for name in EXACT if "unseen" not in name]
+    del more["item_vectors"]
+    draws = []
+    for _ in range(20):
+        lists = se.Rankings.from_scores(rng.random(gains.shape), k=4, seen=more["train"])
+        draws.append(list(se.evaluate(lists, gains, names, **more).mean().values()))
+    errors = np.std(draws, axis=0, ddof=1) / math.sqrt(len(draws))
+    summary = se.evaluate(lists, gains, names, **more).summary()
+    assert (np.abs(summary["random"] - np.mean(draws, axis=0)) <= 4.5 * errors + 1e-12).all()
+
+
+def test_items_seen_before_are_not_new() -> None:
+    lists = se.Rankings.from_topk([[0, 1, 2]], shape=(1, 4))
+    train = csr_matrix([[1, 0, 1, 0]])
+    truth = csr_matrix([[1, 1, 0, 0]])
+    ev = se.evaluate(lists, truth, "novelty(form=unseen)@3", train=train, seen="allow")
+    assert ev["novelty(form=unseen)@3"] == pytest.approx(1 / 3)
+    assert ev.summary()["random"].tolist() == [0.5]
+
+
+def test_blocks_of_co_occurrences_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists, gains, more = inputs()
+    names = ["serendipity(form=cosine)@6"]
+    whole = se.evaluate(lists, gains, names, train=more["train"])
+    monkeypatch.setattr("sparse_eval.inputs.training._ITEMS_AT_ONCE", 3)
+    again = se.evaluate(lists, gains, names, train=more["train"])
+    np.testing.assert_array_equal(again.values(names[0]), whole.values(names[0]))
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("epc@3", "needs train"),
+        ("efd@3", "needs train"),
+        ("novelty(form=unseen)@3", "needs train"),
+        ("diversity(similarity=jaccard)@3", "needs train"),
+        ("diversity(similarity=groups)@3", "needs item_groups"),
+        ("categorical_diversity@3", "needs item_groups"),
+        ("categorical_diversity", "cut-off"),
+        ("serendipity(form=vectors)@3", "needs item_vectors"),
+    ],
+)
+def test_refuses_what_is_missing(metric: str, message: str) -> None:
+    lists, gains, more = inputs()
+    given = {"train": more["train"]} if "vectors" in metric else {}
+    with pytest.raises(InvalidMetricError, match=message):
+        se.evaluate(lists, gains, metric, **given)
