@@ -289,7 +289,7 @@ CONVENTIONS: dict[str, Convention] = {
             lists_of_all=True,
             notes=(
                 "its Surprisal is novelty(form=relative), for lists of k items",
-                "its Novelty is 1 for a user who is not in train",
+                "its Novelty leaves out users who are not in train; 1 for one without a list",
             ),
         ),
         Convention(

@@ -62,6 +62,8 @@ def expected_novelty(random: RandomLists, form: str, unknown: str) -> Floats | N
 
 def _of_hits(lists: Lists, item_values: Floats) -> Floats:
     """Return the discounted mean over each list of the values of hits; others count 0."""
+    if lists.train.n_active == 0:
+        return np.full(len(lists.users), np.nan)
     discounts, sums = discount_tables(STANDARD, int(lists.lengths.max(initial=1)))
     hit = lists.gains > 0
     worth = item_values[lists.items[hit]] * discounts[lists.ranks[hit]]
@@ -72,6 +74,8 @@ def _of_hits(lists: Lists, item_values: Floats) -> Floats:
 def _expected_of_hits(random: RandomLists, item_values: Floats) -> Floats:
     """Return the expectation of `_of_hits`: each rank is as likely to hold each candidate."""
     lists = random.lists
+    if lists.train.n_active == 0:
+        return np.full(len(lists.users), np.nan)
     indptr, items, gains = lists.relevant
     rows = np.repeat(np.arange(len(lists.users)), np.diff(indptr))
     counts = (gains > 0) & lists.eligible.contain(rows, items)
@@ -87,7 +91,7 @@ def _complements(training: Training) -> Floats:
 def _discoveries(training: Training) -> Floats:
     """Return −log2 of each item's share of the interactions."""
     counts = training.item_counts
-    return np.log2((counts.sum() or np.nan) / np.maximum(counts, 1))
+    return np.log2(counts.sum() / np.maximum(counts, 1))
 
 
 def epc(lists: Lists) -> Floats:

@@ -50,13 +50,17 @@ def unseen(items: Sequence[int], history: AbstractSet[int]) -> float:
 
 
 def epc(items: Sequence[int], relevant: AbstractSet[int], train: Train) -> float:
-    """Vargas and Castells 2011, as Elliot computes it."""
+    """Vargas and Castells 2011, as Elliot computes it; NaN where nobody has anything."""
+    if n_active(train) == 0:
+        return math.nan
     return _of_hits(items, relevant, lambda i: 1 - len(users_of(i, train)) / n_active(train))
 
 
 def efd(items: Sequence[int], relevant: AbstractSet[int], train: Train) -> float:
     """Likewise; an item without users counts as having one."""
     total = sum(len(row) for row in train)
+    if total == 0:
+        return math.nan
     return _of_hits(items, relevant, lambda i: -math.log2(max(1, len(users_of(i, train))) / total))
 
 

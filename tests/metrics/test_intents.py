@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import intents_oracle as plain
 import numpy as np
 import pytest
 from cases import to_csr
-from evaluations import problem, same_everything, saved
+from evaluations import problem, same_everything, same_in_every_way, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from merge_cases import same_numbers, same_random
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -150,21 +148,8 @@ EVERY = ["alpha_ndcg@3", "alpha_ndcg(alpha=0.2)@6", "err_ia@3", "map_ia", "map_i
 
 
 def test_every_way_has_the_same_bits(tmp_path: Path) -> None:
-    lists, gains, more = problem()
-    options = {name: more[name] for name in ("train", "item_groups")}
-    whole = se.evaluate(lists, gains, EVERY, **options)
+    whole = same_in_every_way(EVERY, ("train", "item_groups"))
     assert all(0 < value <= 1 for value in whole.mean().values())
-    positions = lists.to_positions()
-    with ThreadPoolExecutor(2) as pool:
-        ways = [
-            se.evaluate(lists, gains, EVERY, **options, per_user=False),
-            se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
-            se.evaluate(lists, gains, EVERY, **options, client=pool),
-            se.evaluate([positions[:99], positions[99:]], gains, EVERY, **options),
-        ]
-    for way in ways:
-        same_numbers(way, whole)
-        same_random(way, whole)
     summary = whole.summary()
     assert (summary.loc[["map_ia", "map_ia@4"], "random_se"] == 0).all()
     assert summary["random"].notna().all()

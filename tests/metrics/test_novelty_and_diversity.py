@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,35 +10,17 @@ import novelty_oracle as plain
 import numpy as np
 import pytest
 from cases import to_csr
-from evaluations import problem, same_everything, saved
+from evaluations import problem, same_everything, same_in_every_way, saved
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from merge_cases import same_numbers, same_random
+from list_cases import N_ITEMS, VECTORS, Case, list_cases
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidMetricError
 
-N_ITEMS = 9
-VECTORS = np.random.default_rng(0).normal(size=(N_ITEMS, 3))
-VECTORS[4] = 0.0  # an item without features
 WEIGHTS = np.random.default_rng(1).integers(0, 3, (N_ITEMS, 3)) + np.eye(N_ITEMS, 3)
 WEIGHTS[:, 0] += WEIGHTS.sum(axis=1) == 0
 CUTOFFS = [2, 3, 20]
-
-Case = tuple[list[list[int]], list[dict[int, float]], list[set[int]]]
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    items = st.integers(0, N_ITEMS - 1)
-    n_users = draw(st.integers(1, 5))
-    lists = [draw(st.lists(items, unique=True)) for _ in range(n_users)]
-    relevant = [draw(st.dictionaries(items, st.sampled_from([0.0, 1.0, 2.0]))) for _ in lists]
-    relevant[-1] = {draw(items): 1.0}
-    train = [draw(st.sets(items)) for _ in lists]
-    train[0].add(draw(items))
-    return lists, relevant, train
 
 
 def expected(name: str, case: Case, user: int, k: int) -> float:
@@ -79,24 +60,13 @@ NAMES = [
 
 
 @settings(max_examples=60)
-@given(cases())
+@given(list_cases())
 def test_every_form_equals_its_definition(case: Case) -> None:
-    lists, gains, train = case
-    ids = np.full((len(lists), N_ITEMS), -1)
-    for user, items in enumerate(lists):
-        ids[user, : len(items)] = items
-    ev = se.evaluate(
-        se.Rankings.from_topk(ids, shape=ids.shape),
-        to_csr(gains, np.float64, N_ITEMS),
-        [f"{name}@{k}" for name in NAMES for k in CUTOFFS],
-        train=to_csr([dict.fromkeys(row, 2) for row in train], np.int64, N_ITEMS),
-        item_groups=WEIGHTS,
-        item_vectors=VECTORS,
-    )
+    ev = case.evaluate([f"{name}@{k}" for name in NAMES for k in CUTOFFS], item_groups=WEIGHTS)
     for plan in ev.request.plans:
         values = ev.values(plan.metric)
         name, _, k = str(plan.metric).partition("@")
-        truth = [expected(name, case, user, int(k)) for user in range(len(lists))]
+        truth = [expected(name, case, user, int(k)) for user in range(len(case.lists))]
         message = str(plan.metric)
         np.testing.assert_allclose(values, truth, rtol=1e-9, atol=1e-12, err_msg=message)
         defined = values[~np.isnan(values)]
@@ -126,31 +96,13 @@ EVERY = [
 EXACT = EVERY[:6]
 
 
-def inputs() -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
-    lists, gains, more = problem()
-    vectors = np.random.default_rng(2).normal(size=(gains.shape[1], 4))
-    chosen = {name: more[name] for name in ("train", "item_groups")}
-    return lists, gains, chosen | {"item_vectors": vectors}
+INPUTS = ("train", "item_groups", "item_vectors")
 
 
 @pytest.mark.filterwarnings("ignore:.*seen")
 @pytest.mark.parametrize("seen", ["exclude", "allow"])
 def test_every_way_has_the_same_bits(seen: Any, tmp_path: Path) -> None:
-    lists, gains, more = inputs()
-    options = more | {"seen": seen}
-    whole = se.evaluate(lists, gains, EVERY, **options)
-    assert all(math.isfinite(value) for value in whole.mean().values())
-    positions = lists.to_positions()
-    with ThreadPoolExecutor(2) as pool:
-        ways = [
-            se.evaluate(lists, gains, EVERY, **options, per_user=False),
-            se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
-            se.evaluate(lists, gains, EVERY, **options, client=pool),
-            se.evaluate([positions[:99], positions[99:]], gains, EVERY, **options),
-        ]
-    for way in ways:
-        same_numbers(way, whole)
-        same_random(way, whole)
+    whole = same_in_every_way(EVERY, INPUTS, seen=seen)
     summary = whole.summary()
     assert (summary.loc[EXACT, "random_se"] == 0).all()
     assert summary["random"].notna().all()
@@ -158,10 +110,9 @@ def test_every_way_has_the_same_bits(seen: Any, tmp_path: Path) -> None:
 
 
 def test_expectations_are_means_over_random_lists() -> None:
-    _, gains, more = inputs()
+    _, gains, more = problem("train", "item_groups")
     rng = np.random.default_rng(4)
     names = [name for name in EXACT if "unseen" not in name]
-    del more["item_vectors"]
     draws = []
     for _ in range(20):
         lists = se.Rankings.from_scores(rng.random(gains.shape), k=4, seen=more["train"])
@@ -181,7 +132,7 @@ def test_items_seen_before_are_not_new() -> None:
 
 
 def test_blocks_of_co_occurrences_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    lists, gains, more = inputs()
+    lists, gains, more = problem("train")
     names = ["serendipity(form=cosine)@6"]
     whole = se.evaluate(lists, gains, names, train=more["train"])
     monkeypatch.setattr("sparse_eval.inputs.training._ITEMS_AT_ONCE", 3)
@@ -203,7 +154,6 @@ def test_blocks_of_co_occurrences_are_the_same(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_refuses_what_is_missing(metric: str, message: str) -> None:
-    lists, gains, more = inputs()
-    given = {"train": more["train"]} if "vectors" in metric else {}
+    lists, gains, train = problem("train")
     with pytest.raises(InvalidMetricError, match=message):
-        se.evaluate(lists, gains, metric, **given)
+        se.evaluate(lists, gains, metric, **(train if "vectors" in metric else {}))

@@ -136,6 +136,11 @@ class Case:
         return sum(map(bool, self.train)) > 1
 
     @property
+    def listed_in_train(self) -> bool:
+        """Every user with a list has seen something."""
+        return all(row for items, row in zip(self.lists, self.train, strict=True) if items)
+
+    @property
     def train_has_all(self) -> bool:
         """Every item of the catalogue is in train."""
         return len({item for row in self.train for item in row}) == self.n_items

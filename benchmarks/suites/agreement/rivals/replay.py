@@ -21,7 +21,11 @@ from replay.metrics import (
 CONVENTION = "replay"
 _TRAIN = {"has_train": ""}
 NEEDS = {
-    "novelty@k": _TRAIN | {"all_lists": "1 for a user in train without a list"},
+    "novelty@k": _TRAIN
+    | {
+        "all_lists": "1 for a user in train without a list",
+        "listed_in_train": "leaves out a user who is not in train",
+    },
     "novelty(form=relative)@k": {
         "several_in_train": "divides by log2 of their number",
         "full_lists": "divides by k",
