@@ -39,6 +39,7 @@ if _TYPE_CHECKING:
     from .models.train import train_als
     from .models.tune import tune
     from .report import plots, write_report
+    from .results.overlap import rbo
 
     __version__: str
 
@@ -68,6 +69,7 @@ __all__ = [
     "full_ranks",
     "held_out_ranks",
     "plots",
+    "rbo",
     "read_negatives",
     "recommend",
     "register_metric",
@@ -104,6 +106,7 @@ _ATTRIBUTES = {
     "fold_in": "models.fold_in",
     "full_ranks": "models.retrieving",
     "held_out_ranks": "models.retrieving",
+    "rbo": "results.overlap",
     "read_negatives": "models.negatives",
     "recommend": "models.recommendations",
     "sample_negatives": "models.negatives",

@@ -91,7 +91,8 @@ def _complements(training: Training) -> Floats:
 def _discoveries(training: Training) -> Floats:
     """Return −log2 of each item's share of the interactions."""
     counts = training.item_counts
-    return np.log2(counts.sum() / np.maximum(counts, 1))
+    bits: Floats = np.log2(counts.sum() / np.maximum(counts, 1))
+    return bits
 
 
 def epc(lists: Lists) -> Floats:

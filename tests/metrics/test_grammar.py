@@ -116,7 +116,7 @@ def test_other_names_are_no_names_of_metrics() -> None:
         ("mpr_5", "percentile_rank is over whole lists"),
         ("p", "precision needs one, such as 'precision@10'"),
         ("ndgc@10", "no metric 'ndgc'; did you mean 'ndcg'"),
-        ("qqq", "expected one of aclt, aplt, arhr, auc, calibration"),
+        ("qqq", "expected one of aclt, alpha_ndcg, aplt, arhr, auc, calibration"),
         ("ndcg@0", "cut-off '0'; expected a whole number of at least 1"),
         ("ndcg@-1", "cut-off '-1'"),
         ("ndcg@1.5", "cut-off '1.5'"),

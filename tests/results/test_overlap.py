@@ -1,0 +1,97 @@
+"""Rank-biased overlap of lists: against its definition, published values, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+
+N_ITEMS = 8
+lists = st.lists(st.integers(0, N_ITEMS - 1), unique=True)
+
+
+def plain(one: Sequence[int], other: Sequence[int], p: float) -> float:
+    """Webber, Moffat and Zobel 2010, equation 32."""
+    short, long = sorted((one, other), key=len)
+    s, n = len(short), len(long)
+    if n == 0:
+        return math.nan
+    if s == 0:
+        return 0.0
+    x = [len(set(short[:d]) & set(long[:d])) for d in range(n + 1)]
+    total = math.fsum(x[d] / d * p**d for d in range(1, n + 1))
+    total += math.fsum(x[s] * (d - s) / (s * d) * p**d for d in range(s + 1, n + 1))
+    return (1 - p) / p * total + ((x[n] - x[s]) / n + x[s] / s) * p**n
+
+
+def rankings(rows: list[list[int]]) -> se.Rankings:
+    ids = np.full((len(rows), N_ITEMS), -1)
+    for row, items in zip(ids, rows, strict=True):
+        row[: len(items)] = items
+    return se.Rankings.from_topk(ids, shape=ids.shape)
+
+
+@given(st.lists(st.tuples(lists, lists), min_size=1, max_size=5), st.floats(0.05, 0.99))
+def test_equals_its_definition(pairs: list[tuple[list[int], list[int]]], p: float) -> None:
+    ones, others = rankings([a for a, _ in pairs]), rankings([b for _, b in pairs])
+    found = se.rbo(ones, others, p=p)
+    expected = [plain(*pair, p) for pair in pairs]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(se.rbo(others, ones, p=p), found, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(se.rbo(ones, ones, p=p).dropna(), 1.0)
+
+
+def test_numbers_are_those_of_the_package_rbo() -> None:
+    """What `RankingSimilarity(S, T).rbo_ext(p)` of rbo 0.1.3 gives."""
+    ones = rankings([[0, 1, 2, 3, 4], [0, 1, 2], [5, 1, 0, 7], [2]])
+    others = rankings([[1, 0, 2, 6, 7], [3, 1, 0, 2, 7, 6], [0, 1, 5], [2, 1, 4, 3]])
+    np.testing.assert_allclose(se.rbo(ones, others, p=0.9), RBO_9, rtol=1e-12)
+    np.testing.assert_allclose(se.rbo(ones, others, p=0.5), RBO_5, rtol=1e-12)
+
+
+RBO_9 = [0.619335, 0.714762, 0.855, 1.0]
+RBO_5 = [0.459375, 0.31875, 0.375, 1.0]
+
+
+def test_evaluations_are_matched_by_label() -> None:
+    ones = se.Rankings.from_topk([[0, 1], [1, 2]], users=["ann", "bob"], items=["x", "y", "z"])
+    others = se.Rankings.from_topk([[1, 2], [2, 1]], users=["bob", "cid"], items=["x", "y", "z"])
+    found = se.rbo(ones, others)
+    assert found.to_dict() == {"bob": 1.0, "cid": 0.0, "ann": 0.0}
+    truth = se.Relevance.from_csr(
+        csr_matrix([[1, 0, 0], [0, 1, 0]]), users=["ann", "bob"], items=["x", "y", "z"]
+    )
+    evs = [se.evaluate(each, truth, "mrr") for each in (ones, others)]
+    assert se.rbo(*evs)["bob"] == 1.0
+
+
+@pytest.mark.parametrize("p", [0, 1, 1.5, math.nan, "0.9", True])
+def test_refuses_other_weights(p: object) -> None:
+    one = rankings([[0]])
+    with pytest.raises(InvalidDataError, match="expected a number between 0 and 1"):
+        se.rbo(one, one, p=p)
+
+
+def test_refuses_what_are_no_complete_lists() -> None:
+    whole = rankings([[0, 1, 2]])
+    gapped = se.Rankings.from_positions(csr_matrix([[1, 0, 3]]))
+    with pytest.raises(InvalidDataError, match="list of user 0 of b has positions without an item"):
+        se.rbo(whole, gapped)
+    tied = se.Rankings.from_scores([[1.0, 1.0, 0.0]], ties="average")
+    for pair in ((whole, tied), (tied, whole)):
+        with pytest.raises(InvalidDataError, match="have no certain positions"):
+            se.rbo(*pair)
+    with pytest.raises(InvalidDataError, match="a is list; expected Rankings or Evaluation"):
+        se.rbo([[0, 1]], whole)
+    truth = csr_matrix([[1, 0, 0]])
+    without = se.evaluate(whole, truth, "mrr", per_user=False, memory=1 << 24)
+    with pytest.raises(InvalidDataError, match="lists, which were not kept"):
+        se.rbo(without, whole)
