@@ -102,7 +102,8 @@ def err_ia(lists: Lists, alpha: float) -> Floats:
     members = _members(lists)
     ranks = np.arange(1, lists.k + 1)
     discounts = np.concatenate(([0.0], 1 / ranks))
-    largest = ((1 - alpha) ** (ranks - 1) / ranks).sum()
+    with np.errstate(under="ignore"):  # a rank that far down counts nothing
+        largest = ((1 - alpha) ** (ranks - 1) / ranks).sum()
     n_intents = np.diff((lists.picked(*_relevant(lists)) @ lists.group_members).indptr)
     return _over(_discounted(lists, members, alpha, discounts), n_intents * largest)
 

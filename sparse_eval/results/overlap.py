@@ -110,16 +110,17 @@ def _extrapolated(lists: Rankings, others: Relevance, p: float) -> Floats:
     lengths = np.stack((lists.lengths, np.diff(others.indptr)))
     short, long = lengths.min(axis=0), lengths.max(axis=0)
     ranks = np.arange(1, int(long.max(initial=0)) + 1)
-    powers = np.concatenate(([0.0], np.cumsum(p**ranks)))
-    weights = np.concatenate(([0.0], np.cumsum(p**ranks / ranks)))
+    with np.errstate(under="ignore"):  # a rank that far down counts nothing
+        powers = np.concatenate(([0.0], np.cumsum(p**ranks)))
+        weights = np.concatenate(([0.0], np.cumsum(p**ranks / ranks)))
     common = np.bincount(rows, minlength=n_users)  # down to the end of the longer list
     is_early = depths <= short[rows]
     early = np.bincount(rows[is_early], minlength=n_users)
     seen = np.bincount(rows, weights[long[rows]] - weights[depths - 1], n_users)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
         share = np.where(short > 0, early / short, 0.0)
         beyond = share * (powers[long] - powers[short] - short * (weights[long] - weights[short]))
         ends = ((common - early) / long + share) * p**long
-    values: Floats = (1 - p) / p * (seen + beyond) + ends
+        values: Floats = (1 - p) / p * (seen + beyond) + ends
     values[long == 0] = np.nan
     return np.minimum(values, 1.0)  # of equal lists, the last bit may be above

@@ -83,6 +83,12 @@ def test_an_item_counts_less_the_more_often_its_group_has_come() -> None:
     assert ev["map_ia"] == pytest.approx((1 + 1 / 3) / 2)
 
 
+def test_ranks_far_down_count_nothing() -> None:
+    with np.errstate(all="raise"):
+        ev = evaluate(([[0]], [{0: 1.0}], [{0}]), ["err_ia(alpha=0.9)@3000"])
+    assert ev["err_ia(alpha=0.9)@3000"] == pytest.approx(1 / (-math.log(0.9) / 0.1))
+
+
 NDEVAL: list[tuple[str, list[int], list[int], list[float]]] = [
     (
         "bd acd ac a d ad d a a acd b ad",

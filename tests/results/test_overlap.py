@@ -61,6 +61,14 @@ RBO_9 = [0.619335, 0.714762, 0.855, 1.0]
 RBO_5 = [0.459375, 0.31875, 0.375, 1.0]
 
 
+def test_ranks_far_down_count_nothing() -> None:
+    one = se.Rankings.from_topk([np.arange(3000)])
+    other = se.Rankings.from_topk([np.arange(3000)[::-1]])
+    with np.errstate(all="raise"):
+        assert se.rbo(one, one, p=0.1)[0] == pytest.approx(1.0)
+        assert se.rbo(one, other, p=0.1)[0] == pytest.approx(0.0, abs=1e-12)
+
+
 def test_evaluations_are_matched_by_label() -> None:
     ones = se.Rankings.from_topk([[0, 1], [1, 2]], users=["ann", "bob"], items=["x", "y", "z"])
     others = se.Rankings.from_topk([[1, 2], [2, 1]], users=["bob", "cid"], items=["x", "y", "z"])
