@@ -201,10 +201,6 @@ def percentile_rank(s: Statistics, gain: str, average: str) -> Ratio:
     return (ranks - total_gain) / np.maximum(s.candidates - 1, 1), total_gain
 
 
-def _linear_unless_weighted(options: Arguments) -> bool:
-    return options["weights"] == "none"
-
-
 def _linear_unless_by_hits(options: Arguments) -> bool:
     return options["normalizer"] != "hits"
 
@@ -231,6 +227,16 @@ def _upper_unless_weighted(options: Arguments) -> float:
 
 def _averages_auc(options: Arguments) -> bool:
     return options["among"] == "candidates" and options["weights"] == "none"
+
+
+def _expected_auc(s: ExpectedStatistics, among: str, weights: str, gamma: float | str) -> Floats:
+    if weights == "none":
+        return auc(s, among, weights, gamma)
+    # Half of the misses are below an item that a list can hold, wherever it ends; below any other,
+    # half of those behind the list.
+    n_misses, listed = s.candidates - s.n_relevant, s.chances.gain
+    behind = (s.all_gain - listed) * (n_misses - s.list_length + s.hits) / n_misses
+    return (listed + behind) / (2 * s.n_relevant)
 
 
 def _expected_fcp(s: ExpectedStatistics) -> Floats:
@@ -402,7 +408,7 @@ METRICS = (
         upper=_upper_unless_weighted,
         uses=("hits", "candidates"),
         averages_ties=_averages_auc,
-        closed_form=_linear_unless_weighted,
+        expected=_expected_auc,
         weighted=True,
         source=YANG,
     ),

@@ -228,7 +228,7 @@ class _Block:
         self.gain = np.bincount(rows, gains, size).astype(np.float64)
         raised = np.exp2(gains) - 1.0 if exponential else gains
         self.exp_gain = np.bincount(rows, raised, size).astype(np.float64)
-        self.total_gain = np.bincount(rows, aligned.relevance.gains[entries], size)
+        self.total_gain = np.bincount(rows, aligned.relevant_gains[entries], size)
 
     def expect(self, k: int) -> ExpectedStatistics:
         """Return the expectations at cut-off `k`."""
