@@ -25,6 +25,7 @@ _OPTIONS = {
     "how": "--users",
     "item_groups": "--item-groups",
     "item_vectors": "--item-vectors",
+    "judged_only": "--judged-only",
     "k": "--n",
     "metrics": "--metric",
     "min_item_interactions": "--min-item-interactions",
@@ -37,6 +38,7 @@ _OPTIONS = {
     "repeats": "--keep-repeats",
     "seen": "--allow-seen",
     "test": "--test-at",
+    "without_list": "--without-list",
 }  # fmt: skip
 
 _NAME = "|".join(_OPTIONS)

@@ -82,6 +82,13 @@ AllowSeen = Annotated[
         "--allow-seen", help="What users have seen may be recommended again, and is a candidate."
     ),
 ]
+JudgedOnly = Annotated[
+    bool,
+    typer.Option(
+        "--judged-only",
+        help="Leave what the validation data do not store, zeros included, out of the lists.",
+    ),
+]
 TestAt = Annotated[
     str | None, typer.Option(help="temporal: where the test part begins, after --at; likewise.")
 ]

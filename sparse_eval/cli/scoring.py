@@ -19,6 +19,7 @@ from .options import (
     AllowSeen,
     Candidates,
     Format,
+    JudgedOnly,
     Loading,
     Metrics,
     Out,
@@ -36,6 +37,7 @@ from .table_options import (
     TableColumns,
     Threshold,
     TiesOption,
+    WithoutListOption,
 )
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def score(
     metric: Metrics = [METRICS],
     convention: Rules = None,
     allow_seen: AllowSeen = False,
+    judged_only: JudgedOnly = False,
     monitor: Annotated[
         str | None,
         typer.Option(
@@ -129,6 +132,7 @@ def score(
     if several:
         options: dict[str, Any] = {"monitor": monitor, "convention": convention}
         options |= {"candidates": among, "seen": seen_option(allow_seen), "progress": progress}
+        options["judged_only"] = judged_only
         table = _sweep(paths, holdout, metric, out, format, watch, scheduler, **options)
         if bounds:
             file, values = _best(table, metric, convention)
@@ -144,6 +148,7 @@ def score(
             scheduler,
             candidates=among,
             allow_seen=allow_seen,
+            judged_only=judged_only,
         )
         print_evaluation(command, ev, format, out, checkpoint=_about(paths[0]))
         fail_if_under(bounds, ev.__getitem__, checkpoint[0])
@@ -168,7 +173,9 @@ def evaluate(
     ties: TiesOption = None,
     threshold: Threshold = None,
     no_relevant: NoRelevantOption = None,
+    without_list: WithoutListOption = None,
     allow_seen: AllowSeen = False,
+    judged_only: JudgedOnly = False,
     train: Annotated[
         Path | None,
         typer.Option(
@@ -230,7 +237,9 @@ def evaluate(
             item_vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
             candidates=None if candidates is None else opening.open_train(candidates, columns),
             no_relevant=None if no_relevant is None else no_relevant.value,
+            without_list=None if without_list is None else without_list.value,
             seen=seen_option(allow_seen),
+            judged_only=judged_only,
         )
     if per_user:
         print_table(ev.per_user.reset_index(), format)
@@ -276,6 +285,7 @@ def score_model(
     *,
     candidates: Any = None,
     allow_seen: bool = False,
+    judged_only: bool = False,
 ) -> Evaluation:
     """Recommend and score, in this process or on the workers of a Dask scheduler.
 
@@ -291,7 +301,7 @@ def score_model(
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     options: dict[str, Any] = {"convention": convention, "progress": progress, "client": scheduler}
     options["candidates"] = candidates
-    options["seen"] = seen_option(allow_seen)
+    options |= {"seen": seen_option(allow_seen), "judged_only": judged_only}
     if scheduler is None:
         model = as_model(model)
         options["baselines"] = True

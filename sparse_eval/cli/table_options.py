@@ -26,6 +26,13 @@ class NoRelevantUsers(StrEnum):
     judged = "judged"
 
 
+class UsersWithoutList(StrEnum):
+    """What users with relevant items and no list count."""
+
+    exclude = "exclude"
+    zero = "zero"
+
+
 TiesOption = Annotated[
     EqualScores | None,
     typer.Option(
@@ -43,6 +50,14 @@ NoRelevantOption = Annotated[
     typer.Option(
         help="Users without relevant items: leave them out of every mean, count them 0, or count "
         "those 0 of whom zeros are judged.",
+        show_default="as the convention does",
+    ),
+]
+WithoutListOption = Annotated[
+    UsersWithoutList | None,
+    typer.Option(
+        help="Users with relevant items and no list: leave them out of every mean, or count them "
+        "0, as trec_eval's -c does.",
         show_default="as the convention does",
     ),
 ]

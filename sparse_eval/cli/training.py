@@ -19,6 +19,7 @@ from .options import (
     Filtering,
     Format,
     Iterations,
+    JudgedOnly,
     Loading,
     Metrics,
     Out,
@@ -87,6 +88,7 @@ def run(
     metric: Metrics = [METRICS],
     convention: Rules = None,
     allow_seen: AllowSeen = False,
+    judged_only: JudgedOnly = False,
     progress: Progress = None,
     out: Out = None,
     format: Printed = Format.table,
@@ -115,7 +117,14 @@ def run(
     model = _train(holdout.train, als, seed, progress, checkpoint)
     lists = out is not None
     ev = score_model(
-        model, holdout, metric, progress, convention, lists=lists, allow_seen=allow_seen
+        model,
+        holdout,
+        metric,
+        progress,
+        convention,
+        lists=lists,
+        allow_seen=allow_seen,
+        judged_only=judged_only,
     )
     print_evaluation(command, ev, format, out, **_about(str(input), als, seed))
 

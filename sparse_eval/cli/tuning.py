@@ -25,6 +25,7 @@ from .options import (
     Candidates,
     Filtering,
     Format,
+    JudgedOnly,
     Loading,
     Metrics,
     Printed,
@@ -98,6 +99,7 @@ def tune(
     ] = None,
     candidates: Candidates = None,
     allow_seen: AllowSeen = False,
+    judged_only: JudgedOnly = False,
     seed: Seed = 0,
     metric: Metrics = ["ndcg@10,recall@10,map@10"],
     progress: Progress = None,
@@ -119,6 +121,7 @@ def tune(
         monitor=monitor,
         among=candidates is not None,
         seen=seen_option(allow_seen),
+        judged_only=judged_only,
         seed=seed,
     )
     check_splitting(splitting)

@@ -62,6 +62,13 @@ def check_number(name: str, value: object, least: float, *, open_end: bool = Fal
     raise InvalidDataError(f"{name}: expected a finite number {limit}, found {value!r}")
 
 
+def check_flag(name: str, value: object) -> bool:
+    """Return `value` as a bool, or raise `InvalidDataError` if it is neither True nor False."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise InvalidDataError(f"{name} is {value!r}; expected True or False")
+
+
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     """Return `value`, or raise `InvalidDataError` if it is none of the words allowed.
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..inputs.scores import Ties
     from ..inputs.training import SeenItems
     from ..metrics.corrected import Corrected
-    from ..metrics.request import MetricsLike, NoRelevant
+    from ..metrics.request import MetricsLike, NoRelevant, WithoutList
     from ..results import Evaluation
     from .runners import ClientLike
 
@@ -75,7 +75,9 @@ def evaluate(
     candidates: Any = None,
     corrected: Corrected | None = None,
     no_relevant: NoRelevant | None = None,
+    without_list: WithoutList | None = None,
     seen: SeenItems = "exclude",
+    judged_only: bool = False,
     per_user: bool = True,
     memory: int | None = None,
     client: ClientLike | None = None,
@@ -105,7 +107,8 @@ def evaluate(
     convention : str, optional
         Count as another library does: "trec_eval", "implicit", "ranx", … It changes the defaults
         of options, the discount, the ideal list, and which users count what: ``sparse-eval
-        metrics --convention NAME`` lists it. Options and `no_relevant` that are given are kept.
+        metrics --convention NAME`` lists it. What is given of options, `no_relevant` and
+        `without_list` is kept.
         Lists are taken as they come: where a library orders equal scores another way, make them
         so, with the ``ties=`` of `Rankings` or `sparse_eval.trec.read_run`.
     train : sparse matrix of shape (n_users, n_items), Relevance or path, optional
@@ -135,11 +138,19 @@ def evaluate(
         squared bias + 0.01 · variance, ranks being equally likely; see [1]_.
     no_relevant : {"exclude", "zero", "judged"}, optional
         A user without relevant items is left out of every mean (NaN for that user; the default),
-        or counts 0, or counts 0 only if the validation data hold zeros for it. A user with
-        relevant items and no list counts 0, unless the convention leaves it out.
+        or counts 0, or counts 0 only if the validation data hold zeros for it.
+    without_list : {"zero", "exclude"}, optional
+        A user with relevant items and no list counts 0, or is left out; by default as the
+        convention has it, and 0 without any. With ``convention="trec_eval"``, which leaves it out,
+        "zero" is what trec_eval's ``-c`` does.
     seen : {"exclude", "allow"}
         Whether what users have seen is no candidate, or the lists are of a model that may recommend
         it again: then every item of the catalogue is a candidate.
+    judged_only : bool
+        Whether items that nobody has judged are taken out of the lists first, and the others move
+        up (condensed lists, [2]_; trec_eval's ``-J``). What `validation` stores is judged, explicit
+        zeros included. The candidates of a user are then the judged items: random lists, auc, …
+        are of them, and tables say ``ndcg@10 (judged)``.
     per_user : bool
         Whether to keep the values of each user. Without them what is kept does not grow with the
         number of users, and the lists are not kept either.
@@ -172,8 +183,8 @@ def evaluate(
         If a matrix is refused by `Rankings.from_positions` or `Relevance.from_csr`, a row of a
         table cannot be used, groups or vectors do not cover the items, no user has a relevant
         item, gains are too large for a sum of them to be finite, or a metric of what is
-        recommended meets a list with unknown items; or if blocks are of different users, or the
-        values of the users do not fit into `memory`.
+        recommended, or of judged items, meets a list with unknown items; or if blocks are of
+        different users, or the values of the users do not fit into `memory`.
     InvalidFileError
         If a file cannot be read.
     WorkerError
@@ -207,6 +218,7 @@ def evaluate(
     ----------
     .. [1] W. Krichene and S. Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020.
        doi:10.1145/3394486.3403226
+    .. [2] T. Sakai, "Alternatives to Bpref", SIGIR 2007. doi:10.1145/1277741.1277756
 
     Examples
     --------
@@ -233,7 +245,14 @@ def evaluate(
     }
     inputs = {name: value for name, value in inputs.items() if value is not None}
     request = Request.parse(
-        metrics, convention, no_relevant, inputs, corrected=corrected, seen=seen
+        metrics,
+        convention,
+        no_relevant,
+        inputs,
+        corrected=corrected,
+        seen=seen,
+        judged_only=judged_only,
+        without_list=without_list,
     )
     memory = check_memory(memory)
     if train is not None:

@@ -140,6 +140,12 @@ def _check_candidates(evaluation: Evaluation) -> None:
             f"{candidates.n_listed} listed items are no candidates of their users; take them out "
             "of the lists, or give candidates that hold them"
         )
+    if evaluation.request.judged_only and candidates.n_candidates == n_relevant:
+        warn(
+            "judged_only=True, and every item that validation stores is relevant, so that no list "
+            "holds anything else; store those that were judged and are not relevant with a zero, "
+            "or leave judged_only out"
+        )
     if candidates.is_sampled and evaluation.request.corrected is None:
         warn(WARNING)
 

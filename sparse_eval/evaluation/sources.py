@@ -16,6 +16,7 @@ from ..core.arrays import is_array
 from ..core.mistaken import is_frame
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.alignment import align
+from ..inputs.judged import check_judged_listed, condense, judged_candidates
 from ..inputs.npy import release, slice_rows
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
@@ -56,6 +57,9 @@ class Block(NamedTuple):
         What the columns stand for, where every block numbers items in its own way.
     items_digest : str or None
         A digest of the catalogue, where a block does not hold all of its items.
+    knows_judged : bool
+        Whether the positions of all judged items are known that are in the lists, although these
+        may have gaps.
     """
 
     first_row: int
@@ -65,6 +69,7 @@ class Block(NamedTuple):
     retrieval: Retrieval | None = None
     item_ids: AnyArray | None = None
     items_digest: str | None = None
+    knows_judged: bool = False
 
 
 #: Turns a task of a source into a block, on any machine; it can be pickled.
@@ -132,8 +137,9 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
         )
     if request.corrected is not None and block.side_data.candidates is not None:
         check_kind(block.side_data.candidates.kind)
-    side_data = _side_data(request, block.side_data)
-    aligned = Aligned(rankings, relevance, side_data, request.convention)
+    if request.uses_judged and not block.knows_judged:
+        check_judged_listed(rankings, relevance)
+    aligned = _aligned(request, rankings, relevance, block.side_data)
     result = BlockResult.compute(request, aligned, num_threads)
     return replace(
         result,
@@ -161,17 +167,26 @@ def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
     """
     rankings, relevance = align(block.rankings, block.relevance)
     row = row_of_user(user, relevance.users, relevance.shape[0])
-    return Aligned(
+    return _aligned(
+        request,
         slice_rows(rankings, row, row + 1),
         slice_rows(relevance, row, row + 1),
-        _side_data(request, block.side_data.of_users(row, row + 1)),
-        request.convention,
+        block.side_data.of_users(row, row + 1),
     )
 
 
-def _side_data(request: Request, side_data: SideData) -> SideData:
-    """Return side data that know whether items may be recommended again."""
-    return side_data.allowing_seen() if request.seen == "allow" else side_data
+def _aligned(
+    request: Request, rankings: Rankings, relevance: Relevance, side_data: SideData
+) -> Aligned:
+    """Return what formulas are applied to, given both sides with the same rows and columns."""
+    listed = None
+    if request.judged_only:
+        listed = rankings.lengths > 0
+        rankings = condense(rankings, relevance)
+        side_data = replace(side_data, candidates=judged_candidates(relevance))
+    if request.seen == "allow":
+        side_data = side_data.allowing_seen()
+    return Aligned(rankings, relevance, side_data, request.convention, listed=listed)
 
 
 def is_blocks(value: object) -> TypeGuard[Iterable[Any]]:

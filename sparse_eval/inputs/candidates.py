@@ -36,6 +36,9 @@ FEWEST_SAMPLED, FEWEST_NEGATIVES = 20, 5
 #: What candidates are called that nothing is known of.
 GIVEN = "candidates"
 
+#: What they are called where they are the judged items.
+JUDGED = "judged"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Candidates:

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.arguments import check_whole
-from ..core.csr import MAX_ITEMS, find_fault
+from ..core.csr import MAX_ITEMS, entry_position, find_fault, raise_repeated_item
 from ..errors import InvalidDataError
-from ..kernels.rows import find_repeat_in_rows, order_by_position
+from ..kernels.rows import find_repeat, find_repeat_in_rows, order_by_position
 
 if TYPE_CHECKING:
-    from ..core.types import Integers, Items
+    from ..core.types import AnyArray, CSRMatrix, Integers, Items
+
+#: What errors about positions say, because they may be something else.
+MAY_BE_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)"
 
 
 def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
@@ -57,6 +60,49 @@ def last_positions(indptr: Integers, positions: Items) -> Integers:
     filled = indptr[1:] > indptr[:-1]
     lengths[filled] = positions[indptr[1:][filled] - 1]
     return lengths
+
+
+def check_ids(table: AnyArray, rows: Integers, n_items: int) -> None:
+    """Raise if a table of ids, padded with -1, has one that there is not, or twice in a list.
+
+    `rows` has the user of each list.
+    """
+    if table.min(initial=0) < -1 or table.max(initial=-1) >= n_items:
+        row, column = np.argwhere((table < -1) | (table >= n_items))[0]
+        raise InvalidDataError(
+            f"ids[{row}, {column}] (user {rows[row]}) is {table[row, column]}, but there are "
+            f"{n_items} items (0 to {n_items - 1}, and -1 for padding)"
+        )
+
+    def check(first: int, last: int, fault: Integers) -> None:
+        find_repeat(first, last, table, np.empty(table.shape[1], table.dtype), fault)
+
+    fault = find_fault(check, len(table))
+    if fault is not None:
+        _, row, column = fault
+        raise_repeated_item(rows[row], table[row, column])
+
+
+def check_positions(matrix: CSRMatrix) -> None:
+    """Raise if a matrix of positions holds something else."""
+    data = matrix.data
+    if data.dtype.kind == "f":
+        whole = np.isfinite(data) & (data == np.floor(data))
+    else:
+        whole = np.ones(len(data), bool)
+    valid = whole & (data >= 1) & (data <= MAX_ITEMS)
+    if valid.all():
+        return
+    entry = int(np.flatnonzero(~valid)[0])
+    row, column = entry_position(matrix, entry)
+    hint = (
+        "positions are 1-based: add 1 to 0-based ones"
+        if data[entry] == 0
+        else f"expected a whole number from 1 to {MAX_ITEMS}"
+    )
+    raise InvalidDataError(
+        f"the position in row {row}, column {column} is {data[entry]}; {hint}{MAY_BE_SCORES}"
+    )
 
 
 def check_users_once(rows: Integers, order: Integers) -> None:

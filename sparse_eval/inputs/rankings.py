@@ -10,25 +10,20 @@ from scipy import sparse
 
 from ..core.arguments import check_choice, check_whole
 from ..core.csr import (
-    MAX_ITEMS,
     as_int32,
     canonical_csr,
     check_no_duplicates,
-    entry_position,
-    find_fault,
     indptr_from_counts,
     integer_array,
-    raise_repeated_item,
     row_numbers,
     training_csr,
 )
 from ..core.frames import as_pandas
 from ..core.labelled import labels_of
 from ..errors import InvalidDataError
-from ..kernels.rows import find_repeat
+from . import list_rows
 from .frames import check_ranks_once, order_values
 from .labels import matrix_labels
-from .list_rows import check_shape, check_users_once, last_positions, order_rows
 from .relevance import Relevance
 from .scan import RankingsScan
 from .scores import ScoreRows, check_ties, rank_rows
@@ -42,9 +37,6 @@ if TYPE_CHECKING:
     from ..core.types import Integers, Items, Labels, PathLike
     from .scan import FrameLike
     from .scores import Ties
-
-#: What errors about positions say, because they may be something else.
-_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -164,7 +156,7 @@ class Rankings:
             labelled = 0 if items is None else len(items)
             n_items = max(int(table.max(initial=-1)) + 1, labelled)
             shape = (int(rows.max(initial=-1)) + 1, n_items)
-        n_users, n_items = check_shape(shape)
+        n_users, n_items = list_rows.check_shape(shape)
         labels = matrix_labels(None, (n_users, n_items), users, items)
         if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
             bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
@@ -175,29 +167,15 @@ class Rankings:
         ascending = bool((rows[1:] > rows[:-1]).all())
         if not ascending:
             order = np.argsort(rows, kind="stable")
-            check_users_once(rows, order)
+            list_rows.check_users_once(rows, order)
 
-        least, most = int(table.min(initial=0)), int(table.max(initial=-1))
-        if least < -1 or most >= n_items:
-            row, column = np.argwhere((table < -1) | (table >= n_items))[0]
-            raise InvalidDataError(
-                f"ids[{row}, {column}] (user {rows[row]}) is {table[row, column]}, but there are "
-                f"{n_items} items (0 to {n_items - 1}, and -1 for padding)"
-            )
-
-        def check(first: int, last: int, fault: Integers) -> None:
-            find_repeat(first, last, table, np.empty(table.shape[1], table.dtype), fault)
-
-        fault = find_fault(check, len(table))
-        if fault is not None:
-            _, row, column = fault
-            raise_repeated_item(rows[row], table[row, column])
+        list_rows.check_ids(table, rows, n_items)
         if not ascending:
             table, rows = table[order], rows[order]
         n_lists, k = table.shape
         columns = np.ascontiguousarray(table, np.int32).reshape(-1)
         counts = np.zeros(n_users, np.int64)
-        if least >= 0:
+        if int(table.min(initial=0)) >= 0:
             counts[rows] = k
             return cls(
                 (n_users, n_items), indptr_from_counts(counts), columns, None, counts, None, *labels
@@ -206,7 +184,7 @@ class Rankings:
         counts[rows] = held.reshape(table.shape).sum(axis=1)
         indptr = indptr_from_counts(counts)
         positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
-        lengths = last_positions(indptr, positions)
+        lengths = list_rows.last_positions(indptr, positions)
         return cls((n_users, n_items), indptr, columns[held], positions, lengths, None, *labels)
 
     @classmethod
@@ -244,35 +222,22 @@ class Rankings:
                 "the lists are a Relevance; evaluate takes the lists first, and then the relevance"
             )
         matrix = canonical_csr(positions, "the position matrix", sum_duplicates=False)
-        data = matrix.data
-        if data.dtype.kind == "f":
-            whole = np.isfinite(data) & (data == np.floor(data))
-        else:
-            whole = np.ones(len(data), bool)
-        valid = whole & (data >= 1) & (data <= MAX_ITEMS)
-        if not valid.all():
-            entry = int(np.flatnonzero(~valid)[0])
-            row, column = entry_position(matrix, entry)
-            hint = (
-                "positions are 1-based: add 1 to 0-based ones"
-                if data[entry] == 0
-                else f"expected a whole number from 1 to {MAX_ITEMS}"
-            )
-            raise InvalidDataError(
-                f"the position in row {row}, column {column} is {data[entry]}; {hint}{_SCORES}"
-            )
+        list_rows.check_positions(matrix)
         indptr = matrix.indptr.astype(np.int64)
         columns = as_int32(matrix.indices)
         labels = matrix_labels(positions, matrix.shape, users, items)
-        ordered_items, ordered, fault = order_rows(indptr, columns, data.astype(np.int32))
+        ordered_items, ordered, fault = list_rows.order_rows(
+            indptr, columns, matrix.data.astype(np.int32)
+        )
         if fault is not None:
             row, entry = fault
             raise InvalidDataError(
                 f"row {row} has position {ordered[entry]} twice (columns "
                 f"{ordered_items[entry - 1]} and {ordered_items[entry]}); each position of a list "
-                f"can be taken once{_SCORES}, and if it holds gains, evaluate takes it second"
+                f"can be taken once{list_rows.MAY_BE_SCORES}, and if it holds gains, evaluate takes it "
+                "second"
             )
-        lengths = last_positions(indptr, ordered)
+        lengths = list_rows.last_positions(indptr, ordered)
         return cls(matrix.shape, indptr, ordered_items, ordered, lengths, None, *labels)
 
     @classmethod
@@ -514,6 +479,39 @@ class Rankings:
         lists = cls.from_topk(ids, user_rows=rows, shape=matrix.shape)
         users, items = labels_of(train)
         return replace(lists, users=users, items_index=items)
+
+    def head(self, k: int) -> Rankings:
+        """Return the first `k` positions of each list, as trec_eval's ``-M`` takes them.
+
+        Parameters
+        ----------
+        k : int
+            At least 1.
+
+        Returns
+        -------
+        Rankings
+
+        Raises
+        ------
+        InvalidDataError
+            If `k` is below 1.
+
+        Examples
+        --------
+        >>> from sparse_eval import Rankings
+        >>> Rankings.from_topk([[7, 2, 5], [1, -1, -1]]).head(2)
+        <Rankings: 2 lists of up to 2 items, 2 users × 8 items>
+        """
+        k = check_whole("k", k, 1)
+        kept = self.positions <= k
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
+        positions = (self.gapped_positions, self.last_positions)
+        gapped, last = (None if each is None else each[kept] for each in positions)
+        lists = (before[self.indptr], self.items[kept], gapped, np.minimum(self.lengths, k), last)
+        return Rankings(
+            self.shape, *lists, self.users, self.items_index, self.encoded, self.relevant_last
+        )
 
     @property
     def positions(self) -> Items:

@@ -106,7 +106,8 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     r"""Read relevance judgements: lines ``user iteration item gain``.
 
     A gain of 0 means that the item was judged and is not relevant. A negative gain, which marks
-    junk, spam or a missing judgement, is read as 0, as in trec_eval. Comments are as in `read_run`.
+    junk, spam or a missing judgement, is none, as in trec_eval: its line is left out, unless its
+    user has no other, and counts as judged. Comments are as in `read_run`.
 
     Parameters
     ----------
@@ -147,14 +148,26 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     """
     path = as_path(path)
     table = _read(path, _QRELS, "gain")
-    gains = table.matrix
-    gains.data = np.maximum(gains.data, 0.0)
+    gains = _judgements(table.matrix)
     try:
         labels = {"users": table.users, "items": table.items}
         relevance = Relevance.from_csr(gains, threshold=threshold, **labels)
         return replace(relevance, encoded=True)
     except InvalidDataError as error:
         raise InvalidDataError(f"{path}: {error}") from None
+
+
+def _judgements(gains: CSRMatrix) -> CSRMatrix:
+    """Return the gains without negative ones; of a user who has no other they become zeros."""
+    is_judged = gains.data >= 0
+    if is_judged.all():
+        return gains
+    rows = np.repeat(np.arange(gains.shape[0]), np.diff(gains.indptr))
+    n_judged = np.bincount(rows[is_judged], minlength=gains.shape[0])
+    kept = is_judged | (n_judged[rows] == 0)
+    parts = (np.maximum(gains.data[kept], 0.0), (rows[kept], gains.indices[kept]))
+    judgements: CSRMatrix = sparse.csr_matrix(parts, shape=gains.shape)
+    return judgements
 
 
 def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -> None:

@@ -86,6 +86,22 @@ def sum_geometric(
 
 
 @kernel
+def interpolate(
+    indptr: Array, ranks: Array, gains: Array, k: int, needed: Array, out: Array
+) -> None:
+    """Write the largest precision at the ranks down to k with ``needed[user]`` hits or more."""
+    for user in range(len(out)):
+        start = indptr[user]
+        count = 0
+        for entry in range(start, indptr[user + 1]):
+            count += ranks[entry] <= k
+        largest = 0.0
+        for hits in range(max(needed[user], 1), count + 1):
+            largest = max(largest, hits / ranks[start + hits - 1])
+        out[user] = largest
+
+
+@kernel
 def sum_cascade(
     indptr: Array, ranks: Array, gains: Array, k: int, largest: float, out: Array
 ) -> None:

@@ -1,7 +1,17 @@
 """Metrics: their names, formulas and conventions, and the registry of them all."""
 
 from ..inputs.training import Training
-from . import accuracy, beyond_accuracy, intents, novelty, popularity_bias, propensity
+from . import (
+    accuracy,
+    beyond_accuracy,
+    intents,
+    interpolated,
+    judged,
+    novelty,
+    popularity_bias,
+    propensity,
+    sets,
+)
 from .conventions import CONVENTIONS, STANDARD, Convention, convention_named
 from .grammar import Metric, parse, parse_metrics
 from .lists import Lists
@@ -30,6 +40,9 @@ __all__ = [
 for _entry in (
     *accuracy.METRICS,
     *propensity.METRICS,
+    *judged.METRICS,
+    *interpolated.METRICS,
+    *sets.METRICS,
     *beyond_accuracy.METRICS,
     *novelty.METRICS,
     *intents.METRICS,

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from .averages import AVERAGE, GEOMETRIC, logarithms
+from .interpolated import hits_needed
 from .propensity import WEIGHTED, YANG
 from .registry import Choice, Definition, Number, always, never
 
@@ -24,11 +26,6 @@ if TYPE_CHECKING:
 
 GAIN = Choice("gain", ("linear", "exp", "binary"), "g, 2^g − 1, or 1 for every relevant item")
 BINARY = Choice("gain", ("binary", "linear"), "1 for every relevant item, or g")
-AVERAGE = Choice(
-    "average",
-    ("macro", "micro"),
-    "mean over users, or the sum of their numerators / the sum of their denominators",
-)
 NORMALIZER = Choice(
     "normalizer",
     ("relevant", "min", "hits", "none", "length"),
@@ -129,8 +126,9 @@ def _normalized(total: Floats, s: Statistics, normalizer: str) -> Floats:
     return total / n
 
 
-def average_precision(s: Statistics, normalizer: str) -> Floats:
-    return _normalized(s.precision_sum, s, normalizer)
+def average_precision(s: Statistics, normalizer: str, average: str) -> Floats | Ratio:
+    values = _normalized(s.precision_sum, s, normalizer)
+    return logarithms(values, s.n_relevant) if average == "geometric" else values
 
 
 def average_recall(s: Statistics, normalizer: str) -> Floats:
@@ -140,9 +138,9 @@ def average_recall(s: Statistics, normalizer: str) -> Floats:
     return _normalized(s.step_sum / s.n_relevant, s, normalizer)
 
 
-def r_precision(s: Statistics, denominator: str) -> Floats:
-    n = s.n_relevant
-    return s.hits_within(n) / (np.minimum(n, s.k) if denominator == "min" else n)
+def r_precision(s: Statistics, denominator: str, multiple: float) -> Floats:
+    first = hits_needed(multiple, s.n_relevant, "up")
+    return s.hits_within(first) / (np.minimum(first, s.k) if denominator == "min" else first)
 
 
 def fcp(s: Statistics) -> Floats:
@@ -202,7 +200,7 @@ def percentile_rank(s: Statistics, gain: str, average: str) -> Ratio:
 
 
 def _linear_unless_by_hits(options: Arguments) -> bool:
-    return options["normalizer"] != "hits"
+    return options["normalizer"] != "hits" and options["average"] == "macro"
 
 
 def _upper_if_scaled(options: Arguments) -> float:
@@ -362,7 +360,7 @@ METRICS = (
         average_precision,
         "(1/n) Σ h(r)·precision@r",
         "average precision",
-        options=(NORMALIZER,),
+        options=(NORMALIZER, GEOMETRIC),
         upper=_upper_if_normalized,
         closed_form=_linear_unless_by_hits,
     ),
@@ -377,9 +375,12 @@ METRICS = (
     Definition(
         "r_precision",
         r_precision,
-        "hits in the first n / n",
-        "precision at the number of relevant items",
-        options=(DENOMINATOR,),
+        "hits in the first m·n / m·n",
+        "precision at the number of relevant items, or a multiple m of it",
+        options=(
+            Choice("denominator", ("relevant", "min"), "divide by m·n or by min(m·n, k)"),
+            Number("multiple", "1", 0, np.inf, "m; m·n is rounded up"),
+        ),
         uses=("hits",),
     ),
     Definition(

@@ -39,6 +39,8 @@ class Aligned:
         Which of the candidates and of the stored items count.
     weights : ndarray of float64 or None
         What each stored item counts as a hit, where that is not its gain.
+    listed : ndarray of bool or None
+        Whether each user has a list, if items were taken out of it since.
     """
 
     rankings: Rankings
@@ -46,6 +48,12 @@ class Aligned:
     side_data: SideData
     convention: Convention
     weights: Floats | None = None
+    listed: Booleans | None = None
+
+    @property
+    def has_list(self) -> Booleans:
+        """Whether each user has a list, be it that nothing of it counts."""
+        return self.rankings.lengths > 0 if self.listed is None else self.listed
 
     @property
     def n_users(self) -> int:
@@ -176,6 +184,8 @@ class Aligned:
     def of(self, view: View) -> Aligned:
         """Return the lists beside what a metric takes for relevant."""
         part = self.of_items(view.items)
+        if view.judged:
+            return replace(part, weights=np.where(part.relevance.gains > 0, 2.0, 1.0))
         return part if view.weights is None else part._weighted(view.weights)
 
     def _weighted(self, weights: Weights) -> Aligned:

@@ -205,12 +205,17 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "trec_eval",
             "trec_eval (pytrec_eval, ir_measures)",
+            options={"iprec_at_recall": {"rounding": "trec9"}, "rbp": {"p": "0.9"}},
             no_relevant="judged",
             without_list="exclude",
             ties="item_descending",
-            uncut=("mrr",),
+            uncut=("bpref", "infap", "iprec_at_recall", "mrr"),
             notes=(
+                "-c is without_list='zero', -J judged_only=True, -M N Rankings.head(N)",
+                "-l N is threshold=N, which takes smaller gains out of ndcg too, as -l does not",
                 "ir_measures counts a user who is not in the run as 0, as trec_eval -c does",
+                "trec_eval 10 has iprec_at_recall(rounding=nearest), and is the first with rbp",
+                "of graded judgements its rbp scales gains by memory that nothing was written to",
                 "RR@k, ERR@k and nDCG(dcg='exp-log2')@k of ir_measures come from other programs",
             ),
         ),

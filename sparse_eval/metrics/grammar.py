@@ -124,9 +124,10 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
                 f"{part.strip()!r} is not a metric; expected name, name@k, name@{{k,k}} or "
                 "name(option=value)@k, for instance 'ndcg(gain=exp)@10'"
             )
-        entry, cutoff_of_name = find(match["name"])
+        entry, cutoff_of_name, option_of_name = find(match["name"])
         defaults_of_entry = (defaults or {}).get(entry.name, {})
-        options = _options(entry, match["options"], part.strip(), defaults_of_entry)
+        assigned = ",".join(filter(None, (option_of_name, match["options"])))
+        options = _options(entry, assigned, part.strip(), defaults_of_entry)
         if cutoff_of_name is not None and match["cutoffs"] is not None:
             raise InvalidMetricError(
                 f"{part.strip()!r} has two cut-offs; write '{entry.name}@{cutoff_of_name}'"
@@ -185,7 +186,7 @@ def parse_metrics(
 
 
 def _options(
-    entry: Definition, text: str | None, part: str, defaults: Mapping[str, str]
+    entry: Definition, text: str, part: str, defaults: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
     options = {option.name: option for option in entry.options}
     chosen: dict[str, str] = {}

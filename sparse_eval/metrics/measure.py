@@ -38,7 +38,7 @@ def measure(
 ) -> tuple[MetricColumns, Integers]:
     """Compute every plan for every user, and count each user's relevant items.
 
-    Metrics over statistics are NaN for users without relevant items.
+    Metrics over statistics are NaN for users without relevant items, but those of everyone.
     """
     columns = MetricColumns.empty(plans, aligned.n_users)
     swept = [row for row, plan in enumerate(plans) if plan.is_swept]
@@ -82,6 +82,7 @@ class _Sweep:
         self.empty = {
             row: 0.0 if plans[row].is_micro and plans[row].items != "all" else np.nan
             for row in swept
+            if not plans[row].of_everyone
         }
         self.cutoffs = np.array(sorted({plans[row].metric.k for row in swept}), np.int64)
         uses = {name for row in swept for name in plans[row].uses}
@@ -126,7 +127,8 @@ class _Sweep:
                 value = formula(statistics[metric.k], **arguments)
                 self.columns.store(row, first, last, value, metric)
                 # Here, while the row is in the cache: later it took a tenth of the whole time.
-                self.columns.values[row, without_relevant] = self.empty[row]
+                if row in self.empty:
+                    self.columns.values[row, without_relevant] = self.empty[row]
         self.buffers.append(buffer)
 
     def _fill(self, first: int, last: int, table: Floats) -> tuple[Integers, Hits | TiedHits]:
@@ -240,6 +242,8 @@ class _OptionalStatistics:
             self._check_candidates(candidates, first, last, n_relevant, hits)
         if "population" in self.uses:
             attributes["n_population"] = self.aligned.count_population(first, last)
+        if "judged" in self.uses:
+            attributes["n_judged"] = np.diff(self.aligned.relevance.indptr[first : last + 1])
         return attributes
 
     def ideal_gain(self, first: int, last: int, cutoffs: Integers) -> Floats | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .averages import OF_SUMS, number_of
 from .propensity import Weights, weights_of
 
 if TYPE_CHECKING:
@@ -21,10 +22,13 @@ class View(NamedTuple):
         Which of the relevant items count: "all", or those that `Aligned.of_items` tells.
     weights : Weights or None
         What they count, if not their gains.
+    judged : bool
+        Whether items that were judged to be not relevant are hits too.
     """
 
     items: str = "all"
     weights: Weights | None = None
+    judged: bool = False
 
 
 class Plan(NamedTuple):
@@ -37,7 +41,16 @@ class Plan(NamedTuple):
     @property
     def is_micro(self) -> bool:
         """Whether numerators and denominators are summed over users before they are divided."""
-        return self.definition.is_ratio or self.arguments.get("average") == "micro"
+        return self.definition.is_ratio or self.arguments.get("average") in OF_SUMS
+
+    def number_of(self, ratio: float) -> float:
+        """Return the number about all users, given the ratio of their sums."""
+        return number_of(self.arguments.get("average"), ratio)
+
+    @property
+    def of_everyone(self) -> bool:
+        """Whether its formula has a value for users without relevant items too."""
+        return self.definition.of_everyone or self.arguments.get("average") == "geometric"
 
     @property
     def items(self) -> str:
@@ -57,9 +70,14 @@ class Plan(NamedTuple):
         return uses | {"total_gain"} if self.weights and "candidates" in uses else uses
 
     @property
+    def uses_judged(self) -> bool:
+        """Whether it tells items that are judged to be not relevant from those not judged."""
+        return "judged" in self.definition.uses
+
+    @property
     def view(self) -> View:
         """What it takes for relevant."""
-        return View(self.items, self.weights)
+        return View(self.items, self.weights, self.uses_judged)
 
     @property
     def is_exponential(self) -> bool:

@@ -25,6 +25,7 @@ from .columns import MetricColumns, ratio_of
 from .conventions import MOST_SLOTS
 from .expectation import Chances, ExpectedStatistics
 from .measure import discount_tables, measure, room_for_ideal, sum_largest, values_of_lists
+from .plan import View
 from .random_lists import RandomLists
 from .statistics import FULL_LIST
 
@@ -73,12 +74,11 @@ class RandomSums(NamedTuple):
             tuple(a + b for a, b in zip(self.denominators, other.denominators, strict=True)),
         )
 
-    @property
-    def expectation(self) -> Expectation:
-        """The mean over the users."""
+    def expectation(self, plan: Plan) -> Expectation:
+        """Return the mean over the users, or the number that a plan makes of their sums."""
         if self.denominators and self.values[0].n:
             pairs = zip(self.values, self.denominators, strict=True)
-            means = np.array([ratio_of(above, below) for above, below in pairs])
+            means = np.array([plan.number_of(ratio_of(above, below)) for above, below in pairs])
         else:
             means = np.array([moments.mean for moments in self.values])
         if len(means) == 1:
@@ -120,22 +120,24 @@ def random_totals(
     columns = _expected_columns(aligned, [plans[row] for row in exact])
     for number, row in enumerate(exact):
         totals[row] = _summed([columns], number, users[row])
-    drawn: dict[tuple[bool, bool], list[int]] = {}
+    drawn: dict[tuple[bool, bool, bool], list[int]] = {}
     for row in sorted(set(range(len(plans))).difference(exact)):
         plan = plans[row]
         if not (plan.definition.per_user or all_users):
             continue
         expected = _expected_lists(aligned, plan, users[row])
         if expected is None:  # one draw serves all plans that can share it
-            drawn.setdefault((plan.is_swept, plan.metric.cutoff is None), []).append(row)
+            key = (plan.is_swept, plan.metric.cutoff is None, plan.uses_judged)
+            drawn.setdefault(key, []).append(row)
         else:
             totals[row] = expected
     if keys is None:
         return tuple(totals)
-    for (swept, whole), rows in drawn.items():
+    for (swept, whole, judged), rows in drawn.items():
         depth = max(plans[row].metric.k for row in rows)
         draw = _draw_ranks if swept else _draw_lists
-        lists = (draw(aligned, whole, depth, keys, seed) for seed in range(DRAWS))
+        hits = aligned.of(View(judged=judged))
+        lists = (draw(hits, whole, depth, keys, seed) for seed in range(DRAWS))
         shared = [plans[row] for row in rows]
         values = _of_drawn(aligned, lists, shared, [users[row] for row in rows])
         for row, total in zip(rows, values, strict=True):
@@ -163,7 +165,7 @@ def _count_as_zero(aligned: Aligned, columns: MetricColumns, plans: Sequence[Pla
     """Set the values of users without relevant items to 0, where statistics make them 0 / 0."""
     without_relevant = np.flatnonzero(aligned.relevance.n_relevant == 0)
     for row, plan in enumerate(plans):
-        if plan.is_swept:
+        if plan.is_swept and not plan.of_everyone:
             columns.values[row, without_relevant] = 0.0
 
 
@@ -173,7 +175,7 @@ def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
     for view in dict.fromkeys(plan.view for plan in plans):
         rows = [row for row, plan in enumerate(plans) if plan.view == view]
         part = aligned.of(view)
-        if part is not aligned:  # of the same candidates
+        if part is not aligned and not view.judged:  # of the same candidates
             part.__dict__["n_candidates"] = aligned.n_candidates
         _expect(part, plans, rows, columns)
     return columns
@@ -199,8 +201,9 @@ def _expect(
                         value = formula(statistics, **plan.arguments)
                         columns.store(row, first, last, value, plan.metric)
     without_relevant = np.flatnonzero(aligned.relevance.n_relevant == 0)
-    for row in rows:
-        columns.values[row, without_relevant] = 0.0
+    for row, plan in zip(rows, plans, strict=True):
+        if not plan.of_everyone:
+            columns.values[row, without_relevant] = 0.0
 
 
 class _Block:

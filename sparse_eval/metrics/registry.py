@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ..core.warning import warn
 from ..errors import InvalidMetricError
@@ -25,6 +25,7 @@ Formula = TypeVar("Formula", bound=Callable[..., Any])
 #: Other names of metrics, and what they mean. One that may mean several metrics is refused, and
 #: the message asks which.
 ALIASES: Mapping[str, tuple[str, ...]] = {
+    "11pt_avg": ("iprec_at_recall",),
     "ap": ("map",),
     "arp": ("popularity",),
     "average_popularity": ("popularity",),
@@ -65,17 +66,34 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "reciprocal_rank": ("mrr",),
     "rprec": ("r_precision",),
     "rr": ("mrr",),
+    "set_p": ("set_precision",),
+    "set_recall": ("recall",),
+    "set_relative_p": ("set_relative_precision",),
     "success": ("hit_rate",),
     "surprisal": ("novelty",),
     "tail_percentage": ("aplt",),
     "tailpercentage": ("aplt",),
 }
 
+#: Other names that mean a metric with an option, and what they mean.
+ALIASES_WITH_OPTION: Mapping[str, tuple[str, str]] = {
+    "gm_bpref": ("bpref", "average=geometric"),
+    "gm_map": ("map", "average=geometric"),
+    "relative_p": ("precision", "denominator=min"),
+}
+
+#: The option whose number is written into a name, as in trec_eval's ``iprec_at_recall_0.10``.
+_WITH_NUMBER = {
+    "iprec_at_recall": ("iprec_at_recall", "level"),
+    "rprec_mult": ("r_precision", "multiple"),
+}
+_NUMBERED = re.compile(f"(?P<name>{'|'.join(_WITH_NUMBER)})_(?P<number>[0-9.]+)")
+
 #: A cut-off written into the name, as in trec_eval's ``P_10`` and ``ndcg_cut_10``.
 _WITH_CUTOFF = re.compile("(?P<name>.+?)(?:_cut)?_(?P<cutoff>[0-9]+)")
 
 _NEEDS = ("train", "item_groups", "item_vectors")
-_USES = ("hits", "candidates", "total_gain", "exp")
+_USES = ("hits", "candidates", "total_gain", "exp", "judged")
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
@@ -132,7 +150,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An option that is a number in an open interval.
+    """An option that is a number in an interval.
 
     Attributes
     ----------
@@ -140,9 +158,11 @@ class Number:
     default : str
         A number, or a word for one that depends on the data.
     above, below : float
-        The bounds, themselves not allowed.
+        The bounds.
     description : str
         What the number means, in a line.
+    closed : bool
+        Whether the bounds themselves are allowed.
     needs : mapping of str to str
         Empty; as of `Choice`.
     """
@@ -153,6 +173,7 @@ class Number:
     below: float
     description: str
     needs: Mapping[str, str] = field(default_factory=dict)
+    closed: bool = False
 
     @property
     def allowed(self) -> str:
@@ -160,6 +181,8 @@ class Number:
         bounds = f"number above {self.above:g}"
         if self.below < math.inf:
             bounds = f"number between {self.above:g} and {self.below:g}"
+        if self.closed:
+            bounds = f"number from {self.above:g} to {self.below:g}"
         return f"{self.default} (default) | {bounds}"
 
     def canonical(self, text: str) -> str:
@@ -168,7 +191,8 @@ class Number:
             return text
         # float() alone would also take signs, nan and 1_0.
         number = float(text) if re.fullmatch(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", text) else math.nan
-        if not self.above < number < self.below:
+        is_end = self.closed and number in (self.above, self.below)
+        if not (self.above < number < self.below or is_end):
             raise InvalidMetricError(
                 f"option {self.name!r} is {text!r}; expected {self.allowed.partition(' | ')[2]}"
             )
@@ -247,6 +271,9 @@ class Definition:
         array of int64 that can be added up over users, of a shape that they all share.
     weighted : bool
         Whether it has options that weight hits by inverse propensities, see `propensity`.
+    of_everyone : bool
+        Whether users without relevant items have a value too, where they count; otherwise they
+        count 0.
     by_item : bool
         Whether it can be restricted to some of the relevant items, as recall can. An option
         "items" says which, see `Aligned.of_items`.
@@ -277,6 +304,7 @@ class Definition:
     of_largest: Callable[[Arguments], bool] = never
     combine: Callable[..., float] | None = None
     weighted: bool = False
+    of_everyone: bool = False
     by_item: bool = False
     is_ratio: bool = False
     source: str = ""
@@ -297,19 +325,27 @@ def register(entry: Definition) -> None:
     """Add a metric to the registry, or raise `InvalidMetricError` if its name is taken."""
     if entry.name in REGISTRY:
         raise InvalidMetricError(f"a metric named {entry.name!r} is registered already")
-    if entry.name in ALIASES:
-        meant = " or ".join(ALIASES[entry.name])
+    if entry.name in ALIASES or entry.name in ALIASES_WITH_OPTION:
+        meant = " or ".join(ALIASES.get(entry.name, ALIASES_WITH_OPTION.get(entry.name, ())[:1]))
         raise InvalidMetricError(f"{entry.name!r} is another name of {meant}; choose a new one")
     REGISTRY[entry.name] = entry
 
 
 def definition(name: str) -> Definition:
     """Return the metric of that name, or raise `InvalidMetricError` with the nearest names."""
-    return find(name)[0]
+    return find(name).definition
 
 
-def find(name: str) -> tuple[Definition, str | None]:
-    """Return the metric that a name or alias means, and the cut-off that is part of it, if any.
+class Meant(NamedTuple):
+    """What a name or alias means: a metric, and the cut-off and option that are part of it."""
+
+    definition: Definition
+    cutoff: str | None = None
+    option: str | None = None
+
+
+def find(name: str) -> Meant:
+    """Return what the name of a metric, or an alias, means.
 
     Raises
     ------
@@ -317,24 +353,31 @@ def find(name: str) -> tuple[Definition, str | None]:
         If there is no such metric, or the name may mean several.
     """
     key = name.lower().replace("-", "_")
-    if (entry := _named(key)) is not None:
-        return entry, None
+    if (meant := _named(key)) is not None:
+        return meant
     load_extensions()  # only now: finding other packages takes longer than evaluating
-    if (entry := _named(key)) is not None:
-        return entry, None
+    if (meant := _named(key)) is not None:
+        return meant
+    if (numbered := _NUMBERED.fullmatch(key)) is not None:
+        meant_name, option = _WITH_NUMBER[numbered["name"]]
+        return Meant(REGISTRY[meant_name], option=f"{option}={numbered['number']}")
     with_cutoff = _WITH_CUTOFF.fullmatch(key)
-    if with_cutoff is not None and (entry := _named(with_cutoff["name"])) is not None:
-        return entry, with_cutoff["cutoff"]
+    if with_cutoff is not None and (meant := _named(with_cutoff["name"])) is not None:
+        return meant._replace(cutoff=with_cutoff["cutoff"])
     raise InvalidMetricError(f"there is no metric {name!r}; {nearest(key, REGISTRY)}")
 
 
-def _named(key: str) -> Definition | None:
-    """Return the metric of that name or alias, None if there is none."""
+def _named(key: str) -> Meant | None:
+    """Return what a name or alias without a number means, None if there is no such metric."""
+    if key in ALIASES_WITH_OPTION:
+        name, option = ALIASES_WITH_OPTION[key]
+        return Meant(REGISTRY[name], option=option)
     names = ALIASES.get(key, (key,))
     if len(names) > 1:
         choices = " or ".join(repr(name) for name in names)
         raise InvalidMetricError(f"{key!r} may mean several metrics; did you mean {choices}?")
-    return REGISTRY.get(names[0])
+    entry = REGISTRY.get(names[0])
+    return None if entry is None else Meant(entry)
 
 
 @lru_cache(maxsize=1)
@@ -403,11 +446,12 @@ def register_metric(
         Whether larger values are better when models are compared, or trained until the best one.
     needs : sequence of {"train", "item_groups", "item_vectors"}
         Inputs of `evaluate` without which the metric cannot be computed.
-    uses : sequence of {"hits", "candidates", "total_gain", "exp"}
+    uses : sequence of {"hits", "candidates", "total_gain", "exp", "judged"}
         Attributes of `Statistics` that are only computed for metrics that use them. "hits", the
         ranks of all hits: the methods, ``rank_sum``, ``gain_rank_sum``, ``pairs`` and
         ``largest_gain``; "candidates": ``candidates``; "total_gain": ``all_gain``; "exp":
-        ``dcg_exp`` and ``idcg_exp``.
+        ``dcg_exp`` and ``idcg_exp``; "judged": ``judged_items``, and what is not relevant but
+        stored counts as a hit of gain 1, what is relevant as one of gain 2.
     linear : bool
         Whether the function is linear in the statistics, so that their expectations give the
         expectation of the metric under a random ranking; otherwise `Evaluation.summary`

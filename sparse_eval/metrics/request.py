@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from ..core.arguments import check_choice
+from ..core.arguments import check_choice, check_flag
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.training import SeenItems
 from .conventions import Convention, convention_named
@@ -24,6 +24,9 @@ MetricsLike: TypeAlias = "str | Metric | Iterable[str | Metric]"
 
 #: What becomes of users without relevant items, see `evaluate`.
 NoRelevant: TypeAlias = Literal["exclude", "zero", "judged"]
+
+#: What becomes of users with relevant items and no list, see `evaluate`.
+WithoutList: TypeAlias = Literal["exclude", "zero"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,10 @@ class Request:
         How metrics of the whole catalogue are estimated from sampled candidates.
     seen : {"exclude", "allow"}
         Whether what users have seen is no candidate, or may be recommended again.
+    judged_only : bool
+        Whether lists are of judged items alone.
+    without_list : {"zero", "exclude"}
+        What becomes of users with relevant items and no list.
     """
 
     metrics: tuple[Metric, ...]
@@ -54,6 +61,8 @@ class Request:
     inputs: frozenset[str]
     corrected: Corrected | None = None
     seen: SeenItems = "exclude"
+    judged_only: bool = False
+    without_list: WithoutList = "zero"
 
     @classmethod
     def parse(
@@ -65,6 +74,8 @@ class Request:
         *,
         corrected: object = None,
         seen: SeenItems = "exclude",
+        judged_only: bool = False,
+        without_list: WithoutList | None = None,
     ) -> Request:
         """Parse and check the arguments of `evaluate` that say what to compute.
 
@@ -72,9 +83,10 @@ class Request:
         ------
         InvalidMetricError
             If a metric, option or convention is unknown, the convention does not have a metric in
-            this form, or a metric needs an input that is not given.
+            this form, a metric needs an input that is not given, or `judged_only` is given with
+            candidates.
         InvalidDataError
-            If `no_relevant` or `seen` is something else.
+            If `no_relevant`, `without_list`, `seen` or `judged_only` is something else.
         """
         rules = convention_named(convention)
         if no_relevant is None:
@@ -83,9 +95,26 @@ class Request:
             raise InvalidDataError(
                 f"no_relevant is {no_relevant!r}; expected 'exclude', 'zero' or 'judged'"
             )
+        if without_list is None:
+            without_list = rules.without_list
+        check_choice("without_list", without_list, get_args(WithoutList))
         check_choice("seen", seen, get_args(SeenItems))
+        check_flag("judged_only", judged_only)
         parsed = parse_metrics(metrics, rules.options)
-        request = cls(parsed, rules, no_relevant, frozenset(inputs), seen=seen)
+        request = cls(
+            parsed,
+            rules,
+            no_relevant,
+            frozenset(inputs),
+            seen=seen,
+            judged_only=judged_only,
+            without_list=without_list,
+        )
+        if judged_only and "candidates" in request.inputs:
+            raise InvalidMetricError(
+                "judged_only=True makes the judged items of each user its candidates, and "
+                "candidates= others; leave out one of both"
+            )
         for plan in request.plans:
             rules.check(plan.metric)
             check_weights(plan.metric, plan.arguments)
@@ -127,7 +156,13 @@ class Request:
         """Support pickling by name: definitions hold functions, which every process has."""
         names = tuple(map(str, self.metrics))
         arguments = (names, self.convention.name, self.no_relevant, tuple(sorted(self.inputs)))
-        parse = partial(Request.parse, corrected=self.corrected, seen=self.seen)
+        parse = partial(
+            Request.parse,
+            corrected=self.corrected,
+            seen=self.seen,
+            judged_only=self.judged_only,
+            without_list=self.without_list,
+        )
         return parse, arguments
 
     @cached_property
@@ -143,6 +178,16 @@ class Request:
     def names(self) -> tuple[str, ...]:
         """The canonical names of the metrics."""
         return tuple(map(str, self.metrics))
+
+    @cached_property
+    def uses_judged(self) -> bool:
+        """Whether it matters which items are judged to be not relevant, and which nobody judged."""
+        return self.judged_only or any(plan.uses_judged for plan in self.plans)
+
+    @property
+    def ranks_stored_zeros(self) -> bool:
+        """Whether the ranks of items stored with a zero matter as those of relevant ones do."""
+        return self.convention.stored_zeros or self.uses_judged
 
     @cached_property
     def of_whole_rankings(self) -> tuple[Metric, ...]:

@@ -74,6 +74,8 @@ class Statistics:
         is estimated from a sample.
     ideal_gain : ndarray of float64 or None
         Σ g over the ideal list, if a metric uses "ideal_gain".
+    n_judged : ndarray of int64 or None
+        The number of the user's judged items, if a metric uses "judged".
 
     See Also
     --------
@@ -101,6 +103,7 @@ class Statistics:
     largest_gain: float = 0.0
     n_population: Integers | None = None
     ideal_gain: Floats | None = None
+    n_judged: Integers | None = None
 
     @property
     def dcg_exp(self) -> Floats:
@@ -164,6 +167,16 @@ class Statistics:
         """`total_gain`, for a metric that uses "total_gain"."""
         return declared(self.total_gain, "total_gain")
 
+    @property
+    def judged_items(self) -> Integers:
+        """`n_judged`, for a metric that uses "judged"."""
+        return declared(self.n_judged, "judged")
+
+    @property
+    def hits_of_list(self) -> Hits:
+        """`all_hits`, for a metric that uses "hits"."""
+        return declared(self.all_hits, "hits")
+
     def hits_within(self, ranks: Integers) -> Floats:
         """Return the number of hits down to a rank of each user's own, at most k."""
         return self._of_hits(kernels.count_within, np.minimum(ranks, self.k))
@@ -181,7 +194,7 @@ class Statistics:
     @cached_property
     def gain_step_sum(self) -> Floats:
         """Σ g·(hits down to r)."""
-        indptr, ranks, gains = self._hits
+        indptr, ranks, gains = self.hits_of_list
         sizes = np.diff(indptr)
         steps = np.arange(indptr[0], indptr[-1]) - np.repeat(indptr[:-1], sizes) + 1
         entries = slice(indptr[0], indptr[-1])
@@ -229,16 +242,12 @@ class Statistics:
         """The numbers of concordant and discordant pairs of ranks with different gains."""
         concordant = np.empty(len(self.hits))
         discordant = np.empty(len(self.hits))
-        kernels.count_pairs(*self._hits, self.list_length, concordant, discordant)
+        kernels.count_pairs(*self.hits_of_list, self.list_length, concordant, discordant)
         return concordant, discordant
-
-    @property
-    def _hits(self) -> Hits:
-        return declared(self.all_hits, "hits")
 
     def _of_hits(self, kernel: Callable[..., None], *arguments: object) -> Floats:
         out = np.empty(len(self.hits))
-        kernel(*self._hits, *arguments, out)
+        kernel(*self.hits_of_list, *arguments, out)
         return out
 
 

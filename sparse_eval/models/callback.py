@@ -50,6 +50,7 @@ def parse_monitored(
     among: bool = False,
     corrected: Corrected | None = None,
     seen: SeenItems = "exclude",
+    judged_only: bool = False,
 ) -> tuple[Request, Metric]:
     """Return the request of a run that compares models, and the metric by which it does so.
 
@@ -59,7 +60,7 @@ def parse_monitored(
         As for `evaluate_model`; none may need another input than the training data.
     monitor : str or Metric, optional
         One of `metrics`; by default the first.
-    convention, corrected, seen
+    convention, corrected, seen, judged_only
         As in `evaluate_model`.
     among : bool
         Whether there are candidates.
@@ -71,7 +72,9 @@ def parse_monitored(
         `metrics`.
     """
     inputs = {"train", "candidates"} if among else {"train"}
-    request = parse_cut_request(metrics, convention, None, inputs, corrected=corrected, seen=seen)
+    request = parse_cut_request(
+        metrics, convention, None, inputs, corrected=corrected, seen=seen, judged_only=judged_only
+    )
     if monitor is None:
         return request, request.metrics[0]
     monitored = parse_metrics(monitor, request.convention.options)
@@ -126,7 +129,7 @@ class EvaluationCallback:
     monitor : str or Metric, optional
         The metric to improve; by default the first of `metrics`. Higher values are better, except
         for ``gini``, ``popularity``, ``mean_rank`` and ``percentile_rank``.
-    candidates, corrected, seen
+    candidates, corrected, seen, judged_only
         As in `evaluate_model`. Metrics among candidates are called so in `history` and by `log`,
         as ``hit_rate@10 (1+99)``.
     checkpoint_dir : str or Path, optional
@@ -202,12 +205,18 @@ class EvaluationCallback:
         candidates: CandidatesLike | None = None,
         corrected: Corrected | None = None,
         seen: SeenItems = "exclude",
+        judged_only: bool = False,
         checkpoint_dir: PathLike | None = None,
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
         train, validation, metrics = split_arguments(train, validation, metrics)
         request, self._monitor = parse_monitored(
-            metrics, monitor, among=candidates is not None, corrected=corrected, seen=seen
+            metrics,
+            monitor,
+            among=candidates is not None,
+            corrected=corrected,
+            seen=seen,
+            judged_only=judged_only,
         )
         self._request = request
         self._every = check_whole("every", every, 1)
@@ -399,6 +408,7 @@ class EvaluationCallback:
             candidates=self._among.candidates,
             corrected=self._request.corrected,
             seen=self._request.seen,
+            judged_only=self._request.judged_only,
             progress=False,
         )
         keep_ids(model, *labels_of(self._train))

@@ -57,6 +57,7 @@ def cross_validate(
     candidates: CandidatesOfSplit | None = None,
     corrected: Corrected | None = None,
     seen: SeenItems = "exclude",
+    judged_only: bool = False,
     memory: int | None = None,
     client: ClientLike | None = None,
     num_threads: int | None = None,
@@ -94,7 +95,7 @@ def cross_validate(
         which says what they are of; see `sparse_eval.results.run_folder`. The same call continues
         from it, to the same bits if trainings are reproducible; other data, splits, models,
         metrics or versions are refused. `CrossValidation.load` reads it when it is finished.
-    convention, corrected, seen, memory, client, num_threads
+    convention, corrected, seen, judged_only, memory, client, num_threads
         As in `evaluate_model`.
     candidates : as for `evaluate_model`, or callable, optional
         Candidates for all splits alike, or a function of a `Holdout` that returns those of the
@@ -157,7 +158,9 @@ def cross_validate(
     """
     trainers = read_trainers(models)
     inputs = {"train"} if candidates is None else {"train", "candidates"}
-    request = parse_cut_request(metrics, convention, None, inputs, corrected=corrected, seen=seen)
+    request = parse_cut_request(
+        metrics, convention, None, inputs, corrected=corrected, seen=seen, judged_only=judged_only
+    )
     _check_not_of_one_split(candidates)
     chosen = _read_seeds(seeds)
     seeds_of: dict[str, tuple[int | None, ...]] = {
@@ -174,6 +177,7 @@ def cross_validate(
         "convention": convention,
         "corrected": corrected,
         "seen": seen,
+        "judged_only": judged_only,
         "memory": memory,
         "client": client,
         "num_threads": num_threads,
@@ -327,6 +331,7 @@ def _settings(
         "convention": request.convention.name,
         "corrected": request.corrected,
         "seen": request.seen,
+        "judged_only": request.judged_only,
         "seeds": list(seeds),
     }
 

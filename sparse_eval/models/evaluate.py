@@ -13,6 +13,7 @@ from ..evaluation.notices import give_notice
 from ..evaluation.run import evaluate_source, evaluate_whole
 from ..evaluation.sources import Block, is_blocks
 from ..inputs.alignment import align
+from ..inputs.judged import judged_candidates
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from ..inputs.rankings import Rankings
     from ..inputs.training import SeenItems
     from ..metrics.corrected import Corrected
-    from ..metrics.request import MetricsLike, NoRelevant
+    from ..metrics.request import MetricsLike, NoRelevant, WithoutList
     from ..results import Evaluation
     from ..results.totals import Retrieval
     from .accepted import ModelLike
@@ -75,7 +76,9 @@ def evaluate_model(
     candidates: CandidatesLike | None = None,
     corrected: Corrected | None = None,
     no_relevant: NoRelevant | None = None,
+    without_list: WithoutList | None = None,
     seen: SeenItems = "exclude",
+    judged_only: bool = False,
     baselines: bool = False,
     via: Via | None = None,
     per_user: bool = True,
@@ -114,7 +117,7 @@ def evaluate_model(
         ranks of the relevant items among all unseen ones, which all models but neighbour models of
         implicit have.
         Metrics of what is recommended need a cut-off, and cannot be beside those.
-    convention, item_groups, item_vectors, propensity, no_relevant
+    convention, item_groups, item_vectors, propensity, no_relevant, without_list
         As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
         are in the order of the model's items.
     users : sequence of hashable, optional
@@ -136,6 +139,9 @@ def evaluate_model(
         where people listen or buy repeatedly: then every item is a candidate. What is held out has
         to hold such items too, see ``repeats="keep"`` of `split.temporal`; ``recall(items=repeat)``
         and ``recall(items=explore)`` tell both kinds apart.
+    judged_only : bool
+        As in `evaluate`: judged items alone are ranked, those that `validation` stores, explicit
+        zeros included, as MIND's impressions are.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
@@ -251,6 +257,8 @@ def evaluate_model(
         via=via,
         corrected=corrected,
         seen=seen,
+        judged_only=judged_only,
+        without_list=without_list,
     )
     memory = check_memory(memory)
     if isinstance(train, NewUsers):
@@ -320,7 +328,7 @@ def _evaluate_in_memory(
         inputs["candidates"] = sides.candidates
     matrix, relevance = sides.train, sides.relevance
     k = list_length(request, way, catalogue(model)[1])
-    stored_zeros = request.convention.stored_zeros
+    stored_zeros = request.ranks_stored_zeros
     some = take_users(model, sides.user_rows)
 
     def rank_by_model(progress: bool | None) -> Ranked:
@@ -333,6 +341,7 @@ def _evaluate_in_memory(
             n_known=sides.n_known,
             candidates=sides.candidates,
             stored_zeros=stored_zeros,
+            judged_only=request.judged_only,
             seen=request.seen,
             num_threads=num_threads,
             progress=progress,
@@ -347,7 +356,8 @@ def _evaluate_in_memory(
         length = None if way == "full_ranks" else list_length(request, way, matrix.shape[1])
         order = order_by_popularity(rows)
         excluded = excluded_items(rows, request.seen)
-        popular = popularity_rankings(order, excluded, hits, length, sides.candidates)
+        among = judged_candidates(relevance) if request.judged_only else sides.candidates
+        popular = popularity_rankings(order, excluded, hits, length, among)
         return slice_rows(popular, 0, relevance.shape[0]), None
 
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:
@@ -355,7 +365,7 @@ def _evaluate_in_memory(
             rankings, retrieval = ranking(progress)
             aligned = align(rankings, relevance)
             side_data = SideData.beside(*aligned, train=matrix, **inputs)
-            return Block(0, *aligned, side_data, retrieval)
+            return Block(0, *aligned, side_data, retrieval, knows_judged=True)
 
         return evaluate_whole(
             request, make_block, per_user=per_user, num_threads=num_threads, progress=progress
@@ -389,6 +399,8 @@ def parse_cut_request(
     via: Via | None = None,
     corrected: Corrected | None = None,
     seen: SeenItems = "exclude",
+    judged_only: bool = False,
+    without_list: WithoutList | None = None,
 ) -> Request:
     """Parse the metrics of a model's rankings, to their cut-offs or of whole ones.
 
@@ -399,7 +411,14 @@ def parse_cut_request(
         if nothing says how long lists are to be.
     """
     request = Request.parse(
-        metrics, convention, no_relevant, inputs, corrected=corrected, seen=seen
+        metrics,
+        convention,
+        no_relevant,
+        inputs,
+        corrected=corrected,
+        seen=seen,
+        judged_only=judged_only,
+        without_list=without_list,
     )
     whole = request.of_whole_rankings
     over_lists = [plan.metric for plan in request.plans if not plan.is_swept]

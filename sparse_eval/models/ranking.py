@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.csr import as_int32
 from ..errors import InvalidMetricError, UnsupportedModelError
+from ..inputs.judged import judged_candidates
 from ..inputs.rankings import Rankings
 from ..inputs.training import excluded_items, take_rows
 from ..metrics.eligible import eligible_items
@@ -36,10 +37,13 @@ Via: TypeAlias = Literal["held_out_ranks", "full_ranks", "top_k", "recommend"]
 
 _WAYS = ("held_out_ranks", "full_ranks", "top_k", "recommend")
 
-NEED_EXACT = (
-    "candidates= needs a model that is ranked here, such as one with factors: a model's own "
-    'recommend() knows none of each user; leave candidates= out, and via="recommend" if it is given'
-)
+
+def need_exact(option: str) -> str:
+    """Return what the error says where an option needs a model that is ranked here."""
+    return (
+        f"{option} needs a model that is ranked here, such as one with factors: a model's own "
+        f'recommend() knows no candidates; leave {option} out, and via="recommend" if it is given'
+    )
 
 
 def choose_way(model: Model, request: Request, via: Via | None, *, among: bool = False) -> Via:
@@ -56,8 +60,8 @@ def choose_way(model: Model, request: Request, via: Via | None, *, among: bool =
     """
     if via is not None and via not in _WAYS:
         raise InvalidMetricError(f"via is {via!r}; expected one of {', '.join(_WAYS)}, or None")
-    if among and (via == "recommend" or not is_exact(model)):
-        raise UnsupportedModelError(NEED_EXACT)
+    if (among or request.judged_only) and (via == "recommend" or not is_exact(model)):
+        raise UnsupportedModelError(need_exact("candidates=" if among else "judged_only="))
     if not is_exact(model):
         if via not in (None, "recommend"):
             raise UnsupportedModelError(
@@ -108,6 +112,7 @@ def rank(
     n_known: int | None = None,
     candidates: Candidates | None = None,
     stored_zeros: bool = False,
+    judged_only: bool = False,
     seen: SeenItems = "exclude",
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -131,7 +136,9 @@ def rank(
     candidates : Candidates, optional
         With the rows and columns of `train`.
     stored_zeros : bool
-        Whether items stored with a gain of 0 are hits too; see `Convention`.
+        Whether items stored with a gain of 0 are hits too; see `Request.ranks_stored_zeros`.
+    judged_only : bool
+        Whether to rank the judged items of each user alone.
     seen : {"exclude", "allow"}
         Whether to rank what users have seen too.
     num_threads : int, optional
@@ -151,7 +158,9 @@ def rank(
         n_users = train.shape[0] if n_known is None else n_known
     users = np.flatnonzero(relevance.n_relevant[:n_users])  # also of items it does not know
     train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
-    if candidates is not None:
+    if judged_only:
+        candidates = judged_candidates(relevance).padded(train.shape[0])
+    elif candidates is not None:
         candidates = candidates.within(n_items)
     shape = (relevance.shape[0], n_items)
     excluded = excluded_items(train, seen)

@@ -19,7 +19,7 @@ from .exact import is_exact, numbered_as, open_ranker
 from .fold_in import with_new_users
 from .inputs import NewUsers, name_of, open_candidates, open_train, training_part
 from .matching import match_sides, within
-from .ranking import NEED_EXACT
+from .ranking import need_exact
 from .recommend import recommend_lists
 from .references import open_model
 
@@ -153,7 +153,7 @@ def _lists(
         options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
         return find_lists(open_ranker(model, train, excluded, **options), k, rows)[0]
     if candidates is not None:
-        raise UnsupportedModelError(NEED_EXACT)
+        raise UnsupportedModelError(need_exact("candidates="))
     lists = recommend_lists(cast("ImplicitModel", model), train, rows, k, progress, seen)
     similarity: Any = getattr(model, "similarity")  # noqa: B009 - implicit has no types
     scores = np.full(lists.shape, -np.inf)

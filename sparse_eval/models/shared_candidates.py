@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.hashing import digest_csr
 from ..errors import InvalidDataError
-from ..inputs.candidates import GIVEN, Candidates
+from ..inputs.candidates import GIVEN, JUDGED, Candidates
 from ..metrics.corrected import check_kind
 from ..results.candidates import is_sampled, name_among
 from .inputs import open_candidates
@@ -48,7 +48,8 @@ class SharedCandidates(NamedTuple):
 
     def names(self, request: Request) -> dict[str, str]:
         """Return what each metric of a request is called in a table."""
-        return {name: name_among(name, self.kind, request.corrected) for name in request.names}
+        kind = JUDGED if request.judged_only else self.kind
+        return {name: name_among(name, kind, request.corrected) for name in request.names}
 
 
 def share_candidates(

@@ -17,6 +17,7 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
 from ..evaluation.sources import USERS_PER_BLOCK, Block, is_blocks, largest_gain
+from ..inputs.judged import judged_candidates
 from ..inputs.labels import check_part
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
@@ -93,7 +94,7 @@ class RankingLoader:
         List length.
     side_data : SideData
         Of all users; `training` only if metrics need that of all users.
-    stored_zeros : bool
+    stored_zeros, judged_only : bool
     seen : {"exclude", "allow"}
         As in `rank`.
     num_threads : int or None
@@ -106,6 +107,7 @@ class RankingLoader:
     k: int
     side_data: SideData
     stored_zeros: bool
+    judged_only: bool
     seen: SeenItems
     num_threads: int | None
     n_unknown: tuple[int, int]
@@ -134,6 +136,7 @@ class RankingLoader:
             n_known=None if users is None else len(users),
             candidates=side_data.candidates,
             stored_zeros=self.stored_zeros,
+            judged_only=self.judged_only,
             seen=self.seen,
             num_threads=self.num_threads,
             progress=False,
@@ -141,7 +144,7 @@ class RankingLoader:
         if task.first == 0:
             n_users, n_items = self.n_unknown
             retrieval = retrieval._replace(n_unknown_users=n_users, n_unknown_items=n_items)
-        return Block(task.first, rankings, relevance, side_data, retrieval)
+        return Block(task.first, rankings, relevance, side_data, retrieval, knows_judged=True)
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ class PopularityLoader:
     k : int or None
         List length; None if only the ranks of relevant items are needed, among all.
     side_data : SideData
-    stored_zeros : bool
+    stored_zeros, judged_only : bool
         As in `rank`.
     seen : {"exclude", "allow"}
         Whether to recommend what they have seen too.
@@ -165,6 +168,7 @@ class PopularityLoader:
     k: int | None
     side_data: SideData
     stored_zeros: bool
+    judged_only: bool
     seen: SeenItems
 
     def __call__(self, task: UserRows) -> Block:
@@ -173,8 +177,9 @@ class PopularityLoader:
             train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
         train = excluded_items(train, self.seen)
         hits = with_stored_zeros(relevance) if self.stored_zeros else relevance
-        rankings = popularity_rankings(self.order, train, hits, self.k, side_data.candidates)
-        return Block(task.first, rankings, relevance, side_data)
+        among = judged_candidates(relevance) if self.judged_only else side_data.candidates
+        rankings = popularity_rankings(self.order, train, hits, self.k, among)
+        return Block(task.first, rankings, relevance, side_data, knows_judged=True)
 
 
 @contextmanager
@@ -457,7 +462,8 @@ class ModelSource(_UserSource):
             way,
             list_length(request, way, n_items),
             self.side_data(request, inputs, n_items),
-            request.convention.stored_zeros,
+            request.ranks_stored_zeros,
+            request.judged_only,
             request.seen,
             num_threads,
             n_unknown,
@@ -530,7 +536,8 @@ class PopularitySource(_UserSource):
             order,
             None if via == "full_ranks" else list_length(request, via, n_items),
             self.side_data(request, inputs, n_items),
-            request.convention.stored_zeros,
+            request.ranks_stored_zeros,
+            request.judged_only,
             request.seen,
         )
 

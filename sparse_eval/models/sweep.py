@@ -76,6 +76,7 @@ def sweep(
     candidates: CandidatesLike | None = None,
     corrected: Corrected | None = None,
     seen: SeenItems = "exclude",
+    judged_only: bool = False,
     monitor: str | Metric | None = None,
     watch: float | None = None,
     client: ClientLike | None = None,
@@ -104,8 +105,9 @@ def sweep(
         rows of checkpoints that are not in `paths` are kept, after the others.
     convention : str, optional
         As in `evaluate`.
-    candidates, corrected, seen
-        As in `evaluate_model`. Metrics among candidates are called so, as ``hit_rate@10 (1+99)``.
+    candidates, corrected, seen, judged_only
+        As in `evaluate_model`. Metrics among candidates are called so, as ``hit_rate@10 (1+99)`` or
+        ``ndcg@10 (judged)``.
     monitor : str or Metric, optional
         The metric that determines the best checkpoint, the first of equal ones; by default the
         first of `metrics`. Higher values are better, except for ``gini``, ``popularity``,
@@ -189,7 +191,13 @@ def sweep(
         num_threads = 1
     among = candidates is not None
     request, monitored = parse_monitored(
-        requested, monitor, convention, among=among, corrected=corrected, seen=seen
+        requested,
+        monitor,
+        convention,
+        among=among,
+        corrected=corrected,
+        seen=seen,
+        judged_only=judged_only,
     )
     job, table = prepare(files, parts, held_out, request, out, candidates, monitored, num_threads)
     with tqdm(
@@ -237,6 +245,7 @@ def prepare(
         "candidates": among.candidates,
         "corrected": request.corrected,
         "seen": request.seen,
+        "judged_only": request.judged_only,
         "num_threads": num_threads,
         "progress": False,
     }
@@ -279,6 +288,7 @@ class EvaluateOptions(TypedDict):
     candidates: Candidates | None
     corrected: Corrected | None
     seen: SeenItems
+    judged_only: bool
     num_threads: int | None
     progress: bool
 

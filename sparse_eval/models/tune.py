@@ -54,7 +54,7 @@ _SETTINGS, _TRIALS = "search.json", "trials.csv"
 _MODEL, _PER_USER, _SUMMARY = "model.npz", "per_user.csv", "summary.json"
 
 #: Settings that earlier versions did not write, and what they stand for there.
-_LATER: dict[str, JSONValue] = {"candidates": None, "corrected": None}
+_LATER: dict[str, JSONValue] = {"candidates": None, "corrected": None, "judged_only": False}
 
 _FOREIGN_JSON = "is not what a search wrote, and is left as it is; choose another folder"
 
@@ -100,6 +100,7 @@ def tune(
     candidates: CandidatesOfSplit | None = None,
     corrected: Corrected | None = None,
     seen: SeenItems = "exclude",
+    judged_only: bool = False,
     seed: int = 0,
     test: TrainLike | None = None,
     out: PathLike | None = None,
@@ -135,7 +136,7 @@ def tune(
         The metric that determines the best iteration and the best trial, the first of equal ones;
         by default the first of `metrics`. Higher values are better, except for ``gini``,
         ``popularity``, ``mean_rank`` and ``percentile_rank``.
-    candidates, corrected, seen
+    candidates, corrected, seen, judged_only
         As in `evaluate_model`. `candidates` are for the validation and the test part alike, or a
         function of a `Holdout` that returns them, as ``lambda holdout:
         se.sample_negatives(holdout, n=99)``: it is called with the split in `train`, and for the
@@ -211,6 +212,7 @@ def tune(
         among=candidates is not None,
         corrected=corrected,
         seen=seen,
+        judged_only=judged_only,
         seed=seed,
     )
     return search.run(
@@ -266,10 +268,11 @@ class Search:
         among: bool = False,
         corrected: Corrected | None = None,
         seen: SeenItems = "exclude",
+        judged_only: bool = False,
         seed: int = 0,
     ) -> None:
         self.request, self.monitor = parse_monitored(
-            metrics, monitor, among=among, corrected=corrected, seen=seen
+            metrics, monitor, among=among, corrected=corrected, seen=seen, judged_only=judged_only
         )
         self.patience = None if patience is None else check_whole("patience", patience, 1)
         self.draws = None if draws is None else check_whole("draws", draws, 1)
@@ -308,6 +311,7 @@ class Search:
             candidates=among.candidates,
             corrected=self.request.corrected,
             seen=self.request.seen,
+            judged_only=self.request.judged_only,
         )
         truth, among_test = None, SharedCandidates()
         if test is not None:
@@ -405,6 +409,7 @@ class Search:
             candidates=among.candidates,
             corrected=self.request.corrected,
             seen=self.request.seen,
+            judged_only=self.request.judged_only,
             progress=progress,
         )
         summary = {**about, **json.loads(ev.to_json())}
@@ -427,6 +432,7 @@ class Search:
             "monitor": str(self.monitor),
             "corrected": self.request.corrected,
             "seen": self.request.seen,
+            "judged_only": self.request.judged_only,
             "patience": self.patience,
             **{
                 name: str(values) if isinstance(values, Range) else list(values)

@@ -81,11 +81,15 @@ class BlockResult:
             is_out = ~result.counted(request.plans[rows[0]])
             # Of swept metrics: where the others are NaN already, few or none are left to find.
             not_yet = np.flatnonzero(is_out & ~without_relevant)
-            kept_nan = [exclude and request.plans[row].is_swept for row in rows]
+            kept_nan = [
+                exclude and plan.is_swept and not plan.of_everyone
+                for plan in map(request.plans.__getitem__, rows)
+            ]
             left_out = not_yet if all(kept_nan) else np.flatnonzero(is_out)
             for row, is_nan in zip(rows, kept_nan, strict=True):
                 plan = request.plans[row]
-                if plan.is_swept and not exclude and plan.items == "all":
+                counts_zero = plan.items == "all" and not plan.of_everyone
+                if plan.is_swept and not exclude and counts_zero:
                     columns.values[row, without_relevant] = 0.0
                 columns.values[row, not_yet if is_nan else left_out] = np.nan
         return result
@@ -94,16 +98,16 @@ class BlockResult:
         """Return for each user whether it counts for a plan, or in general."""
         convention, no_relevant = self.request.convention, self.request.no_relevant
         every_list, every_user = (False, False) if plan is None else plan.counts_apart(convention)
-        has_list = self.aligned.rankings.lengths > 0
+        has_list = self.aligned.has_list
         if every_list:
-            return has_list
+            return has_list.copy()
         if no_relevant == "zero":
             counted = np.ones(len(has_list), bool)
         elif no_relevant == "judged":
             counted = np.diff(self.aligned.relevance.indptr) > 0
         else:
             counted = self.n_relevant > 0
-        if convention.without_list == "exclude" and not every_user:
+        if self.request.without_list == "exclude" and not every_user:
             counted &= has_list
         return counted
 
@@ -119,7 +123,8 @@ class BlockResult:
         """Return a metric of some users: a mean, or one number about all of them."""
         plan = self.request.plans[row]
         if plan.definition.per_user:
-            return self.columns.mean(row, users)
+            mean = self.columns.mean(row, users)
+            return plan.number_of(mean) if plan.is_micro else mean
         return values_of_lists(self.aligned, [plan], users)[0]
 
     @cached_property
@@ -140,7 +145,7 @@ class BlockResult:
     @property
     def n_without_list(self) -> int:
         """The number of users with relevant items and no list."""
-        return int(np.count_nonzero((self.n_relevant > 0) & (self.aligned.rankings.lengths == 0)))
+        return int(np.count_nonzero((self.n_relevant > 0) & ~self.aligned.has_list))
 
     @cached_property
     def seen(self) -> SeenCounts | None:
@@ -164,6 +169,8 @@ class BlockResult:
 
     @cached_property
     def _candidate_hashes(self) -> Hashes | None:
+        if self.request.judged_only:  # whose numbers may be other ones in every block
+            return self._relevance_hashes
         return candidate_hashes(self.aligned, self.aligned.relevance.items_index)
 
     @cached_property
@@ -209,14 +216,19 @@ class BlockResult:
     @cached_property
     def fingerprints(self) -> Hashes:
         """A hash of each user's relevant items and their gains, and of candidates if given."""
+        hashes = self._candidate_hashes
+        if hashes is None or self.request.judged_only:
+            return self._relevance_hashes
+        return with_candidates(self._relevance_hashes, hashes)
+
+    @cached_property
+    def _relevance_hashes(self) -> Hashes:
+        """A hash of each user's judged items and their gains."""
         relevance = self.aligned.relevance
         items, labels = relevance.items, relevance.items_index
         if self.item_ids is not None and labels is None:
             items = self.item_ids[items]
-        hashes = fingerprints(relevance.indptr, items, relevance.gains, labels)
-        if self._candidate_hashes is None:
-            return hashes
-        return with_candidates(hashes, self._candidate_hashes)
+        return fingerprints(relevance.indptr, items, relevance.gains, labels)
 
     def list_counts(self, row: int) -> ListCounts:
         """Count the lists of each group of users, and how often they hold each item."""
@@ -312,6 +324,7 @@ class BlockResult:
             request.corrected,
             request.seen,
             self.propensities,
+            request.without_list,
         )
 
     def _digest_of_items(self) -> str | None:

@@ -177,14 +177,15 @@ class Counts:
 
 def _why_nobody(counts: Counts) -> str:
     """Return why no user counts."""
-    convention, block = counts.request.convention, counts._block
+    request, block = counts.request, counts._block
     n_users = counts.n_users + counts.n_skipped
-    if convention.without_list != "exclude" or (block is not None and not block.n_relevant.any()):
+    if request.without_list != "exclude" or (block is not None and not block.n_relevant.any()):
         return (
             f"none of the {n_users} users has a relevant item (a stored value above 0); "
             "there is nothing to evaluate"
         )
     return (
-        f"no user counts with convention={convention.name!r}: none of them has both a relevant "
+        f"no user counts with convention={request.convention.name!r} and "
+        f"without_list={request.without_list!r}: none of them has both a relevant "
         "item and a list"
     )

@@ -155,7 +155,7 @@ class Evaluation(Views):
         """
         row = self._row_of(name)
         self._warn_of_sampled_lists()
-        expected = expectation(self._random, row)
+        expected = expectation(self, self._random, row)
         if expected is None:
             raise InvalidDataError(
                 f"the random baseline of {self.metrics[row]} needs the lists of all users, which "

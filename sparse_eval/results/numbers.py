@@ -116,7 +116,7 @@ class BlockNumbers(Numbers):
     def _overall_of(self, row: int) -> Callable[[int | None], float]:
         block = self._block
         if self.request.plans[row].is_micro:
-            return partial(_micro_average, block.ratios(row))
+            return partial(_micro_average, self.request.plans[row], block.ratios(row))
         users = block.users_of(row)
         groups = block.groups[users]
 
@@ -185,7 +185,7 @@ class TotalsNumbers(Numbers):
     def _overall_of(self, row: int) -> Callable[[int | None], float]:
         plan = self.request.plans[row]
         if plan.is_micro:
-            return partial(_micro_average, self._totals.ratios[row])
+            return partial(_micro_average, plan, self._totals.ratios[row])
         if row in self._totals.list_sums:
             return partial(_of_sums, plan, self._totals.list_sums[row])
         return partial(_of_counts, plan, self._list_counts(row))
@@ -195,13 +195,13 @@ class TotalsNumbers(Numbers):
         return self._totals.lists[(*plan.counts_apart(self.request.convention), plan.metric.k)]
 
 
-def _micro_average(ratios: Ratios, left_out: int | None) -> float:
+def _micro_average(plan: Plan, ratios: Ratios, left_out: int | None) -> float:
     above, below = Moments(), Moments()
     for group, (numerators, denominators) in enumerate(ratios):
         if group != left_out:
             above += numerators
             below += denominators
-    return ratio_of(above, below) if above.n else math.nan
+    return plan.number_of(ratio_of(above, below)) if above.n else math.nan
 
 
 def _of_sums(plan: Plan, sums: ListSums, left_out: int | None) -> float:

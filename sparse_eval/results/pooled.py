@@ -78,7 +78,7 @@ def pooled_evaluation(cv: CrossValidation, model: str) -> Evaluation:
     request = cv.request
     key = MergeKey(
         request.names, request.convention.name, request.no_relevant, None, None, None, None,
-        installed_version(),
+        installed_version(), without_list=request.without_list,
     )  # fmt: skip
     totals = Totals(
         key,

@@ -72,6 +72,7 @@ def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
         "n_relevant_seen": evaluation.n_relevant_seen,
         "n_listed_seen": evaluation.n_listed_seen,
         "no_relevant": evaluation.no_relevant,
+        "without_list": evaluation.request.without_list,
         "seen": evaluation.request.seen,
         "convention": evaluation.convention,
         "corrected": evaluation.request.corrected,

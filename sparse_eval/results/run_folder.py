@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MANIFEST = "cross_validation.json"
 
 #: Settings that earlier versions did not write, and what they stand for there.
-_LATER: dict[str, JSONValue] = {"corrected": None, "seen": "exclude"}
+_LATER: dict[str, JSONValue] = {"corrected": None, "seen": "exclude", "judged_only": False}
 
 _FOREIGN = "is not what cross_validate wrote, and is left as it is; choose another folder"
 _REMEDY = "choose another folder for this one, or delete that one"

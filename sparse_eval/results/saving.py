@@ -40,6 +40,7 @@ import numpy as np
 
 from ..core.files import make_folder, need_pyarrow, replacing, write_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from ..inputs.candidates import JUDGED
 from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.plan import Plan
 from ..metrics.request import Request
@@ -194,12 +195,14 @@ _REQUEST = (
     "metrics",
     "convention",
     "no_relevant",
+    "without_list",
     "seen",
     "inputs_given",
     "per_user",
     "higher_is_better",
     "lower",
     "corrected",
+    "candidates",
 )
 
 
@@ -239,6 +242,8 @@ def _request_of(content: dict[str, Any]) -> Request:
         frozenset(content["inputs_given"]),
         content["corrected"],
         content["seen"],
+        (content["candidates"] or {}).get("kind") == JUDGED,
+        content["without_list"],
     )
     if not any(isinstance(plan.definition.formula, _Unregistered) for plan in plans):
         return Request(*options)

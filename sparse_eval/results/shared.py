@@ -134,6 +134,7 @@ def check_conventions(evaluations: Mapping[str, Scores]) -> None:
         for option, a, b in (
             ("convention", first.convention, ev.convention),
             ("no_relevant", first.no_relevant, ev.no_relevant),
+            ("without_list", first.request.without_list, ev.request.without_list),
             ("seen", first.request.seen, ev.request.seen),
         ):
             if a != b:

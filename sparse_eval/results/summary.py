@@ -46,7 +46,7 @@ def summarize(
     for row, name in enumerate(scores.names):
         mean, n_users = values.value(row), values.count(row)
         interval = values.interval(row, mean, level)
-        expected = expectation(random, row) or UNKNOWN
+        expected = expectation(scores, random, row) or UNKNOWN
         lift = _lift(mean, expected.mean, scores.request.plans[row])
         beside = [baseline[name] for baseline in baselines.values()]
         counts = (n_users, everybody - n_users)
@@ -66,10 +66,11 @@ def summarize(
     )
 
 
-def expectation(totals: RandomTotals | None, row: int) -> Expectation | None:
+def expectation(scores: Scores, totals: RandomTotals | None, row: int) -> Expectation | None:
     """Return the random baseline of the metric at a position, None where it is not known."""
     total = None if totals is None else totals[row]
-    return total.expectation if isinstance(total, RandomSums) else total
+    plan = scores.request.plans[row]
+    return total.expectation(plan) if isinstance(total, RandomSums) else total
 
 
 def _lift(mean: float, random: float, plan: Plan) -> float:
@@ -107,7 +108,7 @@ def _columns(scores: Scores, baselines: Baselines, random: RandomTotals | None) 
         interval = values.interval(row, mean, LEVEL)
         ends = numbers(interval.low, interval.high)
         intervals.append("none" if interval.method == "none" else " to ".join(ends))
-    expected = [expectation(random, row) for row in rows]
+    expected = [expectation(scores, random, row) for row in rows]
     counts = list(map(values.count, rows))
     differ = any(count != scores.n_users for count in counts)
     return [

@@ -86,6 +86,7 @@ class MergeKey(NamedTuple):
     corrected: str | None = None
     seen: str = "exclude"
     propensities: dict[str, str] | None = None
+    without_list: str = "zero"
 
     def check(self, other: MergeKey) -> None:
         """Raise unless both are the same."""
@@ -110,6 +111,7 @@ _DESCRIPTIONS = {
     "corrected": "corrections",
     "seen": "seen",
     "propensities": "propensities",
+    "without_list": "without_list",
 }
 
 

@@ -357,7 +357,9 @@ def test_refuses_lists_that_a_run_cannot_hold(tmp_path: Path) -> None:
     hits = Rankings.from_topk([[5, -1, 6]])
     with pytest.raises(InvalidDataError, match="user 0 has no item at position 2"):
         trec.write_run(hits, path)
-    with pytest.raises(InvalidDataError, match='or "pessimistic" have no certain positions'):
+    with pytest.raises(
+        InvalidDataError, match='ties="average" or "pessimistic" have no certain positions'
+    ):
         trec.write_run(Rankings.from_scores([[1.0, 1.0]], ties="average"), path)
     with pytest.raises(InvalidDataError, match="nothing to write"):
         trec.write_run(Rankings.from_topk(np.empty((2, 0), int)), path)

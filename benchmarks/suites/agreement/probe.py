@@ -14,6 +14,9 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 
+#: What is behind the names of metrics of judged items alone.
+JUDGED = " (judged)"
+
 
 def main(cases: Path, values: Path) -> None:
     library = json.loads(values.read_text(encoding="utf-8"))
@@ -24,18 +27,31 @@ def main(cases: Path, values: Path) -> None:
         if not theirs:
             continue
         n_cases += 1
-        ours = evaluate(case, list(theirs), library["convention"], library["ties"])
+        rules = (library["convention"], library["ties"])
+        ours = evaluate_both(case, list(theirs), *rules)
         for metric, found in theirs.items():
             entry = metrics.setdefault(metric, {"cases": 0, "max_difference": 0.0})
             entry["cases"] += 1
-            apart = difference(ours, name_in(case, metric), found)
+            apart = difference(ours[metric.endswith(JUDGED)], name_in(case, metric), found)
             if apart > entry["max_difference"]:
                 entry |= {"max_difference": apart, "furthest_case": number}
     print(json.dumps(library | {"n_cases": n_cases, "metrics": metrics}))
 
 
+def evaluate_both(
+    case: dict[str, Any], metrics: list[str], *rules: str | None
+) -> dict[bool, se.Evaluation]:
+    """Evaluate whole lists, and those of judged items alone where a metric is of these."""
+    chosen = {only: [m for m in metrics if m.endswith(JUDGED) == only] for only in (False, True)}
+    return {only: evaluate(case, names, *rules, only) for only, names in chosen.items() if names}
+
+
 def evaluate(
-    case: dict[str, Any], metrics: list[str], convention: str | None, ties: str | None
+    case: dict[str, Any],
+    metrics: list[str],
+    convention: str | None,
+    ties: str | None,
+    judged_only: bool,
 ) -> se.Evaluation:
     shape = (len(case["lists"]), case["n_items"])
     names = [name_in(case, metric) for metric in metrics]
@@ -47,11 +63,12 @@ def evaluate(
         convention=convention,
         train=matrix([[(item, 1) for item in row] for row in case["train"]], shape),
         item_groups=np.arange(case["n_items"]) % 4 if grouped else None,
+        judged_only=judged_only,
     )
 
 
 def name_in(case: dict[str, Any], metric: str) -> str:
-    return metric.replace("@k", f"@{case['k']}")
+    return metric.removesuffix(JUDGED).replace("@k", f"@{case['k']}")
 
 
 def rankings(case: dict[str, Any], shape: tuple[int, int], ties: str | None) -> se.Rankings:

@@ -25,22 +25,41 @@ OVER_LISTS = {
     "user_coverage",
 }
 
+#: And these are trec_eval's alone.
+OF_TREC_EVAL = {
+    "bpref",
+    "infap",
+    "iprec_at_recall",
+    "judged",
+    "num_nonrel_judged_ret",
+    "num_rel",
+    "num_rel_ret",
+    "num_ret",
+    "set_f",
+    "set_map",
+    "set_precision",
+    "set_relative_precision",
+    "utility",
+}
+
 
 def agreement(report: dict[str, Any]) -> str:
-    """Return a table of the metrics of hits, one of the metrics of lists, and their footnotes."""
+    """Return a table for each kind of metrics, and their footnotes."""
     rows = {name: Agreement(found) for name, found in report["libraries"].items()}
     counts = Counter(metric for row in rows.values() for metric in row.families())
     footnotes: dict[str, int] = {}
     tables = []
-    for over_lists in (False, True):
-        columns = [name for name, _ in counts.most_common() if (name in OVER_LISTS) == over_lists]
+    others = counts.keys() - OVER_LISTS - OF_TREC_EVAL
+    for kind in (others, OVER_LISTS, OF_TREC_EVAL):
+        columns = [name for name, _ in counts.most_common() if name in kind]
         body = []
         for name, row in rows.items():
             cells = [row.cell(metric, footnotes) for metric in columns]
             if any(cells):
                 title = label(report, name) + marks(row.notes("*"), footnotes)
                 body.append((title, row.convention, str(row.n_cases), *cells))
-        tables.append(markdown(("", "convention", "cases", *columns), body))
+        if columns:
+            tables.append(markdown(("", "convention", "cases", *columns), body))
     notes = "\n".join(f"{number}. {note}" for note, number in footnotes.items())
     return "\n\n".join([*tables, notes])
 

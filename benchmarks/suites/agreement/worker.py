@@ -6,7 +6,7 @@ SCRIPT is the library's, in the folder `rivals`. It has
 
     METRICS      our name of a metric -> what calls the library with a `Case`: a value for each
                  user (None for one whom the library leaves out), or the mean where it has no more.
-                 `@k` stands for the case's cut-off.
+                 `@k` stands for the case's cut-off, and " (judged)" behind it for judged_only=.
     CONVENTION   the convention= that must give the same, or None
     TIES         where the library orders by score: our `ties=` for its order of equal scores;
                  without it, cases with scores are lists for the library as well

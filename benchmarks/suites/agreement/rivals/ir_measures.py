@@ -3,14 +3,39 @@
 from functools import lru_cache, partial
 
 import ir_measures
-from ir_measures import AP, RR, P, Qrel, R, Rprec, ScoredDoc, SetR, Success, nDCG
+from ir_measures import (
+    AP,
+    RR,
+    Bpref,
+    IPrec,
+    Judged,
+    NumRel,
+    NumRelRet,
+    P,
+    Qrel,
+    R,
+    Rprec,
+    ScoredDoc,
+    SetAP,
+    SetF,
+    SetP,
+    SetR,
+    SetRelP,
+    Success,
+    infAP,
+    nDCG,
+)
 
 CONVENTION = "trec_eval"
 TIES = "item_descending"
-NEEDS = {"*": {"all_lists": "a user without a list counts 0, as with trec_eval's option -c"}}
+NEEDS = {
+    "*": {"all_lists": "a user without a list counts 0, as with trec_eval's option -c"},
+    "judged@k": {"untied": "comes from another program, which orders equal scores otherwise"},
+}
 NOT_COMPARED = {
     "err@k": "printed with five decimals by the script that is called for it",
     "ndcg(gain=exp)@k": "printed with five decimals by the script that is called for it",
+    "num_ret": "beside num_rel_ret it gives the same number for both",
     "mrr@k": "comes from another program, which orders equal scores the other way round",
 }
 
@@ -25,6 +50,20 @@ MEASURES = {
     "map": lambda _: AP,
     "map@k": lambda k: AP @ k,
     "r_precision": lambda _: Rprec,
+    "bpref": lambda _: Bpref,
+    "infap": lambda _: infAP,
+    "iprec_at_recall(level=0.2)": lambda _: IPrec @ 0.2,
+    "iprec_at_recall(level=0.7)": lambda _: IPrec @ 0.7,
+    "set_precision": lambda _: SetP,
+    "set_relative_precision": lambda _: SetRelP,
+    "set_map": lambda _: SetAP,
+    "set_f": lambda _: SetF,
+    "set_f(beta=1.4142135623730951)": lambda _: SetF(beta=2.0),  # of which it takes no square
+    "num_rel": lambda _: NumRel,
+    "num_rel_ret": lambda _: NumRelRet,
+    "judged@k": lambda k: Judged @ k,
+    "precision@k (judged)": lambda k: P(judged_only=True) @ k,
+    "map (judged)": lambda _: AP(judged_only=True),
 }
 
 

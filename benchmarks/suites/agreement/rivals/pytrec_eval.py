@@ -1,5 +1,6 @@
 """pytrec_eval: trec_eval itself, on dictionaries. A user without a list is not in the run."""
 
+import math
 from functools import lru_cache, partial
 
 import pytrec_eval
@@ -7,33 +8,69 @@ import pytrec_eval
 CONVENTION = "trec_eval"
 TIES = "item_descending"
 NEEDS = {}
-NOT_COMPARED = {}
+NOT_COMPARED = {"rbp": "first in trec_eval 10"}
 
+#: Our name of a metric, the measure, and what is added to its name in the results.
 NAMES = {
-    "ndcg": "ndcg",
-    "ndcg@k": "ndcg_cut.{k}",
-    "precision@k": "P.{k}",
-    "precision(denominator=min)@k": "relative_P.{k}",
-    "recall": "set_recall",
-    "recall@k": "recall.{k}",
-    "hit_rate@k": "success.{k}",
-    "mrr": "recip_rank",
-    "map": "map",
-    "map@k": "map_cut.{k}",
-    "r_precision": "Rprec",
+    "ndcg": ("ndcg", ""),
+    "ndcg@k": ("ndcg_cut.{k}", ""),
+    "precision@k": ("P.{k}", ""),
+    "precision(denominator=min)@k": ("relative_P.{k}", ""),
+    "recall": ("set_recall", ""),
+    "recall@k": ("recall.{k}", ""),
+    "hit_rate@k": ("success.{k}", ""),
+    "mrr": ("recip_rank", ""),
+    "map": ("map", ""),
+    "map@k": ("map_cut.{k}", ""),
+    "r_precision": ("Rprec", ""),
+    "bpref": ("bpref", ""),
+    "infap": ("infAP", ""),
+    "iprec_at_recall": ("11pt_avg", ""),
+    "set_precision": ("set_P", ""),
+    "set_relative_precision": ("set_relative_P", ""),
+    "set_map": ("set_map", ""),
+    "set_f": ("set_F", ""),
+    "utility": ("utility", ""),
+    "num_ret": ("num_ret", ""),
+    "num_rel": ("num_rel", ""),
+    "num_rel_ret": ("num_rel_ret", ""),
+    "num_nonrel_judged_ret": ("num_nonrel_judged_ret", ""),
+}
+NAMES |= {
+    f"iprec_at_recall(level={level / 10:g})": ("iprec_at_recall", f"_{level / 10:.2f}")
+    for level in range(11)
+}
+NAMES |= {
+    f"r_precision(multiple={fifths / 5:g})": ("Rprec_mult", f"_{fifths / 5:.2f}")
+    for fifths in (1, 2, 3, 4, 6, 7, 8, 9, 10)
 }
 
+#: What is computed of judged items alone, too.
+JUDGED = ("ndcg", "precision@k", "map", "mrr", "r_precision", "infap", "set_f", "num_ret")
 
-@lru_cache(maxsize=1)
-def scores(case):
+#: Measures whose results are logarithms, of which the mean is taken.
+GEOMETRIC = {"map(average=geometric)": "gm_map", "bpref(average=geometric)": "gm_bpref"}
+
+#: Of its measures, what is no number of a user: `relstring` is text, and the others are of a run.
+NO_NUMBER = {"num_q", "relstring", "runid"}
+EXPERIMENTS = {"ndcg_rel", "Rndcg", "G", "binG"}  # published nowhere, and not here
+
+_known = {measure.partition(".")[0] for measure, _ in NAMES.values()} | set(GEOMETRIC.values())
+if _known | NO_NUMBER | EXPERIMENTS != pytrec_eval.supported_measures:
+    raise SystemExit(f"other measures: {_known ^ pytrec_eval.supported_measures}")
+
+
+@lru_cache(maxsize=2)
+def scores(case, judged_only):
     qrels = {
         f"{user}": {document(item): gain for item, gain in row.items()}
         for user, row in enumerate(case.stored)
         if row
     }
     run = {f"{user}": scored(case, user) for user in case.users if case.lists[user]}
-    measures = {name.format(k=case.k) for name in NAMES.values()}
-    return pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
+    measures = {measure.format(k=case.k) for measure, _ in NAMES.values()} | {*GEOMETRIC.values()}
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, measures, judged_docs_only_flag=judged_only)
+    return evaluator.evaluate(run)
 
 
 def scored(case, user):
@@ -46,10 +83,19 @@ def document(item):
     return f"{item:03d}"  # equal scores are ordered by the text
 
 
-def values(name, case):
-    key = name.format(k=case.k).replace(".", "_")
-    found = scores(case)
+def values(measure, added, judged_only, case):
+    key = measure.format(k=case.k).replace(".", "_") + added
+    found = scores(case, judged_only)
     return [found[f"{user}"][key] if f"{user}" in found else None for user in case.users]
 
 
-METRICS = {ours: partial(values, theirs) for ours, theirs in NAMES.items()}
+def geometric_mean(measure, case):
+    found = [value for value in values(measure, "", False, case) if value is not None]
+    return math.exp(sum(found) / len(found))
+
+
+METRICS = {
+    **{ours: partial(values, *theirs, False) for ours, theirs in NAMES.items()},
+    **{f"{ours} (judged)": partial(values, *NAMES[ours], True) for ours in JUDGED},
+    **{ours: partial(geometric_mean, measure) for ours, measure in GEOMETRIC.items()},
+}

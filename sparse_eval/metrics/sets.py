@@ -1,0 +1,131 @@
+"""Measures of lists as sets, whose order does not matter, and counts of their items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .registry import Definition, Number, never
+
+if TYPE_CHECKING:
+    from ..core.types import Floats, Integers
+    from .statistics import Statistics
+
+    Ratio = tuple[Floats, Floats | Integers]
+
+RIJSBERGEN = "van Rijsbergen, 1979, Information Retrieval, Butterworths"
+
+
+def set_precision(s: Statistics) -> Ratio:
+    return s.hits, s.list_length
+
+
+def set_relative_precision(s: Statistics) -> Ratio:
+    return s.hits, np.minimum(s.list_length, s.n_relevant)
+
+
+def set_f(s: Statistics, beta: float) -> Floats:
+    # (1 + β²)pr / (β²p + r) with p = hits / length and r = hits / n
+    return (1 + beta**2) * s.hits / (s.list_length + beta**2 * s.n_relevant)
+
+
+def set_map(s: Statistics) -> Ratio:
+    return s.hits**2, s.list_length * s.n_relevant
+
+
+def utility(s: Statistics) -> Floats:
+    return 2 * s.hits - s.list_length
+
+
+def num_ret(s: Statistics) -> Floats:
+    return s.list_length.astype(np.float64)
+
+
+def num_rel(s: Statistics) -> Floats:
+    return s.n_relevant.astype(np.float64)
+
+
+def num_rel_ret(s: Statistics) -> Floats:
+    return s.hits
+
+
+def num_nonrel_judged_ret(s: Statistics) -> Floats:
+    return 2 * s.hits - s.gain  # of judged items, gains are 2 where they are relevant and else 1
+
+
+METRICS = (
+    Definition(
+        "set_precision",
+        set_precision,
+        "hits / list length",
+        "share of the whole list that is relevant",
+        cutoff="none",
+    ),
+    Definition(
+        "set_relative_precision",
+        set_relative_precision,
+        "hits / min(n, list length)",
+        "precision of the whole list relative to the best of its length",
+        cutoff="none",
+    ),
+    Definition(
+        "set_f",
+        set_f,
+        "(1 + β²)·hits / (list length + β²·n)",
+        "weighted harmonic mean of the whole list's precision and recall",
+        options=(Number("beta", "1", 0, np.inf, "weight of recall relative to precision"),),
+        cutoff="none",
+        source=RIJSBERGEN,
+    ),
+    Definition(
+        "set_map",
+        set_map,
+        "hits² / (list length·n)",
+        "precision times recall of the whole list",
+        cutoff="none",
+        closed_form=never,
+    ),
+    Definition(
+        "utility",
+        utility,
+        "hits − misses",
+        "relevant items of the list less the others",
+        lower=-np.inf,
+        upper=np.inf,
+        of_everyone=True,
+    ),
+    Definition(
+        "num_ret",
+        num_ret,
+        "list length",
+        "number of listed items",
+        upper=np.inf,
+        of_everyone=True,
+    ),
+    Definition(
+        "num_rel",
+        num_rel,
+        "n",
+        "number of relevant items",
+        cutoff="none",
+        upper=np.inf,
+    ),
+    Definition(
+        "num_rel_ret",
+        num_rel_ret,
+        "hits",
+        "number of relevant items in the list",
+        upper=np.inf,
+    ),
+    Definition(
+        "num_nonrel_judged_ret",
+        num_nonrel_judged_ret,
+        "judged items − hits",
+        "number of items in the list that are judged and not relevant",
+        upper=np.inf,
+        higher_is_better=False,
+        uses=("judged",),
+        of_everyone=True,
+    ),
+)

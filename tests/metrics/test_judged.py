@@ -1,0 +1,378 @@
+"""Measures that know what was judged, judged items alone, and those of trec_eval."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import judged_oracle as plain
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from cases import N_ITEMS, Case, cases, spelled, to_csr
+from evaluations import same_everything, saved
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from merge_cases import same_numbers, same_random
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+
+CUT = ["bpref", "infap", "judged", "num_ret", "num_rel_ret", "num_nonrel_judged_ret", "utility"]
+OF_EVERYONE = ["judged", "num_ret", "num_nonrel_judged_ret", "utility"]
+WHOLE = ["num_rel", "set_precision", "set_relative_precision", "set_map", "set_f"]
+ROWS: list[tuple[str, str, str, float]] = [
+    *((f"{name}@{k}", name, "", k) for name in CUT for k in (1, 3, 20)),
+    *((name, name, "", math.inf) for name in (*CUT, *WHOLE)),
+    *((f"set_f(beta={beta})", "set_f", beta, math.inf) for beta in ("0.5", "2")),
+    *(
+        (f"r_precision(multiple={multiple})", "r_precision", multiple, math.inf)
+        for multiple in ("0.2", "0.6", "1.4", "2", "0.25")
+    ),
+    ("iprec_at_recall", "iprec_at_recall", "", math.inf),
+    ("iprec_at_recall@3", "iprec_at_recall", "", 3),
+    *(
+        (f"iprec_at_recall(level={level})", "iprec_at_recall", level, math.inf)
+        for level in ("0", "0.1", "0.3", "0.5", "0.7", "1", "0.25")
+    ),
+]
+NAMES = [name for name, *_ in ROWS]
+
+ACCURACY = [row for row in spelled(oracle.METRICS) if row[1] not in ("err", "rbp")]
+
+
+def complete(case: Case) -> Case:
+    """Return the same with lists that have no gaps."""
+    ranked = [
+        {item: place for place, (_, item) in enumerate(sorted((r, i) for i, r in row.items()), 1)}
+        for row in case.ranked
+    ]
+    return case._replace(ranked=ranked)
+
+
+@given(cases())
+def test_every_measure_equals_its_definition(case: Case) -> None:
+    case = complete(case)
+    ev = se.evaluate(*case.matrices, NAMES)
+    users = list(zip(case.ranked, case.relevant, strict=True))
+    for spelling, name, option, k in ROWS:
+        expected = [plain.value(name, option, k, *user) for user in users]
+        np.testing.assert_allclose(
+            ev.values(spelling), expected, rtol=1e-12, atol=1e-15, err_msg=spelling
+        )
+    for name in ("map", "bpref"):
+        spelling = f"{name}(average=geometric)"
+        each = [
+            oracle.value("map", {}, None, *user)
+            if name == "map"
+            else plain.value(name, "", math.inf, *user)
+            for user in users
+        ]
+        expected_mean = plain.geometric(each[i] for i in range(len(each)) if each[i] == each[i])
+        assert se.evaluate(*case.matrices, spelling)[spelling] == pytest.approx(expected_mean)
+
+
+@given(cases())
+def test_users_without_relevant_items_count(case: Case) -> None:
+    case = complete(case)
+    ev = se.evaluate(*case.matrices, [*NAMES, "map(average=geometric)"], no_relevant="zero")
+    users = list(zip(case.ranked, case.relevant, strict=True))
+    for spelling, name, option, k in ROWS:
+        has_value = name in OF_EVERYONE
+        expected = [
+            plain.of_anyone(name, option, k, *user)
+            if has_value or any(gain > 0 for gain in user[1].values())
+            else 0.0
+            for user in users
+        ]
+        np.testing.assert_allclose(
+            ev.values(spelling), expected, rtol=1e-12, atol=1e-15, err_msg=spelling
+        )
+    precisions = [oracle.value("map", {}, None, *user) for user in users]
+    expected_mean = plain.geometric(0.0 if math.isnan(p) else p for p in precisions)
+    assert ev["map(average=geometric)"] == pytest.approx(expected_mean)
+
+
+@given(cases())
+def test_judged_items_alone_are_condensed_lists(case: Case) -> None:
+    case = complete(case)
+    ev = se.evaluate(*case.matrices, [*NAMES, *(name for name, *_ in ACCURACY)], judged_only=True)
+    users = [
+        (plain.condensed(ranked, gains), gains)
+        for ranked, gains in zip(case.ranked, case.relevant, strict=True)
+    ]
+    for spelling, name, option, k in ROWS:
+        expected = [plain.value(name, option, k, *user) for user in users]
+        np.testing.assert_allclose(
+            ev.values(spelling), expected, rtol=1e-12, atol=1e-15, err_msg=spelling
+        )
+    for spelling, name, options, depth in ACCURACY:
+        contexts = [oracle.Context(n_items=N_ITEMS, among=set(gains)) for _, gains in users]
+        expected = [
+            oracle.value(name, options, depth, *user, context)
+            for user, context in zip(users, contexts, strict=True)
+        ]
+        np.testing.assert_allclose(
+            ev.values(spelling), expected, rtol=1e-12, atol=1e-15, err_msg=spelling
+        )
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=2, max_size=6),
+    st.dictionaries(st.integers(0, 5), st.sampled_from([0.0, 1.0, 2.0])),
+    st.sampled_from([1, 2, 6]),
+)
+def test_tied_items_are_condensed_as_all_their_orders(
+    scores: list[float], relevant: oracle.Gains, k: int
+) -> None:
+    relevant = {item: gain for item, gain in relevant.items() if item < len(scores)} | {0: 1.0}
+    judged = sorted(relevant)
+    expected = oracle.expected_over_ties(
+        "ndcg", {}, k, [scores[item] for item in judged],
+        {place: relevant[item] for place, item in enumerate(judged)},
+    )  # fmt: skip
+    tied = se.Rankings.from_scores([scores], ties="average")
+    ev = se.evaluate(tied, to_csr([relevant], np.float64, len(scores)), f"ndcg@{k}",
+                     judged_only=True)  # fmt: skip
+    assert ev[f"ndcg@{k}"] == pytest.approx(expected, rel=1e-12)
+
+
+#: The judgements and lists below are from a worked example that trec_eval 9 was run on.
+GAINS = to_csr([{0: 1, 1: 0, 2: 2, 4: 0, 5: 1}], np.float64, 8)
+LISTS = se.Rankings.from_topk([[7, 1, 0, 6, 2, 4, 3]], shape=(1, 8))
+PRINTED = {
+    "num_ret": 7, "num_rel": 3, "num_rel_ret": 2, "map": 0.24444444444444446,
+    "Rprec": 1 / 3, "bpref": 1 / 3, "recip_rank": 1 / 3, "infAP": 0.2444455555333338,
+    "iprec_at_recall_0.00": 0.4, "iprec_at_recall_0.50": 0.4, "iprec_at_recall_0.70": 0.4,
+    "iprec_at_recall_0.80": 0, "iprec_at_recall_1.00": 0, "11pt_avg": 0.2909090909090909,
+    "P_5": 0.4, "P_10": 0.2, "recall_5": 2 / 3, "success_1": 0, "success_5": 1,
+    "relative_P_5": 2 / 3, "Rprec_mult_0.20": 0, "Rprec_mult_0.80": 1 / 3,
+    "Rprec_mult_1.20": 0.25, "Rprec_mult_1.40": 0.4, "Rprec_mult_1.80": 1 / 3,
+    "Rprec_mult_2.00": 1 / 3, "utility": -3, "ndcg": 0.4068138587319517,
+    "ndcg_cut_5": 0.4068138587319517, "map_cut_5": 0.24444444444444446,
+    "set_P": 2 / 7, "set_relative_P": 2 / 3, "set_recall": 2 / 3, "set_map": 4 / 21,
+    "set_F": 0.4, "num_nonrel_judged_ret": 2,
+    "gm_map": math.exp(-1.4087672169719492), "gm_bpref": math.exp(-1.0986122886681098),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("printed", PRINTED)
+def test_names_and_numbers_of_trec_eval(printed: str) -> None:
+    ev = se.evaluate(LISTS, GAINS, printed, convention="trec_eval")
+    (found,) = ev.mean().values()
+    assert found == pytest.approx(PRINTED[printed], abs=1e-15)
+
+
+def test_judged_items_alone_by_hand() -> None:
+    # of the list, 1 (miss), 0 (hit), 2 (hit) and 4 (miss) are judged; 5 is a hit that is missed
+    metrics = ["mrr", "precision@2", "ndcg@3", "auc", "judged", "infap"]
+    ev = se.evaluate(LISTS, GAINS, metrics, judged_only=True)
+    dcg = 1 / math.log2(3) + 2 / math.log2(4)
+    assert list(ev.mean().values()) == pytest.approx(
+        [1 / 2, 1 / 2, dcg / (2 + 1 / math.log2(3) + 1 / 2), 2 / 6, 1,
+         (1 / 2 + 1 / 2 * 1e-5 / (1 + 2e-5) + 1 / 3 + 2 / 3 * (1 + 1e-5) / (2 + 2e-5)) / 3]
+    )  # fmt: skip
+    assert ev.explain(0)["item"].tolist() == [1, 0, 2, 4, 5]
+    assert "ndcg@3 (judged)" in str(ev)
+    assert ev.candidates is not None
+    assert ev.candidates.kind == "judged"
+    # Any order of the five judged items is as likely as any other.
+    assert ev.summary().loc["precision@2", "random"] == pytest.approx(3 / 5)
+
+
+@pytest.mark.parametrize("level", ["0.7", "0.3"])
+def test_how_many_hits_a_level_of_recall_is(level: str) -> None:
+    # of 3 relevant items, 0.7 is 2.1: three hits, or two to trec_eval, where 0.7 · 3 + 0.9 < 3
+    lists = se.Rankings.from_topk([[0, 9, 1, 9 - 1, 2]], shape=(1, 10))
+    gains = to_csr([{0: 1, 1: 1, 2: 1}], np.float64, 10)
+    names = [f"iprec_at_recall(level={level},rounding={how})" for how in ("up", "trec9", "nearest")]
+    expected = {"0.7": [3 / 5, 2 / 3, 2 / 3], "0.3": [1, 1, 1]}[level]
+    assert list(se.evaluate(lists, gains, names).mean().values()) == pytest.approx(expected)
+
+
+@settings(max_examples=25)
+@given(st.integers(2, 5), st.lists(st.sampled_from([0.0, 1.0, None]), min_size=5, max_size=5),
+       st.integers(1, 5))  # fmt: skip
+def test_expectations_are_means_over_all_orders(n: int, gains: list[float | None], k: int) -> None:
+    relevant = {item: gain for item, gain in enumerate([1.0, *gains[1:n]]) if gain is not None}
+    rows = [(f"{name}@{k}", name, "", k) for name in CUT if name not in ("bpref", "infap")]
+    rows += [(name, name, "", math.inf) for name in WHOLE if name != "set_map"]
+    rows += [(f"r_precision(multiple={m})", "r_precision", m, math.inf) for m in ("0.4", "2")]
+    ev = se.evaluate(
+        se.Rankings.from_topk([list(range(n))]), to_csr([relevant], np.float64, n),
+        [name for name, *_ in rows],
+    )  # fmt: skip
+    orders = [
+        {item: rank for rank, item in enumerate(order, 1)} for order in permutations(range(n))
+    ]
+    expected = [
+        math.fsum(plain.value(name, option, k, order, relevant) for order in orders) / len(orders)
+        for _, name, option, k in rows
+    ]
+    summary = ev.summary()
+    np.testing.assert_allclose(summary["random"], expected, rtol=1e-12)
+    assert (summary["random_se"] == 0).all()
+
+
+def test_estimated_expectations_are_near() -> None:
+    lists, gains = problem()
+    names = ["bpref", "infap@5", "set_map", "iprec_at_recall@5", "map(average=geometric)"]
+    summary = se.evaluate(lists, gains, names).summary()
+    n_users, n_items = gains.shape
+    rng = np.random.default_rng(5)
+    rows: list[list[float]] = []
+    for _ in range(30):
+        ids = rng.permuted(np.tile(np.arange(n_items), (n_users, 1)), axis=1)[:, :8]
+        drawn = se.Rankings.from_topk(ids, shape=gains.shape)
+        rows.append(list(se.evaluate(drawn, gains, names).mean().values()))
+    means, errors = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / math.sqrt(30)
+    allowed = 5 * np.hypot(errors, summary["random_se"])
+    assert (np.abs(summary["random"] - means) < allowed).all()
+    assert (summary["random_se"] > 0).all()
+
+
+def problem(n_users: int = 300, n_items: int = 40) -> tuple[se.Rankings, csr_matrix]:
+    """Draw lists of 8 items and judgements, a fifth of them zeros; some users have neither."""
+    rng = np.random.default_rng(3)
+    ids = rng.permuted(np.tile(np.arange(n_items), (n_users, 1)), axis=1)[:, :8]
+    stored = rng.random((n_users, n_items)) < 0.3
+    stored[rng.random(n_users) < 0.1] = False
+    rows, columns = np.nonzero(stored)
+    gains = rng.choice([0.0, 0.0, 1.0, 2.0], len(rows))
+    gains[rng.random(n_users)[rows] < 0.1] = 0.0
+    return (
+        se.Rankings.from_topk(ids, shape=stored.shape),
+        csr_matrix((gains, (rows, columns)), stored.shape),
+    )
+
+
+EVERY = [
+    "bpref", "bpref@3", "infap@5", "judged@4", "iprec_at_recall", "iprec_at_recall(level=0.3)@5",
+    "set_precision", "set_f(beta=2)", "set_map", "utility@3", "num_ret", "num_rel",
+    "num_rel_ret@2", "num_nonrel_judged_ret", "r_precision(multiple=0.4)", "ndcg@3", "auc@3",
+    "map(average=geometric)@5", "bpref(average=geometric)", "coverage@3",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("judged_only", [False, True])
+@pytest.mark.parametrize("no_relevant", ["exclude", "zero", "judged"])
+def test_every_way_has_the_same_bits(judged_only: bool, no_relevant: Any) -> None:
+    lists, gains = problem()
+    options = {"no_relevant": no_relevant, "judged_only": judged_only}
+    whole = se.evaluate(lists, gains, EVERY, **options)
+    assert all(math.isfinite(value) for value in whole.mean().values())
+    positions = lists.to_positions()
+    blocks = [positions[:99], positions[99:]]
+    with ThreadPoolExecutor(2) as pool:
+        ways = [
+            se.evaluate(lists, gains, EVERY, **options, per_user=False),
+            se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
+            se.evaluate(lists, gains, EVERY, **options, client=pool),
+            se.evaluate(blocks, gains, EVERY, **options),
+        ]
+    for way in ways:
+        same_numbers(way, whole)
+        same_random(way, whole)
+
+
+@pytest.mark.parametrize("judged_only", [False, True])
+def test_tables_keep_zeros(tmp_path: Path, judged_only: bool) -> None:
+    pytest.importorskip("pyarrow")
+    lists, gains = problem(n_users=40)
+    stored = gains.tocoo()
+    recs = lists.to_frame()
+    truth = pd.DataFrame({"user": stored.row, "item": stored.col, "gain": stored.data})
+    # Users of one side alone count as those of both do.
+    whole = se.evaluate(recs, truth, EVERY[:-1], judged_only=judged_only)
+    recs.sample(frac=1, random_state=0).to_parquet(tmp_path / "recs.parquet")
+    truth.to_parquet(tmp_path / "truth.parquet")
+    paths = (tmp_path / "recs.parquet", tmp_path / "truth.parquet")
+    for options in ({"memory": 1 << 26}, {"per_user": False}):
+        way = se.evaluate(*paths, EVERY[:-1], judged_only=judged_only, **options)
+        assert way.mean() == whole.mean()
+    assert whole["judged@4"] > se.evaluate(lists, gains > 0, "judged@4")["judged@4"]
+
+
+@pytest.mark.parametrize("judged_only", [False, True])
+def test_numbers_are_the_same_after_saving(tmp_path: Path, judged_only: bool) -> None:
+    lists, gains = problem()
+    ev = se.evaluate(lists, gains, EVERY, judged_only=judged_only)
+    again = saved(ev, tmp_path / "ev")
+    same_everything(again, ev)
+    assert again.request.judged_only == judged_only
+    assert pickle.loads(pickle.dumps(ev.request)) == ev.request  # noqa: S301
+    other = se.evaluate(lists.head(5), gains, EVERY, judged_only=judged_only)
+    table = ev.compare(saved(other, tmp_path / "other")).table
+    assert table["metric"].tolist() == list(ev.names)
+    with pytest.raises(InvalidDataError, match="ranks judged and|ranks all items and"):
+        ev.compare(se.evaluate(lists, gains, EVERY, judged_only=not judged_only))
+
+
+def test_refuses_lists_that_do_not_say_where_judged_items_are() -> None:
+    positions = csr_matrix([[1, 0, 4, 0, 0]])  # what is at 2 and 3?
+    judged = to_csr([{0: 1.0, 2: 0.0}], np.float64, 5)
+    assert se.evaluate(positions, judged, "bpref")["bpref"] == 1.0
+    assert se.evaluate(positions, judged, "mrr", judged_only=True)["mrr"] == 1.0
+    more = to_csr([{0: 1.0, 3: 0.0}], np.float64, 5)
+    for metric, judged_only in (("bpref", False), ("judged@2", False), ("mrr", True)):
+        with pytest.raises(InvalidDataError, match="the list of user 0 has positions without an"):
+            se.evaluate(positions, more, metric, judged_only=judged_only)
+    assert se.evaluate(positions, more, "mrr")["mrr"] == 1.0
+    tied = se.Rankings.from_scores([[2.0, 1.0, 1.0]], ties="average", k=2)
+    with pytest.raises(InvalidDataError, match="ends among items that are tied"):
+        se.evaluate(tied, csr_matrix([[1.0, 1.0, 0]]), "ndcg@2", judged_only=True)
+
+
+def test_refuses_what_does_not_go_together() -> None:
+    lists, gains = problem()
+    with pytest.raises(InvalidMetricError, match="leave out one of both"):
+        se.evaluate(lists, gains, "mrr", judged_only=True, candidates=np.arange(5))
+    with pytest.raises(InvalidDataError, match="judged_only is 1; expected True or False"):
+        se.evaluate(lists, gains, "mrr", judged_only=1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidDataError, match="without_list is 'drop'; expected"):
+        se.evaluate(lists, gains, "mrr", without_list="drop")  # type: ignore[arg-type]
+    with pytest.raises(InvalidMetricError, match="has no cut-off for bpref"):
+        se.evaluate(lists, gains, "bpref@5", convention="trec_eval")
+    with pytest.raises(InvalidMetricError, match="'level' is given twice"):
+        se.evaluate(lists, gains, "iprec_at_recall_0.10(level=0.2)")
+    with pytest.raises(InvalidMetricError, match="expected number from 0 to 1"):
+        se.evaluate(lists, gains, "iprec_at_recall(level=1.1)")
+
+
+def test_users_without_a_list_count_or_not() -> None:
+    lists = se.Rankings.from_topk([[0, 1], [-1, -1], [2, 0]])
+    gains = to_csr([{0: 1.0}, {1: 1.0}, {0: 0.0}], np.float64, 3)
+    options = {"metrics": ["mrr", "gm_map"], "convention": "trec_eval"}
+    cut = se.evaluate(lists, gains, **options)
+    assert cut["mrr"] == 1 / 2  # of the users in the run
+    assert cut["map(average=geometric)"] == pytest.approx(math.sqrt(1e-5))
+    whole = se.evaluate(lists, gains, **options, without_list="zero")
+    assert whole["mrr"] == 1 / 3  # of those in the qrels, as with -c
+    assert whole["map(average=geometric)"] == pytest.approx(1e-5 ** (2 / 3))
+    assert se.evaluate(lists, gains, "mrr")["mrr"] == 1 / 2
+    assert se.evaluate(lists, gains, "mrr", without_list="exclude")["mrr"] == 1
+    with pytest.raises(InvalidDataError, match="was evaluated with without_list 'exclude'"):
+        cut.compare(whole)
+
+
+def test_first_positions_of_lists() -> None:
+    gapped = se.Rankings.from_positions(csr_matrix([[1, 0, 4, 2], [0, 0, 3, 0]]))
+    cut = gapped.head(3)
+    assert cut.to_positions().toarray().tolist() == [[1, 0, 0, 2], [0, 0, 3, 0]]
+    assert cut.lengths.tolist() == [3, 3]
+    assert (
+        gapped.head(9).to_positions().toarray().tolist() == gapped.to_positions().toarray().tolist()
+    )
+    scores = [[0.9, 0.5, 0.5, 0.1], [0.3, 0.3, 0.3, 0.3]]
+    tied = se.Rankings.from_scores(scores, ties="average")
+    truth = csr_matrix([[0, 1.0, 0, 1], [1, 0, 0, 0]])
+    expected = se.evaluate(se.Rankings.from_scores(scores, ties="average", k=2), truth, "dcg")
+    assert se.evaluate(tied.head(2), truth, "dcg").mean() == expected.mean()
+    with pytest.raises(InvalidDataError, match="k: expected a whole number of at least 1, found 0"):
+        gapped.head(0)

@@ -1,0 +1,188 @@
+"""Models ranked among judged items, and measures of judged items, against lists of all items."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import judged_oracle as plain
+import numpy as np
+import oracle
+import pytest
+from commands import Command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from implicit.nearest_neighbours import CosineRecommender
+from implicit.utils import ParameterWarning
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.errors import UnsupportedModelError
+from sparse_eval.models import source as model_source
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+CUT = ["ndcg@3", "recall@2", "bpref@4", "judged@3", "infap@3"]
+WHOLE = ["auc", "mrr", "bpref", "infap", "ndcg", "set_f"]
+
+
+class Sides:
+    """Scores, what is seen, and judgements; plain lists of all unseen items, best first."""
+
+    def __init__(self, seed: int, allowed: bool = False) -> None:
+        rng = np.random.default_rng(seed)
+        n_users, n_items = 12, int(rng.integers(8, 30))
+        self.users = rng.normal(size=(n_users, 3)).astype(np.float32)
+        self.items = rng.normal(size=(n_items, 3)).astype(np.float32)
+        seen = rng.random((n_users, n_items)) < 0.2
+        stored = (rng.random((n_users, n_items)) < 0.4) & (allowed | ~seen)
+        stored[-1] = False  # nothing is judged
+        gains = stored * rng.choice([0, 0, 1, 2], size=stored.shape)
+        gains[-2] = 0  # and nothing is relevant
+        stored[0, seen[0].argmin()] = True
+        gains[0, seen[0].argmin()] = 1
+        self.seen = sparse.csr_matrix(seen.astype(np.float64))
+        rows, columns = np.nonzero(stored)
+        self.truth = sparse.csr_matrix((gains[stored].astype(np.float64), (rows, columns)),
+                                       stored.shape)  # fmt: skip
+        self.judged = [
+            {int(i): float(gains[user, i]) for i in np.flatnonzero(stored[user])}
+            for user in range(n_users)
+        ]
+        scores = self.users.astype(np.float64) @ self.items.astype(np.float64).T
+        self.ranked = [
+            {int(item): rank for rank, item in enumerate(np.argsort(-np.where(
+                seen[user] & (not allowed), -np.inf, scores[user]), kind="stable"
+            )[: n_items - (0 if allowed else int(seen[user].sum()))], 1)}
+            for user in range(n_users)
+        ]  # fmt: skip
+
+    def expected(self, metric: str, judged_only: bool) -> list[float]:
+        name, _, cut = metric.partition("@")
+        k = int(cut) if cut else None
+        values = []
+        for ranked, gains in zip(self.ranked, self.judged, strict=True):
+            own = plain.condensed(ranked, gains) if judged_only else ranked
+            if name in oracle.OPTIONS:
+                context = oracle.Context(
+                    n_items=self.truth.shape[1],
+                    among=set(gains) if judged_only else set(ranked),
+                    list_length=len(own),
+                )
+                values.append(oracle.value(name, {}, k, own, gains, context))
+            else:
+                values.append(plain.value(name, "", k or math.inf, own, gains))
+        return values
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+def test_every_way_equals_lists_of_all_items(seed: int, judged_only: bool, allowed: bool) -> None:
+    sides = Sides(seed, allowed)
+    data = ((sides.users, sides.items), sides.seen, sides.truth)
+    options: dict[str, Any] = {"judged_only": judged_only}
+    options["seen"] = "allow" if allowed else "exclude"
+    with (
+        mock.patch.object(model_source, "users_within", return_value=5),
+        ThreadPoolExecutor(2) as pool,
+    ):
+        for metrics in (CUT, WHOLE):
+            ways: list[dict[str, Any]] = [
+                {"baselines": True},
+                {"per_user": False},
+                {"memory": 1 << 28, "baselines": True},
+                {"client": pool},
+            ]
+            if metrics is CUT:
+                ways.append({"via": "top_k", "baselines": True})
+            evs = [se.evaluate_model(*data, metrics, **options, **way) for way in ways]
+            for ev in evs:
+                assert ev.mean() == evs[0].mean()
+                assert ev.summary()["random"].equals(evs[0].summary()["random"])
+                if ev.baselines:
+                    popular = ev.baselines["popularity"].mean()
+                    assert popular == evs[0].baselines["popularity"].mean()
+            for metric in metrics:
+                expected = sides.expected(metric, judged_only)
+                np.testing.assert_allclose(evs[0].values(metric), expected, rtol=1e-12)
+
+
+def test_popularity_is_ranked_among_judged_items() -> None:
+    sides = Sides(0)
+    data = ((sides.users, sides.items), sides.seen, sides.truth)
+    for judged_only in (True, False):
+        ev = se.evaluate_model(*data, CUT, judged_only=judged_only, baselines=True)
+        n_items = sides.truth.shape[1]
+        lists = se.Rankings.from_popularity(sides.seen, k=n_items)
+        expected = se.evaluate(lists, sides.truth, CUT, train=sides.seen, judged_only=judged_only)
+        assert ev.baselines["popularity"].mean() == expected.mean()
+        assert ev.summary()["random"].tolist() == pytest.approx(expected.summary()["random"])
+
+
+def test_refuses_models_that_cannot_rank_them() -> None:
+    sides = Sides(1)
+    model = CosineRecommender(K=5)
+    with pytest.warns(ParameterWarning):  # of what implicit passes to itself
+        model.fit(sides.seen, show_progress=False)
+    with pytest.raises(UnsupportedModelError, match="judged_only= needs a model that is ranked"):
+        se.evaluate_model(model, sides.seen, sides.truth, "ndcg@3", judged_only=True)
+    ev = se.evaluate_model(model, sides.seen, sides.truth, "judged@3")  # of lists, which it has
+    assert 0 < ev["judged@3"] < 1
+
+
+def test_warns_if_nothing_was_judged_to_be_not_relevant() -> None:
+    sides = Sides(2)
+    truth = sides.truth.copy()
+    truth.eliminate_zeros()
+    with pytest.warns(UserWarning, match="every item that validation stores is relevant"):
+        se.evaluate_model((sides.users, sides.items), sides.seen, truth, "ndcg@3", judged_only=True)
+
+
+def shown_and_clicked() -> se.Holdout:
+    """A split whose validation part stores items that were shown and not clicked, as MIND's."""
+    clicks = se.datasets.synthetic(n_users=60, n_items=40, n_interactions=900, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    rng = np.random.default_rng(0)
+    free = ~((holdout.train + holdout.validation).toarray() > 0)
+    shown = sparse.csr_matrix(free & (rng.random(free.shape) < 0.2)).astype(np.float64)
+    both = holdout.validation.tocoo(), shown.tocoo()
+    rows, columns = (np.concatenate([getattr(p, a) for p in both]) for a in ("row", "col"))
+    data = np.concatenate((both[0].data, np.zeros(shown.nnz)))
+    validation = sparse.csr_matrix((data, (rows, columns)), free.shape)
+    return se.Holdout(holdout.train, validation, holdout.users, holdout.items)
+
+
+def test_whatever_evaluates_models_takes_it(tmp_path: Path, command: Command) -> None:
+    holdout = shown_and_clicked()
+    sides = (holdout.train, holdout.validation)
+    options: dict[str, Any] = {"judged_only": True}
+    model = se.train_als(holdout.train, factors=4, iterations=3)
+    expected = se.evaluate_model(model, *sides, "ndcg@5", **options)["ndcg@5"]
+    assert expected != se.evaluate_model(model, *sides, "ndcg@5")["ndcg@5"]
+
+    se.save_model(model, tmp_path / "als.npz", users=holdout.users, items=holdout.items)
+    table = se.sweep(tmp_path / "als.npz", *sides, "ndcg@5", out=tmp_path / "s.csv", **options)
+    assert table["ndcg@5 (judged)"].tolist() == [expected]
+    with pytest.raises(se.errors.InvalidFileError, match="made with other inputs"):
+        se.sweep(tmp_path / "als.npz", *sides, "ndcg@5", out=tmp_path / "s.csv")
+
+    callback = se.EvaluationCallback(*sides, "ndcg@5", **options)
+    se.train_als(holdout.train, factors=4, iterations=3, callback=callback)
+    assert callback.history["ndcg@5 (judged)"].iloc[-1] == expected
+    tuning = se.tune(*sides, "ndcg@5", factors=4, iterations=3, **options)
+    assert tuning.trials["ndcg@5 (judged)"].tolist() == [callback.history["ndcg@5 (judged)"].max()]
+    models = {"als": {"factors": 4, "iterations": 3}}
+    cv = se.cross_validate(
+        None, models, "ndcg@5", splits=[holdout], seeds=[0], out=tmp_path / "cv", **options
+    )
+    assert "ndcg@5 (judged)" in str(cv)
+    assert se.CrossValidation.load(tmp_path / "cv").request.judged_only
+
+    holdout.save(tmp_path / "split")
+    words = ["score", tmp_path / "als.npz", "--split", tmp_path / "split", "-m", "ndcg@5"]
+    status, printed, _ = command(*words, "--judged-only")
+    assert status == 0
+    assert "ndcg@5 (judged)" in printed
