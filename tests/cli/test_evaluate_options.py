@@ -245,3 +245,24 @@ def test_refuses_options(
     if says:
         assert said.splitlines()[-1].startswith("error: ")
         assert says in said.splitlines()[-1]
+
+
+def test_judged_items_and_users_without_lists(write: Callable[..., Path], means: Means) -> None:
+    truth = TRUTH.assign(visitor=[*"aabc"], worth=[1, 0, 3, 2])
+    paths = (write("recs", RECS), write("truth", truth))
+    named = (*COLUMNS, "--rank", "place", "--gain", "worth", "-m", "mrr,judged@2,bpref")
+    gains = se.Relevance.from_frame(truth, user="visitor", item="page", gain="worth")
+    metrics = ["mrr", "judged@2", "bpref"]
+    for words, options in (
+        ((), {}),
+        (("--judged-only",), {"judged_only": True}),
+        (("--without-list", "exclude"), {"without_list": "exclude"}),
+        (("--convention", "trec_eval"), {"convention": "trec_eval"}),
+        (
+            ("--convention", "trec_eval", "--without-list", "zero"),
+            {"convention": "trec_eval", "without_list": "zero"},
+        ),
+    ):
+        expected = se.evaluate(rankings(rank="place"), gains, metrics, **options)  # type: ignore[arg-type]
+        assert means(*paths, *named, *words) == expected.mean()
+    assert expected["mrr"] == pytest.approx((1 / 2 + 1 / 2 + 0) / 3)

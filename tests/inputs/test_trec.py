@@ -126,14 +126,16 @@ def test_keeps_ids_verbatim(write: Callable[..., Path]) -> None:
     }
 
 
-def test_reads_negative_gains_as_zero(write: Callable[..., Path]) -> None:
+def test_negative_gains_are_no_judgements(write: Callable[..., Path]) -> None:
     relevance = trec.read_qrels(write(QRELS))
     assert judgements(relevance) == {
         ("u2", "milk"): 2.0,
         ("u1", "eggs"): 0.0,
         ("u2", "9"): 0.5,
-        ("u2", "eggs"): 0.0,
     }
+    # A user who has nothing else is among the judged ones, and counts 0 by trec_eval's convention.
+    more = trec.read_qrels(write(QRELS + "u3 0 milk -1\nu3 0 eggs -2\n"))
+    assert judgements(more) == judgements(relevance) | {("u3", "milk"): 0, ("u3", "eggs"): 0}
     assert relevance.n_relevant.tolist() == [0, 2]
     assert judgements(trec.read_qrels(write(QRELS), threshold=1))["u2", "9"] == 0.0
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sparse_eval.errors import InvalidMetricError
 from sparse_eval.metrics import REGISTRY, Choice, Metric, Number, parse, parse_metrics
-from sparse_eval.metrics.registry import ALIASES
+from sparse_eval.metrics.registry import ALIASES, ALIASES_WITH_OPTION
 
 
 def values_of(option: Choice | Number) -> st.SearchStrategy[str]:
@@ -91,14 +91,27 @@ def test_parses_lists_braces_and_defaults() -> None:
         ("hit rate@3", "hit_rate@3"),
         ("ndcg_10(gain=exp)", "ndcg(gain=exp)@10"),
         ("r_precision@5", "r_precision@5"),
-    ],
+        ("gm_map, gm_bpref", "map(average=geometric),bpref(average=geometric)"),
+        ("relative_P_10", "precision(denominator=min)@10"),
+        (
+            "iprec_at_recall_0.10, iprec_at_recall_1.00",
+            "iprec_at_recall(level=0.1),iprec_at_recall(level=1)",
+        ),
+        ("11pt_avg", "iprec_at_recall"),
+        ("Rprec_mult_0.20, Rprec_mult_1.00", "r_precision(multiple=0.2),r_precision"),
+        (
+            "set_P, set_relative_P, set_F, set_recall",
+            "set_precision,set_relative_precision,set_f,recall",
+        ),
+        ("gm_map(normalizer=min)@5", "map(average=geometric,normalizer=min)@5"),
+    ],  # fmt: skip
 )
 def test_other_names_become_canonical(text: str, canonical: str) -> None:
     assert ",".join(names(text)) == canonical
 
 
 def test_other_names_are_no_names_of_metrics() -> None:
-    assert not ALIASES.keys() & REGISTRY.keys()
+    assert not (ALIASES.keys() | ALIASES_WITH_OPTION.keys()) & REGISTRY.keys()
     assert {name for meant in ALIASES.values() for name in meant} <= REGISTRY.keys()
     assert Metric("hr", 10).definition is REGISTRY["hit_rate"]
     assert names_of(Metric("hr", 10)) == ["hit_rate@10"]
@@ -116,9 +129,12 @@ def test_other_names_are_no_names_of_metrics() -> None:
         ("mpr_5", "percentile_rank is over whole lists"),
         ("p", "precision needs one, such as 'precision@10'"),
         ("ndgc@10", "no metric 'ndgc'; did you mean 'ndcg'"),
-        ("qqq", "expected one of aclt, alpha_ndcg, aplt, arhr, auc, calibration"),
+        ("qqq", "expected one of aclt, alpha_ndcg, aplt, arhr, auc, bpref"),
         ("ndcg@0", "cut-off '0'; expected a whole number of at least 1"),
         ("ndcg@-1", "cut-off '-1'"),
+        ("relative_p_5(denominator=k)", "option 'denominator' is given twice"),
+        ("iprec_at_recall_1.50", "option 'level' is '1.50'; expected number from 0 to 1"),
+        ("iprec_at_recall_0.1.2", "option 'level' is '0.1.2'"),
         ("ndcg@1.5", "cut-off '1.5'"),
         ("ndcg@ten", "cut-off 'ten'"),
         ("ndcg@", "cut-off ''"),

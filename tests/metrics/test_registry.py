@@ -85,6 +85,7 @@ def test_a_registered_name_is_not_read_as_a_cutoff() -> None:
     ("name", "facts", "says"),
     [
         ("ndcg", {}, "registered already"),
+        ("gm_map", {}, "'gm_map' is another name of map; choose a new one"),
         ("hr", {}, "'hr' is another name of hit_rate; choose a new one"),
         ("Two Words", {}, "is not a name for a metric"),
         ("", {}, "is not a name for a metric"),
@@ -177,13 +178,14 @@ def test_computes_exponential_gains_for_formulas_that_use_them() -> None:
     assert values.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("use", ["hits", "candidates", "total_gain", "exp"])
+@pytest.mark.parametrize("use", ["hits", "candidates", "total_gain", "exp", "judged"])
 def test_refuses_formulas_that_read_undeclared_attributes(use: str) -> None:
     read = {
         "hits": lambda s: s.rank_sum,
         "candidates": lambda s: s.candidates * 1.0,
         "total_gain": lambda s: s.all_gain,
         "exp": lambda s: s.dcg_exp,
+        "judged": lambda s: s.judged_items * 1.0,
     }
     se.register_metric("forgetful", "reads more than it says")(read[use])
     with pytest.raises(InvalidMetricError, match=rf"register it with uses=\['{use}'\]"):
