@@ -65,7 +65,7 @@ def metrics(
 
 
 def _facts(entry: Definition) -> list[tuple[str, str]]:
-    from ..metrics.registry import ALIASES
+    from ..metrics.registry import ALIASES, ALIASES_WITH_OPTION
 
     cutoffs = {
         "required": "required",
@@ -81,6 +81,11 @@ def _facts(entry: Definition) -> list[tuple[str, str]]:
              for option in entry.options for value, need in option.needs.items())]  # fmt: skip
     arguments = {option.name: option.value(option.default) for option in entry.options}
     others = [alias for alias, names in ALIASES.items() if names == (entry.name,)]
+    others += [
+        f"{alias} ({option})"
+        for alias, (name, option) in ALIASES_WITH_OPTION.items()
+        if name == entry.name
+    ]
     facts = [
         ("metric", entry.name),
         *([("also called", ", ".join(others))] if others else []),

@@ -104,7 +104,7 @@ def test_parses_lists_braces_and_defaults() -> None:
             "set_precision,set_relative_precision,set_f,recall",
         ),
         ("gm_map(normalizer=min)@5", "map(average=geometric,normalizer=min)@5"),
-    ],  # fmt: skip
+    ],
 )
 def test_other_names_become_canonical(text: str, canonical: str) -> None:
     assert ",".join(names(text)) == canonical
