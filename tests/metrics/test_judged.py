@@ -99,6 +99,7 @@ def test_users_without_relevant_items_count(case: Case) -> None:
     assert ev["map(average=geometric)"] == pytest.approx(expected_mean)
 
 
+@pytest.mark.filterwarnings("ignore:judged_only=True, and every item")
 @given(cases())
 def test_judged_items_alone_are_condensed_lists(case: Case) -> None:
     case = complete(case)
@@ -123,6 +124,7 @@ def test_judged_items_alone_are_condensed_lists(case: Case) -> None:
         )
 
 
+@pytest.mark.filterwarnings("ignore:judged_only=True, and every item")
 @given(
     st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=2, max_size=6),
     st.dictionaries(st.integers(0, 5), st.sampled_from([0.0, 1.0, 2.0])),
