@@ -378,3 +378,17 @@ def test_first_positions_of_lists() -> None:
     assert se.evaluate(tied.head(2), truth, "dcg").mean() == expected.mean()
     with pytest.raises(InvalidDataError, match="k: expected a whole number of at least 1, found 0"):
         gapped.head(0)
+
+
+def test_rbp_of_trec_eval_is_more_patient() -> None:
+    ev = se.evaluate(LISTS, GAINS, "rbp", convention="trec_eval")  # hits at ranks 3 and 5
+    assert ev["rbp"] == pytest.approx(0.1 * (0.9**2 + 0.9**4))
+
+
+def test_formulas_of_others_can_use_judgements() -> None:
+    @se.register_metric("judged_twice", "judged items, and those of the list", uses=["judged"])
+    def judged_twice(s: Any) -> Any:
+        return s.judged_items + s.hits / 10
+
+    # 5 items are judged, 2 of them within the first 3
+    assert se.evaluate(LISTS, GAINS, "judged_twice@3")["judged_twice@3"] == 5.2
