@@ -139,6 +139,7 @@ def _calls() -> Iterator[Callable[[], object]]:
                 train=train, candidates=among,
             )  # fmt: skip
         yield partial(_evaluate_and_print, Rankings.from_positions(gapped), relevance, ["ndcg@10"])
+        yield partial(_evaluate_and_print, lists, relevance, ["ndcg@10"], judged_only=True)
         yield partial(evaluate, tied, relevance, ["ndcg@10"])
         yield partial(evaluate, lists, relevance, ["ndcg@10"], convention="mind-notebook")
         yield partial(_evaluate_and_print, positions, relevance, ["ndcg@10"], memory=1 << 24)
