@@ -234,8 +234,8 @@ class Rankings:
             raise InvalidDataError(
                 f"row {row} has position {ordered[entry]} twice (columns "
                 f"{ordered_items[entry - 1]} and {ordered_items[entry]}); each position of a list "
-                f"can be taken once{list_rows.MAY_BE_SCORES}, and if it holds gains, evaluate takes it "
-                "second"
+                f"can be taken once{list_rows.MAY_BE_SCORES}, and if it holds gains, evaluate "
+                "takes it second"
             )
         lengths = list_rows.last_positions(indptr, ordered)
         return cls(matrix.shape, indptr, ordered_items, ordered, lengths, None, *labels)
