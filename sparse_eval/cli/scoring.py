@@ -269,7 +269,8 @@ def _supported(metric: list[str], rules: Convention, averaged: bool) -> list[str
     metrics = [
         m
         for m in parse_metrics(metric)
-        if not averaged or m.definition.averages_ties(rules.arguments(m))
+        if m.name not in rules.unlike
+        and (not averaged or m.definition.averages_ties(rules.arguments(m)))
     ]
     return [m.name if m.name in rules.uncut else str(m) for m in metrics]
 

@@ -69,6 +69,11 @@ class Convention:
         How lists should order equal scores, as in `Rankings.from_scores`.
     uncut : tuple of str
         Metrics that the library computes without cut-off only.
+    ranks_all : bool
+        Whether those are of the ranking of all candidates, rather than of lists as they come.
+    unlike : mapping of str to str
+        How the library counts metrics that it has under our name and that are not reproduced, by
+        metric; they are refused.
 
     See Also
     --------
@@ -89,6 +94,8 @@ class Convention:
     whole_catalogue: bool = False
     ties: Ties = "item"
     uncut: tuple[str, ...] = ()
+    ranks_all: bool = False
+    unlike: Mapping[str, str] = field(default_factory=dict)
 
     def discount(self, rank: int) -> float:
         """Return the discount of a 1-based rank."""
@@ -102,6 +109,11 @@ class Convention:
 
     def check(self, metric: Metric) -> None:
         """Raise `InvalidMetricError` if the library does not have this form of a metric."""
+        if metric.name in self.unlike:
+            raise InvalidMetricError(
+                f"{metric.name} of {self.library} is another one: {self.unlike[metric.name]}; "
+                "leave convention= out for ours"
+            )
         if metric.cutoff is not None and metric.name in self.uncut:
             raise InvalidMetricError(
                 f"{self.library} has no cut-off for {metric.name}; ask for '{metric.name}', or "
@@ -125,6 +137,7 @@ class Convention:
             here, standard = getattr(self, attribute), getattr(STANDARD, attribute)
             if here != standard:
                 rows.append((subject, _words(attribute, here), _words(attribute, standard)))
+        rows += [(f"{name}: not reproduced", how, "") for name, how in self.unlike.items()]
         return rows + [("note", note, "") for note in self.notes]
 
     def __reduce__(self) -> tuple[Callable[..., Convention], tuple[object, ...]]:
@@ -144,6 +157,7 @@ _SUBJECTS = {
     "whole_catalogue": "candidates",
     "ties": "equal scores (ties= of Rankings and read_run)",
     "uncut": "without cut-off only",
+    "ranks_all": "without cut-off",
 }
 _WORDS: dict[str, dict[Fact, str]] = {
     "shift": {1: "1 / log2(r + 1)", 0: "1 / log2(max(r, 2))"},
@@ -159,6 +173,7 @@ _WORDS: dict[str, dict[Fact, str]] = {
     },
     "lists_of_all": {True: "over all users with a list", False: "over the evaluated users"},
     "without_list": {"exclude": "left out", "zero": "counts 0"},
+    "ranks_all": {True: "all candidates are ranked", False: "the list as it comes"},
     "stored_zeros": {True: "a hit of gain 1 in the list's sums", False: "not relevant"},
     "whole_catalogue": {True: "all items", False: "items not seen in train"},
     "ties": {
@@ -220,6 +235,21 @@ CONVENTIONS: dict[str, Convention] = {
             ),
         ),
         Convention(
+            "rankereval",
+            "rankereval 0.2.0",
+            options=_MAP_MIN,
+            unlike={
+                "hit_rate": "of users with one relevant item only",
+                "mean_rank": "an item that is not in the list has the rank 0",
+            },
+            notes=(
+                "with BinaryLabels its NDCG and DCG are gain=binary",
+                "its DCG is to base e but for log_base='2', which this one is to",
+                "its relevance_scaling='power' is g² − 1, not the 2^g − 1 of gain=exp",
+                "its mean is NaN if a user has no relevant item, but for nan_handling='drop'",
+            ),
+        ),
+        Convention(
             "implicit",
             "implicit 0.7.3, ranking_metrics_at_k",
             options=_BINARY_GAIN
@@ -245,7 +275,58 @@ CONVENTIONS: dict[str, Convention] = {
                 "a pair stored with a zero is relevant to it: leave such pairs out",
             ),
         ),
-        Convention("recbole", "RecBole", options=_BINARY_GAIN | _MAP_MIN),
+        Convention(
+            "recbole",
+            "RecBole 1.2.1",
+            options=_BINARY_GAIN | _MAP_MIN | {"aplt": {"tail": "0.1"}},
+            uncut=("auc",),
+            ranks_all=True,
+            unlike={
+                "auc": "over the pairs of all users together, or, as its GAUC, weighted by the "
+                "relevant items of users",
+                "coverage": "its padding is one more item of the catalogue",
+                "entropy": "in nats, divided by the number of different items recommended",
+                "gini": "its padding is one more item of the catalogue",
+            },
+            notes=("its averagepopularity counts interactions, not users",),
+        ),
+        Convention(
+            "lightfm",
+            "LightFM 1.17, lightfm.evaluation",
+            uncut=("auc", "mrr"),
+            ranks_all=True,
+            notes=(
+                "an item has the worst rank of all that have its score",
+                "a pair stored with a zero is relevant to it: leave such pairs out",
+                "it computes in float32",
+            ),
+        ),
+        Convention(
+            "cornac",
+            "cornac 3.0.1",
+            options=_BINARY_GAIN,
+            uncut=("auc", "map", "mrr"),
+            ranks_all=True,
+            notes=(
+                "relevant to it are ratings of 1 and more: give that as threshold=",
+                "an irrelevant item with the score of a relevant one is above it in auc and map",
+                "its NCRR is arhr divided by that of the ideal list",
+            ),
+        ),
+        Convention(
+            "recometrics",
+            "recometrics 0.1.6",
+            uncut=("auc",),
+            ranks_all=True,
+            notes=(
+                "its TP@K is recall(denominator=min), and its TAP@K map(normalizer=min)",
+                "its PR_AUC is map without a cut-off",
+                "a pair stored with a zero is relevant to it: leave such pairs out",
+                "equal scores are in a random order",
+                "its P@K, TP@K, R@K and Hit@K leave out a user with at most k candidates",
+                "all but its NDCG@K leave out a user whose candidates are all relevant",
+            ),
+        ),
         Convention("lightgcn", "LightGCN's code", options=_BINARY_GAIN | _MAP_MIN),
         Convention(
             "lenskit",

@@ -192,7 +192,7 @@ class Request:
     @cached_property
     def of_whole_rankings(self) -> tuple[Metric, ...]:
         """The metrics without a cut-off, but for those that the convention has so on any list."""
-        uncut = self.convention.uncut
+        uncut = () if self.convention.ranks_all else self.convention.uncut
         return tuple(m for m in self.metrics if m.cutoff is None and m.name not in uncut)
 
     @cached_property

@@ -116,7 +116,7 @@ KINDS: dict[str, Callable[[], se.Evaluation]] = {
     "in memory, text in no order": lambda: in_memory(TEXT[::-1]),
     "in memory, users without relevant items count 0": lambda: in_memory(no_relevant="zero"),
     "in memory, another convention": lambda: some(
-        convention="recbole", metrics=["ndcg@3", "mrr@2", "coverage@2"]
+        convention="lenskit", metrics=["ndcg@3", "mrr@2", "coverage@2"]
     ),
     "in memory, without the values of the users": lambda: in_memory(TEXT, per_user=False),
     "blocks": in_blocks,

@@ -59,9 +59,13 @@ class Case(NamedTuple):
 
     def metrics(self, convention: str, *, lists: bool = True) -> list[str]:
         """Return the metrics that the convention and the lists allow."""
-        names = [f"{name}@{K}" for name in PER_USER]
-        names.append("mrr" if "mrr" in CONVENTIONS[convention].uncut else f"mrr@{K}")
-        return names + ([f"coverage@{K}"] if lists and not self.has_gaps else [])
+        rules = CONVENTIONS[convention]
+        names = [*PER_USER, "mrr"] + (["coverage"] if lists and not self.has_gaps else [])
+        return [
+            name if name in rules.uncut else f"{name}@{K}"
+            for name in names
+            if name not in rules.unlike
+        ]
 
 
 def to_csr(rows: list[dict[int, Any]], n_items: int, dtype: type) -> csr_matrix:

@@ -38,10 +38,14 @@ EXPECTED = {
     # of user 0 at 3: ndcg, map, precision, recall; and the users that count for recall
     None: ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
     "trec_eval": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
+    "rankereval": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
     "implicit": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, None, 2 / 4, 3),
     "ranx": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
     "rectools": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
     "recbole": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
+    "lightfm": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
+    "cornac": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
+    "recometrics": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
     "lightgcn": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
     "lenskit": ((1 + d(2)) / (2 + d(2)), (1 + 2 / 3) / 3, 2 / 3, 2 / 3, 5),
     "recommenders": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
@@ -61,12 +65,14 @@ def test_every_convention_has_expected_values() -> None:
 
 @pytest.mark.parametrize("convention", EXPECTED)
 def test_each_convention_on_the_first_user(convention: str | None) -> None:
+    rules = CONVENTIONS[convention or "standard"]
+    map_name = "map" if "map" in rules.uncut else "map@3"
     ev = se.evaluate(
-        LISTS, GAINS, ["ndcg@3", "map@3", "precision@3", "recall@3"], convention=convention
+        LISTS, GAINS, ["ndcg@3", map_name, "precision@3", "recall@3"], convention=convention
     )
     ndcg, average_precision, precision, recall, n_users = EXPECTED[convention]
     assert ev.values("ndcg@3")[0] == pytest.approx(ndcg)
-    assert ev.values("map@3")[0] == pytest.approx(average_precision)
+    assert ev.values(map_name)[0] == pytest.approx(average_precision)
     if precision is not None:
         assert ev.values("precision@3")[0] == pytest.approx(precision)
     assert ev.values("recall@3")[0] == pytest.approx(recall)
@@ -177,6 +183,44 @@ def test_discounts_of_ranks_beyond_the_table() -> None:
     for convention, discount in (("lenskit", math.log2(5e6)), (None, math.log2(5e6 + 1))):
         ev = se.evaluate(far, csr_matrix([[0, 1, 0]]), "dcg", convention=convention)
         assert ev["dcg"] == pytest.approx(1 / discount, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("convention", "metric", "why"),
+    [
+        ("recbole", "coverage@3", "padding is one more item"),
+        ("recbole", "entropy@3", "in nats"),
+        ("rankereval", "mean_rank", "has the rank 0"),
+        ("rankereval", "hit_rate@3", "one relevant item only"),
+    ],
+)
+def test_refuses_what_the_library_counts_otherwise(convention: str, metric: str, why: str) -> None:
+    with pytest.raises(InvalidMetricError, match=f"{why}.*; leave convention= out for ours"):
+        se.evaluate(LISTS, GAINS, metric, convention=convention)
+    rows = CONVENTIONS[convention].differences()
+    name = metric.partition("@")[0]
+    assert [how for subject, how, _ in rows if subject == f"{name}: not reproduced"]
+
+
+def test_what_has_no_cutoff_is_of_the_list_or_of_all_candidates() -> None:
+    users, items = np.array([[1.0]]), np.arange(8.0)[:, None]
+    relevant = csr_matrix(([1.0], ([0], [2])), shape=(1, 8))  # behind items 7 to 3
+    train = csr_matrix((1, 8))
+    metrics = ["mrr", "ndcg@3"]
+    values = {
+        name: se.evaluate_model((users, items), train, relevant, metrics, convention=name)["mrr"]
+        for name in ("trec_eval", "lightfm", "cornac")
+    }
+    assert values == {"trec_eval": 0, "lightfm": 1 / 6, "cornac": 1 / 6}
+    with pytest.raises(InvalidMetricError, match="cornac 3.0.1 has no cut-off for map"):
+        se.evaluate(LISTS, GAINS, "map@3", convention="cornac")
+
+
+def test_recbole_has_a_tenth_of_the_items_in_the_tail() -> None:
+    train = csr_matrix((np.ones(6), ([0, 1, 2, 0, 1, 2], [3, 3, 3, 4, 4, 2])), shape=(5, 8))
+    options = {"train": train, "convention": "recbole"}
+    ev = se.evaluate(LISTS, GAINS, ["aplt@3", "aplt(tail=interactions)@3"], **options)
+    assert ev.values("aplt@3")[0] == 1 / 3  # item 2 of 2, 3 and 4
 
 
 @pytest.mark.parametrize("name", ["trec", "IMPLICT", "", 7])

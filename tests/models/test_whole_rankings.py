@@ -40,7 +40,8 @@ def metrics_of(convention: str) -> list[str]:
     rules = CONVENTIONS[convention]
     names = ["auc", "mean_rank", "percentile_rank", "mrr", "recall@3", "ndcg@3"]
     names += [] if rules.ideal == "slots" else ["ndcg"]
-    return names + ([] if "mrr" in rules.uncut else ["mrr@2"])
+    names += [] if "mrr" in rules.uncut else ["mrr@2"]
+    return [name for name in names if name.partition("@")[0] not in rules.unlike]
 
 
 @pytest.fixture(scope="module")

@@ -111,6 +111,11 @@ class Case:
         return all(self.lists)
 
     @property
+    def more_than_k(self) -> bool:
+        """The catalogue has more than k items."""
+        return self.n_items > self.k
+
+    @property
     def full_lists(self) -> bool:
         """Every list reaches the cut-off."""
         return all(len(items) >= self.k for items in self.lists)

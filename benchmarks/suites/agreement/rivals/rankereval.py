@@ -17,7 +17,7 @@ from rankereval import (
 )
 from scipy.sparse import csr_matrix
 
-CONVENTION = None
+CONVENTION = "rankereval"
 NEEDS = {
     "precision(denominator=length)@k": {"all_lists": "undefined for an empty list"},
 }
@@ -68,5 +68,5 @@ METRICS = {
     "recall(denominator=min)@k": partial(binary, Recall, {"truncated": True}),
     "f1@k": partial(binary, F1, {}),
     "mrr@k": partial(binary, ReciprocalRank, {}),
-    "map(normalizer=min)@k": partial(binary, AP, {}),
+    "map@k": partial(binary, AP, {}),
 }

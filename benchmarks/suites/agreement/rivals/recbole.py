@@ -1,0 +1,75 @@
+"""RecBole: its collector, given a score of every item, and its evaluator, which returns means."""
+
+import logging
+from collections import Counter
+from functools import lru_cache, partial
+
+import numpy as np
+import torch
+from recbole.data.interaction import Interaction
+from recbole.evaluator import Collector, Evaluator
+
+CONVENTION = "recbole"
+_TRAIN = {"has_train": ""}
+NEEDS = {
+    "*": {"full_lists": "it scores all items"},
+    "popularity@k": _TRAIN,
+    "aplt@k": _TRAIN,
+}
+NOT_COMPARED = {
+    "auc": "over the pairs of all users together; its GAUC weighs users by the number of their "
+    "relevant items",
+    "coverage@k": "its padding is one more item of the catalogue",
+    "entropy@k": "in nats, divided by the number of different items",
+    "gini@k": "its padding is one more item of the catalogue",
+}
+NAMES = {
+    "ndcg@k": "NDCG",
+    "precision@k": "Precision",
+    "recall@k": "Recall",
+    "hit_rate@k": "Hit",
+    "mrr@k": "MRR",
+    "map@k": "MAP",
+    "popularity@k": "AveragePopularity",
+    "aplt@k": "TailPercentage",
+}
+
+logging.disable()
+for name, kind in {"float": float, "bool": bool, "int": int}.items():
+    setattr(np, name, kind)  # NumPy has them no more; its Config does the same
+
+
+@lru_cache(maxsize=1)
+def means(case, names):
+    config = {
+        "metrics": list(names),
+        "topk": [case.k],
+        "eval_args": {"mode": {"valid": "full", "test": "full"}},
+        "device": torch.device("cpu"),
+        "metric_decimal_place": 15,
+        "tail_ratio": None,
+        "ITEM_ID_FIELD": "item_id",
+        "USER_ID_FIELD": "user_id",
+    }
+    collector = Collector(config)
+    # It asks nothing of users without relevant items. The first item is padding.
+    users = [user for user in case.users if case.relevant[user]]
+    scores = torch.full((len(users), case.n_items + 1), -torch.inf)
+    for row, user in enumerate(users):
+        items = torch.tensor(case.lists[user]) + 1
+        scores[row, items] = -torch.arange(len(items), dtype=torch.float32)
+    positive = [(row, item + 1) for row, user in enumerate(users) for item in case.relevant[user]]
+    rows, items = torch.tensor(positive).T
+    collector.eval_batch_collect(scores, Interaction({}), rows, items)
+    collected = collector.get_data_struct()
+    counts = Counter(item + 1 for row in case.train for item in row)
+    collected.set("data.count_items", counts)  # only now: it fails to collect it
+    return Evaluator(config).evaluate(collected)
+
+
+def mean(name, case):
+    names = tuple(theirs for ours, theirs in NAMES.items() if case.has_train or ours not in NEEDS)
+    return float(means(case, names)[f"{name.lower()}@{case.k}"])
+
+
+METRICS = {ours: partial(mean, theirs) for ours, theirs in NAMES.items()}
