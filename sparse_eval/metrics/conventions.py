@@ -327,7 +327,94 @@ CONVENTIONS: dict[str, Convention] = {
                 "all but its NDCG@K leave out a user whose candidates are all relevant",
             ),
         ),
-        Convention("lightgcn", "LightGCN's code", options=_BINARY_GAIN | _MAP_MIN),
+        Convention(
+            "napkinxc",
+            "napkinXC 0.7.2",
+            options=_BINARY_GAIN,
+            no_relevant="zero",
+            unlike={
+                "coverage": "the share of what is relevant to anyone that is found by anyone",
+                "f1": "over all that is predicted, or, at k, a mean over items",
+            },
+            notes=(
+                "its abandonment_at_k is hit_rate",
+                "a pair stored with a zero is relevant to it: leave such pairs out",
+                "N of its propensities counts users without an item in train too",
+            ),
+        ),
+        Convention(
+            "pyxclib",
+            "pyxclib 0.97",
+            options=_BINARY_GAIN,
+            no_relevant="zero",
+            unlike={"auc": "of the pairs within the first k items of the list"},
+            notes=(
+                "it takes binary relevance only",
+                "Metrics(remove_invalid=True) leaves out users without relevant items",
+                "N of its propensities counts users without an item in train too",
+                "its ndcg and psndcg are float32",
+            ),
+        ),
+        Convention(
+            "evidently",
+            "Evidently 0.7.23",
+            options={"precision": {"denominator": "length"}},
+            lists_of_all=True,
+            unlike={
+                "diversity": "of distances between the features of items",
+                "f1": "of the mean precision and the mean recall",
+                "gini": "over the recommended items alone",
+                "serendipity": "of distances between the features of items",
+            },
+            notes=(
+                "relevant to it are only items that its table ranks",
+                "its map and mar take rows in the order of ranks, and no user with fewer than k",
+                "its coverage is of the items in train",
+                "an item that nobody has in train is left out of its popularity and novelty",
+                "no_feedback_users=True is no_relevant='zero'",
+            ),
+        ),
+        Convention(
+            "elliot",
+            "Elliot 0.3.1",
+            options={name: {"gain": "exp"} for name in ("dcg", "idcg", "ndcg")},
+            without_list="exclude",
+            unlike={
+                "auc": "over the pairs of all users together, or, as its GAUC and LAUC, of other "
+                "ranks than these pairs give",
+                "coverage": "the number of items",
+                "gini": "1 − the Gini index, which is divided by N − 1",
+                "map": "the mean of the precisions at the ranks from 1 to k",
+                "mar": "the mean of the recalls at the ranks from 1 to k",
+                "user_coverage": "the number of users",
+            },
+            notes=(
+                "its gains are 2^(g − relevance_threshold + 1) − 1: those of gain=exp for 1",
+                "by default relevance_threshold is 0, and a pair stored with a zero relevant",
+                "its nDCGRendle2020 is ndcg(gain=binary), its SEntropy entropy",
+            ),
+        ),
+        Convention(
+            "tensorflow-recommenders",
+            "TensorFlow Recommenders 0.7.7, FactorizedTopK",
+            options={"recall": {"average": "micro"}},
+            whole_catalogue=True,
+            notes=(
+                "its top_k_categorical_accuracy is recall",
+                "what users have seen is recommended again: give seen='allow'",
+                "without ids an item is found if fewer than k candidates have a higher score",
+                "it computes in float32",
+            ),
+        ),
+        Convention(
+            "lightgcn",
+            "LightGCN's code",
+            options=_BINARY_GAIN,
+            notes=(
+                "its map is of the code for TensorFlow: that for PyTorch has none",
+                "MRRatK_r of the code for PyTorch is not the reciprocal rank",
+            ),
+        ),
         Convention(
             "lenskit",
             "LensKit 2025.8",
@@ -388,13 +475,10 @@ CONVENTIONS: dict[str, Convention] = {
         ),
         Convention(
             "spark",
-            "Spark's RankingMetrics",
-            options=_BINARY_GAIN,
+            "Spark 4.3.0, RankingMetrics",
+            options=_BINARY_GAIN | _MAP_MIN,
             no_relevant="zero",
-            notes=(
-                "its meanAveragePrecisionAt is map(normalizer=min)",
-                "with relevance values its ndcgAt is ndcg(gain=exp)",
-            ),
+            notes=("with relevance values its ndcgAt is ndcg(gain=exp)",),
         ),
         Convention("sklearn", "scikit-learn, ndcg_score", no_relevant="zero", ties="average"),
         Convention(

@@ -32,6 +32,7 @@ LIBRARIES = [
     for suite in SUITES
     for path in sorted((BENCHMARKS / "suites" / suite.name / "rivals").glob("*.py"))
 ]
+PRINTED = BENCHMARKS / "suites" / "agreement" / "printed"
 
 
 def run(python: Path | str, script: Path, *arguments: Path) -> str:
@@ -65,12 +66,29 @@ def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_pa
     found: dict[str, Any] = json.loads(
         run(sys.executable, folder / "probe.py", asked, values).splitlines()[-1]
     )
+    check(found[suite.numbers], name)
+    assert found[f"n_{suite.problems}"] >= suite.fewest
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in PRINTED.glob("*.json")))
+def test_numbers_printed_by_libraries_that_pip_does_not_install(name: str, tmp_path: Path) -> None:
+    folder, values = BENCHMARKS / "suites" / "agreement", PRINTED / f"{name}.json"
+    every, asked = tmp_path / "every.json", tmp_path / "asked.json"
+    run(sys.executable, folder / "cases.py", every)
+    n_cases = len(json.loads(values.read_text(encoding="utf-8"))["cases"])
+    cases = json.loads(every.read_text(encoding="utf-8"))[:n_cases]
+    asked.write_text(json.dumps(cases), encoding="utf-8")
+    found = json.loads(run(sys.executable, folder / "probe.py", asked, values).splitlines()[-1])
+    check(found["metrics"], name)
+    assert found["n_cases"] >= 30
+
+
+def check(numbers: dict[str, Any], name: str) -> None:
     tolerance = 1e-6 if name in SINGLE_PRECISION else 1e-9
     apart = {
         metric: entry
-        for metric, entry in found[suite.numbers].items()
+        for metric, entry in numbers.items()
         if not entry["max_difference"] <= tolerance
     }
     assert not apart
-    assert found[f"n_{suite.problems}"] >= suite.fewest
-    assert found[suite.numbers]
+    assert numbers

@@ -35,7 +35,8 @@ def d(rank: int) -> float:
 
 BINARY = d(1) + d(3)  # the dcg of user 0
 EXPECTED = {
-    # of user 0 at 3: ndcg, map, precision, recall; and the users that count for recall
+    # of user 0 at 3: ndcg, map, precision, recall, None where it has none; and the users that
+    # count for recall
     None: ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
     "trec_eval": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
     "rankereval": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
@@ -46,13 +47,24 @@ EXPECTED = {
     "lightfm": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
     "cornac": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
     "recometrics": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
-    "lightgcn": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
+    "napkinxc": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
+    "pyxclib": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
+    "evidently": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
+    "elliot": ((1 + 3 * d(3)) / (3 + d(2) + d(3)), None, 2 / 3, 2 / 4, 2),
+    "tensorflow-recommenders": (
+        (1 + 2 * d(3)) / (2 + d(2) + d(3)),
+        (1 + 2 / 3) / 4,
+        2 / 3,
+        None,
+        3,
+    ),
+    "lightgcn": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
     "lenskit": ((1 + d(2)) / (2 + d(2)), (1 + 2 / 3) / 3, 2 / 3, 2 / 3, 5),
     "recommenders": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
     "recpack": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
     "replay": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
     "irspack": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
-    "spark": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
+    "spark": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 5),
     "sklearn": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
     "torchmetrics": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 2, 2 / 3, 2 / 4, 5),
     "mind-notebook": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
@@ -65,20 +77,24 @@ def test_every_convention_has_expected_values() -> None:
 
 @pytest.mark.parametrize("convention", EXPECTED)
 def test_each_convention_on_the_first_user(convention: str | None) -> None:
+    *values, n_users = EXPECTED[convention]
     rules = CONVENTIONS[convention or "standard"]
-    map_name = "map" if "map" in rules.uncut else "map@3"
-    ev = se.evaluate(
-        LISTS, GAINS, ["ndcg@3", map_name, "precision@3", "recall@3"], convention=convention
-    )
-    ndcg, average_precision, precision, recall, n_users = EXPECTED[convention]
-    assert ev.values("ndcg@3")[0] == pytest.approx(ndcg)
-    assert ev.values(map_name)[0] == pytest.approx(average_precision)
-    if precision is not None:
-        assert ev.values("precision@3")[0] == pytest.approx(precision)
-    assert ev.values("recall@3")[0] == pytest.approx(recall)
-    assert ev.summary().loc["recall@3", "n_users"] == n_users
-    assert ev["recall@3"] == pytest.approx(recall / n_users)
+    names = ["ndcg", "map", "precision", "recall"]
+    metrics = [name if name in rules.uncut else f"{name}@3" for name in names]
+    expected = {m: v for m, v in zip(metrics, values, strict=True) if v is not None}
+    ev = se.evaluate(LISTS, GAINS, list(expected), convention=convention)
+    assert {m: ev.values(m)[0] for m in expected} == pytest.approx(expected)
     assert ev.convention == (convention or "standard")
+    if "recall@3" in expected:
+        assert ev.summary().loc["recall@3", "n_users"] == n_users
+        assert ev["recall@3"] == pytest.approx(expected["recall@3"] / n_users)
+    else:
+        assert ev.n_users == n_users
+
+
+def test_tensorflow_recommenders_counts_pairs() -> None:
+    ev = se.evaluate(LISTS, GAINS, "recall@3", convention="tensorflow-recommenders")
+    assert ev["recall@3"] == 2 / (4 + 1 + 1)
 
 
 def test_implicit_sums_over_users_before_it_divides() -> None:
@@ -192,6 +208,10 @@ def test_discounts_of_ranks_beyond_the_table() -> None:
         ("recbole", "entropy@3", "in nats"),
         ("rankereval", "mean_rank", "has the rank 0"),
         ("rankereval", "hit_rate@3", "one relevant item only"),
+        ("napkinxc", "coverage@3", "found by anyone"),
+        ("evidently", "f1@3", "mean precision"),
+        ("elliot", "map@3", "ranks from 1 to k"),
+        ("pyxclib", "auc", "first k items"),
     ],
 )
 def test_refuses_what_the_library_counts_otherwise(convention: str, metric: str, why: str) -> None:

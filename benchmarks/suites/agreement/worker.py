@@ -146,6 +146,16 @@ class Case:
         return all(row for items, row in zip(self.lists, self.train, strict=True) if items)
 
     @property
+    def train_of_three(self) -> bool:
+        """Three users at least have seen something."""
+        return sum(map(bool, self.train)) >= 3
+
+    @property
+    def two_users(self) -> bool:
+        """There are two users at least."""
+        return len(self.lists) >= 2
+
+    @property
     def train_has_all(self) -> bool:
         """Every item of the catalogue is in train."""
         return len({item for row in self.train for item in row}) == self.n_items

@@ -1,0 +1,124 @@
+"""Evidently: one table of ranked items and what they are worth; means only."""
+
+from functools import lru_cache, partial
+
+import pandas as pd
+from evidently.legacy.calculations.recommender_systems import collect_dataset
+from evidently.legacy.metrics import (
+    HitRateKMetric,
+    MRRKMetric,
+    NDCGKMetric,
+    NoveltyMetric,
+    PersonalizationMetric,
+    PopularityBias,
+)
+from evidently.legacy.metrics.recsys.precision_recall_k import PrecisionRecallCalculation
+from evidently.legacy.pipeline.column_mapping import RecomType
+
+CONVENTION = "evidently"
+_KNOWN = {
+    "train_has_all": "an item without users is left out by it",
+}
+NEEDS = {
+    "*": {"full_lists": "it takes rows of a table, and the last one of a user counts at every k"},
+    "coverage@k": {"train_has_all": "its catalogue is the items of train"},
+    "novelty@k": _KNOWN,
+    "popularity@k": _KNOWN,
+    "personalization@k": {"two_users": ""},
+}
+NOT_COMPARED = {
+    "diversity@k": "of distances between the features of items",
+    "f1@k": "of the mean precision and the mean recall",
+    "gini@k": "over the recommended items alone",
+    "serendipity@k": "of distances between the features of items",
+}
+
+
+@lru_cache(maxsize=1)
+def table(case):
+    """Return users, items, gains and ranks: of the list, then of what else is relevant."""
+    rows = [
+        (user, item, case.relevant[user].get(item, 0), rank)
+        for user, items in enumerate(case.lists)
+        for rank, item in enumerate(
+            [*items, *sorted(set(case.relevant[user]).difference(items))], start=1
+        )
+    ]
+    return pd.DataFrame(rows, columns=["user", "item", "target", "prediction"])
+
+
+def collected(case, *, binary):
+    frame = table(case)
+    columns = (frame["user"], frame["target"], frame["prediction"])
+    return collect_dataset(*columns, RecomType.RANK, None, no_feedback_users=False, bin_data=binary)
+
+
+def of_table(name, case):
+    found = precision_and_recall(case)
+    return found[name][case.k - 1]
+
+
+@lru_cache(maxsize=1)
+def precision_and_recall(case):
+    calculation = PrecisionRecallCalculation(case.k)
+    return calculation.get_precision_and_recall_dict(collected(case, binary=True), case.k)
+
+
+def ndcg(case):
+    metric = NDCGKMetric(k=case.k)
+    return float(metric.calculate_ndcg(collected(case, binary=False), case.k)[case.k])
+
+
+def first_hits(metric, case):
+    found = metric(k=case.k).get_values(collected(case, binary=True), case.k)
+    return float(found.iloc[case.k - 1])
+
+
+@lru_cache(maxsize=1)
+def users_of_items(case):
+    train = [(user, item) for user, row in enumerate(case.train) for item in row]
+    frame = pd.DataFrame(train, columns=["user", "item"])
+    return frame.groupby("item")["user"].nunique(), frame["user"].nunique()
+
+
+def popularity(case):
+    metric = PopularityBias(k=case.k)
+    counts, _ = users_of_items(case)
+    value, _ = metric.get_apr(case.k, table(case), counts, False, "prediction", "user", "item")
+    return float(value)
+
+
+def coverage(case):
+    counts, _ = users_of_items(case)
+    metric = PopularityBias(k=case.k)
+    return float(metric.get_coverage(case.k, table(case), counts, "prediction", "item"))
+
+
+def novelty(case):
+    counts, n_users = users_of_items(case)
+    metric = NoveltyMetric(k=case.k)
+    columns = ("user", "item", "prediction")
+    _, value = metric.get_miuf(table(case), case.k, RecomType.RANK, *columns, counts / n_users)
+    return float(value)
+
+
+def personalization(case):
+    metric = PersonalizationMetric(k=case.k)
+    columns = ("user", "item", "prediction")
+    value, _ = metric.get_diversity(table(case), *columns, case.k, RecomType.RANK)
+    return float(value)
+
+
+METRICS = {
+    "precision@k": partial(of_table, "precision"),
+    "recall@k": partial(of_table, "recall"),
+    "map@k": partial(of_table, "map"),
+    "mar@k": partial(of_table, "mar"),
+    "ndcg@k": ndcg,
+    "hit_rate@k": partial(first_hits, HitRateKMetric),
+    "mrr@k": partial(first_hits, MRRKMetric),
+    "coverage@k": coverage,
+    "novelty@k": novelty,
+    "popularity@k": popularity,
+    "personalization@k": personalization,
+}
