@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-SINGLE_PRECISION = {"lightfm", "torchmetrics"}
+SINGLE_PRECISION = {"lightfm", "lightgcn", "pyxclib", "tensorflow_recommenders", "torchmetrics"}
 
 
 class Suite(NamedTuple):

@@ -1,0 +1,32 @@
+"""LightGCN's code for TensorFlow (github.com/kuandeng/LightGCN, b067ec0): its Python evaluator.
+
+It is on no package index. Its folder has to be on PYTHONPATH.
+"""
+
+from functools import partial
+
+import numpy as np
+
+setattr(np, "float", float)  # NumPy has it no more
+
+from evaluator.python import evaluate_foldout as evaluation  # noqa: E402 - reads it
+
+CONVENTION = "lightgcn"
+TOLERANCE = 1e-6
+IMPRECISE = "computes in single precision"
+NEEDS = {"*": {"full_lists": "it ranks all items"}}
+NAMES = ("precision", "recall", "map", "ndcg", "mrr")
+
+
+def values(name, case):
+    """Return the values of users, None for those whom it does not test."""
+    metric = getattr(evaluation, name)
+    return [
+        float(metric(case.lists[user][: case.k], set(case.relevant[user]))[-1])
+        if case.relevant[user]
+        else None
+        for user in case.users
+    ]
+
+
+METRICS = {f"{name}@k": partial(values, name) for name in NAMES}

@@ -1,0 +1,41 @@
+"""TensorFlow Recommenders: one query for each relevant item of a user, among all candidates."""
+
+import numpy as np
+import tensorflow as tf
+from tensorflow_recommenders.layers.factorized_top_k import BruteForce
+from tensorflow_recommenders.metrics import FactorizedTopK
+
+CONVENTION = "tensorflow-recommenders"
+TOLERANCE = 1e-6
+IMPRECISE = "computes in single precision"
+NEEDS = {
+    "*": {"has_scores": "it ranks all items by their scores"},
+    "recall(average=micro)@k": {
+        "untied": "without ids an item is found if fewer than k candidates have a higher score"
+    },
+}
+
+
+def accuracy(case, *, by_ids):
+    """Return its top-k categorical accuracy: users are unit vectors, items have their scores."""
+    users, items = np.array([(u, i) for u, row in enumerate(case.relevant) for i in row]).T
+    candidates = np.array(case.scores, np.float32).T
+    metric = FactorizedTopK(BruteForce(k=case.k).index(candidates), ks=[case.k])
+    metric.update_state(
+        tf.constant(np.eye(len(case.lists), dtype=np.float32)[users]),
+        tf.constant(candidates[items]),
+        true_candidate_ids=tf.constant(items.astype(np.int32)) if by_ids else None,
+    )
+    (value,) = metric.result()
+    return float(value)
+
+
+def by_ids(case):
+    return accuracy(case, by_ids=True)
+
+
+def by_scores(case):
+    return accuracy(case, by_ids=False)
+
+
+METRICS = {"recall@k": by_ids, "recall(average=micro)@k": by_scores}
