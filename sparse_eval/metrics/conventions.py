@@ -428,6 +428,7 @@ CONVENTIONS: dict[str, Convention] = {
             shift=0,
             no_relevant="zero",
             lists_of_all=True,
+            unlike={"popularity": "of ranks by popularity"},
             notes=(
                 "a user without relevant items is NaN to it, and counts 0 in its summaries",
                 "a user without an output is left out by it, one with an empty output counts 0",
@@ -442,16 +443,23 @@ CONVENTIONS: dict[str, Convention] = {
             lists_of_all=True,
             notes=(
                 "its map_at_k is map(normalizer=min)",
-                "its r_precision_at_k leaves users without a hit out of the mean",
-                "its novelty counts interactions, not users, and is a mean over recommendations",
                 "its catalog_coverage is of the items in train",
             ),
+            unlike={
+                "novelty": "of interactions, not users, and a mean over recommendations",
+                "r_precision": "a mean over users with a hit in the first n ranks",
+                "serendipity": "of distances from the history",
+            },
         ),
         Convention(
             "recpack",
             "recpack",
             options=_BINARY_GAIN,
             notes=("it takes binary relevance only",),
+            unlike={
+                "diversity": "of Jaccard distances",
+                "percentile_rank": "of ranks over N, with another one for what is not listed",
+            },
         ),
         Convention(
             "replay",
@@ -487,6 +495,8 @@ CONVENTIONS: dict[str, Convention] = {
             options={"map": {"normalizer": "hits"}},
             no_relevant="zero",
             ties="average",
+            uncut=("auc",),
+            ranks_all=True,
             notes=("only its ndcg averages ties", "it computes in float32"),
         ),
         Convention(

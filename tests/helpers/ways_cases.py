@@ -213,12 +213,12 @@ def _of_user(
         return 1 / hits[0][0] if hits else 0.0
     if name == "map":
         return sum(i / rank for i, (rank, _) in enumerate(hits, 1)) / n
-    binary = options.get("gain", "linear") == "binary"
+    form = options.get("gain", "linear")
 
     def dcg(pairs: list[tuple[int, float]]) -> float:
+        worths = {gain: {"binary": 1.0, "exp": 2**gain - 1}.get(form, gain) for _, gain in pairs}
         return sum(
-            (1.0 if binary else gain) / math.log2(max(rank + convention.shift, 2))
-            for rank, gain in pairs
+            worths[gain] / math.log2(max(rank + convention.shift, 2)) for rank, gain in pairs
         )
 
     length = max(ranked.values(), default=0)

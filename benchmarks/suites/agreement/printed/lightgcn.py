@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-setattr(np, "float", float)  # NumPy has it no more
+np.float = float  # noqa: NPY001 - NumPy has it no more
 
 from evaluator.python import evaluate_foldout as evaluation  # noqa: E402 - reads it
 

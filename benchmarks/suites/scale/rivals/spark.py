@@ -35,7 +35,7 @@ METRICS = {
     "ndcgAt": f"ndcg@{K}",
     "precisionAt": f"precision@{K}",
     "recallAt": f"recall@{K}",
-    "meanAveragePrecisionAt": f"map(normalizer=min)@{K}",
+    "meanAveragePrecisionAt": f"map@{K}",
 }
 
 
