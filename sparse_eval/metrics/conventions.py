@@ -486,7 +486,10 @@ CONVENTIONS: dict[str, Convention] = {
             "Spark 4.3.0, RankingMetrics",
             options=_BINARY_GAIN | _MAP_MIN,
             no_relevant="zero",
-            notes=("with relevance values its ndcgAt is ndcg(gain=exp)",),
+            notes=(
+                "with relevance values its ndcgAt is ndcg(gain=exp)",
+                "relevance values are not read from Python: its ndcgAt is binary there",
+            ),
         ),
         Convention("sklearn", "scikit-learn, ndcg_score", no_relevant="zero", ties="average"),
         Convention(

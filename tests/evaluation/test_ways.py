@@ -213,8 +213,12 @@ def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
     return model_of(users, items), csr_matrix(seen.astype(np.float64)), lists
 
 
-@pytest.mark.parametrize("lists", [False, True])  # the default way is by ranks, or by lists
-@pytest.mark.parametrize("convention", CONVENTIONS)
+# The default way is by ranks, or, for coverage, by lists.
+@pytest.mark.parametrize(
+    ("convention", "lists"),
+    [(name, False) for name in CONVENTIONS]
+    + [(name, True) for name, rules in CONVENTIONS.items() if "coverage" not in rules.unlike],
+)
 @settings(max_examples=3)
 @given(case=ways_cases())
 def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool, case: Case) -> None:

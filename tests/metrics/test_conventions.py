@@ -92,6 +92,23 @@ def test_each_convention_on_the_first_user(convention: str | None) -> None:
         assert ev.n_users == n_users
 
 
+def test_the_numbers_of_the_tests_of_spark_with_relevance_values() -> None:
+    # RankingMetricsSuite, "Ranking metrics: NDCG with relevance"
+    lists = se.Rankings.from_topk(
+        [
+            [1, 6, 2, 7, 8, 3, 9, 10, 4, 5],
+            [4, 1, 5, 6, 2, 7, 3, 8, 9, 10],
+            [1, 2, 3, 4, 5, *[-1] * 5],
+        ],
+        shape=(3, 11),
+    )
+    gains = csr_matrix(
+        ([3.0, 2.0, 1.0, 1.0, 1.0, 2.0], ([0] * 5 + [1], [1, 2, 3, 4, 5, 1])), shape=(3, 11)
+    )
+    ev = se.evaluate(lists, gains, "ndcg(gain=exp)@{3,5,10,15}", convention="spark")
+    assert list(ev.mean().values()) == pytest.approx([0.511959, 0.487806, 0.5187, 0.5187], abs=1e-5)
+
+
 def test_tensorflow_recommenders_counts_pairs() -> None:
     ev = se.evaluate(LISTS, GAINS, "recall@3", convention="tensorflow-recommenders")
     assert ev["recall@3"] == 2 / (4 + 1 + 1)
