@@ -28,7 +28,8 @@ def fingerprints(
     indptr, items, gains : ndarray
         Arrays of a `Relevance`. Entries without gain count too, because some conventions use them.
     labels : pandas.Index, optional
-        Labels of the items, which are hashed instead of their columns.
+        Labels of the items, which are hashed instead of their columns. Whole numbers have the
+        hashes of columns: tables in blocks have them in place of columns.
 
     Returns
     -------
@@ -36,7 +37,9 @@ def fingerprints(
         0 for an empty row.
     """
     keys = None
-    if labels is not None:
+    if labels is not None and labels.dtype.kind in "iu":
+        keys = labels.to_numpy().astype(np.int64).view(np.uint64)
+    elif labels is not None:
         keys = np.array(
             [
                 int.from_bytes(blake2b(str(label).encode(), digest_size=8).digest(), "little")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -327,3 +329,20 @@ def test_metrics_may_have_other_names() -> None:
     ev = se.evaluate(se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix(np.eye(2)), "mrr@2")
     found = se.compare({"a": ev, "b": ev}, ["RR@2"])
     assert found.table["metric"].tolist() == ["mrr@2"]
+
+
+@pytest.mark.parametrize("kind", ["int64", "str"])
+def test_tables_in_blocks_are_compared_with_those_in_memory(tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    users = np.repeat(np.arange(30), 4)
+    items = np.concatenate([rng.choice(40, 4, replace=False) + 100 for _ in range(60)])
+    recs = pd.DataFrame({"user": users, "item": items[:120], "rank": np.tile(range(1, 5), 30)})
+    truth = pd.DataFrame({"user": users, "item": items[120:]})
+    paths = []
+    for name, frame in (("recs", recs), ("truth", truth)):
+        frame[["user", "item"]] = frame[["user", "item"]].astype(kind)
+        paths.append(tmp_path / f"{name}.parquet")
+        frame.to_parquet(paths[-1])
+    there, here = se.evaluate(*paths, "ndcg@4"), se.evaluate(recs, truth, "ndcg@4")
+    assert se.compare({"there": there, "here": here}).table["difference"].tolist() == [0]
