@@ -140,7 +140,7 @@ def _calls() -> Iterator[Callable[[], object]]:
             )  # fmt: skip
         yield partial(_evaluate_and_print, Rankings.from_positions(gapped), relevance, ["ndcg@10"])
         yield partial(_evaluate_and_print, lists, relevance, ["ndcg@10"], judged_only=True)
-        yield partial(evaluate, tied, relevance, ["ndcg@10"])
+        yield partial(evaluate, tied, relevance, ["ndcg@10", "auc"])
         yield partial(evaluate, lists, relevance, ["ndcg@10"], convention="mind-notebook")
         yield partial(_evaluate_and_print, positions, relevance, ["ndcg@10"], memory=1 << 24)
     yield partial(Rankings.from_popularity, train, k=10)
