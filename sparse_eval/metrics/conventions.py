@@ -282,8 +282,7 @@ CONVENTIONS: dict[str, Convention] = {
             uncut=("auc",),
             ranks_all=True,
             unlike={
-                "auc": "over the pairs of all users together, or, as its GAUC, weighted by the "
-                "relevant items of users",
+                "auc": "over the pairs of all users together",
                 "coverage": "its padding is one more item of the catalogue",
                 "entropy": "in nats, divided by the number of different items recommended",
                 "gini": "its padding is one more item of the catalogue",
@@ -296,7 +295,7 @@ CONVENTIONS: dict[str, Convention] = {
             uncut=("auc", "mrr"),
             ranks_all=True,
             notes=(
-                "an item has the worst rank of all that have its score",
+                "an item has the worst rank of all that have its score, be they relevant or not",
                 "a pair stored with a zero is relevant to it: leave such pairs out",
                 "it computes in float32",
             ),
@@ -358,7 +357,7 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "evidently",
             "Evidently 0.7.23",
-            options={"precision": {"denominator": "length"}},
+            options={"novelty": {"unknown": "skip"}, "precision": {"denominator": "length"}},
             lists_of_all=True,
             unlike={
                 "diversity": "of distances between the features of items",
@@ -370,7 +369,7 @@ CONVENTIONS: dict[str, Convention] = {
                 "relevant to it are only items that its table ranks",
                 "its map and mar take rows in the order of ranks, and no user with fewer than k",
                 "its coverage is of the items in train",
-                "an item that nobody has in train is left out of its popularity and novelty",
+                "an item that nobody has in train is left out of its popularity",
                 "no_feedback_users=True is no_relevant='zero'",
             ),
         ),
@@ -380,9 +379,9 @@ CONVENTIONS: dict[str, Convention] = {
             options={name: {"gain": "exp"} for name in ("dcg", "idcg", "ndcg")},
             without_list="exclude",
             unlike={
-                "auc": "over the pairs of all users together, or, as its GAUC and LAUC, of other "
-                "ranks than these pairs give",
+                "auc": "over the pairs of all users together, and of N − n + 1 irrelevant items",
                 "coverage": "the number of items",
+                "gauc": "a mean over users, and of N − n + 1 irrelevant items",
                 "gini": "1 − the Gini index, which is divided by N − 1",
                 "map": "the mean of the precisions at the ranks from 1 to k",
                 "mar": "the mean of the recalls at the ranks from 1 to k",
@@ -437,7 +436,7 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "recommenders",
             "recommenders, python_evaluation",
-            options=_BINARY_GAIN,
+            options=_BINARY_GAIN | {"serendipity": {"form": "cosine"}},
             without_list="exclude",
             without_list_zero=("ndcg",),
             lists_of_all=True,
@@ -448,7 +447,6 @@ CONVENTIONS: dict[str, Convention] = {
             unlike={
                 "novelty": "of interactions, not users, and a mean over recommendations",
                 "r_precision": "a mean over users with a hit in the first n ranks",
-                "serendipity": "of distances from the history",
             },
         ),
         Convention(

@@ -22,6 +22,8 @@ NEEDS = {
     "popularity@k": _TRAIN,
     "aplt@k": _TRAIN,
     "aclt@k": _TRAIN,
+    "epc@k": _TRAIN,
+    "efd@k": _TRAIN,
     "pop_rsp@k": _TRAIN,
     "pop_reo@k": _TRAIN,
 }
@@ -44,8 +46,17 @@ PER_USER = {
     "popularity@k": "ARP",
     "aplt@k": "APLT",
     "aclt@k": "ACLT",
+    "epc@k": "EPC",
+    "efd@k": "EFD",
 }
 OF_ALL = {"entropy@k": "ShannonEntropy", "pop_reo@k": "PopREO", "pop_rsp@k": "PopRSP"}
+
+
+class Seen(dict):
+    """What users have seen: it knows no users who have seen nothing."""
+
+    def __missing__(self, user):
+        return {}
 
 
 @lru_cache(maxsize=1)
@@ -59,7 +70,9 @@ def given(case):
         sp_i_train=train,
         private_items={item: item for item in range(case.n_items)},
         transactions=len(items),
-        train_dict=[dict.fromkeys(row, 1) for row in case.train],
+        train_dict=Seen(
+            (user, dict.fromkeys(row, 1)) for user, row in enumerate(case.train) if row
+        ),
     )
     objects = SimpleNamespace(
         relevance=Relevance(test, 1),

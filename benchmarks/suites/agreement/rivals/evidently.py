@@ -16,14 +16,11 @@ from evidently.legacy.metrics.recsys.precision_recall_k import PrecisionRecallCa
 from evidently.legacy.pipeline.column_mapping import RecomType
 
 CONVENTION = "evidently"
-_KNOWN = {
-    "train_has_all": "an item without users is left out by it",
-}
 NEEDS = {
     "*": {"full_lists": "it takes rows of a table, and the last one of a user counts at every k"},
     "coverage@k": {"train_has_all": "its catalogue is the items of train"},
-    "novelty@k": _KNOWN,
-    "popularity@k": _KNOWN,
+    "novelty@k": {"has_train": ""},
+    "popularity@k": {"train_has_all": "an item without users is left out by it"},
     "personalization@k": {"two_users": ""},
 }
 NOT_COMPARED = {
