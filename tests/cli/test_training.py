@@ -60,8 +60,8 @@ def test_split_train_and_score_equal_run(command: Command, log: Path, tmp_path: 
     assert json.loads(again) == json.loads(printed)
     assert list(json.loads(printed)) == [
         "schema", "sparse_eval", "n_users", "n_skipped", "n_without_list", "n_cold",
-        "n_relevant_seen", "n_listed_seen", "no_relevant", "seen", "convention", "corrected",
-        "retrieval", "candidates", "propensities", "metrics",
+        "n_relevant_seen", "n_listed_seen", "no_relevant", "without_list", "seen", "convention",
+        "corrected", "retrieval", "candidates", "propensities", "metrics",
     ]  # fmt: skip
 
 

@@ -408,7 +408,11 @@ FILES: dict[str, tuple[str, Any, str]] = {
     "missing": ("data", None, "data.npy: does not exist; expected an array that numpy.save wrote"),
     "no array": ("indices", b"hello", "indices.npy: is not an array that numpy.save wrote"),
     "empty": ("indices", b"", "indices.npy: is not an array that numpy.save wrote"),
-    "objects": ("data", np.array([{}], object), "data.npy: is not an array that numpy.save wrote"),
+    "objects": (
+        "data",
+        np.array([{}], object),
+        "data.npy: holds objects that only pickle",
+    ),
     "a shape of one": (
         "shape",
         np.array([3]),
@@ -417,7 +421,7 @@ FILES: dict[str, tuple[str, Any, str]] = {
     "no shape": ("shape", np.array(3), "shape.npy: holds 3; expected two whole numbers"),
     "a text shape": ("shape", np.array(["a", "b"]), "shape.npy: holds .* expected two whole"),
     "a negative shape": ("shape", np.array([-1, 3]), r"shape.npy: holds \[-1, 3\]; expected two"),
-    "another shape": ("shape", np.array([22, 3]), "lists: the matrix is not a CSR: its data, ind"),
+    "another shape": ("shape", np.array([22, 3]), "indptr.npy: holds 24 bounds of rows, but shape"),
     "float indices": ("indices", np.zeros(3), "lists: the matrix is not a CSR"),
     "text": ("data", np.array(["a"] * positions().nnz), "lists: the matrix holds <U1; expected"),
     "too short": ("data", np.ones(3, np.int32), "lists: the matrix is not a CSR"),
@@ -468,6 +472,8 @@ def test_every_convention(convention: str, no_relevant: Any) -> None:
     held.data[::5] = 0
     options: dict[str, Any] = {"convention": convention, "no_relevant": no_relevant}
     metrics = ["ndcg@3", "recall@2", "coverage@2", "user_coverage@2", "recall(average=micro)@2"]
+    unlike = CONVENTIONS[convention].unlike
+    metrics = [metric for metric in metrics if metric.partition("@")[0] not in unlike]
     expected = se.evaluate(lists, held, metrics, **options)
     same_bits(se.evaluate(cut(lists), cut(held), metrics, **options), expected)
     with small_blocks():

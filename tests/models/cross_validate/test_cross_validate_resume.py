@@ -148,7 +148,7 @@ def test_refuses_the_folder_of_another(whole: Any, trained: list[Any]) -> None:
         ({"metrics": "ndcg@5"}, 'metrics ["ndcg@5", "recall@10", "coverage@5"] (here ["ndcg@5"])'),
         ({"seeds": 3}, "seeds [0, 1] (here [0, 1, 2])"),
         ({"seeds": [1, 0]}, "seeds [0, 1] (here [1, 0])"),
-        ({"convention": "recbole"}, "convention standard (here recbole)"),
+        ({"convention": "rectools"}, "convention standard (here rectools)"),
         ({"models": MODELS | {"x": {"factors": 3}}}, "is of another cross-validation: models {"),
         ({"models": {"als2": MODELS["als2"]}}, "models {"),
         ({"models": MODELS | {"als2": {"factors": 3, "iterations": 2}}}, "models {"),
