@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from merge_cases import N_ITEMS, every_metric, same_bits, same_numbers, same_random
+from rules import each_convention
 from scipy import sparse
 from tables_cases import saved_csr
 
@@ -465,7 +466,7 @@ def test_parts_of_other_widths_stay_on_disk(tmp_path: Path) -> None:
         same_bits(se.evaluate(folder, held, PLAIN, memory=LEAST), expected)
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("convention", each_convention())
 @pytest.mark.parametrize("no_relevant", [None, "zero", "judged"])
 def test_every_convention(convention: str, no_relevant: Any) -> None:
     lists, held = positions(), gains()

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from merge_cases import same_bits, same_numbers, same_random
+from rules import each_convention
 from scipy.sparse import csr_matrix, save_npz
 from tables_cases import damage_pages, saved_csr
 from ways_cases import check_against_plain, make_case
@@ -341,7 +342,7 @@ def in_memory(lists: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluation:
     )
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("convention", each_convention())
 def test_frames_give_the_number_of_every_way(client: Any, convention: str) -> None:
     kind = ("ranks", "gaps", "ties")[list(CONVENTIONS).index(convention) % 3]
     case = make_case(11, kind=kind, n_users=20)

@@ -75,6 +75,9 @@ def test_tables_have_the_numbers_of_memory(ids: str, tmp_path: Path) -> None:
                 same_random(ev, expected)
 
 
+@pytest.mark.filterwarnings(  # of distributed about itself, beside the clusters of other tests
+    "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
+)
 def test_dask_has_the_numbers_of_memory() -> None:
     distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
     dataframe = pytest.importorskip("dask.dataframe")

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from implicit.cpu.als import AlternatingLeastSquares
+from rules import each_convention
 from scipy.sparse import csr_matrix
 from tables_cases import saved_csr
 from threadpoolctl import threadpool_limits
@@ -156,7 +157,7 @@ WAYS: list[Way] = [
 ]
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("convention", each_convention())
 @settings(max_examples=3)
 @given(case=ways_cases())
 def test_every_way_gives_one_number(convention: str, case: Case) -> None:
@@ -216,8 +217,12 @@ def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
 # The default way is by ranks, or, for coverage, by lists.
 @pytest.mark.parametrize(
     ("convention", "lists"),
-    [(name, False) for name in CONVENTIONS]
-    + [(name, True) for name, rules in CONVENTIONS.items() if "coverage" not in rules.unlike],
+    [
+        parameter
+        for lists in (False, True)
+        for parameter in each_convention(lists)
+        if not lists or "coverage" not in CONVENTIONS[parameter.values[0]].unlike
+    ],
 )
 @settings(max_examples=3)
 @given(case=ways_cases())

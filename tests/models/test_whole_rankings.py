@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.nearest_neighbours import ItemItemRecommender
+from rules import each_convention
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 from ways_cases import same
@@ -79,7 +80,7 @@ def problems(draw: st.DrawFn) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.filterwarnings("ignore:.* evaluated users have nothing in train")
-@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("convention", each_convention())
 @settings(max_examples=3)
 @given(problem=problems(), no_relevant=st.sampled_from([None, "zero", "judged"]))
 def test_every_way_gives_one_number(
