@@ -11,13 +11,16 @@ import numpy as np
 from scipy import sparse
 
 import sparse_eval as se
+from sparse_eval.cli import listing
 from sparse_eval.metrics import CONVENTIONS, REGISTRY, STANDARD, Choice, Definition
-from sparse_eval.metrics.registry import ALIASES
 
 METRICS = Path(__file__).parents[1] / "metrics"
 
 #: The formula of each metric in LaTeX, and what its letters mean if no other metric has them.
 FORMULAS: dict[str, str] = tomllib.loads((METRICS / "formulas.toml").read_text(encoding="utf-8"))
+
+#: What the command line says of a metric that is in the table of its page.
+FACTS = {"also called", "values", "range", "needs", "expectation over tied items"}
 
 #: The example of every page: three users, six items.
 LISTS = [[4, 0, 2, 5], [1, 3, 5, 0], [5, 3, 4, -1]]
@@ -92,27 +95,10 @@ def linked(source: str) -> str:
 
 
 def facts(definition: Definition) -> str:
-    names = sorted(alias for alias, meant in ALIASES.items() if definition.name in meant)
-    rows = [
-        ("range", f"{definition.lower:g} to {highest(definition)}"),
-        ("better", "higher" if definition.higher_is_better else "lower"),
-        ("value for each user", "yes" if definition.per_user else "no, one number for all"),
-        ("needs", ", ".join(f"`{name}=`" for name in definition.needs) or "nothing more"),
-        (
-            "equal scores",
-            'their expectation, with `ties="average"`'
-            if definition.averages_ties
-            else "in the order of the list",
-        ),
-        ("other names", ", ".join(f"`{name}`" for name in names) or "none"),
-    ]
+    """Return what `sparse-eval metrics NAME` says, but for what has a section of its own."""
+    rows = [(name, value) for name, value in listing.facts_of(definition) if name in FACTS]
+    rows.append(("better", "higher" if definition.higher_is_better else "lower"))
     return table(("property", "value"), rows)
-
-
-def highest(definition: Definition) -> str:
-    if callable(definition.upper):
-        return "what its options allow"
-    return "any number" if math.isinf(definition.upper) else f"{definition.upper:g}"
 
 
 def options(definition: Definition) -> str:

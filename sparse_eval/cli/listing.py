@@ -61,10 +61,11 @@ def metrics(
         if format in (Format.table, Format.markdown):
             typer.echo(f"\n{SYMBOLS}")
     else:
-        print_table(pd.DataFrame(_facts(entry), columns=["fact", "value"]), format)
+        print_table(pd.DataFrame(facts_of(entry), columns=["fact", "value"]), format)
 
 
-def _facts(entry: Definition) -> list[tuple[str, str]]:
+def facts_of(entry: Definition) -> list[tuple[str, str]]:
+    """Return what there is to know of a metric, as pairs of a name and a text."""
     from ..metrics.registry import ALIASES, ALIASES_WITH_OPTION
 
     cutoffs = {
@@ -86,7 +87,7 @@ def _facts(entry: Definition) -> list[tuple[str, str]]:
         for alias, (name, option) in ALIASES_WITH_OPTION.items()
         if name == entry.name
     ]
-    facts = [
+    rows = [
         ("metric", entry.name),
         *([("also called", ", ".join(others))] if others else []),
         ("meaning", entry.description),
@@ -97,8 +98,8 @@ def _facts(entry: Definition) -> list[tuple[str, str]]:
         ("needs", ", ".join(needs) or "nothing else"),
         ("expectation over tied items", "yes" if entry.averages_ties(arguments) else "no"),
     ]
-    facts += [
+    rows += [
         (f"option {option.name}", f"{option.allowed}: {option.description}")
         for option in entry.options
     ]
-    return facts + ([("source", entry.source)] if entry.source else [])
+    return rows + ([("source", entry.source)] if entry.source else [])
