@@ -15,6 +15,7 @@ from .averages import AVERAGE, GEOMETRIC, logarithms
 from .interpolated import hits_needed
 from .propensity import WEIGHTED, YANG
 from .registry import Choice, Definition, Number, always, never
+from .sets import BETA, RIJSBERGEN, f_measure
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers
@@ -39,9 +40,6 @@ ITEMS = Choice(
     needs={"repeat": "train", "explore": "train"},
 )
 DENOMINATOR = Choice("denominator", ("relevant", "min"), "divide by n or by min(n, k)")
-
-#: Beyond it the square, and with it the metric, would be infinite.
-_LARGEST_BETA = 1e100
 
 JARVELIN = "Järvelin and Kekäläinen, 2002, ACM TOIS 20(4), doi:10.1145/582415.582418"
 
@@ -95,9 +93,7 @@ def hit_rate(s: Statistics, items: str) -> Floats:
 
 
 def f1(s: Statistics, beta: float) -> Floats:
-    # (1 + β²)·pr / (β²·p + r) with p = hits/k and r = hits/n, and 0 if both are 0
-    square = beta * beta
-    return (1 + square) * s.hits / (s.k + square * s.n_relevant)
+    return f_measure(s, s.k, beta)
 
 
 def jaccard(s: Statistics) -> Floats:
@@ -329,11 +325,9 @@ METRICS = (
         f1,
         "(1 + β²)·precision·recall / (β²·precision + recall)",
         "harmonic mean of precision and recall",
-        options=(
-            Number("beta", "1", 0, _LARGEST_BETA, "recall counts β times as much as precision"),
-        ),
+        options=(BETA,),
         cutoff="required",
-        source="van Rijsbergen, 1979, Information Retrieval, chapter 7",
+        source=RIJSBERGEN,
         averages_ties=always,
     ),
     Definition(

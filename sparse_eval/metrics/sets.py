@@ -14,7 +14,17 @@ if TYPE_CHECKING:
 
     Ratio = tuple[Floats, Floats | Integers]
 
-RIJSBERGEN = "van Rijsbergen, 1979, Information Retrieval, Butterworths"
+RIJSBERGEN = "van Rijsbergen, 1979, Information Retrieval, chapter 7"
+
+#: Beyond its bound the square, and with it the metric, would be infinite.
+BETA = Number("beta", "1", 0, 1e100, "recall counts β times as much as precision")
+
+
+def f_measure(s: Statistics, n_listed: Integers | int, beta: float) -> Floats:
+    """Return (1 + β²)·pr / (β²·p + r), p = hits / n_listed and r = hits / n; 0 if both are 0."""
+    square = beta * beta
+    values: Floats = (1 + square) * s.hits / (n_listed + square * s.n_relevant)
+    return values
 
 
 def set_precision(s: Statistics) -> Ratio:
@@ -26,8 +36,7 @@ def set_relative_precision(s: Statistics) -> Ratio:
 
 
 def set_f(s: Statistics, beta: float) -> Floats:
-    # (1 + β²)pr / (β²p + r) with p = hits / length and r = hits / n
-    return (1 + beta**2) * s.hits / (s.list_length + beta**2 * s.n_relevant)
+    return f_measure(s, s.list_length, beta)
 
 
 def set_map(s: Statistics) -> Ratio:
@@ -74,7 +83,7 @@ METRICS = (
         set_f,
         "(1 + β²)·hits / (list length + β²·n)",
         "weighted harmonic mean of the whole list's precision and recall",
-        options=(Number("beta", "1", 0, np.inf, "weight of recall relative to precision"),),
+        options=(BETA,),
         cutoff="none",
         source=RIJSBERGEN,
     ),

@@ -176,3 +176,10 @@ def names_of(metric: Metric) -> list[str]:
 def test_refuses_what_names_no_metric(nothing: object) -> None:
     with pytest.raises(InvalidMetricError):
         parse_metrics(nothing)
+
+
+@pytest.mark.parametrize("name", ["f1(beta={})@10", "set_f(beta={})"])
+def test_a_beta_has_a_finite_square(name: str) -> None:
+    assert parse(name.format("1e99"))
+    with pytest.raises(InvalidMetricError, match="'beta' is '1e200'; expected number between 0"):
+        parse(name.format("1e200"))
