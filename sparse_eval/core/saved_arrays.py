@@ -111,14 +111,12 @@ def read_sparse(stream: BinaryIO) -> SparseInput:
         kind = name.decode("ascii") if isinstance(name, bytes) else str(name)
         shape = tuple(arrays["shape"].tolist())
         if any(not isinstance(size, int) or size < 0 for size in shape):
-            raise UnreadableError(f"its shape is {shape}")
+            raise ValueError(f"its shape is {shape}")
         if len(shape) != 2:
-            raise UnreadableError(f"expected users × items, found {len(shape)}-D")
+            raise ValueError(f"expected users × items, found {len(shape)}-D")
         matrix: SparseInput = _FORMATS[kind](arrays, shape)
     except KeyError as error:
         raise UnreadableError(f"holds no sparse matrix: there is no {error}") from None
-    except UnreadableError:
-        raise
     except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
         raise UnreadableError(f"holds no sparse matrix: {_reason(error)}") from None
     return matrix
@@ -140,8 +138,8 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> AnyArray:
             stream.read(1)  # compares the checksum
     except UnreadableError as error:
         raise UnreadableError(f"{name} {error}") from None
-    except MemoryError:
-        raise
+    except MemoryError as error:
+        raise UnreadableError(f"{name} is too large ({_reason(error)})") from None
     except Exception as error:  # noqa: BLE001 - of any decompressor
         raise UnreadableError(f"{name} is damaged ({_reason(error)})") from None
     return content.view(dtype).reshape(shape, order="F" if fortran else "C")

@@ -92,6 +92,4 @@ def reading_npz(path: Path, expected: str) -> Iterator[None]:
     except IsADirectoryError:
         raise InvalidFileError("expected a file, found a folder", path) from None
     except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, InvalidFileError):
-            raise
         raise InvalidFileError(f"expected {expected} ({error})", path) from error

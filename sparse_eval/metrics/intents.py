@@ -30,6 +30,10 @@ CLARKE_2011 = "Clarke, Craswell, Soboroff and Ashkan, 2011, WSDM, doi:10.1145/19
 AGRAWAL = "Agrawal, Gollapudi, Halverson and Ieong, 2009, WSDM, doi:10.1145/1498759.1498766"
 
 
+#: The logarithm of a number below all that are not 0.
+_SMALLEST = -746.0
+
+
 class _Members(NamedTuple):
     """The groups of each item, by item."""
 
@@ -100,9 +104,11 @@ def alpha_ndcg(lists: Lists, alpha: float) -> Floats:
 
 def err_ia(lists: Lists, alpha: float) -> Floats:
     members = _members(lists)
-    ranks = np.arange(1, lists.k + 1)
-    discounts = np.concatenate(([0.0], 1 / ranks))
-    with np.errstate(under="ignore"):  # a rank that far down counts nothing
+    # A rank so far down that the power underflows counts nothing, however large the cut-off is.
+    last = int(np.ceil(_SMALLEST / np.log1p(-alpha))) + 1
+    ranks = np.arange(1, min(lists.k, last) + 1)
+    discounts = np.concatenate(([0.0], 1 / np.arange(1, _deepest(lists) + 1)))
+    with np.errstate(under="ignore"):
         largest = ((1 - alpha) ** (ranks - 1) / ranks).sum()
     n_intents = np.diff((lists.picked(*_relevant(lists)) @ lists.group_members).indptr)
     return _over(_discounted(lists, members, alpha, discounts), n_intents * largest)

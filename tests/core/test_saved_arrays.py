@@ -227,3 +227,15 @@ def test_damaged_files(
     else:
         content = damage(content)
     refused_or_read(USES[file], folder, path, content)
+
+
+def test_too_little_memory_is_said_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise MemoryError("not that much")
+
+    se.save_model(MODEL, tmp_path / "model.npz")
+    monkeypatch.setattr("sparse_eval.core.saved_arrays.np.empty", refuse)
+    with pytest.raises(se.errors.InvalidCheckpointError, match="is too large .*not that much"):
+        se.evaluate_model(tmp_path / "model.npz", HOLDOUT, "mrr@5")

@@ -141,6 +141,14 @@ NDEVAL: list[tuple[str, list[int], list[int], list[float]]] = [
 ]
 
 
+def test_a_cutoff_of_any_size_takes_no_memory() -> None:
+    case: Case = ([[0, 1]], [{0: 1.0, 3: 1.0}], [{0}, {0}, {1}, {1}])
+    names = [f"{name}@{k}" for name in ("err_ia", "alpha_ndcg") for k in (5000, 10**15)]
+    ev = evaluate(case, names)
+    for some, many in (names[:2], names[2:]):
+        assert ev[many] == pytest.approx(ev[some], rel=1e-15)
+
+
 def test_numbers_are_ndevals() -> None:
     """What pyndeval 0.0.8 gives: groups of the items, relevant items, the list, five numbers."""
     names = ["alpha_ndcg@5", "alpha_ndcg@10", "err_ia@5", "err_ia@10", "map_ia"]
