@@ -222,6 +222,20 @@ def entry_position(csr: CSRMatrix, entry: int) -> tuple[int, int]:
     return row, int(csr.indices[entry])
 
 
+def find_entries(
+    rows: Integers, columns: AnyArray, indptr: Integers, stored: AnyArray, n_columns: int
+) -> Integers:
+    """Return which entry of a CSR each pair of a row and a column is, -1 where there is none.
+
+    The columns of the CSR, `stored`, ascend within a row.
+    """
+    owners = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    keys = np.append(owners * n_columns + stored, -1)  # ascending, but for the last
+    wanted = rows * n_columns + columns
+    places = np.searchsorted(keys[:-1], wanted)
+    return np.where(keys[places] == wanted, places, -1)
+
+
 def as_int32(indices: AnyArray) -> Items:
     """Return indices that were checked to be in range as contiguous int32."""
     return np.ascontiguousarray(indices, dtype=np.int32)

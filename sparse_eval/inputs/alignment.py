@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from ..core.csr import find_entries
 from ..errors import InvalidDataError
 from .rankings import Rankings
 
@@ -172,11 +173,8 @@ def _put_relevant_last(rankings: Rankings, relevance: Relevance) -> Rankings:
     n_users = len(rankings.indptr) - 1
     n_items = max(rankings.shape[1], relevance.shape[1])
     rows = np.repeat(np.arange(n_users), np.diff(rankings.indptr))
-    owners = np.repeat(np.arange(n_users), np.diff(relevance.indptr))
-    keys = np.append(owners * n_items + relevance.items, -1)  # ascending, but for the last
-    listed = rows * n_items + rankings.items
-    entries = np.searchsorted(keys[:-1], listed)
-    gains = np.where(keys[entries] == listed, np.append(relevance.gains, 0.0)[entries], 0.0)
+    entries = find_entries(rows, rankings.items, relevance.indptr, relevance.items, n_items)
+    gains = np.append(relevance.gains, 0.0)[entries]
     order = np.lexsort((rankings.items, gains, rankings.positions, rows))
     ranks = np.arange(len(rows)) - rankings.indptr[:-1][rows]
     kept = ranks < rankings.lengths[rows]

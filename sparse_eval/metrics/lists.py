@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import indptr_from_counts
+from ..core.csr import find_entries, indptr_from_counts
 from ..inputs.training import Training, take_rows
 from ..kernels.catalogue import count_listed
 from .eligible import eligible_items
@@ -139,14 +139,8 @@ class Lists:
     def gains(self) -> Floats:
         """The gain of each of `items` for its user, 0 if it is not relevant."""
         indptr, items, gains = self.relevant
-        if not len(items):
-            return np.zeros(len(self.items))
-        owners = np.repeat(np.arange(len(self.users)), np.diff(indptr))
-        relevant_keys = owners * self.n_items + items  # ascending
-        listed_keys = self.rows * self.n_items + self.items
-        entries = np.searchsorted(relevant_keys, listed_keys)
-        entries[entries == len(relevant_keys)] = 0
-        return np.where(relevant_keys[entries] == listed_keys, gains[entries], 0.0)
+        entries = find_entries(self.rows, self.items, indptr, items, self.n_items)
+        return np.append(gains, 0.0)[entries]
 
     @cached_property
     def ranks(self) -> Integers:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core.csr import find_entries
 from ..errors import InvalidDataError
 from ..inputs.alignment import align
 from ..inputs.rankings import Rankings
@@ -99,11 +100,8 @@ def _extrapolated(lists: Rankings, others: Relevance, p: float) -> Floats:
     n_users = len(lists.indptr) - 1
     n_items = max(lists.shape[1], others.shape[1])
     rows = np.repeat(np.arange(n_users), np.diff(lists.indptr))
-    owners = np.repeat(np.arange(n_users), np.diff(others.indptr))
-    keys = np.append(owners * n_items + others.items, -1)  # ascending, but for the last
-    listed = rows * n_items + lists.items
-    places = np.searchsorted(keys[:-1], listed)
-    shared = keys[places] == listed
+    places = find_entries(rows, lists.items, others.indptr, others.items, n_items)
+    shared = places >= 0
     rows = rows[shared]
     # An item is in both lists from the deeper of its two ranks on.
     depths = np.maximum(lists.positions[shared], others.gains[places[shared]].astype(np.int64))
