@@ -11,6 +11,8 @@ from ..core.arrays import as_array, is_array
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..core.types import AnyArray, Labels
 
 
@@ -21,7 +23,7 @@ def by_item(
     import pandas as pd
 
     if isinstance(values, Mapping):
-        values = pd.Series(list(values.values()), index=pd.Index(list(values)), dtype=object)
+        values = as_series(values)
     if isinstance(values, pd.Series | pd.DataFrame):
         keyed, labels = _in_order(values, name, n_items, labels)
         return keyed.to_numpy(), labels
@@ -46,6 +48,13 @@ def by_item(
     column = np.empty(len(rows), object)  # np.asarray would make 1 and "1" the same text
     column[:] = rows
     return column, labels
+
+
+def as_series(values: Mapping[Any, Any]) -> pd.Series:
+    """Return what a mapping has, indexed by its keys."""
+    import pandas as pd
+
+    return pd.Series(list(values.values()), index=pd.Index(list(values)), dtype=object)
 
 
 def is_keyed(values: Any) -> bool:

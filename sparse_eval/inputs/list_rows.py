@@ -62,12 +62,13 @@ def last_positions(indptr: Integers, positions: Items) -> Integers:
     return lengths
 
 
-def check_ids(table: AnyArray, rows: Integers, n_items: int) -> None:
-    """Raise if a table of ids, padded with -1, has one that there is not, or twice in a list.
+def check_ids(table: AnyArray, rows: Integers, n_items: int) -> bool:
+    """Raise if a table of ids has one that there is not, or twice in a list.
 
-    `rows` has the user of each list.
+    `rows` has the user of each list. Return whether lists are padded, with -1.
     """
-    if table.min(initial=0) < -1 or table.max(initial=-1) >= n_items:
+    least = table.min(initial=0)
+    if least < -1 or table.max(initial=-1) >= n_items:
         row, column = np.argwhere((table < -1) | (table >= n_items))[0]
         raise InvalidDataError(
             f"ids[{row}, {column}] (user {rows[row]}) is {table[row, column]}, but there are "
@@ -81,6 +82,7 @@ def check_ids(table: AnyArray, rows: Integers, n_items: int) -> None:
     if fault is not None:
         _, row, column = fault
         raise_repeated_item(rows[row], table[row, column])
+    return bool(least < 0)
 
 
 def check_positions(matrix: CSRMatrix) -> None:

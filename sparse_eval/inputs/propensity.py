@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.hashing import fingerprints
 from ..errors import InvalidDataError
-from .by_item import by_item, is_keyed, item_name
+from .by_item import as_series, by_item, is_keyed, item_name
 
 if TYPE_CHECKING:
     from typing import Self
@@ -86,15 +86,13 @@ class KeyedPropensity:
         InvalidDataError
             As from `as_propensity`, or if they are not keyed by item.
         """
-        import pandas as pd
-
         if not is_keyed(propensity):
             raise InvalidDataError(
                 "propensity has an entry for each item number, and the items of the lists have "
                 "ids; key it by item: a mapping, or a Series indexed by item"
             )
         if isinstance(propensity, Mapping):
-            propensity = pd.Series(dict(propensity), dtype=object)
+            propensity = as_series(propensity)
         values, labels = as_propensity(propensity, 0, propensity.index)
         assert labels is not None  # noqa: S101 - they are keyed
         return cls(labels, values, digest_by_item(values, labels))

@@ -169,13 +169,13 @@ class Rankings:
             order = np.argsort(rows, kind="stable")
             list_rows.check_users_once(rows, order)
 
-        list_rows.check_ids(table, rows, n_items)
+        padded = list_rows.check_ids(table, rows, n_items)
         if not ascending:
             table, rows = table[order], rows[order]
         n_lists, k = table.shape
         columns = np.ascontiguousarray(table, np.int32).reshape(-1)
         counts = np.zeros(n_users, np.int64)
-        if int(table.min(initial=0)) >= 0:
+        if not padded:
             counts[rows] = k
             return cls(
                 (n_users, n_items), indptr_from_counts(counts), columns, None, counts, None, *labels

@@ -13,7 +13,7 @@ from ..evaluation.notices import give_notice
 from ..evaluation.run import evaluate_source, evaluate_whole
 from ..evaluation.sources import Block, is_blocks
 from ..inputs.alignment import align
-from ..inputs.judged import judged_candidates
+from ..inputs.judged import candidates_among
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
@@ -356,7 +356,7 @@ def _evaluate_in_memory(
         length = None if way == "full_ranks" else list_length(request, way, matrix.shape[1])
         order = order_by_popularity(rows)
         excluded = excluded_items(rows, request.seen)
-        among = judged_candidates(relevance) if request.judged_only else sides.candidates
+        among = candidates_among(relevance, sides.candidates, judged_only=request.judged_only)
         popular = popularity_rankings(order, excluded, hits, length, among)
         return slice_rows(popular, 0, relevance.shape[0]), None
 

@@ -17,7 +17,7 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
 from ..evaluation.sources import USERS_PER_BLOCK, Block, is_blocks, largest_gain
-from ..inputs.judged import judged_candidates
+from ..inputs.judged import candidates_among
 from ..inputs.labels import check_part
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
@@ -177,7 +177,7 @@ class PopularityLoader:
             train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
         train = excluded_items(train, self.seen)
         hits = with_stored_zeros(relevance) if self.stored_zeros else relevance
-        among = judged_candidates(relevance) if self.judged_only else side_data.candidates
+        among = candidates_among(relevance, side_data.candidates, judged_only=self.judged_only)
         rankings = popularity_rankings(self.order, train, hits, self.k, among)
         return Block(task.first, rankings, relevance, side_data, knows_judged=True)
 
