@@ -1,4 +1,4 @@
-"""Write the tables of README.md and of the pages here from results/SUITE.json and the registry.
+"""Write the tables of README.md, docs/ and the pages here, from results/ and the registry.
 
     python benchmarks/pages.py            rewrites
     python benchmarks/pages.py --check    exit code 1 if a page says something else
@@ -20,7 +20,11 @@ from harness.environment import BENCHMARKS, REPOSITORY, SUITES
 from harness.format import conditions, markdown
 from harness.report import read
 
-PAGES = (REPOSITORY / "README.md", *sorted(BENCHMARKS.glob("*.md")))
+PAGES = (
+    REPOSITORY / "README.md",
+    REPOSITORY / "docs" / "metrics" / "index.md",
+    *sorted(BENCHMARKS.glob("*.md")),
+)
 BLOCK = re.compile(r"(<!-- benchmark:(\w+) -->\n).*?(\n<!-- /benchmark:\2 -->)", re.DOTALL)
 MARKER = re.compile(r"<!-- (?:benchmark:(\w+)|/benchmark:\w+) -->")
 

@@ -1,6 +1,7 @@
 """Pages of the metrics, a page for each, written from the registry before Sphinx reads them."""
 
 import math
+import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Sequence
@@ -49,7 +50,6 @@ def write_pages(_app: Any = None) -> None:
     folder.mkdir(exist_ok=True)
     for name, definition in REGISTRY.items():
         write(folder / f"{name}.md", page(definition))
-    write(METRICS / "table.md", overview())
 
 
 def write(path: Path, text: str) -> None:
@@ -58,12 +58,13 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def overview() -> str:
-    rows = [
-        (f"[{name}](generated/{name}.md)", definition.description)
-        for name, definition in REGISTRY.items()
-    ]
-    return table(("metric", ""), rows) + "\n"
+def link_names(_app: Any, name: str, source: list[str]) -> None:
+    """Let each row of the table of all metrics lead to the page of its metric."""
+    if name == "metrics/index":
+        source[0] = re.sub(
+            r"^\| (\w+)(?=[\[@ ])", r"| [\1](generated/\1.md)", source[0], flags=re.M
+        )
+        source[0] = source[0].replace("| [metric](generated/metric.md)", "| metric")
 
 
 def page(definition: Definition) -> str:
@@ -180,4 +181,5 @@ def evaluated(spelling: str) -> list[str] | None:
 
 def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", write_pages)
+    app.connect("source-read", link_names)
     return {"parallel_read_safe": True}

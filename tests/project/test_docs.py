@@ -62,6 +62,12 @@ def test_page_of_a_metric(name: str, extension: Any) -> None:
     assert all(row[-1] != "nan" for row in rows)
 
 
+def test_table_of_metrics_leads_to_their_pages(extension: Any) -> None:
+    source = [(DOCS / "metrics" / "index.md").read_text(encoding="utf-8")]
+    extension("metric_pages").link_names(None, "metrics/index", source)
+    assert re.findall(r"^\| \[(\w+)\]\(generated/\1\.md\)", source[0], re.M) == list(REGISTRY)
+
+
 def test_what_a_site_loads_and_links(extension: Any, tmp_path: Path) -> None:
     (tmp_path / "b.html").write_text('<h1 id="top">b</h1>')
     (tmp_path / "a.html").write_text(

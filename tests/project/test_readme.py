@@ -1,35 +1,70 @@
-"""What the README and the documentation say, run."""
+"""What the README and the documentation say, run, and what they link to is there."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-PAGES = [README, ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+#: Pages whose examples stand alone, and those whose examples follow one another.
+ALONE = [README, ROOT / "docs" / "index.md"]
+GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 
 
-def examples(page: Path) -> list[object]:
-    """Each Python example of a page, named by the heading that it stands under."""
+def examples(page: Path) -> list[tuple[str, str]]:
+    """Each Python example of a page, with the heading that it stands under."""
     parts = re.findall(r"^##? (.+?)$|^```python\n(.*?)^```$", page.read_text(), re.M | re.S)
     found, heading = [], ""
     for title, code in parts:
         heading = title or heading
         if code:
-            found.append(pytest.param(code, id=heading))
+            found.append((heading, code))
     return found
 
 
+def cases() -> list[object]:
+    alone = [pytest.param([code], id=heading) for page in ALONE for heading, code in examples(page)]
+    return alone + [
+        pytest.param([code for _, code in found], id=page.stem)
+        for page in GUIDE
+        if (found := examples(page))
+    ]
+
+
 def test_there_are_examples() -> None:
-    assert len(examples(README)) >= 3
+    assert len(examples(README)) == 3
+    assert len(cases()) >= 3 + 1 + 10
 
 
 @pytest.mark.filterwarnings("ignore:metrics among sampled candidates")
 @pytest.mark.slow  # where kernels run as Python
-@pytest.mark.parametrize("code", [example for page in PAGES for example in examples(page)])
-def test_example_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("codes", cases())
+def test_examples_run(codes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "example", "exec"), {})  # noqa: S102 - our own page
+    names: dict[str, object] = {}
+    for code in codes:
+        exec(compile(code, "example", "exec"), names)  # noqa: S102 - our own page
+
+
+def places(page: Path) -> set[str]:
+    """Return where links may lead in a page, as GitHub and Sphinx name its headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "page", [*ALONE, ROOT / "CONTRIBUTING.md", *GUIDE], ids=lambda page: page.stem
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$|`[^`\n]+`", "", page.read_text(), flags=re.M | re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if link.startswith("https://"):
+            continue
+        path, _, place = unquote(link).partition("#")
+        aim = (page.parent / path).resolve() if path else page
+        assert aim.exists(), f"{page.name} links to {link}"
+        assert not place or place in places(aim), f"{page.name} links to {link}"
