@@ -34,6 +34,9 @@ __all__ = [
     "WorkerError",
 ]
 
+#: The longest message about a file, and how much of each end is shown of a longer one.
+_LONGEST, _SHOWN = 1_500, 500
+
 
 class SparseEvalError(ValueError):
     """Base of all errors that this package raises about its input."""
@@ -67,9 +70,17 @@ class InvalidFileError(SparseEvalError):
     ) -> None:
         self.path = None if path is None else Path(path)
         self.line = line
+        message = _in_a_line(message)
         if path is not None:
             message = f"{path}: {message}" if line is None else f"{path}, line {line}: {message}"
         super().__init__(message)
+
+
+def _in_a_line(message: str) -> str:
+    """Return a message in one line, which a cell of thousands of characters does not fill."""
+    if "\n" in message:  # in what a parser says, at its end
+        message = " ".join(message.splitlines()).replace(" )", ")")
+    return message if len(message) <= _LONGEST else f"{message[:_SHOWN]} … {message[-_SHOWN:]}"
 
 
 class InvalidCheckpointError(InvalidFileError):

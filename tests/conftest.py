@@ -22,6 +22,19 @@ settings.register_profile(
 )
 settings.load_profile("default")
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("fuzz", "fuzzers (tests/fuzz)")
+    group.addoption("--fuzz-seconds", type=float, default=4, help="time of each fuzzer")
+    group.addoption("--fuzz-seed", type=int, default=0, help="what they try")
+    group.addoption("--fuzz-first", type=int, default=0, help="number of the first try")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    option = config.getoption
+    return f"fuzzers: seed {option('--fuzz-seed')}, {option('--fuzz-seconds'):g} seconds each"
+
+
 _SHARED = Path(__file__).parents[2] / "shared" / "data" / "gowalla"
 
 

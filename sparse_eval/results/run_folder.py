@@ -88,14 +88,13 @@ class RunFolder:
         manifest = path / MANIFEST
         content = read_json(manifest, ("settings", "seeds", "folds", "finished"), _FOREIGN)
         settings = _as_dict(content["settings"], manifest)
-        seeds = _as_dict(content["seeds"], manifest)
+        seeds_of = _seeds(content["seeds"], settings.get("models"), manifest)
         if content["finished"] is not True:
             raise InvalidFileError(
                 "is of a cross-validation that is not finished; call cross_validate again with "
                 "the same data and this folder, and it continues",
                 manifest,
             )
-        seeds_of = {name: tuple(cast("list[int | None]", given)) for name, given in seeds.items()}
         return cls(path, settings, seeds_of)
 
     def begin(self, number: int, fold: Fold) -> None:
@@ -210,9 +209,33 @@ def folder_name(model: str) -> str:
 
 def _folds(content: JSONValue, path: Path) -> list[Fold]:
     try:
-        return [Fold(**fold) for fold in cast("list[dict[str, Any]]", content)]
+        folds = [Fold(**fold) for fold in cast("list[dict[str, Any]]", content)]
     except TypeError:
         raise InvalidFileError(_FOREIGN, path) from None
+    texts = [one for fold in folds for one in (fold.train, fold.validation)]
+    texts += [one for fold in folds for one in (fold.cut, fold.candidates) if one is not None]
+    sizes = [size for fold in folds for size in (fold.n_train, fold.n_validation)]
+    if not all(isinstance(text, str) for text in texts) or not all(map(_is_whole, sizes)):
+        raise InvalidFileError(_FOREIGN, path)
+    return folds
+
+
+def _seeds(content: JSONValue, models: JSONValue, path: Path) -> dict[str, tuple[int | None, ...]]:
+    """Return the seeds of each model, which are different ones, or None alone."""
+    seeds_of = _as_dict(content, path)
+    if not seeds_of or seeds_of.keys() != _as_dict(models, path).keys():
+        raise InvalidFileError(_FOREIGN, path)
+    for given in seeds_of.values():
+        sound = isinstance(given, list) and (
+            given == [None] or (given and all(map(_is_whole, given)))
+        )
+        if not sound or len({*cast("list[Any]", given)}) < len(cast("list[Any]", given)):
+            raise InvalidFileError(_FOREIGN, path)
+    return {name: tuple(cast("list[int | None]", given)) for name, given in seeds_of.items()}
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _as_dict(content: JSONValue, path: Path) -> dict[str, JSONValue]:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -18,143 +13,23 @@ from hypothesis import given, settings
 from implicit.cpu.als import AlternatingLeastSquares
 from rules import each_convention
 from scipy.sparse import csr_matrix
-from tables_cases import saved_csr
 from threadpoolctl import threadpool_limits
+from ways import (
+    WAYS,
+    Way,
+    by_memory,
+    by_parquet,
+    by_shuffled_parquet,
+    small_blocks,
+    without_users_in_blocks,
+)
 from ways_cases import Case, check_against_plain, make_case, same, ways_cases
 
 import sparse_eval as se
-from sparse_eval.evaluation import budget, tables
 from sparse_eval.metrics.conventions import CONVENTIONS
 from sparse_eval.models import source as model_source
 
-LEAST = budget.MINIMUM
-
 RANKING_WAYS = ("held_out_ranks", "top_k", "recommend")
-
-Way = Callable[[Case, list[str], dict[str, Any]], se.Evaluation]
-
-
-@contextmanager
-def small_blocks() -> Iterator[None]:
-    """Let blocks be of two users, or of so few rows."""
-    with (
-        mock.patch.object(budget, "PER_USER", LEAST // 3),
-        mock.patch.object(budget, "check_values_fit", return_value=0),
-        mock.patch.object(tables, "ROWS_PER_BLOCK", 4),
-        mock.patch.object(tables, "ROWS_PER_TASK", 4),
-    ):
-        yield
-
-
-def by_objects(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    rankings = se.Rankings.from_positions(case.positions)
-    return se.evaluate(rankings, se.Relevance.from_csr(case.validation), metrics, **options)
-
-
-def by_frames(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    shuffled = (frame.sample(frac=1, random_state=0) for frame in case.tables)
-    return se.evaluate(*shuffled, metrics, **options)
-
-
-def by_labelled_objects(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    lists, gains = case.tables
-    rankings = se.Rankings.from_frame(lists, **{lists.columns[2]: lists.columns[2]})
-    relevance = se.Relevance.from_frame(gains, gain="gain")
-    return se.evaluate(rankings, relevance, metrics, memory=LEAST, **options)
-
-
-def by_memory(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    return se.evaluate(case.positions, case.validation, metrics, memory=LEAST, **options)
-
-
-def without_users(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    return se.evaluate(case.positions, case.validation, metrics, per_user=False, **options)
-
-
-def without_users_in_blocks(
-    case: Case, metrics: list[str], options: dict[str, Any]
-) -> se.Evaluation:
-    options = options | {"per_user": False, "memory": LEAST}
-    return se.evaluate(case.positions, case.validation, metrics, **options)
-
-
-def by_blocks(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    n_users = len(case.ranked)
-    ends = list(pairwise(sorted({0, n_users // 3, n_users // 2, n_users})))
-    sides = ([side[a:b] for a, b in ends] for side in (case.positions, case.validation))
-    return se.evaluate(*sides, metrics, **options)
-
-
-def by_blocks_of_lists(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    lists = (se.Rankings.from_positions(row) for row in case.positions)
-    return se.evaluate(lists, case.validation, metrics, **options)
-
-
-def by_folders(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    with tempfile.TemporaryDirectory() as folder:
-        lists = saved_csr(Path(folder) / "lists", case.positions)
-        held = saved_csr(Path(folder) / "held", case.validation)
-        evaluation = se.evaluate(lists, str(held), metrics, memory=LEAST, **options)
-        evaluation.summary()
-    return evaluation
-
-
-@contextmanager
-def parquet(case: Case, *, shuffled: bool) -> Iterator[list[Path]]:
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for number, frame in enumerate(case.tables):
-            path = Path(folder) / f"{number}.parquet"
-            if shuffled:
-                frame = frame.sample(frac=1, random_state=0)
-            frame.to_parquet(path, index=False, row_group_size=2)
-            paths.append(path)
-        yield paths
-
-
-def by_parquet(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    with parquet(case, shuffled=False) as paths:
-        evaluation = se.evaluate(*paths, metrics, **options)
-        evaluation.summary()  # with the random baseline, of a second pass
-    return evaluation
-
-
-def by_shuffled_parquet(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    with parquet(case, shuffled=True) as paths:
-        evaluation = se.evaluate(*paths, metrics, **options)
-        evaluation.summary()
-    return evaluation
-
-
-def by_executor(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    with ThreadPoolExecutor(2) as pool:
-        return se.evaluate(case.positions, case.validation, metrics, client=pool, **options)
-
-
-def by_parquet_and_executor(
-    case: Case, metrics: list[str], options: dict[str, Any]
-) -> se.Evaluation:
-    with parquet(case, shuffled=True) as paths, ThreadPoolExecutor(2) as pool:
-        evaluation = se.evaluate(*paths, metrics, client=pool, **options)
-        evaluation.summary()
-    return evaluation
-
-
-WAYS: list[Way] = [
-    by_objects,
-    by_frames,
-    by_labelled_objects,
-    by_memory,
-    without_users,
-    without_users_in_blocks,
-    by_blocks,
-    by_blocks_of_lists,
-    by_folders,
-    by_parquet,
-    by_shuffled_parquet,
-    by_executor,
-    by_parquet_and_executor,
-]
 
 
 @pytest.mark.parametrize("convention", each_convention())

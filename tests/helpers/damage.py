@@ -1,0 +1,138 @@
+"""Damaged files: what a full disk, a broken transfer or an attacker leaves of a good one."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable
+from random import Random
+
+#: What parsers stumble over.
+WORDS = (
+    b"", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\r", b"\n", b"\n\n", b"\t", b",", b";", b" ", b'"',
+    b"'", b"\\", b"{", b"}", b"[", b"]", b":", b"-1", b"0", b"1e400", b"-1e400", b"nan", b"inf",
+    b"-0.0", b"1.5", b"9223372036854775807", b"9223372036854775808", b"-9223372036854775809",
+    b"99999999999999999999999999", b"4294967296", b"2147483648", b"true", b"null", b"None",
+    b"\xed\xa0\x80", b"\xc3", b"../", b"%s%n", b"=1+1", b"(" * 500, b"[" * 5000, b"9" * 5000,
+)  # fmt: skip
+
+#: Numbers that a binary format may hold where a size or a position is expected.
+EXTREMES = tuple(
+    value.to_bytes(size, "little", signed=value < 0)
+    for size in (1, 2, 4, 8)
+    for value in (0, -1, 1, 2 ** (8 * size - 1) - 1, -(2 ** (8 * size - 1)))
+)
+
+_NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
+
+
+def _place(random: Random, content: bytes) -> int:
+    early = random.random() < 0.4  # where headers are
+    return random.randrange(min(len(content), 200) if early else len(content))
+
+
+def _flip(random: Random, content: bytes) -> bytes:
+    changed = bytearray(content)
+    for _ in range(random.choice((1, 1, 1, 2, 8))):
+        changed[_place(random, content)] ^= random.choice((1 << random.randrange(8), 255))
+    return bytes(changed)
+
+
+def _cut(random: Random, content: bytes) -> bytes:
+    return content[: _place(random, content)]
+
+
+def _extend(random: Random, content: bytes) -> bytes:
+    return content + random.choice(
+        (random.randbytes(random.randint(1, 50)), content, content[-20:], b"\0" * 512, b"\n")
+    )
+
+
+def _remove(random: Random, content: bytes) -> bytes:
+    start = _place(random, content)
+    return content[:start] + content[start + random.choice((1, 2, 8, 64)) :]
+
+
+def _insert(random: Random, content: bytes) -> bytes:
+    start = _place(random, content)
+    return content[:start] + random.choice((*WORDS, *EXTREMES)) + content[start:]
+
+
+def _overwrite(random: Random, content: bytes) -> bytes:
+    start, put = _place(random, content), random.choice(EXTREMES)
+    return content[:start] + put + content[start + len(put) :]
+
+
+def _repeat(random: Random, content: bytes) -> bytes:
+    start = _place(random, content)
+    part = content[start : start + random.choice((1, 16, 200))]
+    return content[:start] + part * random.choice((2, 3, 50)) + content[start:]
+
+
+def _renumber(random: Random, content: bytes) -> bytes:
+    found = list(_NUMBER.finditer(content))
+    if not found:
+        return _flip(random, content)
+    one = random.choice(found)
+    return content[: one.start()] + random.choice(WORDS) + content[one.end() :]
+
+
+DAMAGES: tuple[Callable[[Random, bytes], bytes], ...] = (
+    _flip, _flip, _cut, _extend, _remove, _insert, _overwrite, _repeat, _renumber,
+)  # fmt: skip
+
+
+def damaged(random: Random, content: bytes) -> bytes:
+    """Return a file's content after one to three damages, inside of an archive half of the time."""
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
+        if not content:
+            return random.choice(WORDS)
+        if content.startswith(b"PK\x03\x04") and random.random() < 0.6:
+            content = _in_archive(random, content)
+        elif content.startswith(b"\x1f\x8b") and random.random() < 0.6:
+            content = _in_gzip(random, content)
+        else:
+            content = random.choice(DAMAGES)(random, content)
+    return content
+
+
+def _in_gzip(random: Random, content: bytes) -> bytes:
+    try:
+        inner = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error):
+        return _flip(random, content)
+    return gzip.compress(random.choice(DAMAGES)(random, inner or b"\n"))
+
+
+def _in_archive(random: Random, content: bytes) -> bytes:
+    """Damage one member, or its name, and write an archive whose check sums are right."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = [[name, archive.read(name)] for name in archive.namelist()]
+    except Exception:  # noqa: BLE001 - damaged before, in ways that zipfile answers as it likes
+        return _flip(random, content)
+    if not members:
+        return _flip(random, content)
+    one = random.choice(members)
+    kind = random.randrange(8)
+    if kind == 0:
+        one[0] = random.choice(("../up.npy", "/etc/x.npy", "a/../../b", "\\", "x" * 300, "data"))
+    elif kind == 1:
+        members.remove(one)
+    elif kind == 2:
+        members.append(list(random.choice(members)))
+    elif kind == 3:
+        one[1] = random.choice(members)[1]
+    else:
+        one[1] = random.choice(DAMAGES)(random, one[1] or b"\0")
+    stream = io.BytesIO()
+    packed = random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", packed) as archive:
+        warnings.simplefilter("ignore")  # of two members with one name
+        for name, inner in members:
+            archive.writestr(name, inner)
+    return stream.getvalue()
