@@ -14,6 +14,8 @@ from ..core.threads import for_blocks
 from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_similarities
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items
@@ -25,6 +27,9 @@ Entry = TypeVar("Entry", bound=np.generic)
 
 #: Items whose co-occurrences with all others are computed together.
 _ITEMS_AT_ONCE = 128
+
+#: Co-occurrences that are looked up together: 50 bytes each.
+_LOOKUPS_AT_ONCE = 1 << 21
 
 #: Pairs of items whose number of common users a thread remembers: 16 bytes each.
 CACHED_PAIRS = 1 << 17
@@ -208,19 +213,39 @@ class Training:
             common = self._statistics.common_users(chosen)
             last = min(first + _ITEMS_AT_ONCE, len(distinct)) - 1
             pairs = order[starts[first] : stops[last]]
-            counts = sizes[rows[pairs]]
-            others = take_rows(bounds, rows[pairs], known)[1]
-            places = np.repeat(np.searchsorted(chosen, items[pairs]), counts)
-            both = np.zeros(0)  # SciPy returns a matrix for no entries
-            if len(others):
-                both = np.asarray(common[places, others]).ravel()
-            degrees = self.item_counts
-            product = degrees[chosen[places]].astype(np.float64) * degrees[others]
-            cosines = np.divide(both, np.sqrt(product), out=np.zeros(len(both)), where=both > 0)
-            owners = np.repeat(np.arange(len(pairs)), counts)
-            total = np.bincount(owners, cosines, len(pairs))
-            means[pairs] = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+            for some in _of_at_most(_LOOKUPS_AT_ONCE, pairs, sizes[rows[pairs]]):
+                places = np.searchsorted(chosen, items[some])
+                means[some] = self._mean_cosines(common, chosen, places, bounds, known, rows[some])
         return means
+
+    def _mean_cosines(
+        self,
+        common: sparse.csr_matrix,
+        chosen: Items,
+        places: Integers,
+        bounds: Integers,
+        known: Items,
+        rows: Integers,
+    ) -> Floats:
+        """Return the mean cosine of items at `places` of `chosen` with the rows of a history."""
+        counts = np.diff(bounds)[rows]
+        others = take_rows(bounds, rows, known)[1]
+        places = np.repeat(places, counts)
+        both = np.zeros(0)  # SciPy returns a matrix for no entries
+        if len(others):
+            both = np.asarray(common[places, others]).ravel()
+        degrees = self.item_counts
+        product = degrees[chosen[places]].astype(np.float64) * degrees[others]
+        cosines = np.divide(both, np.sqrt(product), out=np.zeros(len(both)), where=both > 0)
+        total = np.bincount(np.repeat(np.arange(len(rows)), counts), cosines, len(rows))
+        return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+
+
+def _of_at_most(limit: int, pairs: Integers, counts: Integers) -> Iterator[Integers]:
+    """Cut pairs into parts whose counts add up to about `limit`."""
+    sums = np.cumsum(counts)
+    total = int(sums[-1]) if len(sums) else 0
+    yield from np.split(pairs, np.searchsorted(sums, np.arange(limit, total, limit)))
 
 
 class TrainingOfBlock(Training):
@@ -301,7 +326,9 @@ class _ItemStatistics:
 
     def common_users(self, items: Items) -> sparse.csr_matrix:
         """Return items × all items, how many users they have in common."""
-        return self._item_matrix[items] @ self._item_matrix.T
+        common = self._item_matrix[items] @ self._item_matrix.T
+        common.sort_indices()  # entries are looked up, in a row of any order one after the other
+        return common
 
     @cached_property
     def _item_matrix(self) -> sparse.csr_matrix:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import random_lists
+from .eligible import are_in
+from .expectation import chances_of_first
 from .lists import row_sums
 from .registry import Choice, Definition
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers, Items
     from .lists import Lists
+    from .random_lists import RandomLists
     from .registry import Arguments
 
 #: Steck's smoothing: the share of the history's mix that is put into the list's.
@@ -89,6 +92,30 @@ def categorical_diversity(lists: Lists) -> Floats:
     return n_groups / lists.k
 
 
+def expected_categorical_diversity(random: RandomLists) -> Floats:
+    """Add up each group's chance to be in the list."""
+    lists, n = random.lists, random.n_unseen
+    depths = np.minimum(random.depths, n)
+
+    def chances(n_members: Integers, users: Integers) -> Floats:
+        # A user may have seen more of a group than are left.
+        return chances_of_first(np.minimum(n_members, n[users]), n[users], depths[users])[0]
+
+    # Most groups have as many eligible items for a user as for any: as many lists, as many chances.
+    common, apart = lists.eligible.count_members(lists.group_members)
+    sizes, n_groups = np.unique(common, return_counts=True)
+    _, first, like = np.unique(
+        np.stack((n, depths)), axis=1, return_index=True, return_inverse=True
+    )
+    cells = np.repeat(first, len(sizes)), np.tile(sizes, len(first))
+    of_size = chances(cells[1], cells[0]).reshape(len(first), len(sizes))
+    total: Floats = (of_size * n_groups).sum(axis=1)[like]
+    users = np.repeat(np.arange(len(n)), np.diff(apart.indptr))
+    usual = common[apart.indices]
+    total += np.bincount(users, chances(usual + apart.data, users) - chances(usual, users), len(n))
+    return total / lists.k
+
+
 def serendipity(lists: Lists, form: str) -> Floats:
     training = lists.train
     if form == "ge" and lists.candidates is not None:
@@ -102,17 +129,47 @@ def serendipity(lists: Lists, form: str) -> Floats:
         )
         return unexpected / lists.k
     hit = lists.gains > 0
-    if form in ("cosine", "vectors"):
-        surprise = 1 - _likeness_to_history(lists, lists.rows[hit], lists.items[hit], form)
-        total = np.bincount(lists.rows[hit], surprise, len(lists.users)).astype(np.float64)
-        total[np.diff(lists.train.history(lists.users)[0]) == 0] = np.nan
-        return total / np.maximum(lists.lengths, 1)
-    rows, ranks, n = lists.rows[hit], lists.ranks[hit], lists.n_items
-    popularity_ranks = training.popularity_levels[lists.items[hit]]
-    # How much more likely an item is recommended to this user than to any, by rank: that to any
-    # is 0 for an item without training users.
-    surplus = np.where(popularity_ranks > 0, np.maximum(popularity_ranks - ranks, 0), n + 1 - ranks)
-    return np.bincount(rows, surplus / n, len(lists.users)) / np.maximum(lists.lengths, 1)
+    rows, items = lists.rows[hit], lists.items[hit]
+    if form == "rank":
+        surplus = np.maximum(_levels(lists, items) - lists.ranks[hit], 0) / lists.n_items
+        return np.bincount(rows, surplus, len(lists.users)) / np.maximum(lists.lengths, 1)
+    surprise = 1 - _likeness_to_history(lists, rows, items, form)
+    total = np.bincount(rows, surprise, len(lists.users))
+    return _where_known(lists, total / np.maximum(lists.lengths, 1))
+
+
+def expected_serendipity(random: RandomLists, form: str) -> Floats:
+    lists = random.lists
+    rows, items = random.possible_hits
+    if form == "ge":
+        popular = lists.popular_eligible
+        users = np.repeat(np.arange(len(lists.users)), popular.shape[1])
+        expected = (users * lists.n_items + popular.ravel())[popular.ravel() >= 0]
+        unexpected = rows[~are_in(rows * lists.n_items + items, np.sort(expected))]
+        return np.bincount(unexpected, minlength=len(lists.users)) * random.share / lists.k
+    if form == "rank":
+        depths = np.minimum(random.depths, random.n_unseen)[rows]
+        levels = _levels(lists, items)
+        last = np.minimum(depths, levels - 1)  # below it the surplus is 0
+        sums = last * levels - last * (last + 1) // 2
+        return random.mean_of_hits(sums / (depths * lists.n_items))
+    surprise = 1 - _likeness_to_history(lists, rows, items, form)
+    return _where_known(lists, random.mean_of_hits(surprise))
+
+
+def _levels(lists: Lists, items: Items) -> Integers:
+    """Return the popularity rank of items, N + 1 without training users.
+
+    The surplus over an item's rank in the list is how much more likely it is recommended to this
+    user than to any, and an item without training users is recommended to nobody.
+    """
+    levels = lists.train.popularity_levels[items]
+    return np.where(levels > 0, levels, lists.n_items + 1)
+
+
+def _where_known(lists: Lists, values: Floats) -> Floats:
+    """Return the values of users, NaN for those without history."""
+    return np.where(np.diff(lists.train.history(lists.users)[0]) > 0, values, np.nan)
 
 
 def _likeness_to_history(lists: Lists, rows: Integers, items: Items, form: str) -> Floats:
@@ -251,6 +308,7 @@ METRICS = (
         needs=("item_groups",),
         cutoff="required",
         upper=np.inf,
+        expected=expected_categorical_diversity,
         source="RePlay, CategoricalDiversity, sb-ai-lab.github.io/RePlay",
     ),
     Definition(
@@ -281,7 +339,7 @@ METRICS = (
         ),
         needs=("train",),
         cutoff="required",
-        expected=random_lists.serendipity,
+        expected=expected_serendipity,
         upper=_upper_of_serendipity,
         source="Ge, Delgado-Battenfeld and Jannach, 2010, RecSys, doi:10.1145/1864708.1864761; "
         "form=cosine: Zhang, Ó Séaghdha, Quercia and Jambor, 2012, WSDM, "

@@ -33,6 +33,13 @@ class Eligible(Protocol):
     def sum_over_users(self, user_values: Floats) -> Floats:
         """Return the sum of a value of users over those who can be recommended each item."""
 
+    def count_members(self, members: sparse.csr_matrix) -> tuple[Integers, sparse.csr_matrix]:
+        """Return how many items of each group are among them: of any user, and beside that.
+
+        `members` is items × groups, 1 where the item is in the group. A user has as many as the
+        first, int64 of shape (n_groups,), and the second, int64 users × groups, add up to.
+        """
+
     def first(self, order: Items, k: int) -> Items:
         """Return the first k items of each user in a common order, -1 if there are fewer."""
 
@@ -127,6 +134,14 @@ class AllBut:
         sums[self.common] = total
         return sums
 
+    def count_members(self, members: sparse.csr_matrix) -> tuple[Integers, sparse.csr_matrix]:
+        """Return how many items of each group are among them, and how many fewer of each user."""
+        members = members.astype(np.int64)
+        if self.common is not None:
+            members = members[self.common]
+        of_all: Integers = np.asarray(members.sum(axis=0)).ravel()
+        return of_all, -(self.seen.astype(np.int64) @ members)
+
     def first(self, order: Items, k: int) -> Items:
         """Return the first k items of each user in a common order, -1 if there are fewer."""
         out = np.empty((self.shape[0], min(k, self.shape[1])), np.int32)
@@ -181,6 +196,11 @@ class Listed:
         """Return the sum of a value of users over those who can be recommended each item."""
         sums: Floats = self.matrix.T @ user_values
         return sums
+
+    def count_members(self, members: sparse.csr_matrix) -> tuple[Integers, sparse.csr_matrix]:
+        """Return 0 for each group, and how many of its items each user can be recommended."""
+        of_users = self.matrix.astype(np.int64) @ members.astype(np.int64)
+        return np.zeros(members.shape[1], np.int64), of_users
 
     def first(self, order: Items, k: int) -> Items:
         """Return the first k items of each user in a common order, -1 if there are fewer."""

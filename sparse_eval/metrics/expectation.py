@@ -63,20 +63,28 @@ class Chances:
     @cached_property
     def first_hits(self) -> tuple[Floats, Floats]:
         """The chance of any hit, and the expected reciprocal rank of the first."""
-        return self._first_of(self.n_hits)
+        return chances_of_first(self.n_hits, self.n_candidates, self.depths)
 
     @cached_property
     def any_miss(self) -> Floats:
         """The chance of an item in the list that is no hit."""
-        return self._first_of(self.n_candidates - self.n_hits)[0]
+        n_misses = self.n_candidates - self.n_hits
+        return chances_of_first(n_misses, self.n_candidates, self.depths)[0]
 
-    def _first_of(self, n_hits: Integers) -> tuple[Floats, Floats]:
-        cases = np.stack((n_hits, self.n_candidates, self.depths))
-        unique, inverse = np.unique(cases, axis=1, return_inverse=True)
-        any_hit, reciprocal = np.empty(unique.shape[1]), np.empty(unique.shape[1])
-        hits, candidates, depths = np.ascontiguousarray(unique)
-        first_hit_chances(hits, candidates, depths, any_hit, reciprocal)
-        return any_hit[inverse], reciprocal[inverse]
+
+def chances_of_first(
+    n_hits: Integers, n_candidates: Integers, depths: Integers
+) -> tuple[Floats, Floats]:
+    """Return each list's chance of any hit, and the expected reciprocal rank of its first.
+
+    A list is the first `depths` of `n_candidates` in random order, of which `n_hits` are hits.
+    """
+    cases = np.stack((n_hits, n_candidates, depths))
+    unique, inverse = np.unique(cases, axis=1, return_inverse=True)
+    any_hit, reciprocal = np.empty(unique.shape[1]), np.empty(unique.shape[1])
+    hits, candidates, depths = np.ascontiguousarray(unique)
+    first_hit_chances(hits, candidates, depths, any_hit, reciprocal)
+    return any_hit[inverse], reciprocal[inverse]
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ def expected_novelty(random: RandomLists, form: str, unknown: str) -> Floats | N
         owners = np.repeat(np.arange(len(lists.users)), np.diff(bounds))
         eligible = lists.eligible.contain(owners, known)
         return 1 - np.bincount(owners[eligible], minlength=len(lists.users)) / random.n_unseen
-    if unknown == "skip":  # a ratio of random numbers, unless there is nothing to leave out
-        return None
+    if unknown == "skip" and not random.lists.train.item_counts.all():
+        return None  # a list may be of items to leave out alone, and then leaves its user out
     return random.mean_of(_bits(random.lists.train, form))
 
 
@@ -73,14 +73,9 @@ def _of_hits(lists: Lists, item_values: Floats) -> Floats:
 
 def _expected_of_hits(random: RandomLists, item_values: Floats) -> Floats:
     """Return the expectation of `_of_hits`: each rank is as likely to hold each candidate."""
-    lists = random.lists
-    if lists.train.n_active == 0:
-        return np.full(len(lists.users), np.nan)
-    indptr, items, gains = lists.relevant
-    rows = np.repeat(np.arange(len(lists.users)), np.diff(indptr))
-    counts = (gains > 0) & lists.eligible.contain(rows, items)
-    total = np.bincount(rows[counts], item_values[items[counts]], len(lists.users))
-    return np.where(random.depths > 0, total / np.maximum(random.n_unseen, 1), 0.0)
+    if random.lists.train.n_active == 0:
+        return np.full(len(random.lists.users), np.nan)
+    return random.mean_of_hits(item_values[random.possible_hits[1]])
 
 
 def _complements(training: Training) -> Floats:

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .eligible import are_in
-
 if TYPE_CHECKING:
-    from ..core.types import Floats, Integers
+    from ..core.types import Floats, Integers, Items
     from .lists import Lists
 
 
@@ -52,6 +50,22 @@ class RandomLists:
         """Return the expected mean of a value of items over each list."""
         return self.sum_unseen(item_values) / self.n_unseen
 
+    @cached_property
+    def possible_hits(self) -> tuple[Integers, Items]:
+        """The rows in `users`, and the items, of the relevant items that a list can hold."""
+        indptr, items, gains = self.lists.relevant
+        rows = np.repeat(np.arange(len(self.lists.users)), np.diff(indptr))
+        possible = (gains > 0) & self.lists.eligible.contain(rows, items)
+        return rows[possible], items[possible]
+
+    def mean_of_hits(self, hit_values: Floats) -> Floats:
+        """Return the expected mean over each list of a value of `possible_hits`, others being 0.
+
+        It is 0 for an empty list.
+        """
+        sums = np.bincount(self.possible_hits[0], hit_values, len(self.lists.users))
+        return np.where(self.depths > 0, sums / np.maximum(self.n_unseen, 1), 0.0)
+
 
 def coverage(random: RandomLists) -> float:
     certain = random.share >= 1.0  # the list holds every unseen item
@@ -89,25 +103,9 @@ def diversity(random: RandomLists, similarity: str) -> Floats | None:
         columns = (groups[:, [group]].toarray().ravel() for group in range(groups.shape[1]))
         squared_sums = sum(random.sum_unseen(column) ** 2 for column in columns)
         squares = random.sum_unseen(np.ones(groups.shape[0]))
-    else:
+    else:  # of items' users: every pair of what a user has seen would have to be compared
         return None
     cosines = squared_sums - squares  # of ordered pairs
     n = random.n_unseen
     values: Floats = 1.0 - cosines / (n * (n - 1))
     return values
-
-
-def serendipity(random: RandomLists, form: str) -> Floats | None:
-    if form != "ge":
-        return None
-    lists = random.lists
-    popular = lists.popular_eligible
-    rows = np.repeat(np.arange(len(lists.users)), popular.shape[1])
-    expected = (rows * lists.n_items + popular.ravel())[popular.ravel() >= 0]
-    indptr, items, gains = lists.relevant
-    owners = np.repeat(np.arange(len(lists.users)), np.diff(indptr))
-    owners, items = owners[gains > 0], items[gains > 0]
-    is_expected = are_in(owners * lists.n_items + items, np.sort(expected))
-    unexpected = owners[~is_expected & lists.eligible.contain(owners, items)]
-    counts = np.bincount(unexpected, minlength=len(lists.users))
-    return counts * random.share / lists.k

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .registry import Definition, Number, never
+from .registry import Definition, Number
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers
+    from .expectation import ExpectedStatistics
     from .statistics import Statistics
 
     Ratio = tuple[Floats, Floats | Integers]
@@ -41,6 +42,10 @@ def set_f(s: Statistics, beta: float) -> Floats:
 
 def set_map(s: Statistics) -> Ratio:
     return s.hits**2, s.list_length * s.n_relevant
+
+
+def expected_set_map(s: ExpectedStatistics) -> Ratio:
+    return 2 * s.step_sum - s.hits, s.list_length * s.n_relevant  # h² = h(h + 1) − h
 
 
 def utility(s: Statistics) -> Floats:
@@ -93,7 +98,7 @@ METRICS = (
         "hits² / (list length·n)",
         "precision times recall of the whole list",
         cutoff="none",
-        closed_form=never,
+        expected=expected_set_map,
     ),
     Definition(
         "utility",

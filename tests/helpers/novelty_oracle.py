@@ -126,3 +126,21 @@ def serendipity(
             ]
             total += 1 - mean(likeness)
     return total / len(items)
+
+
+def rank_serendipity(
+    items: Sequence[int], relevant: AbstractSet[int], train: Train, n_items: int
+) -> float:
+    """How much more likely hits are recommended to the user than to any, by their ranks."""
+    sizes = {item: len(users_of(item, train)) for item in range(n_items)}
+    levels = sorted(set(sizes.values()) - {0}, reverse=True)
+
+    def to_any(item: int) -> float:
+        return 1 - levels.index(sizes[item]) / n_items if sizes[item] else 0.0
+
+    surpluses = [
+        max(1 - (rank - 1) / n_items - to_any(item), 0.0)
+        for rank, item in enumerate(items, 1)
+        if item in relevant
+    ]
+    return math.fsum(surpluses) / len(items) if items else 0.0

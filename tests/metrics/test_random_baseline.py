@@ -153,7 +153,8 @@ def test_random_lists_scatter_around_the_expectation() -> None:
     exact = summary.index[summary["random_se"] == 0].tolist()
     assert exact == [
         "coverage@1", "user_coverage@4", "personalization@4", "popularity@4", "novelty@4",
-        "diversity(similarity=vectors)@4", "serendipity@4", "fcp@4",
+        "diversity(similarity=vectors)@4", "serendipity@4",
+        "serendipity(form=rank)@4", "fcp@4",
     ]  # fmt: skip
 
 
