@@ -59,9 +59,10 @@ class Scorer:
     ----------
     function : callable
         Given row numbers of users, a 1-D ndarray of int64, it returns their scores of all items: an
-        array, or a tensor on the CPU, of float16, float32 or float64 and shape
-        ``(len(users), n_items)``. The scores of a user must not depend on the other users of a
-        call. It is called for some hundred or thousand users at once, never from two threads.
+        array, or a tensor on the CPU, of shape ``(len(users), n_items)``, of floats of at most 64
+        bits or of whole numbers of at most 2^53. The scores of a user must not depend on the other
+        users of a call. It is called for some hundred or thousand users at once, never from two
+        threads.
     users, items : sequence of hashable, optional
         The ids of its users and items, in the order of its numbers.
 

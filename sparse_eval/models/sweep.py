@@ -22,6 +22,7 @@ from tqdm.auto import tqdm
 
 from ..core.arguments import check_number, check_whole
 from ..core.csv_log import CSVLog, check_origin
+from ..core.files import as_path, make_folder
 from ..core.progress import display
 from ..core.versions import installed_version
 from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
@@ -100,9 +101,9 @@ def sweep(
     metrics : str, Metric or iterable of them
         As for `evaluate_model`.
     out : str or Path, optional
-        A CSV file for the table, replaced as a whole after each checkpoint. If it exists, the
-        sweep continues from it: its results are not computed again, except for failures, and its
-        rows of checkpoints that are not in `paths` are kept, after the others.
+        A CSV file for the table, replaced as a whole after each checkpoint; its folder is made. If
+        it exists, the sweep continues from it: its results are not computed again, except for
+        failures, and its rows of checkpoints that are not in `paths` are kept, after the others.
     convention : str, optional
         As in `evaluate`.
     candidates, corrected, seen, judged_only
@@ -322,7 +323,7 @@ class Table:
         self.log: CSVLog | None = None
         if out is not None:
             self.log = CSVLog(
-                Path(out),
+                make_folder(as_path(out).parent) / as_path(out).name,
                 "is not a table that a sweep wrote, and is left as it is; choose another file",
                 "is not what a sweep wrote; delete the line, and its checkpoint is scored again",
             )

@@ -262,11 +262,13 @@ class Ranker(ABC):
         if exclude is not None:
             mask[row_numbers(exclude, "exclude", n_items, "items")] = False
         if not mask.any():
-            raise InvalidDataError(
-                "no item is left to choose from: candidates= is empty, or exclude= names all"
-                if n_items
-                else "item_factors have no rows; there is no item to choose from"
-            )
+            if not n_items:
+                fault = "item_factors have no rows"
+            elif exclude is None:
+                fault = "candidates= is empty"
+            else:
+                fault = f"exclude= names {'every item' if candidates is None else 'all candidates'}"
+            raise InvalidDataError(f"{fault}; there is no item to choose from")
         return mask
 
     def _progress(self, n_users: int) -> tqdm[Any]:

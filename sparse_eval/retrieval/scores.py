@@ -142,8 +142,8 @@ class FunctionScores:
     Parameters
     ----------
     function : callable
-        Given row numbers of users (an ndarray of int64), it returns a float array or tensor of
-        shape (n_users, n_items).
+        Given row numbers of users (an ndarray of int64), it returns an array or tensor of
+        numbers of shape (n_users, n_items).
     users : ndarray of int64, shape (n_users,)
         What the function calls the users.
     n_items : int
@@ -184,14 +184,26 @@ class FunctionScores:
         with _one_call:
             returned = self.function(users.copy())
             name = "what the function returns"
-            expected = f"scores of {len(users)} users × {self.shape[1]} items, of a float dtype"
+            expected = f"scores of {len(users)} users × {self.shape[1]} items, of numbers"
             scores = as_array(returned, name, expected)
             shape = (len(users), self.shape[1])
-            if scores.shape != shape or scores.dtype.kind != "f" or scores.dtype.itemsize > 8:
+            if scores.shape != shape or scores.dtype.kind not in "iuf" or scores.dtype.itemsize > 8:
                 raise InvalidDataError(
                     f"{name} for {len(users)} users is {describe(scores)}; expected {expected}"
                 )
+            if scores.dtype.kind != "f":
+                _check_whole_numbers(scores, name)
             return np.array(scores, np.float64, order="C")
+
+
+def _check_whole_numbers(scores: AnyArray, name: str) -> None:
+    """Raise unless float64 holds them all."""
+    largest = max(int(scores.max(initial=0)), -int(scores.min(initial=0)))
+    if largest > 1 << 53:
+        raise InvalidDataError(
+            f"{name} holds the whole number {largest} or its negative, which float64 may not hold; "
+            "expected scores of at most 2^53, or floats"
+        )
 
 
 def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray | CSRMatrix:

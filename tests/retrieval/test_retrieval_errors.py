@@ -25,7 +25,7 @@ from retrieval_cases import (
 from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from sparse_eval import Relevance
+from sparse_eval import Relevance, evaluate_model, factor_model
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.models.retrieving import held_out_ranks, top_k
 
@@ -281,3 +281,25 @@ def test_refuses_an_unknown_overlap(plain: Case) -> None:
             held_out_ranks(plain.users, plain.items, plain.held_out, 3, overlap=overlap)  # type: ignore[arg-type]
     with pytest.raises(InvalidDataError, match="item_factors have no rows"):
         top_k(plain.users, plain.items[:0], 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"candidates": []}, "candidates= is empty; there is no item"),
+        ({"exclude": [0, 1, 2]}, "exclude= names every item; there is no item"),
+        ({"candidates": [1, 2], "exclude": [2, 1]}, "exclude= names all candidates; there is no"),
+    ],
+)
+def test_names_what_leaves_no_item(options: dict[str, Any], message: str) -> None:
+    factors = np.eye(3)
+    with pytest.raises(InvalidDataError, match=message):
+        top_k(factors, factors, k=1, **options)
+
+
+def test_an_evaluation_names_its_own_options() -> None:
+    factors = sparse.csr_matrix(np.eye(3))
+    model = factor_model(np.eye(3), np.eye(3))
+    with pytest.raises(InvalidDataError) as told:
+        evaluate_model(model, factors * 0, factors, "recall@1", candidates=np.empty(0, np.int64))
+    assert "exclude" not in str(told.value)

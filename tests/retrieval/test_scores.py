@@ -182,11 +182,24 @@ def test_names_a_score_that_is_not_finite(value: float) -> None:
     assert find_lists(without, 1)[0].ids.ravel().tolist() == [3, 3, 3]
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
+def test_whole_numbers_are_scores(dtype: type) -> None:
+    table = np.array([[3, 0, 7, 1], [5, 100, 2, 4]], dtype)
+    lists = find_lists(ScoreSearch(FunctionScores(lambda users: table[users], np.arange(2), 4)), 2)
+    assert lists[0].ids.tolist() == [[2, 0], [1, 0]]
+    assert lists[0].scores.tolist() == [[7.0, 3.0], [100.0, 5.0]]
+    large = np.array([[2**53, -(2**53), 0, 1]])
+    one = find_lists(ScoreSearch(FunctionScores(lambda users: large, np.arange(1), 4)), 4)
+    assert one[0].scores.tolist() == [[2.0**53, 1.0, 0.0, -(2.0**53)]]
+
+
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
         (np.zeros((2, 3)), "an array of float64 with shape \\(2, 3\\); expected scores of 2 users"),
-        (np.zeros((2, 4), int), "an array of int64 with shape \\(2, 4\\)"),
+        (np.zeros((2, 4), bool), "an array of bool with shape \\(2, 4\\); expected .* of numbers"),
+        (np.full((2, 4), -(2**53) - 1), "holds the whole number 9007199254740993 or its negative"),
+        (np.full((2, 4), 2**64 - 1, np.uint64), "holds the whole number 18446744073709551615"),
         (np.zeros((2, 4), complex), "an array of complex128"),
         (None, "is a NoneType"),
         (np.ma.masked_array(np.zeros((2, 4))), "is a masked array"),

@@ -207,7 +207,7 @@ def test_a_known_checkpoint_that_changes_while_it_is_hashed_is_hashed_again(
         ({"watch": True}, InvalidDataError, "watch: expected a finite number"),
         ({"watch": 1, "paths": "FILE"}, InvalidDataError, "watch follows one folder, found"),
         ({"watch": 1, "paths": []}, InvalidDataError, "watch follows one folder, found nothing"),
-        ({"out": "NOWHERE"}, OutputError, "cannot be written: No such file or directory"),
+        ({"out": "NOWHERE"}, OutputError, "als-2.npz: cannot be used as an output folder"),
     ],
 )
 def test_refuses_bad_input_before_the_first_checkpoint(
@@ -229,7 +229,7 @@ def test_refuses_bad_input_before_the_first_checkpoint(
         "NOTHING": holdout.validation * 0,
         "NEGATIVE": sparse.csr_matrix(([-1.0], ([0], [0])), shape=holdout.train.shape),
         "NAN": sparse.csr_matrix(([np.nan], ([0], [0])), shape=holdout.train.shape),
-        "NOWHERE": tmp_path / "nowhere" / "sweep.csv",
+        "NOWHERE": folder / "als-2.npz" / "sweep.csv",
     }
     given = {name: odd.get(x, x) if isinstance(x, str) else x for name, x in call.items()}
     good = {"paths": folder, "train": holdout.train, "validation": holdout.validation}

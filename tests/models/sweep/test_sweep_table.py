@@ -56,6 +56,12 @@ def test_a_folder_becomes_a_table(folder: Path, holdout: Any, tmp_path: Path) ->
     assert same_table(table, se.sweep(folder, holdout.train, holdout.validation, METRICS))
 
 
+def test_the_folder_of_the_table_is_made(folder: Path, holdout: Any, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "folder" / "sweep.csv"
+    se.sweep(folder / "als-2.npz", holdout.train, holdout.validation, METRICS, out=out)
+    assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"]
+
+
 def test_paths_are_files_folders_or_both(folder: Path, holdout: Any, tmp_path: Path) -> None:
     one = save(tmp_path / "one.npz", 3)
     (folder / "sub.npz").mkdir()
