@@ -180,7 +180,7 @@ class SideData:
             assert self.propensity_digest is not None  # noqa: S101 - the metric is refused else
             return self.propensity_digest
         assert self.training is not None  # noqa: S101 - likewise
-        return f"{self.training.n_active}-{digest_by_item(self.training.item_counts, self.items)}"
+        return self.training.digest_of_counts(self.items)
 
     def allowing_seen(self) -> SideData:
         """Return the same data, where items that users have seen may be recommended again."""

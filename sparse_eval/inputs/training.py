@@ -12,13 +12,14 @@ from scipy import sparse
 from ..core.csr import as_int32, indptr_from_counts, without_entries
 from ..core.threads import for_blocks
 from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_similarities
+from .propensity import digest_by_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items
+    from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items, Labels
 
 #: Whether items that their user has seen may be recommended again, see `evaluate_model`.
 SeenItems: TypeAlias = Literal["exclude", "allow"]
@@ -130,6 +131,10 @@ class Training:
     def popularity_levels(self) -> Integers:
         """1 for the most popular items, 2 for the next number of users, …; 0 without users."""
         return self._statistics.popularity_levels
+
+    def digest_of_counts(self, labels: Labels | None) -> str:
+        """Return digits that identify the numbers of users, of each item and in all."""
+        return self._statistics.digest_of_counts(labels)
 
     @cached_property
     def user_counts(self) -> Integers:
@@ -279,6 +284,7 @@ class _ItemStatistics:
         self._items = items
         self._interacted = interacted
         self._n_items = n_items
+        self._digest: tuple[Labels | None, str] | None = None
         # Numbers of common users: a thread takes a cache and puts it back.
         self._caches: list[Integers] = []
 
@@ -323,6 +329,13 @@ class _ItemStatistics:
         levels = np.unique(counts[counts > 0])  # ascending
         ranks = len(levels) - np.searchsorted(levels, counts)
         return np.where(counts > 0, ranks, 0)
+
+    def digest_of_counts(self, labels: Labels | None) -> str:
+        # All blocks have the same labels, and hashing a million texts takes seconds.
+        if self._digest is None or self._digest[0] is not labels:
+            digest = f"{self.n_active}-{digest_by_item(self.item_counts, labels)}"
+            self._digest = (labels, digest)
+        return self._digest[1]
 
     def common_users(self, items: Items) -> sparse.csr_matrix:
         """Return items × all items, how many users they have in common."""
