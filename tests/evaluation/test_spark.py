@@ -265,6 +265,28 @@ def test_text_ids_scores_with_ties_and_gains(session: SparkSession, tmp_path: Pa
     pd.testing.assert_frame_equal(found.per_user, expected.per_user, check_exact=True)
 
 
+@pytest.mark.parametrize("kind", ["numbers", "text"])
+def test_propensities_by_item(session: SparkSession, tmp_path: Path, kind: str) -> None:
+    recs, truth = (table.drop(columns="score", errors="ignore") for table in tables())
+    if kind == "text":
+        for table in (recs, truth):
+            table["item"] = "Ü" + table["item"].astype(str)
+    items = np.unique(np.concatenate((recs["item"], truth["item"])))
+    p = pd.Series(np.linspace(0.05, 1, len(items)), items)
+    metrics = [
+        "psp(propensity=given)@3", "psndcg(average=macro,propensity=given)@3",
+        "recall(weights=ips)@3", "ndcg(weights=snips)@3", "ndcg@3",
+    ]  # fmt: skip
+    paths = written(tmp_path, recs, truth)
+    expected = se.evaluate(*paths, metrics, propensity=p)
+    assert_same(se.evaluate(*frames_of(session, paths), metrics, propensity=p), expected)
+    found = se.evaluate(*paths, metrics, propensity=p.to_dict(), client=session)
+    assert_same(found, expected)
+    assert found.propensities == expected.propensities
+    with pytest.raises(InvalidDataError, match="propensity has no entry for item"):
+        se.evaluate(*frames_of(session, paths), metrics, propensity=p[:-1])
+
+
 def test_whole_numbers_of_any_width(session: SparkSession, tmp_path: Path) -> None:
     recs, truth = tables()
     recs = recs.drop(columns="score").astype({"user": np.int32, "item": np.int64})
