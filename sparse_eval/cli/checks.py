@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.arguments import check_number, check_whole
+from ..core.arguments import check_fraction, check_number, check_whole
 
 if TYPE_CHECKING:
     from .options import ALS, Splitting
@@ -24,8 +24,6 @@ def check_splitting(splitting: Splitting) -> None:
         check_whole("n", splitting.n, 1)
     for name in ("fraction", "fold_in"):
         if getattr(splitting, name) is not None:
-            from ..datasets.split.pairs import check_fraction
-
             check_fraction(name, getattr(splitting, name))
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..core.arguments import check_fraction
 from ..core.formatting import MOST_ROWS, as_html, escaped, number, numbers, records, text_table
 from ..core.progress import display
 from ..errors import InvalidDataError
-from .intervals import check_level, interval_of_mean, interval_of_replicates
+from .intervals import interval_of_mean, interval_of_replicates
 from .paired_tests import CORRECTIONS, TESTS, correct, p_value, significance, two_sided
 from .paper_table import PaperTable
 from .runs import Runs
@@ -331,7 +332,7 @@ def compare(
     from tqdm.auto import tqdm
 
     _check_options(test, correction, how)
-    level = check_level(level)
+    level = check_fraction("level", level)
     if isinstance(evaluations, Runs):
         return _compare_runs(evaluations, metrics, test, correction, how, level)
     if not isinstance(evaluations, Mapping) or len(evaluations) < 2:

@@ -6,12 +6,12 @@ import html
 import math
 from typing import TYPE_CHECKING, Literal
 
+from ..core.arguments import check_fraction
 from ..core.files import as_path
 from ..core.formatting import number, numbers, text_table
 from ..errors import InvalidDataError
 from .comparison import compare
 from .evaluation import Evaluation
-from .intervals import check_level
 from .run_folder import RunFolder
 from .runs import Runs, RunValues
 from .variance import Cells
@@ -98,7 +98,7 @@ class CrossValidation(Runs):
         """
         import pandas as pd
 
-        level = check_level(level)
+        level = check_fraction("level", level)
         among = {} if self.candidates is None else {"candidates": self.candidates.kind}
         rows, index = [], []
         for name in self.names:

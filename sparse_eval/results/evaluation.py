@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..core.arguments import check_fraction
 from ..core.files import as_path, replacing
 from ..core.warning import warn
 from ..errors import InvalidDataError
 from .comparison import compare
-from .intervals import check_level
 from .record import Record, make_record, to_dict
 from .sampled import NOTE
 from .saving import kind_of_labels, load, save
@@ -124,7 +124,7 @@ class Evaluation(Views):
         is NaN for metrics of all lists together, such as coverage, and where there is no second
         pass: of an iterable of blocks, and of evaluations that were merged; see `random`.
         """
-        level = check_level(level)
+        level = check_fraction("level", level)
         self._warn_of_sampled_lists()
         return summarize(self, self.baselines, self._random, level)
 

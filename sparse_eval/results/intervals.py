@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..core.exact_sums import Moments
-from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers
@@ -48,13 +47,6 @@ class Interval(NamedTuple):
 
 
 NO_INTERVAL = Interval(math.nan, math.nan, "none")
-
-
-def check_level(level: float) -> float:
-    """Return a confidence level, or raise `InvalidDataError` if it is not between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise InvalidDataError(f"level is {level!r}; expected a number between 0 and 1, as 0.95")
-    return float(level)
 
 
 @lru_cache(maxsize=64)

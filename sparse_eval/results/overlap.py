@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core.arguments import check_fraction
 from ..core.csr import find_entries
 from ..errors import InvalidDataError
 from ..inputs.alignment import align
@@ -65,14 +66,13 @@ def rbo(a: Rankings | Evaluation, b: Rankings | Evaluation, *, p: float = 0.9) -
     """
     import pandas as pd
 
-    if isinstance(p, bool) or not isinstance(p, int | float | np.number) or not 0 < p < 1:
-        raise InvalidDataError(f"p is {p!r}; expected a number between 0 and 1")
+    p = check_fraction("p", p)
     lists, others = _complete(a, "a"), _complete(b, "b")
     positions = Relevance.from_csr(
         others.to_positions(), users=others.users, items=others.items_index
     )
     lists, positions = align(lists, positions)
-    values = _extrapolated(lists, positions, float(p))
+    values = _extrapolated(lists, positions, p)
     index = pd.RangeIndex(len(values)) if lists.users is None else lists.users
     return pd.Series(values, index=pd.Index(index, name="user"), name="rbo")
 

@@ -193,7 +193,10 @@ def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path:
         ([results / "good", tmp_path / "model.npz"], "a model is scored first"),
         ([results, "-m", "map@3"], "has no map@3"),
         ([results, "-m", "nonsense"], "nonsense"),
-        ([results, "--level", "2"], "error: --level is 2.0"),
+        (
+            [results, "--level", "2"],
+            "error: --level: expected a number between 0 and 1, both excluded, found 2.0",
+        ),
         ([results, "--test", "z"], "'z' is not one of"),
     ]
     for words, message in refused:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sparse_eval.core.arguments import check_choice, check_number, check_whole
+from sparse_eval.core.arguments import check_choice, check_fraction, check_number, check_whole
 from sparse_eval.errors import InvalidDataError
 
 
@@ -60,3 +60,17 @@ def test_a_choice_is_one_of_a_few_words() -> None:
     for value in ("items", None, np.array(["item"]), ["item"]):
         with pytest.raises(InvalidDataError, match="^ties is .*; expected 'item' or 'average'$"):
             check_choice("ties", value, ("item", "average"))
+
+
+@pytest.mark.parametrize("value", [0.5, np.float32(0.5), np.float64(0.5)])
+def test_fractions_become_float(value: object) -> None:
+    assert type(check_fraction("share", value)) is float
+    assert check_fraction("share", value) == 0.5
+
+
+@pytest.mark.parametrize(
+    "value", [0, 1, 0.0, 1.0, -0.5, 95, math.nan, math.inf, True, "0.5", None, 0.5j]
+)
+def test_refuses_what_is_no_fraction(value: object) -> None:
+    with pytest.raises(InvalidDataError, match="^share: expected a number between 0 and 1, both"):
+        check_fraction("share", value)

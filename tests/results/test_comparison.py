@@ -241,7 +241,7 @@ def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:
     for option in ("test", "correction", "how"):
         with pytest.raises(InvalidDataError, match=f"{option} is 'x'; expected one of"):
             se.compare(three, **{option: "x"})  # type: ignore[arg-type]
-    with pytest.raises(InvalidDataError, match="level is 95"):
+    with pytest.raises(InvalidDataError, match="level: expected .* found 95"):
         se.compare(three, level=95)
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.arguments import check_whole
-from .pairs import MAX_COUNT, Pairs, check_fraction, hashes
+from ...core.arguments import check_fraction, check_whole
+from .pairs import MAX_COUNT, Pairs, hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from ...core.arguments import check_fraction
 from ...core.csr import indptr_from_counts
 from ...errors import InvalidDataError
 from ..times import UNDATED
 from .events import Events, first_of_users
 from .holdout import Holdout, LeftOut
-from .pairs import Pairs, check_fraction, hashes
+from .pairs import Pairs, hashes
 
 if TYPE_CHECKING:
     from ...core.types import Booleans, Integers, SparseInput

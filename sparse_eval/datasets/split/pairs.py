@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -122,16 +121,3 @@ def hashes(seed: int, *columns: AnyArray) -> Hashes:
     for column in columns:
         state = splitmix64(state ^ column.astype(np.uint64))
     return state
-
-
-def check_fraction(name: str, fraction: object) -> None:
-    """Raise unless a share is between 0 and 1, both excluded."""
-    if (
-        not isinstance(fraction, int | float | np.number)
-        or isinstance(fraction, bool)
-        or not math.isfinite(fraction)
-        or not 0 < fraction < 1
-    ):
-        raise InvalidDataError(
-            f"{name}: expected a number between 0 and 1, both excluded, found {fraction!r}"
-        )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.arguments import check_fraction
 from ...errors import InvalidDataError
 from ..times import UNDATED
 from .events import Events, check_repeats
 from .holdout import PARTS, LeftOut
-from .pairs import check_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
