@@ -98,8 +98,8 @@ def score(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for summary.json and per_user.csv, or for sweep.csv of several models, "
-            "from which an interrupted command resumes. Created if missing."
+            help="Folder for summary.json and per_user.csv; of several models, for a folder each "
+            "and sweep.csv, from which an interrupted command resumes. Created if missing."
         ),
     ] = None,
     fail_under: FailUnder = [],
@@ -353,7 +353,7 @@ def _sweep(
     from ..models.sweep import sweep
 
     inputs = (checkpoints, training_part(holdout), holdout.validation, metric)
-    options["out"] = None if out is None else out / "sweep.csv"
+    options |= {"out": None if out is None else out / "sweep.csv", "save": out}
     with step("score") as note, warnings_in_a_line():
         table = sweep(*inputs, watch=watch, client=scheduler, **options)
         note(counted(len(table), "checkpoint"))

@@ -1,42 +1,41 @@
 """Score many checkpoints into one table, from which an interrupted sweep continues.
 
 Each row records what it was computed from: the content of the checkpoint and of both matrices, the
-convention and the version. So one CSV file is all that a sweep writes and needs, and results are
+convention and the version. So one CSV file is all that a sweep needs to continue, and results are
 recognized by content, whatever the name of the checkpoint is now.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-import numpy as np
-import pandas as pd
 from tqdm.auto import tqdm
 
 from ..core.arguments import check_number, check_whole
-from ..core.csv_log import CSVLog, check_origin
-from ..core.files import as_path, make_folder
+from ..core.formatting import plain
 from ..core.progress import display
 from ..core.versions import installed_version
 from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
 from ..evaluation.clients import open_runner
 from .accepted import as_model
-from .callback import parse_monitored, signed_score
+from .callback import parse_monitored
 from .checkpoints import read_checkpoint
-from .evaluate import evaluate_model
+from .evaluate import evaluate_model, parse_cut_request
+from .exact import is_exact
 from .inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
 from .shared_candidates import share_candidates
+from .sweep_folder import Scored
+from .sweep_table import AFTER_AMONG, BEFORE, Table, natural, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import TypeVar
+
+    import pandas as pd
 
     from ..core.csv_log import Row
     from ..core.types import CSRMatrix, PathLike
@@ -48,16 +47,9 @@ if TYPE_CHECKING:
     from ..metrics import Metric
     from ..metrics.corrected import Corrected
     from ..metrics.request import MetricsLike, Request
+    from ..results import Evaluation
     from .inputs import CandidatesLike, TrainLike
-
-    Shared = TypeVar("Shared")
-    Task = TypeVar("Task")
-    Result = TypeVar("Result")
-
-#: The columns before and after the metrics, also with candidates; the hyperparameters come last.
-_BEFORE = ("file", "best", "status", "error", "seconds")
-_AFTER = ("sha256", "train", "validation", "convention", "seen", "sparse_eval")
-_AFTER_AMONG = ("sha256", "train", "validation", "candidates", "convention", "seen", "sparse_eval")
+    from .ranking import Via
 
 #: The shortest allowed interval between two scans of a folder, in seconds.
 _MIN_WATCH = 0.1
@@ -73,6 +65,7 @@ def sweep(
     metrics: MetricsLike | None = None,
     *,
     out: PathLike | None = None,
+    save: PathLike | None = None,
     convention: str | None = None,
     candidates: CandidatesLike | None = None,
     corrected: Corrected | None = None,
@@ -104,6 +97,12 @@ def sweep(
         A CSV file for the table, replaced as a whole after each checkpoint; its folder is made. If
         it exists, the sweep continues from it: its results are not computed again, except for
         failures, and its rows of checkpoints that are not in `paths` are kept, after the others.
+    save : str or Path, optional
+        A folder for the evaluations, made if missing: each is saved by `Evaluation.save` in a
+        folder of its own, named after its checkpoint: ``als-32`` for ``als-32.npz``, and where
+        another checkpoint has that name, ``night-als-32`` for the one in a folder ``night``. They
+        are of whole lists, with the popularity ranking as a baseline, and their `about` names the
+        checkpoint. What `out` has without its evaluation is scored again.
     convention : str, optional
         As in `evaluate`.
     candidates, corrected, seen, judged_only
@@ -148,9 +147,9 @@ def sweep(
     InvalidFileError
         If a folder cannot be read or has no checkpoint, or `out` was made from other data or
         metrics, under another convention or by another version, or was not written by a sweep.
-        The file is left as it is.
+        The file is left as it is. Likewise if `save` has evaluations of another sweep.
     OutputError
-        If `out` cannot be written. Its previous content is kept.
+        If `out` or `save` cannot be written. The previous content of `out` is kept.
 
     Notes
     -----
@@ -200,7 +199,9 @@ def sweep(
         seen=seen,
         judged_only=judged_only,
     )
-    job, table = prepare(files, parts, held_out, request, out, candidates, monitored, num_threads)
+    job, table = prepare(
+        files, parts, held_out, request, out, save, candidates, monitored, num_threads
+    )
     with tqdm(
         total=len(files) if watch is None else None,
         desc="score",
@@ -210,9 +211,10 @@ def sweep(
         if watch is None:
             tasks = ((path.absolute(), path) for path in files)
             with open_runner(client) as runner:
-                for path, row in runner.run(score_task, (job, table.scored), tasks):
+                for path, scored in runner.run(score_task, (job, table.scored), tasks):
                     bar.set_postfix_str(path.name)
-                    table.add(row | {"file": text_of(path)}, files)
+                    if not table.add(path, scored, files):
+                        table.add(path, score_file(path, job, {}), files)
                     bar.update()
         else:
             with suppress(KeyboardInterrupt):
@@ -228,6 +230,7 @@ def prepare(
     validation: TrainLike,
     request: Request,
     out: PathLike | None,
+    save: PathLike | None,
     candidates: CandidatesLike | None,
     monitor: Metric,
     num_threads: int | None,
@@ -259,8 +262,8 @@ def prepare(
         "sparse_eval": installed_version(),
     }
     columns = among.names(request)
-    job = Job(matrix, relevance, columns, options, origin)
-    table = Table(out, columns, monitor, origin)
+    job = Job(matrix, relevance, columns, options, origin, save is not None)
+    table = Table(out, save, columns, monitor, origin)
     table.save(files)  # an error in writing is raised now, and not after the first hour
     return job, table
 
@@ -298,7 +301,7 @@ class Job(NamedTuple):
     """The data and options that all checkpoints share, checked and converted once.
 
     `columns` has the column of each metric, and `origin` the cells that say what a row was computed
-    from, apart from the checkpoint.
+    from, apart from the checkpoint. `saves` says whether evaluations are to be saved.
     """
 
     train: CSRMatrix | Relevance | NewUsers
@@ -306,132 +309,38 @@ class Job(NamedTuple):
     columns: dict[str, str]
     options: EvaluateOptions
     origin: Row
+    saves: bool
 
 
-class Table:
-    """The rows of a sweep by file, with every cell as text, and their CSV file."""
-
-    def __init__(
-        self, out: PathLike | None, columns: dict[str, str], monitor: Metric, origin: Row
-    ) -> None:
-        self.metrics = list(columns.values())
-        self.monitor = monitor
-        self.monitored = columns[str(monitor)]
-        self.after = ("sha256", *origin)
-        self.rows: dict[str, Row] = {}
-        self.scored: dict[str, Row] = {}  # by the content of the checkpoint
-        self.log: CSVLog | None = None
-        if out is not None:
-            self.log = CSVLog(
-                make_folder(as_path(out).parent) / as_path(out).name,
-                "is not a table that a sweep wrote, and is left as it is; choose another file",
-                "is not what a sweep wrote; delete the line, and its checkpoint is scored again",
-            )
-            self._load(self.log, origin)
-
-    def add(self, row: Row, files: Sequence[Path]) -> None:
-        """Add a row and save the table, unless it has that row."""
-        if self.rows.get(row["file"]) != row:
-            self._keep(row)
-            self.save(files)
-
-    def save(self, files: Sequence[Path]) -> None:
-        """Write the CSV file, unless it has the same content."""
-        if self.log is not None:
-            rows = self._ordered(files)
-            self.log.write(self._columns(rows), rows)
-
-    def frame(self, files: Sequence[Path]) -> pd.DataFrame:
-        """Return the table with numbers instead of text."""
-        rows = self._ordered(files)
-        columns = self._columns(rows)
-        frame = pd.DataFrame(
-            [[row.get(name, "") for name in columns] for row in rows], columns=columns
-        )
-        frame["best"] = frame["best"] == "True"
-        for name in ("seconds", *self.metrics):
-            frame[name] = np.array([text or "nan" for text in frame[name]], np.float64)
-        for name in columns[len(_BEFORE) + len(self.metrics) + len(self.after) :]:
-            frame[name] = pd.array([_parse_cell(text) for text in frame[name]])
-        return frame
-
-    def _columns(self, rows: Sequence[Row]) -> list[str]:
-        fixed = [*_BEFORE, *self.metrics, *self.after]
-        # Sorted, so that their order does not depend on which checkpoint came first.
-        return fixed + sorted({name for row in rows for name in row}.difference(fixed))
-
-    def _ordered(self, files: Sequence[Path]) -> list[Row]:
-        """Return the rows of `files`, then the other scored rows of different content."""
-        names = dict.fromkeys(map(text_of, files))
-        rows = [self.rows[name] for name in names if name in self.rows]
-        contents = {row.get("sha256") for row in rows}
-        unlisted = [
-            row
-            for name, row in self.rows.items()
-            if name not in names and row["status"] == "ok" and row["sha256"] not in contents
-        ]
-        # Only a row of `files` can be the best: another checkpoint may no longer exist.
-        values = [float(row.get(self.monitored, "nan")) for row in rows]
-        scores = [signed_score(self.monitor, value) for value in values]
-        ranked = [(score, -i) for i, score in enumerate(scores) if not math.isnan(score)]
-        best = -max(ranked)[1] if ranked else None
-        rows += sorted(unlisted, key=lambda row: _natural(row["file"]))
-        return [row | {"best": str(i == best)} for i, row in enumerate(rows)]
-
-    def _keep(self, row: Row) -> None:
-        self.rows[row["file"]] = row
-        if row["status"] == "ok":
-            self.scored[row["sha256"]] = row
-
-    def _load(self, log: CSVLog, origin: Row) -> None:
-        """Load the rows of an earlier sweep, or raise `InvalidFileError`."""
-        columns = log.columns
-        if columns is None:
-            return
-        end = columns.index("sha256") if "sha256" in columns else 0
-        metrics = columns[len(_BEFORE) : end]
-        after = _AFTER_AMONG if columns[end:][3:4] == ["candidates"] else _AFTER
-        if columns[: end + len(after)] != [*_BEFORE, *metrics, *after]:
-            raise log.foreign()
-        for line, row in log.rows():
-            if not _is_sound(row, metrics, after):
-                raise log.unsound(line)
-            check_origin(
-                log.path,
-                {"metrics": ", ".join(sorted(metrics)), "candidates": "none"} | row,
-                {"metrics": ", ".join(sorted(self.metrics)), "candidates": "none"} | origin,
-                "was made with other inputs",
-                "choose another place for this sweep, or delete that file",
-            )
-            del row["best"]  # depends on the rows and on the monitored metric
-            self._keep(row)
-
-
-def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Row:
-    """Return the row of a checkpoint; `shared` are the last two parameters of `score_file`."""
+def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Scored:
+    """Score a checkpoint; `shared` are the last two parameters of `score_file`."""
     return score_file(path, *shared)
 
 
-def score_file(path: Path, job: Job, scored: Mapping[str, Row]) -> Row:
-    """Return the row of a checkpoint; if the file changes meanwhile, it is read once more.
+def score_file(path: Path, job: Job, scored: Mapping[str, Row]) -> Scored:
+    """Score a checkpoint; if the file changes meanwhile, it is read once more.
 
     `scored` holds the rows of contents that have been scored, by their SHA-256.
     """
     for _ in range(2):
-        row = _attempt(path, _state(path), job, scored)
-        if row is not None:
-            return row
-    return {
+        attempted = _attempt(path, _state(path), job, scored)
+        if attempted is not None:
+            return attempted
+    row = {
         "file": text_of(path),
         "status": "failed",
         "error": "changed while it was read, twice; score it again when it is complete",
         "seconds": "0.0",
-    } | job.origin
+    }
+    return Scored(row | job.origin)
 
 
-def _attempt(path: Path, state: _State | None, job: Job, scored: Mapping[str, Row]) -> Row | None:
-    """Return the row of a checkpoint; None if its state changes before it is loaded."""
+def _attempt(
+    path: Path, state: _State | None, job: Job, scored: Mapping[str, Row]
+) -> Scored | None:
+    """Score a checkpoint; None if its state changes before it is loaded."""
     start = time.perf_counter()
+    savable = parameters = None
     row = {"file": text_of(path), "status": "ok"} | job.origin
     try:
         if not path.is_file():
@@ -441,21 +350,37 @@ def _attempt(path: Path, state: _State | None, job: Job, scored: Mapping[str, Ro
             row["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
         earlier = scored.get(row["sha256"])
         if earlier is not None:
-            return earlier | {"file": row["file"]} if _state(path) == state else None
+            return Scored(earlier | {"file": row["file"]}) if _state(path) == state else None
         checkpoint = read_checkpoint(path)
         model = as_model(checkpoint)
         if _state(path) != state:
             return None
-        ev = evaluate_model(model, job.train, job.relevance, tuple(job.columns), **job.options)
+        ev = _evaluate(model, job)
+        if job.saves:
+            savable = ev._savable()
+            parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
         row |= {job.columns[name]: repr(float(mean)) for name, mean in ev.mean().items()}
-        row |= _parameter_cells(checkpoint.parameters, {*_BEFORE, *_AFTER_AMONG, *row})
+        row |= _parameter_cells(checkpoint.parameters, {*BEFORE, *AFTER_AMONG, *row})
     except (SparseEvalError, OSError, MemoryError) as error:
         if _state(path) != state:
             return None
         reason = str(error).removeprefix(f"{path}: ") or "there is not enough memory"
         row |= {"status": "failed", "error": text_of(" ".join(reason.split()))}
+        savable = None
     row["seconds"] = str(round(time.perf_counter() - start, 3))
-    return row
+    return Scored(row, savable, parameters)
+
+
+def _evaluate(model: Any, job: Job) -> Evaluation:
+    """Evaluate a model, with all that is worth saving where that is to be saved."""
+    metrics = tuple(job.columns)
+    if not job.saves:
+        return evaluate_model(model, job.train, job.relevance, metrics, **job.options)
+    whole = parse_cut_request(metrics, job.options["convention"]).of_whole_rankings
+    via: Via | None = "top_k" if is_exact(model) and not whole else None
+    return evaluate_model(
+        model, job.train, job.relevance, metrics, **job.options, via=via, baselines=True
+    )
 
 
 def _follow(folder: Path, interval: float, job: Job, table: Table, bar: tqdm[Any]) -> None:
@@ -475,10 +400,9 @@ def _follow(folder: Path, interval: float, job: Job, table: Table, bar: tqdm[Any
         for path, state in states.items():
             if state != before.get(path) or state == done.get(path):
                 continue
-            row = _attempt(path, state, job, table.scored)
-            if row is not None:
+            scored = _attempt(path, state, job, table.scored)
+            if scored is not None and table.add(path, scored, files):
                 done[path] = state
-                table.add(row, files)
                 bar.set_postfix_str(path.name)
                 bar.update()
         table.save(files)
@@ -530,13 +454,7 @@ def _in_folder(folder: Path) -> list[Path]:
         ]
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", folder) from None
-    return sorted(files, key=lambda path: _natural(path.name))
-
-
-def _natural(name: str) -> tuple[list[str | int], str]:
-    """Return a sort key that puts als-2 before als-10."""
-    parts = re.split("([0-9]+)", name)
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
+    return sorted(files, key=lambda path: natural(path.name))
 
 
 def _parameter_cells(parameters: Mapping[str, object], taken: set[str]) -> Row:
@@ -548,34 +466,3 @@ def _parameter_cells(parameters: Mapping[str, object], taken: set[str]) -> Row:
             column += "_"
         cells[column] = text_of(value)
     return {column: text for column, text in cells.items() if text}
-
-
-def text_of(value: object) -> str:
-    """Return `value` as one line of printable characters, for any CSV reader and terminal."""
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
-        for sign in str(value)
-    )
-
-
-def _parse_cell(text: str) -> bool | int | float | str | None:
-    """Return the value of a cell; None if it is empty."""
-    if text in ("True", "False"):
-        return text == "True"
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return text or None
-
-
-def _is_sound(row: Row, metrics: list[str], after: tuple[str, ...]) -> bool:
-    """Return whether a sweep can have written a row; an edited one would pass for a result."""
-    needed = {"file", "best", "status", "seconds", *after[1:]}
-    if row.get("status") == "ok":
-        needed |= {"sha256", *metrics}
-    try:
-        for name in ("seconds", *metrics):
-            float(row.get(name, "nan"))
-    except ValueError:
-        return False
-    return needed <= {*row} and row["status"] in ("ok", "failed")

@@ -15,7 +15,7 @@ from ..errors import InvalidDataError
 from .comparison import compare
 from .record import Record, make_record, to_dict
 from .sampled import NOTE
-from .saving import kind_of_labels, load, save
+from .saving import Savable, kind_of_labels, load, save
 from .summary import expectation, show, summarize
 from .totals import distinct_parts
 from .views import Views
@@ -347,13 +347,17 @@ class Evaluation(Views):
         OutputError
             If a file cannot be written.
         """
+        return save(Path(folder), self._savable(), table, about)
+
+    def _savable(self) -> Savable:
+        """Return what is written by `save`."""
         record = self.record
         labels = None
         if record.table is not None and self.users is not None:
             labels = kind_of_labels(record.table.index)  # before what is costly
         evaluations = {"": self, **self.baselines}
         totals = {name: replace(ev._totals, random=ev._random) for name, ev in evaluations.items()}
-        return save(Path(folder), record, totals, labels, table, about)
+        return Savable(record, totals, labels)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:

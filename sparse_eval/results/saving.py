@@ -32,6 +32,8 @@ import csv
 import hashlib
 import json
 import re
+import shutil
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
@@ -39,7 +41,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from ..core.files import make_folder, need_pyarrow, replacing, write_parquet
-from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
 from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.plan import Plan
@@ -61,6 +63,23 @@ if TYPE_CHECKING:
 SUMMARY, PER_USER = "summary.json", "per_user"
 
 _KINDS = ("csv", "parquet")
+
+
+class Savable(NamedTuple):
+    """What of an evaluation is written to a folder; it can be sent between processes.
+
+    Attributes
+    ----------
+    record : Record
+    totals : dict of str to Totals
+        By name of the baseline, "" for the evaluation itself.
+    labels : str or None
+        The kind of the users' labels, None where they are row numbers.
+    """
+
+    record: Record
+    totals: dict[str, Totals]
+    labels: str | None
 
 
 class Saved(NamedTuple):
@@ -87,32 +106,70 @@ class Saved(NamedTuple):
 
 def save(
     folder: Path,
-    record: Record,
-    totals: Mapping[str, Totals],
-    labels: str | None,
+    savable: Savable,
     table_kind: Literal["csv", "parquet"],
     about: Mapping[str, Any] | None,
 ) -> Path:
     """Write the tables, then the JSON that names them; see `Evaluation.save`."""
     if table_kind not in _KINDS:
         raise InvalidDataError(f"table is {table_kind!r}; expected 'csv' or 'parquet'")
-    content, table = record
+    content, table = savable.record
     if about is not None or not content["about"]:
         content = content | {"about": check_about(about)}
     json.dumps(content, allow_nan=False)  # before anything that is there is replaced
     folder = make_folder(folder)
     files = {
         name: _save_totals(one, folder / f"totals{'-' if name else ''}{name}.npz")
-        for name, one in totals.items()
+        for name, one in savable.totals.items()
     }
     beside = None
     if table is not None:
-        beside = _save_table(table, folder / f"{PER_USER}.{table_kind}", labels)
-    content = _signed(content | {"users": beside, "totals": files})
-    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-    with replacing(folder / SUMMARY) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        beside = _save_table(table, folder / f"{PER_USER}.{table_kind}", savable.labels)
+    _save_summary(content | {"users": beside, "totals": files}, folder)
     return folder
+
+
+def _save_summary(content: dict[str, Any], folder: Path) -> None:
+    """Write the JSON, last: a folder without it holds no evaluation."""
+    with replacing(folder / SUMMARY) as temporary:
+        text = json.dumps(_signed(content), indent=2, allow_nan=False) + "\n"
+        temporary.write_text(text, encoding="utf-8")
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Return the JSON of a saved evaluation, or raise `InvalidFileError`."""
+    return _read_json(folder / SUMMARY)
+
+
+def files_beside(folder: Path, content: Mapping[str, Any]) -> list[Path]:
+    """Return the files that belong to the JSON of a saved evaluation.
+
+    Raises `InvalidFileError` if one is missing, or is not what the evaluation was saved with.
+    """
+    facts = [*content["totals"].values(), *filter(None, [content["users"]])]
+    return [_beside(folder / SUMMARY, one) for one in facts]
+
+
+def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
+    """Copy a saved evaluation to another folder, where something else is remembered with it."""
+    content = read_summary(source)
+    folder = make_folder(folder)
+    for file in files_beside(source, content):
+        with replacing(folder / file.name) as temporary:
+            shutil.copyfile(file, temporary)
+    _save_summary(content | {"about": check_about(about)}, folder)
+
+
+def remove_saved(folder: Path) -> None:
+    """Remove a saved evaluation, the JSON first; other files in the folder are kept."""
+    try:
+        for pattern in (SUMMARY, "totals*.npz", f"{PER_USER}.*"):
+            for file in folder.glob(pattern):
+                file.unlink()
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
+    with suppress(OSError):  # there are other files
+        folder.rmdir()
 
 
 def _save_totals(totals: Totals, path: Path) -> dict[str, str]:

@@ -37,7 +37,8 @@ def test_the_command_scores_several(
     assert [line.split()[0] for line in lines[2:]] == expected["file"].tolist()
     assert [line.split()[1] == "*" for line in lines[2:]] == [i == best for i in range(3)]
     assert number(expected["ndcg@10"][0]) in lines[2]
-    assert [path.name for path in (tmp_path / "o").iterdir()] == ["sweep.csv"]
+    names = [f"als-{factors}" for factors in (10, 2, 4)]
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [*names, "sweep.csv"]
     before = (tmp_path / "o" / "sweep.csv").read_bytes()
 
     files = sorted(folder.iterdir())
@@ -162,7 +163,8 @@ def test_the_command_follows_a_training(
     assert status == 0, said
     assert printed == out.read_text()
     assert "Traceback" not in said
-    assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"]
+    names = ["als-10", "als-2", "als-3", "als-4", "sweep.csv"]
+    assert sorted(path.name for path in out.parent.iterdir()) == names
     table = se.sweep(folder, holdout.train, holdout.validation, METRICS)
     assert same_table(se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out), table)
 
@@ -187,8 +189,9 @@ def test_ctrl_c_ends_the_command_and_a_rerun_goes_on(
     assert status == 130, said
     assert printed == ""
     assert "Traceback" not in said
-    assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"]
     n_done = len(rows_of(out))
+    saved = [path for path in out.parent.glob("*/summary.json") if se.Evaluation.load(path)]
+    assert n_done <= len(saved) <= n_done + 1
     assert 2 < n_done < len(paths)
     assert command(folder, *split, "--out", out.parent)[0] == 0
     table = se.sweep(folder, holdout.train, holdout.validation, METRICS)

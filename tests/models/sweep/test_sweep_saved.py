@@ -1,0 +1,259 @@
+"""The evaluations that a sweep saves."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killed import run_killed
+from sweep_cases import METRICS, NAMES, same_table, save
+
+import sparse_eval as se
+import sparse_eval.models.sweep as sweeping
+from sparse_eval.errors import InvalidFileError, OutputError
+from sparse_eval.models.sweep_folder import saved_evaluations
+
+
+@pytest.fixture
+def data(holdout: Any) -> tuple[Any, ...]:
+    return holdout.train, holdout.validation, METRICS
+
+
+def load_all(folder: Path) -> dict[str, se.Evaluation]:
+    return {path.parent.name: se.Evaluation.load(path) for path in folder.glob("*/summary.json")}
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Return a hash of each file in a folder, by its path there."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_each_is_what_score_saves_of_one(folder: Path, data: Any, tmp_path: Path) -> None:
+    table = se.sweep(folder, *data, save=tmp_path / "evs")
+    assert same_table(table, se.sweep(folder, *data))
+    evs = load_all(tmp_path / "evs")
+    assert set(evs) == {"als-2", "als-4", "als-10"}
+    alone = se.evaluate_model(folder / "als-4.npz", *data, via="top_k", baselines=True)
+    one = se.Evaluation.load(alone.save(tmp_path / "one"))
+    assert evs["als-4"].summary().equals(one.summary())
+    assert evs["als-4"].per_user.equals(one.per_user)
+    assert list(evs["als-4"].baselines) == ["popularity"]
+    apart = {"about": None, "digest": None}
+    assert evs["als-4"].record.content | apart == one.record.content | apart
+    about = evs["als-4"].about
+    row = table[table["factors"] == 4].iloc[0]
+    assert about["checkpoint"]["file"] == str(folder / "als-4.npz")
+    assert about["checkpoint"]["sha256"] == row["sha256"]
+    assert (about["checkpoint"]["factors"], about["checkpoint"]["use_cg"]) == (4, True)
+    assert about["sweep"]["validation"] == row["validation"]
+    assert se.compare(evs, "ndcg@10").n_users == evs["als-4"].n_users
+
+
+def test_a_rerun_computes_only_what_is_missing(
+    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
+) -> None:
+    out, evs = tmp_path / "sweep.csv", tmp_path / "evs"
+    se.sweep(folder, *data, out=out)
+    scored.clear()
+    se.sweep(folder / "als-4.npz", *data, out=out, save=evs)
+    assert scored == [4]  # there was its row, but not its evaluation
+    se.sweep(folder, *data, out=out, save=evs)
+    assert scored == [4, 2, 10]
+    before = contents(evs)
+    se.sweep(folder, *data, out=out, save=evs)
+    assert scored == [4, 2, 10]
+    assert contents(evs) == before
+    (evs / "als-2" / "per_user.csv").write_text("user\n")
+    (evs / "als-10" / "summary.json").unlink()
+    se.sweep(folder, *data, out=out, save=evs)
+    assert scored == [4, 2, 10, 2, 10]
+    assert contents(evs) == before
+
+
+def test_evaluations_follow_the_content_of_a_file(
+    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
+) -> None:
+    out, evs = tmp_path / "sweep.csv", tmp_path / "evs"
+    se.sweep(folder, *data, out=out, save=evs)
+    means = {name: ev.mean() for name, ev in load_all(evs).items()}
+    scored.clear()
+    shutil.copy(folder / "als-4.npz", folder / "copy.npz")
+    (folder / "als-10.npz").rename(folder / "moved.npz")
+    save(folder / "als-2.npz", 7)
+    se.sweep(folder, *data, out=out, save=evs)
+    assert scored == [7]
+    found = load_all(evs)
+    assert set(found) == {"als-2", "als-4", "als-10", "copy", "moved"}
+    assert found["copy"].mean() == means["als-4"]
+    assert found["moved"].mean() == means["als-10"]
+    assert found["moved"].about["checkpoint"]["file"] == str(folder / "moved.npz")
+    assert found["moved"].about["checkpoint"]["factors"] == 10
+    assert found["als-2"].about["checkpoint"]["factors"] == 7
+    # the file of that name has another content, and its evaluation was the only one like it
+    (folder / "moved.npz").rename(folder / "z.npz")
+    for name in ("als-10", "moved"):
+        shutil.rmtree(evs / name)
+    se.sweep(folder, *data, out=out, save=evs)
+    scored.clear()
+    (folder / "als-4.npz").rename(folder / "zz.npz")
+    (folder / "copy.npz").unlink()
+    shutil.rmtree(evs / "copy")
+    save(folder / "als-4.npz", 5)
+    table = se.sweep(folder, *data, out=out, save=evs)
+    assert scored == [5, 4]
+    assert load_all(evs)["zz"].mean() == means["als-4"]
+    assert table["status"].tolist() == ["ok"] * len(table)
+
+
+def test_a_checkpoint_that_fails_has_no_evaluation(folder: Path, data: Any, tmp_path: Path) -> None:
+    evs = tmp_path / "evs"
+    se.sweep(folder, *data, save=evs)
+    (folder / "als-4.npz").write_bytes(b"broken")
+    (evs / "als-2" / "mine.txt").write_text("kept")
+    (folder / "als-2.npz").write_bytes(b"broken")
+    se.sweep(folder, *data, save=evs)
+    assert set(load_all(evs)) == {"als-10"}
+    assert [path.name for path in (evs / "als-2").iterdir()] == ["mine.txt"]
+    assert not (evs / "als-4").exists()
+
+
+def test_equal_names_get_those_of_their_folders(
+    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "monday"
+    other.mkdir()
+    save(other / "als-4.npz", 4, seed=1)
+    (tmp_path / "evs" / "als-2").mkdir(parents=True)
+    (tmp_path / "evs" / "als-2" / "mine.txt").write_text("kept")
+    files = [other / "als-4.npz", folder / "als-4.npz", folder / "als-2.npz"]
+    se.sweep(files[:1], *data, out="sweep.csv", save="evs")
+    se.sweep(files[::-1], *data, out="sweep.csv", save="evs")
+    assert set(load_all(Path("evs"))) == {"als-4", "checkpoints-als-4", "checkpoints-als-2"}
+    found = {
+        Path(file).parent.name: path.name for file, path in saved_evaluations(Path("evs")).items()
+    }
+    assert found["monday"] == "als-4"
+    before = contents(tmp_path / "evs")
+    (folder / "als-10.npz").unlink()
+    se.sweep(["checkpoints", "monday"], *data, out="sweep.csv", save="evs")
+    assert contents(tmp_path / "evs") == before
+
+
+def test_refuses_evaluations_of_other_data(folder: Path, data: Any, tmp_path: Path) -> None:
+    evs = tmp_path / "evs"
+    se.sweep(folder, *data, save=evs)
+    before = contents(evs)
+    for change in ({"convention": "ranx"}, {"seen": "allow"}):
+        with pytest.raises(InvalidFileError, match="was saved by a sweep with other inputs: "):
+            se.sweep(folder, *data, save=evs, **change)
+    with pytest.raises(InvalidFileError, match="inputs: metrics .*choose another folder"):
+        se.sweep(folder, *data[:2], "mrr@5", save=evs)
+    assert contents(evs) == before
+    (evs / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be used as an output folder"):
+        se.sweep(folder, *data, save=evs / "file")
+
+
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_an_executor_saves_the_same(
+    folder: Path, data: Any, tmp_path: Path, processes: bool
+) -> None:
+    shutil.copy(folder / "als-4.npz", folder / "copy.npz")
+    se.sweep(folder, *data, save=tmp_path / "here")
+    kind = ProcessPoolExecutor if processes else ThreadPoolExecutor
+    options: dict[str, Any] = {"mp_context": get_context("spawn")} if processes else {}
+    with kind(2, **options) as pool:
+        se.sweep(folder, *data, save=tmp_path / "there", client=pool)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
+)
+def test_a_dask_cluster_saves_the_same(folder: Path, data: Any, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+    se.sweep(folder, *data, save=tmp_path / "here")
+    options: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, **options) as local,
+        distributed.Client(local, set_as_default=False) as client,
+    ):
+        se.sweep(folder, *data, save=tmp_path / "there", client=client)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+KILLED = """
+import sparse_eval as se
+
+folder, evs, split = map(Path, sys.argv[1:])
+holdout = se.Holdout.load(split)
+data = (holdout.train, holdout.validation, ["ndcg@10", "recall@{5,20}", "novelty@5"])
+se.sweep(folder, *data, out=evs / "sweep.csv", save=evs)
+"""
+
+
+@pytest.mark.parametrize("call", [5, 10])
+@pytest.mark.slow
+def test_a_killed_sweep_leaves_nothing_half_saved(
+    folder: Path, holdout: Any, tmp_path: Path, call: int, scored: list[Any]
+) -> None:
+    data = (holdout.train, holdout.validation, METRICS)
+    (folder / "als-10.npz").unlink()
+    holdout.save(tmp_path / "split")
+    evs, whole = tmp_path / "evs", tmp_path / "whole"
+    evs.mkdir()
+    run_killed(KILLED, call, folder, evs, tmp_path / "split")
+    n_saved = len(load_all(evs))  # each can be read
+    assert n_saved == (call > 5) + (call > 10)
+    table = se.sweep(folder, *data, out=evs / "sweep.csv", save=evs)
+    assert len(scored) == 2 - (call > 6)
+    assert same_table(table, se.sweep(folder, *data, save=whole))
+    for name in ("als-2", "als-4"):
+        assert contents(whole / name).items() <= contents(evs / name).items()
+
+
+def test_a_full_disk_stops_the_sweep(
+    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if "als-4" in str(path):
+            raise OSError(28, os.strerror(28), str(path))
+        return write(path, content)
+
+    out, evs = tmp_path / "sweep.csv", tmp_path / "evs"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OutputError, match="cannot be written: No space left on device"):
+            se.sweep(folder, *data, out=out, save=evs)
+    assert set(load_all(evs)) == {"als-2"}
+    table = se.sweep(folder, *data, out=out, save=evs)
+    assert same_table(table, se.sweep(folder, *data))
+    assert list(table.columns[5:9]) == NAMES
+
+
+def test_a_folder_that_is_watched(
+    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pause(seconds: float) -> None:
+        if len(load_all(tmp_path / "evs")) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweeping.time, "sleep", pause)
+    for path in folder.iterdir():
+        os.utime(path, ns=(10**18, 10**18))
+    se.sweep(folder, *data, save=tmp_path / "evs", watch=1)
+    assert set(load_all(tmp_path / "evs")) == {"als-2", "als-4", "als-10"}
