@@ -39,6 +39,7 @@ if _TYPE_CHECKING:
     from .models.train import train_als
     from .models.tune import tune
     from .report import plots, write_report
+    from .results.history import History
     from .results.overlap import rbo
 
     __version__: str
@@ -48,6 +49,7 @@ __all__ = [
     "CrossValidation",
     "Evaluation",
     "EvaluationCallback",
+    "History",
     "Holdout",
     "Interactions",
     "Metric",
@@ -95,6 +97,7 @@ _MODULES = {
 }
 _ATTRIBUTES = {
     "EvaluationCallback": "models.callback",
+    "History": "results.history",
     "Holdout": "datasets.split",
     "Interactions": "datasets.interactions",
     "Scorer": "models.scorers",

@@ -185,7 +185,7 @@ def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
 
     names, scored = list(evaluations), list(evaluations.values())
     unlabelled = [name for name, ev in evaluations.items() if ev.users is None]
-    if unlabelled and any(not _are_row_numbers(ev.users) for ev in scored):
+    if unlabelled and any(not are_row_numbers(ev.users) for ev in scored):
         raise InvalidDataError(
             f"{unlabelled[0]} has no labels for its users and others have; label all of them, as "
             "Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items) does"
@@ -231,7 +231,7 @@ def _check_relevant(
             )
 
 
-def _are_row_numbers(users: Labels | None) -> bool:
+def are_row_numbers(users: Labels | None) -> bool:
     """Return whether users are known by the numbers from 0 on, in any order."""
     if users is None:
         return True

@@ -18,6 +18,8 @@ from .intervals import NO_INTERVAL, Interval, student
 from .paired_tests import two_sided
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..core.types import Booleans, Floats
 
 
@@ -200,7 +202,7 @@ class Cells:
             noise = self._residual() / self.n_users
             runs = max(self._variance_of_seeds() - noise, 0.0)
             parts.append((runs / self.n_seeds, self.n_seeds - 1))
-        return _sum(parts)
+        return add_variances(parts)
 
     def _weights(self) -> Floats:
         """Return the weight of each fold in the mean."""
@@ -274,7 +276,7 @@ def error_of_numbers(numbers: Floats, replicates: Floats, ratio: float) -> Error
         parts.append(((1 / n_folds + ratio) * runs, n_folds - 1))
     elif n_seeds > 1:
         parts.append((float(numbers.var(ddof=1)) / n_seeds, n_seeds - 1))
-    return _sum(parts)
+    return add_variances(parts)
 
 
 def components_of_numbers(numbers: Floats) -> Components:
@@ -288,7 +290,7 @@ def components_of_numbers(numbers: Floats) -> Components:
     return Components(math.nan, folds, seeds, math.nan, math.nan)
 
 
-def _sum(parts: list[tuple[float, int]]) -> Error:
+def add_variances(parts: Sequence[tuple[float, float]]) -> Error:
     """Return the sum of variances, with Satterthwaite's degrees of freedom."""
     variance = sum(part for part, _ in parts)
     below = sum(part**2 / freedom for part, freedom in parts)

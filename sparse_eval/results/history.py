@@ -1,0 +1,386 @@
+"""`History`: a file with a line for each night, and what has changed from night to night.
+
+A line is a JSON object with
+
+- ``schema``, 1; ``time`` in UTC, as ``2026-11-23T03:00:00+00:00``; ``name`` of what was evaluated;
+  ``sparse_eval``, the version; ``about``, what the caller wanted to be remembered;
+- ``metrics``: of each its ``mean``, ``standard_error``, degrees of ``freedom``, 95 % interval
+  ``ci_low``, ``ci_high`` and its kind ``interval``, ``n_users`` and ``higher_is_better``; null
+  stands for NaN;
+- ``n_users``, the evaluated users; ``users``, a digest of their labels, null where they have none;
+  ``relevance``, a digest of their relevant items. Both are null where the values of the users were
+  not kept;
+- ``convention``, ``no_relevant``, ``without_list``, ``seen``, ``corrected``; ``candidates``: what
+  they were and a ``digest``, null where they were all items.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..core.files import as_path, make_folder
+from ..core.formatting import escaped, plain
+from ..core.hashing import hash_labels, splitmix64
+from ..core.versions import installed_version
+from ..errors import InvalidDataError, InvalidFileError, OutputError
+from .evaluation import Evaluation
+from .nights import Night, changes, notes, parse_night
+from .paired_tests import CORRECTIONS
+from .record import check_about
+from .shared import are_row_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pandas as pd
+
+    from ..core.types import PathLike
+
+#: Of the intervals in a history.
+LEVEL = 0.95
+
+
+class History:
+    """A file to which each night adds a line, and the nights in it.
+
+    Parameters
+    ----------
+    path : str or Path
+        JSON lines; `sparse_eval.results.history` describes them. It need not exist.
+
+    Attributes
+    ----------
+    path : Path
+    nights : list of Night
+        In the order of their times.
+
+    Raises
+    ------
+    InvalidFileError
+        If the file cannot be read, or a line is damaged, which is named.
+
+    See Also
+    --------
+    write_report : A page that shows the nights.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparse_eval as se
+    >>> from scipy.sparse import csr_matrix
+    >>> held_out = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     history = se.History(Path(folder) / "nights.jsonl")
+    ...     for night, lists in (("2026-11-22", [[1], [0], [0]]), ("2026-11-23", [[0], [0], [0]])):
+    ...         ev = se.evaluate(se.Rankings.from_topk(lists, shape=(3, 3)), held_out, "mrr@1")
+    ...         history.append(ev, "als", time=f"{night}T03:00+00:00")
+    >>> history.to_frame()[["time", "name", "metric", "mean", "n_users"]]
+                           time name metric      mean  n_users
+    0 2026-11-22 03:00:00+00:00  als  mrr@1  0.333333        3
+    1 2026-11-23 03:00:00+00:00  als  mrr@1  0.666667        3
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = as_path(path)
+        self.nights: list[Night] = []
+        if self.path.exists():
+            self._read()
+
+    def __len__(self) -> int:
+        """Return the number of nights."""
+        return len(self.nights)
+
+    def __repr__(self) -> str:
+        n = len(self)
+        return f"<History {self.path}: {n:,} night{'' if n == 1 else 's'}>"
+
+    def begin(self) -> None:
+        """Make the file if it is missing, so that a night does not end with an error.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        make_folder(self.path.parent)
+        with self._opened():
+            pass
+
+    def append(
+        self,
+        evaluation: Evaluation,
+        name: str,
+        *,
+        time: datetime | str | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add a night to the file, as one whole line.
+
+        Several processes may add to one file at once, and one that is killed leaves no part of a
+        line.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+        name : str
+            What was evaluated, such as the name of a checkpoint.
+        time : datetime or str, optional
+            With its time zone, as text as ISO 8601 has it; by default now.
+        about : mapping, optional
+            As in `Evaluation.save`.
+
+        Raises
+        ------
+        InvalidDataError
+            If an argument is something else.
+        InvalidFileError
+            If the last line of the file is cut off.
+        OutputError
+            If the file cannot be written; it is left as it was.
+        """
+        if not isinstance(evaluation, Evaluation):
+            raise InvalidDataError(
+                f"a {type(evaluation).__name__} is no night; expected what evaluate returns"
+            )
+        content = {
+            "schema": 1,
+            "time": _as_utc(time).isoformat(timespec="seconds"),
+            "name": escaped(name),
+            "sparse_eval": installed_version(),
+            **_describe(evaluation),
+            "about": check_about(about),
+        }
+        line = json.dumps(content, allow_nan=False) + "\n"
+        make_folder(self.path.parent)
+        with self._opened() as file:
+            size = os.fstat(file).st_size
+            if size and os.pread(file, 1, size - 1) != b"\n":
+                line_number = os.pread(file, size, 0).count(b"\n") + 1
+                raise self._damaged(line_number, "it is cut off")
+            try:
+                data = line.encode()
+                if os.write(file, data) < len(data):
+                    raise OSError(28, os.strerror(28))  # no space is left
+                os.fsync(file)
+            except BaseException:
+                os.ftruncate(file, size)
+                raise
+        self.nights.append(parse_night(content))
+        self.nights.sort(key=lambda night: night.time)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row for each night and metric.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``time`` (UTC), ``name``, ``metric``, ``mean``, ``standard_error``, ``ci_low``,
+            ``ci_high``, ``interval`` (see `Evaluation.summary`), ``n_users``, ``users`` and
+            ``relevance`` (digests that tell whether nights are of the same users, and of the same
+            relevant items), ``convention``, ``candidates`` and ``sparse_eval``.
+        """
+        import pandas as pd
+
+        columns = (
+            "time", "name", "metric", "mean", "standard_error", "ci_low", "ci_high", "interval",
+            "n_users", "users", "relevance", "convention", "candidates", "sparse_eval",
+        )  # fmt: skip
+        rows = [
+            (
+                night.time, night.name, night.shown(metric), one.mean, one.standard_error,
+                one.ci_low, one.ci_high, one.interval, one.n_users, night.users, night.relevance,
+                night.settings["convention"], night.settings["candidates"], night.version,
+            )
+            for night in self.nights
+            for metric, one in night.metrics.items()
+        ]  # fmt: skip
+        frame = pd.DataFrame(rows, columns=columns)
+        frame["time"] = pd.to_datetime(frame["time"], utc=True)
+        return frame
+
+    def changes(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        *,
+        correction: Literal["holm", "bh", "none"] = "holm",
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """Compare each night with the one before.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            By their names in the evaluations; by default all.
+        correction : {"holm", "bh", "none"}
+            As in `compare`, over all rows of the table.
+        level : float
+            Confidence level of the intervals; 1 − `level` is the level of significance.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each night but the first one, and each metric that both have: ``metric``;
+            ``time`` and ``name``, ``before`` and ``name_before``; ``mean`` and ``mean_before``;
+            ``difference``, with its interval ``ci_low``, ``ci_high``; ``p`` of Welch's t-test [1]_,
+            ``p_corrected``; ``change``: "better", "worse", or empty if the difference is not
+            significant; ``same_users``, missing where that is not known. Nights of other
+            conventions or candidates are not compared: numbers are NaN.
+
+        Raises
+        ------
+        InvalidDataError
+            If an option is unknown, or no night has a metric that is named.
+
+        Notes
+        -----
+        The test takes the users of two nights for independent. If they are the same users, means
+        are correlated, and the test shows a difference less often than it could: `compare` of the
+        saved evaluations pairs users, and is sharper.
+
+        References
+        ----------
+        .. [1] B. L. Welch, "The generalization of 'Student's' problem when several different
+           population variances are involved", Biometrika 34, 1947, pp. 28-35.
+           doi:10.1093/biomet/34.1-2.28
+        """
+        if correction not in CORRECTIONS:
+            expected = ", ".join(CORRECTIONS)
+            raise InvalidDataError(f"correction is {correction!r}; expected one of {expected}")
+        chosen = [metrics] if isinstance(metrics, str) else metrics
+        if chosen is not None:
+            chosen = list(chosen)
+            known = {metric for night in self.nights for metric in night.metrics}
+            missing = [metric for metric in chosen if metric not in known]
+            if missing:
+                raise InvalidDataError(
+                    f"no night has {', '.join(map(str, missing))}, but {', '.join(sorted(known))}"
+                )
+        return changes(self.nights, chosen, correction, level)
+
+    def notes(self) -> list[str]:
+        """Return what is to be known about the changes, such as nights of other users."""
+        return notes(self.nights)
+
+    def _read(self) -> None:
+        for number, line in enumerate(self._lines(), start=1):
+            try:
+                content = json.loads(line)
+            except (ValueError, RecursionError):
+                raise self._damaged(number, "it is not JSON") from None
+            try:
+                self.nights.append(parse_night(content))
+            except InvalidDataError as error:
+                raise self._damaged(number, str(error)) from None
+        self.nights.sort(key=lambda night: night.time)
+
+    def _lines(self) -> list[str]:
+        try:
+            with self.path.open("rb") as file:
+                with suppress(OSError):  # a file system without locks
+                    fcntl.flock(file, fcntl.LOCK_SH)
+                data = file.read()
+        except OSError as error:
+            raise InvalidFileError(f"cannot be read: {error.strerror}", self.path) from None
+        return data.decode("utf-8", "replace").removesuffix("\n").split("\n") if data else []
+
+    def _damaged(self, line: int, why: str) -> InvalidFileError:
+        return InvalidFileError(
+            f"is no line of a history: {why}; delete the line, or restore it", self.path, line
+        )
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """Open the file to add to it, and keep other processes from that meanwhile."""
+        try:
+            file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                with suppress(OSError):  # a file system without locks
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                yield file
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+
+def _as_utc(time: object) -> datetime:
+    """Return a time in UTC, by default now."""
+    parsed = datetime.now(UTC) if time is None else time
+    if isinstance(parsed, str):
+        with suppress(ValueError):
+            parsed = datetime.fromisoformat(parsed)
+    if not isinstance(parsed, datetime) or parsed.tzinfo is None:
+        raise InvalidDataError(
+            f"time is {time!r}; expected one with its time zone, as 2026-11-23T03:00+00:00"
+        )
+    return parsed.astimezone(UTC)
+
+
+def _describe(ev: Evaluation) -> dict[str, Any]:
+    """Return what a line holds of an evaluation."""
+    candidates = ev.candidates
+    users, relevance = _digests(ev)
+    return {
+        "metrics": {name: _numbers(ev, row) for row, name in enumerate(ev.names)},
+        "n_users": ev.n_users,
+        "users": users,
+        "relevance": relevance,
+        "convention": ev.convention,
+        "no_relevant": ev.no_relevant,
+        "without_list": ev.request.without_list,
+        "seen": ev.request.seen,
+        "corrected": ev.request.corrected,
+        "candidates": None if candidates is None else candidates.kind,
+        "candidates_digest": None if candidates is None else candidates.digest,
+    }
+
+
+def _numbers(ev: Evaluation, row: int) -> dict[str, Any]:
+    """Return the mean of a metric, and how sure it is."""
+    numbers, name = ev._numbers, ev.names[row]
+    mean, n_users = numbers.value(row), numbers.count(row)
+    interval = numbers.interval(row, mean, LEVEL)
+    if ev.is_per_user(name):
+        error = numbers.std(row) / math.sqrt(n_users) if n_users else math.nan
+        freedom = n_users - 1
+    else:
+        replicates = numbers.replicates(row)
+        error = float(replicates.std(ddof=1)) if len(replicates) > 1 else math.nan
+        freedom = len(replicates) - 1
+    return {
+        "mean": plain(mean),
+        "standard_error": plain(error),
+        "freedom": max(freedom, 0),
+        "ci_low": plain(interval.low),
+        "ci_high": plain(interval.high),
+        "interval": interval.method,
+        "n_users": n_users,
+        "higher_is_better": ev.higher_is_better(name),
+    }
+
+
+def _digests(ev: Evaluation) -> tuple[str | None, str | None]:
+    """Return 16 hexadecimal digits of the evaluated users, and of their relevant items."""
+    if not ev.has_lists and ev._merged.values is None:
+        return None, None
+    counted, users = ev.counted, ev.users
+    labels = np.arange(len(counted)) if users is None else users.to_numpy()
+    if labels.dtype.kind not in "iu":
+        labels = np.array([str(label) for label in labels.tolist()], object)
+    hashes = hash_labels(labels[counted])
+    both = splitmix64(hashes ^ splitmix64(ev.fingerprints[counted]))
+    named = None if are_row_numbers(users) else _sum(hashes)
+    return named, _sum(both)
+
+
+def _sum(hashes: Any) -> str:
+    return f"{int(hashes.sum(dtype=np.uint64)):016x}"
