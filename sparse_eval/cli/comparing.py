@@ -270,7 +270,7 @@ def _read_item_names(path: Path) -> pd.DataFrame:
 def _print_comparison(compared: Comparison, format: Format) -> None:
     if format is Format.json:
         print_json(compared.to_dict())
-    elif format is Format.csv:
+    elif format in (Format.csv, Format.jsonl):
         print_table(compared.table, format)
     else:
         print_table(compared.shown(), format)

@@ -103,7 +103,7 @@ def _loader_options(path: Path, loading: Loading, timestamp: str | None) -> Load
     options |= {name: option for name, option in others.items() if option is not None}
     if loading.skip_bad_lines:
         options["on_bad_lines"] = "skip"
-    if not loading.history:
+    if not loading.click_history:
         options["history"] = False
     return options
 

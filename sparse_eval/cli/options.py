@@ -15,6 +15,7 @@ class Format(StrEnum):
 
     table = "table"
     json = "json"
+    jsonl = "jsonl"
     csv = "csv"
     markdown = "markdown"
 
@@ -166,7 +167,10 @@ class Loading(NamedTuple):
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Skip malformed lines, and report how many.")
     ] = False
-    history: Annotated[bool, typer.Option(help="MIND: include the click history.")] = True
+    click_history: Annotated[
+        bool,
+        typer.Option("--click-history/--no-history", help="MIND: include the click history."),
+    ] = True
 
 
 class Filtering(NamedTuple):

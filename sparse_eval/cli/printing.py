@@ -14,7 +14,7 @@ from ..core.formatting import number, records, text_table
 from .options import Format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -64,6 +64,8 @@ def print_evaluation(
             ev.save(out, about={"command": command.obj, **about})
         if format is Format.json:
             typer.echo(ev.to_json(), nl=False)
+        elif format is Format.jsonl:
+            print_lines({"metric": name} | row for name, row in ev.to_dict()["metrics"].items())
         elif format is Format.csv:
             typer.echo(ev.summary().to_csv(lineterminator="\n"), nl=False)
         else:
@@ -75,10 +77,18 @@ def print_json(content: object) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
 
 
+def print_lines(rows: Iterable[Mapping[str, object]]) -> None:
+    """Print JSON lines, an object for each row."""
+    for row in rows:
+        typer.echo(json.dumps(row, ensure_ascii=False))
+
+
 def print_table(table: pd.DataFrame, format: Format) -> None:
     """Print a table in any format."""
     if format is Format.json:
         print_json(records(table))
+    elif format is Format.jsonl:
+        print_lines(records(table))
     elif format is Format.csv:
         typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
     else:

@@ -10,7 +10,7 @@ import typer
 
 from ..core.arguments import check_number
 from ..core.files import make_folder
-from ..core.formatting import plain
+from ..core.formatting import escaped, plain
 from ..errors import InvalidDataError
 from .judging import FailUnder, fail_if_under, parse_bounds
 from .loading import holdout_of, load_candidates, load_parts
@@ -29,6 +29,7 @@ from .options import (
     seen_option,
 )
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
+from .recording import HistoryFile, PrometheusFile, Recording, folder_for_evaluations
 from .table_options import (
     ItemGroups,
     ItemVectors,
@@ -95,6 +96,8 @@ def score(
         ),
     ] = None,
     progress: Progress = None,
+    history: HistoryFile = None,
+    prometheus: PrometheusFile = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -111,8 +114,14 @@ def score(
     """
     metric = check_metrics(metric, convention)
     bounds = parse_bounds(fail_under, metric, convention)
-    if bounds and watch is not None:
-        raise InvalidDataError("--fail-under judges at the end, and --watch has none; leave it out")
+    if watch is not None:
+        for name, given in (
+            ("--fail-under judges", bounds),
+            ("--history adds a line", history),
+            ("--prometheus writes", prometheus),
+        ):
+            if given:
+                raise InvalidDataError(f"{name} at the end, and --watch has none; leave it out")
     if "" in checkpoint:  # an unset variable; as a path, it would be the current folder
         raise InvalidDataError("a checkpoint has no name; name a file or a folder")
     paths = [Path(name) for name in checkpoint]
@@ -127,13 +136,14 @@ def score(
         raise InvalidDataError("--watch runs in this process only; leave out --scheduler")
     if out is not None:
         make_folder(out)
+    recording = Recording.begin(history, prometheus)
     holdout = _load_holdout(split, train, validation, loading)
     among = load_candidates(candidates, loading)
     if several:
         options: dict[str, Any] = {"monitor": monitor, "convention": convention}
         options |= {"candidates": among, "seen": seen_option(allow_seen), "progress": progress}
         options["judged_only"] = judged_only
-        table = _sweep(paths, holdout, metric, out, format, watch, scheduler, **options)
+        table = _sweep(paths, holdout, metric, out, format, watch, scheduler, recording, **options)
         if bounds:
             file, values = _best(table, metric, convention)
             fail_if_under(bounds, values.__getitem__, file)
@@ -150,7 +160,10 @@ def score(
             allow_seen=allow_seen,
             judged_only=judged_only,
         )
-        print_evaluation(command, ev, format, out, checkpoint=_about(paths[0]))
+        about = _about(paths[0])
+        print_evaluation(command, ev, format, out, checkpoint=about)
+        name = escaped(paths[0].stem)
+        recording.leave({name: ev}, name, 0, {"file": about["file"], "sha256": about["sha256"]})
         fail_if_under(bounds, ev.__getitem__, checkpoint[0])
 
 
@@ -192,6 +205,8 @@ def evaluate(
             "--per-user", help="Print the values of every user; as csv and json nothing else."
         ),
     ] = False,
+    history: HistoryFile = None,
+    prometheus: PrometheusFile = None,
     out: Out = None,
     fail_under: FailUnder = [],
     format: Printed = Format.table,
@@ -225,6 +240,7 @@ def evaluate(
     bounds = parse_bounds(fail_under, metric, convention)
     if out is not None:
         make_folder(out)
+    recording = Recording.begin(history, prometheus)
     with warnings_in_a_line():
         ev = evaluate_lists(
             rankings,
@@ -247,6 +263,8 @@ def evaluate(
             typer.echo()
     if not per_user or format in (Format.table, Format.markdown) or out is not None:
         print_evaluation(command, ev, format, out)  # csv and json hold one table
+    name = escaped(lists.stem)
+    recording.leave({name: ev}, name, 0, {"file": escaped(lists)})
     fail_if_under(bounds, ev.__getitem__, str(lists))
 
 
@@ -346,19 +364,23 @@ def _sweep(
     format: Format,
     watch: float | None,
     scheduler: str | None,
+    recording: Recording,
     **options: Any,
 ) -> pd.DataFrame:
     """Score several checkpoints, print their table and return it; fail if one of them failed."""
     from ..models.inputs import training_part
-    from ..models.sweep import sweep
+    from ..models.sweep import list_checkpoints, sweep
 
     inputs = (checkpoints, training_part(holdout), holdout.validation, metric)
-    options |= {"out": None if out is None else out / "sweep.csv", "save": out}
-    with step("score") as note, warnings_in_a_line():
-        table = sweep(*inputs, watch=watch, client=scheduler, **options)
-        note(counted(len(table), "checkpoint"))
-    shown = _narrow(table) if format in (Format.table, Format.markdown) else table
-    print_table(shown.astype(object).where(shown.notna(), None), format)
+    options["out"] = None if out is None else out / "sweep.csv"
+    with folder_for_evaluations(out, recording) as folder:
+        with step("score") as note, warnings_in_a_line():
+            table = sweep(*inputs, save=folder, watch=watch, client=scheduler, **options)
+            note(counted(len(table), "checkpoint"))
+        shown = _narrow(table) if format in (Format.table, Format.markdown) else table
+        print_table(shown.astype(object).where(shown.notna(), None), format)
+        if folder is not None and recording.wanted:
+            recording.leave_sweep(table, list_checkpoints(checkpoints), folder)
     n_failed = int((table["status"] == "failed").sum())
     if n_failed:
         total = counted(len(table), "checkpoint")

@@ -35,7 +35,7 @@ from .options import (
     TestAt,
     seen_option,
 )
-from .printing import counted, print_json, print_table, step, warnings_in_a_line
+from .printing import counted, print_json, print_lines, print_table, step, warnings_in_a_line
 from .splitting import only_known, split_by, with_test
 
 if TYPE_CHECKING:
@@ -191,9 +191,12 @@ def _print_tuning(tuning: Tuning, format: Format) -> None:
     import pandas as pd
 
     trials = tuning.trials
-    if format is Format.json:
+    if format in (Format.json, Format.jsonl):
         rows = records(trials.astype(object).where(trials.notna(), None))
-        print_json({"trials": rows, "best": tuning.best, "test": tuning.test})
+        if format is Format.jsonl:
+            print_lines([*rows, {"best": tuning.best, "test": tuning.test}])
+        else:
+            print_json({"trials": rows, "best": tuning.best, "test": tuning.test})
         return
     print_table(trials if format is Format.csv else _narrow_trials(trials), format)
     if tuning.best is None or tuning.test is None:

@@ -151,14 +151,7 @@ class History:
             raise InvalidDataError(
                 f"a {type(evaluation).__name__} is no night; expected what evaluate returns"
             )
-        content = {
-            "schema": 1,
-            "time": _as_utc(time).isoformat(timespec="seconds"),
-            "name": escaped(name),
-            "sparse_eval": installed_version(),
-            **_describe(evaluation),
-            "about": check_about(about),
-        }
+        content = _line(evaluation, name, time, about)
         line = json.dumps(content, allow_nan=False) + "\n"
         make_folder(self.path.parent)
         with self._opened() as file:
@@ -310,6 +303,28 @@ class History:
                 os.close(file)
         except OSError as error:
             raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+
+def night_of(evaluation: Evaluation, name: str) -> Night:
+    """Return what a line of a history would hold."""
+    return parse_night(_line(evaluation, name, None, None))
+
+
+def _line(
+    evaluation: Evaluation,
+    name: str,
+    time: datetime | str | None,
+    about: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Return what a line holds."""
+    return {
+        "schema": 1,
+        "time": _as_utc(time).isoformat(timespec="seconds"),
+        "name": escaped(name),
+        "sparse_eval": installed_version(),
+        **_describe(evaluation),
+        "about": check_about(about),
+    }
 
 
 def _as_utc(time: object) -> datetime:

@@ -1,0 +1,116 @@
+"""Options by which a command leaves what it found for other nights, and for other programs."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from ..core.files import make_folder
+from ..errors import InvalidDataError
+from .prometheus import write_prometheus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from ..core.types import JSONValue
+    from ..results import Evaluation
+    from ..results.history import History
+
+HistoryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--history",
+        metavar="FILE",
+        help="Add a line about the result, or the best of several, to a file of JSON lines; "
+        "`report --history` shows the trend.",
+    ),
+]
+PrometheusFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--prometheus",
+        metavar="FILE",
+        help="Write the result as gauges for the textfile collector of Prometheus (.prom).",
+    ),
+]
+
+
+class Recording(NamedTuple):
+    """Where a command leaves what it found, and when it began."""
+
+    history: History | None
+    prometheus: Path | None
+    began: float
+
+    @classmethod
+    def begin(cls, history: Path | None, prometheus: Path | None) -> Recording:
+        """Read the history, and see that both files can be written, before hours of scoring."""
+        from ..results.history import History
+
+        opened = None if history is None else History(history)
+        if opened is not None:
+            opened.begin()
+        if prometheus is not None:
+            if prometheus.is_dir():
+                raise InvalidDataError(
+                    f"--prometheus is {str(prometheus)!r}, a folder; name a file"
+                )
+            make_folder(prometheus.parent)
+        return cls(opened, prometheus, time.monotonic())
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anything is to be left."""
+        return self.history is not None or self.prometheus is not None
+
+    def leave(
+        self,
+        evaluations: dict[str, Evaluation],
+        best: str | None,
+        n_failed: int,
+        about: dict[str, JSONValue],
+    ) -> None:
+        """Leave what was found of some models, whose names are different, and which is best."""
+        from ..results.history import night_of
+
+        if self.history is not None and best is not None:
+            self.history.append(evaluations[best], best, about=about)
+        if self.prometheus is not None:
+            nights = {name: night_of(ev, name) for name, ev in evaluations.items()}
+            seconds = time.monotonic() - self.began
+            write_prometheus(self.prometheus, nights, best, n_failed, seconds)
+
+    def leave_sweep(self, table: pd.DataFrame, files: Sequence[Path], folder: Path) -> None:
+        """Leave what a sweep over some files found, which has saved evaluations in a folder."""
+        from ..models.sweep_folder import path_of, saved_evaluations
+        from ..models.sweep_table import text_of
+        from ..results import Evaluation
+
+        saved = saved_evaluations(folder)
+        listed = {text_of(file): path_of(file) for file in files}
+        rows = table[table["file"].isin(list(listed))]
+        evaluations, best, about = {}, None, {}
+        for row in rows[rows["status"] == "ok"].to_dict("records"):
+            path = saved[listed[row["file"]]]
+            if self.prometheus is not None or row["best"]:
+                evaluations[path.name] = Evaluation.load(path)
+            if row["best"]:
+                best, about = path.name, {"file": row["file"], "sha256": row["sha256"]}
+        self.leave(evaluations, best, int((rows["status"] == "failed").sum()), about)
+
+
+@contextmanager
+def folder_for_evaluations(out: Path | None, recording: Recording) -> Iterator[Path | None]:
+    """Yield a folder for the evaluations of a sweep, if there is any use for them."""
+    if out is not None or not recording.wanted:
+        yield out
+    else:
+        with TemporaryDirectory(prefix="sparse_eval_") as folder:
+            yield Path(folder)

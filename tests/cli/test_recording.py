@@ -1,0 +1,171 @@
+"""Test what commands leave for other nights and other programs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import reporting
+from commands import Command
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.cli.prometheus import write_prometheus
+from sparse_eval.results.history import night_of
+
+CLICKS = se.datasets.synthetic(n_users=200, n_items=80, seed=0)
+METRICS = ("-m", "ndcg@10,recall@10,coverage@10")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a split, and checkpoints of which als8 is the better one."""
+    folder = tmp_path_factory.mktemp("recorded")
+    holdout = se.split.random(CLICKS, seed=0)
+    holdout.save(folder / "split")
+    (folder / "models").mkdir()
+    se.save_model(se.train_als(holdout.train, factors=8), folder / "models" / "als8.npz")
+    worthless = (np.ones((200, 2)), np.zeros((80, 2)))
+    se.save_model(se.factor_model(*worthless), folder / "models" / "none.npz")
+    return folder
+
+
+def words(folder: Path, *models: str) -> tuple[object, ...]:
+    return ("score", *(folder / model for model in models), "--split", folder / "split", *METRICS)
+
+
+def samples(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return what Prometheus reads: values by labels, by the name of the gauge."""
+    parser = pytest.importorskip("prometheus_client.parser", reason="not in this environment")
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in parser.text_string_to_metric_families(path.read_text()):
+        assert family.type == "gauge"
+        assert family.documentation
+        for sample in family.samples:
+            values = found.setdefault(sample.name.removeprefix("sparse_eval_"), {})
+            assert values.setdefault(tuple(sample.labels.values()), sample.value) is sample.value
+    return found
+
+
+@pytest.mark.parametrize("with_out", [False, True])
+def test_the_best_of_several_is_a_line(
+    command: Command, folder: Path, tmp_path: Path, with_out: bool
+) -> None:
+    out = ("--out", tmp_path / "o") if with_out else ()
+    history, gauges = tmp_path / "new" / "h.jsonl", tmp_path / "textfile" / "s.prom"
+    options = (*out, "--history", history, "--prometheus", gauges)
+    assert command(*words(folder, "models"), *options)[0] == 0
+    status, printed, _ = command(*words(folder, "models"), *options, "--fail-under", "ndcg@10=1")
+    assert status == 3  # and it is in the history
+    holdout = se.Holdout.load(folder / "split")
+    ev = se.evaluate_model(folder / "models" / "als8.npz", holdout, METRICS[1], via="top_k")
+    nights = se.History(history).nights
+    assert [night.name for night in nights] == ["als8", "als8"]
+    assert nights[0].metrics == night_of(ev, "als8").metrics
+    assert nights[0].relevance == night_of(ev, "als8").relevance
+    assert nights[0].about["file"] == str(folder / "models" / "als8.npz")
+    assert len(nights[0].about["sha256"]) == 64
+    assert "als8" in printed
+    assert (tmp_path / "o").exists() == with_out
+    found = samples(gauges)
+    assert found["metric"]["ndcg@10", "als8"] == ev["ndcg@10"]
+    assert found["metric"]["ndcg@10", "none"] < ev["ndcg@10"]
+    assert found["metric_ci_low"]["ndcg@10", "als8"] == ev.summary()["ci_low"]["ndcg@10"]
+    assert found["users"] == {("als8",): ev.n_users, ("none",): ev.n_users}
+    assert found["best"] == {("als8",): 1, ("none",): 0}
+    assert found["failed"] == {(): 0}
+    assert 0 < found["duration_seconds"][()] < 600
+    assert abs(found["last_run_timestamp_seconds"][()] - time.time()) < 600
+
+
+def test_one_model_and_one_file_of_lists(command: Command, folder: Path, tmp_path: Path) -> None:
+    options = ("--history", tmp_path / "h.jsonl", "--prometheus", tmp_path / "s.prom")
+    assert command(*words(folder, "models/als8.npz"), *options)[0] == 0
+    assert samples(tmp_path / "s.prom")["best"] == {("als8",): 1}
+    sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
+    sparse.save_npz(tmp_path / "v.npz", sparse.csr_matrix([[0, 1, 0], [0, 1, 1]]))
+    lists = ("evaluate", tmp_path / "p.npz", tmp_path / "v.npz", "-m", "mrr@2,fcp")
+    assert command(*lists, *options)[0] == 0
+    names = [night.name for night in se.History(tmp_path / "h.jsonl").nights]
+    assert names == ["als8", "p"]
+    assert samples(tmp_path / "s.prom")["metric"]["mrr@2", "p"] == 0.75
+
+
+def test_what_fails_is_counted(command: Command, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.npz").write_bytes(b"")
+    options = ("--history", tmp_path / "h.jsonl", "--prometheus", tmp_path / "s.prom")
+    line = (*words(folder, "models/als8.npz"), tmp_path / "broken.npz", *options)
+    assert command(*line)[0] == 1
+    found = samples(tmp_path / "s.prom")
+    assert found["failed"] == {(): 1}
+    assert found["users"].keys() == {("als8",)}
+    assert len(se.History(tmp_path / "h.jsonl")) == 1
+    shutil.copy(tmp_path / "broken.npz", tmp_path / "other.npz")
+    files = (tmp_path / "broken.npz", tmp_path / "other.npz")
+    assert command("score", *files, "--split", folder / "split", *METRICS, *options)[0] == 1
+    found = samples(tmp_path / "s.prom")
+    assert found["failed"] == {(): 2}
+    assert "metric" not in found
+    assert len(se.History(tmp_path / "h.jsonl")) == 1
+
+
+def test_refuses_before_it_scores(command: Command, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "h.jsonl").write_text("{}\n")
+    (tmp_path / "d.prom").mkdir()
+    for option, value, message in (
+        ("--history", tmp_path / "h.jsonl", "h.jsonl, line 1: is no line of a history"),
+        ("--history", tmp_path / "h.jsonl" / "x", "cannot be "),
+        ("--history", tmp_path, "cannot be read: Is a directory"),
+        ("--prometheus", tmp_path / "d.prom", "a folder; name a file"),
+        ("--prometheus", tmp_path / "h.jsonl" / "x.prom", "cannot be used as an output folder"),
+    ):
+        status, printed, said = command(*words(folder, "models"), option, value)
+        assert (status, printed) == (2, "")
+        assert message in said
+        assert "recommend" not in said
+    for option in ("--history", "--prometheus"):
+        watching = ("--watch", "1", option, tmp_path / "new")
+        status, _, said = command(*words(folder, "models"), *watching)
+        assert status == 2
+        assert "at the end, and --watch has none; leave it out" in said
+    assert not (tmp_path / "new").exists()
+
+
+def test_labels_are_escaped(tmp_path: Path) -> None:
+    names = ['a"b', "c\\d", "two\nlines", "שלום"]
+    nights = {name: night_of(reporting.evaluate(1, 0.5), name) for name in names}
+    write_prometheus(tmp_path / "s.prom", nights, None, 0, 1.0)
+    found = samples(tmp_path / "s.prom")
+    assert [labels[0] for labels in found["users"]] == names
+    assert set(found["best"].values()) == {0}
+
+
+def test_json_lines(command: Command, folder: Path, tmp_path: Path) -> None:
+    def lines(*given: object) -> list[dict[str, Any]]:
+        status, printed, said = command(*given, "--format", "jsonl")
+        assert status == 0, said
+        return [json.loads(line) for line in printed.splitlines()]
+
+    rows = lines(*words(folder, "models"), "--out", tmp_path / "o")
+    assert json.loads(command(*words(folder, "models"), "--format", "json")[1])[0].keys() == (
+        rows[0].keys()
+    )
+    assert [Path(row["file"]).stem for row in rows] == ["als8", "none"]
+    metrics = lines(*words(folder, "models/als8.npz"))
+    assert [row["metric"] for row in metrics] == ["ndcg@10", "recall@10", "coverage@10"]
+    assert metrics[0]["mean"] == rows[0]["ndcg@10"]
+    assert metrics[2]["std"] is None
+    compared = lines("compare", tmp_path / "o" / "none", tmp_path / "o" / "als8")
+    assert [row["better"] for row in compared][:2] == ["als8", "als8"]
+    assert len(lines("metrics")) > 50
+    tuned = lines(
+        "tune", folder / "split", "--out", tmp_path / "t", "-m", "ndcg@10", "--factors", "2,4",
+        "--iterations", "1",
+    )  # fmt: skip
+    assert [row["trial"] for row in tuned[:2]] == [1, 2]
+    assert tuned[2].keys() == {"best", "test"}
