@@ -1,7 +1,8 @@
 """The command line, ``sparse-eval COMMAND`` or ``python -m sparse_eval COMMAND``.
 
 Results are printed to standard output, progress and warnings to standard error. Bad input ends a
-command with an error in one line and exit status 2. Slow imports happen inside the commands.
+command with an error in one line and exit status 2; Ctrl-C ends it with 130, and SIGTERM with 143.
+Slow imports happen inside the commands.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..core.progress import lines_without_terminal
 from ..errors import SparseEvalError
 from .comparing import compare, report
 from .compiling import compile_ahead
+from .interrupts import exit_status, signals_as_interrupts, tell_what_is_kept
 from .listing import metrics
 from .messages import message_of
 from .options import expand_groups
@@ -42,8 +44,8 @@ app = typer.Typer(
 for _command in (
     demo, run, split, train, tune, score, evaluate, recommend, compare, report, metrics,
 ):  # fmt: skip
-    app.command()(expand_groups(_command))
-app.command("compile")(compile_ahead)
+    app.command()(expand_groups(tell_what_is_kept(_command)))
+app.command("compile")(tell_what_is_kept(compile_ahead))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -52,14 +54,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = "--debug" in words
     if debug:  # accepted anywhere on the line
         words = ["--debug", *(word for word in words if word != "--debug")]
-    try:
-        with lines_without_terminal():
-            app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
-    except (SparseEvalError, OSError, MemoryError) as error:
-        if debug:
-            traceback.print_exc()
-        typer.echo(f"error: {message_of(error)}", err=True)
-        raise SystemExit(2) from None
+    with signals_as_interrupts() as received:
+        try:
+            with lines_without_terminal():
+                app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
+        except (SparseEvalError, OSError, MemoryError) as error:
+            if debug:
+                traceback.print_exc()
+            typer.echo(f"error: {message_of(error)}", err=True)
+            raise SystemExit(2) from None
+        except (KeyboardInterrupt, SystemExit) as end:
+            if received or isinstance(end, KeyboardInterrupt):
+                raise SystemExit(exit_status(received)) from None
+            raise
 
 
 def _print_version(requested: bool) -> None:

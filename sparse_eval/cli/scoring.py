@@ -368,25 +368,39 @@ def _sweep(
     **options: Any,
 ) -> pd.DataFrame:
     """Score several checkpoints, print their table and return it; fail if one of them failed."""
+    import pandas as pd
+
     from ..models.inputs import training_part
     from ..models.sweep import list_checkpoints, sweep
 
     inputs = (checkpoints, training_part(holdout), holdout.validation, metric)
-    options["out"] = None if out is None else out / "sweep.csv"
+    log = options["out"] = None if out is None else out / "sweep.csv"
     with folder_for_evaluations(out, recording) as folder:
         with step("score") as note, warnings_in_a_line():
-            table = sweep(*inputs, save=folder, watch=watch, client=scheduler, **options)
+            try:
+                table = sweep(*inputs, save=folder, watch=watch, client=scheduler, **options)
+            except KeyboardInterrupt:
+                if log is not None and log.exists():
+                    _print_sweep(pd.read_csv(log), format)
+                raise
             note(counted(len(table), "checkpoint"))
-        shown = _narrow(table) if format in (Format.table, Format.markdown) else table
-        print_table(shown.astype(object).where(shown.notna(), None), format)
+        _print_sweep(table, format)
         if folder is not None and recording.wanted:
             recording.leave_sweep(table, list_checkpoints(checkpoints), folder)
     n_failed = int((table["status"] == "failed").sum())
     if n_failed:
         total = counted(len(table), "checkpoint")
         typer.echo(f"{n_failed:,} of {total} could not be scored", err=True)
+    if watch is not None:
+        raise KeyboardInterrupt  # which is what ended it
+    if n_failed:
         raise typer.Exit(1)
     return table
+
+
+def _print_sweep(table: pd.DataFrame, format: Format) -> None:
+    shown = _narrow(table) if format in (Format.table, Format.markdown) else table
+    print_table(shown.astype(object).where(shown.notna(), None), format)
 
 
 def _best(

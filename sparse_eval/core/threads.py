@@ -73,11 +73,15 @@ def for_blocks(
     # The calling thread works too, and there is no pool: waking one took as long as a quarter of
     # the sweep of 50,000 users.
     helpers = [Thread(target=drain) for _ in range(min(n_threads, len(starts)) - 1)]
-    for helper in helpers:
-        helper.start()
-    drain()
-    for helper in helpers:
-        helper.join()
+    try:
+        for helper in helpers:
+            helper.start()
+        drain()
+    finally:
+        starts.clear()  # Ctrl-C between two blocks ends the work of the others too
+        for helper in helpers:
+            if helper.ident is not None:
+                helper.join()
     if errors:
         raise errors[0]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from .sweep_folder import EvaluationFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ..core.csv_log import Row
     from ..core.types import PathLike

@@ -38,12 +38,17 @@ def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) ->
 
 
 def press_ctrl_c(
-    process: subprocess.Popen[str], condition: Callable[[], object]
+    process: subprocess.Popen[str],
+    condition: Callable[[], object],
+    number: signal.Signals = signal.SIGINT,
 ) -> tuple[int, str, str]:
-    """Press Ctrl-C once the condition holds; return the status, the output and the messages."""
+    """Press Ctrl-C once the condition holds; return the status, the output and the messages.
+
+    Another signal may be sent in its place.
+    """
     try:
         wait_for(condition, process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         printed, said = process.communicate(timeout=60)
     finally:
         process.kill()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -159,8 +160,8 @@ def test_the_command_follows_a_training(
         wait_for(lambda: states()["als-2.npz"] == "5", process)
         return True
 
-    status, printed, said = press_ctrl_c(process, followed)
-    assert status == 0, said
+    status, printed, said = press_ctrl_c(process, followed, signal.SIGTERM)
+    assert status == 143, said
     assert printed == out.read_text()
     assert "Traceback" not in said
     names = ["als-10", "als-2", "als-3", "als-4", "sweep.csv"]
@@ -173,26 +174,44 @@ def test_the_command_follows_a_training(
         start_command("score", *words),
         lambda: any(row["status"] == "failed" for row in rows_of(out)),
     )
-    assert status == 1
-    assert said.splitlines()[-1] == "1 of 4 checkpoints could not be scored"
+    assert status == 130
+    assert said.splitlines()[-2:] == [
+        "1 of 4 checkpoints could not be scored",
+        f"interrupted: what was scored is in {out}; the same command goes on from there",
+    ]
 
 
-def test_ctrl_c_ends_the_command_and_a_rerun_goes_on(
-    folder: Path, holdout: Any, split: Any, command: Command, tmp_path: Path
+@pytest.mark.parametrize(
+    ("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
+)
+def test_a_signal_ends_the_command_and_a_rerun_goes_on(
+    folder: Path,
+    holdout: Any,
+    split: Any,
+    command: Command,
+    tmp_path: Path,
+    number: signal.Signals,
+    expected: int,
 ) -> None:
     paths = [save(folder / f"als-{n}.npz", n) for n in range(2, 45)]
     out = tmp_path / "o" / "sweep.csv"
     status, printed, said = press_ctrl_c(
         start_command("score", folder, *split, "--out", out.parent),
         lambda: out.exists() and len(rows_of(out)) > 2,
+        number,
     )
-    assert status == 130, said
-    assert printed == ""
+    assert status == expected, said
     assert "Traceback" not in said
+    assert said.splitlines()[-1] == (
+        f"interrupted: what was scored is in {out}; the same command goes on from there"
+    )
     n_done = len(rows_of(out))
     saved = [path for path in out.parent.glob("*/summary.json") if se.Evaluation.load(path)]
     assert n_done <= len(saved) <= n_done + 1
     assert 2 < n_done < len(paths)
+    header, _, *rows = printed.splitlines()
+    assert header.split()[:2] == ["file", "best"]
+    assert [row.split()[0] for row in rows] == [row["file"] for row in rows_of(out)]
     assert command(folder, *split, "--out", out.parent)[0] == 0
     table = se.sweep(folder, holdout.train, holdout.validation, METRICS)
     assert same_table(se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out), table)

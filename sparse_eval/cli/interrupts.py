@@ -1,0 +1,124 @@
+"""Ctrl-C and SIGTERM end a command alike: what is finished is kept, and a line says how to go on.
+
+Handlers of signals belong to the process, so only the command line sets them, while a command runs.
+"""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from threading import current_thread, main_thread
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .printing import print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    from .options import Format
+
+#: The signals that end a command, unless whoever started it has them ignored.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def signals_as_interrupts() -> Iterator[list[int]]:
+    """Raise KeyboardInterrupt when a signal asks the process to end.
+
+    Yields
+    ------
+    list of int
+        The signals that came.
+    """
+    received: list[int] = []
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if current_thread() is not main_thread():  # only the main thread may set handlers
+        yield received
+        return
+    replaced = {
+        number: handler
+        for number in _SIGNALS
+        if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)
+    }
+    try:
+        for number in replaced:
+            signal.signal(number, interrupt)
+        yield received
+    finally:
+        for number, handler in replaced.items():
+            signal.signal(number, handler)
+
+
+def exit_status(received: list[int]) -> int:
+    """Return the exit status of a command that was interrupted, as a shell would: 130, or 143."""
+    return 128 + (received[-1] if received else signal.SIGINT)
+
+
+def tell_what_is_kept(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that, interrupted, says what it leaves and how to go on."""
+
+    @wraps(command)
+    def run(*given: Any, **values: Any) -> None:
+        try:
+            command(*given, **values)
+        except KeyboardInterrupt:
+            left = _LEFT.get(command.__name__)
+            message = None if left is None else left(**values)
+            typer.echo(f"interrupted: {message or 'nothing is kept'}", err=True)
+            raise
+
+    return run
+
+
+def _left_by_score(out: Path | None, checkpoint: list[str], **_: Any) -> str | None:
+    if out is not None and (out / "sweep.csv").exists():
+        return f"what was scored is in {out / 'sweep.csv'}; the same command goes on from there"
+    if out is None and (len(checkpoint) > 1 or Path(checkpoint[0]).is_dir()):
+        return "nothing is kept; with --out FOLDER the same command would go on from what is done"
+    return None
+
+
+def _left_by_tune(out: Path, format: Format, **_: Any) -> str | None:
+    """Print the trials so far, and return the message."""
+    import pandas as pd
+
+    if not (out / "trials.csv").exists():
+        return None
+    trials = pd.read_csv(out / "trials.csv")
+    print_table(trials.astype(object).where(trials.notna(), None), format)
+    return f"finished trials are in {out / 'trials.csv'}; the same command goes on after them"
+
+
+def _left_by_run(out: Path | None, **_: Any) -> str | None:
+    """Return what `demo` and `run` leave."""
+    if out is None or not (out / "split" / "labels.npz").exists():
+        return None
+    if (out / "model.npz").exists():
+        return (
+            f"{out} has the split and the model; go on with: sparse-eval score {out / 'model.npz'} "
+            f"--split {out / 'split'}"
+        )
+    return f"{out} has the split; go on with: sparse-eval train {out / 'split'}"
+
+
+def _left_by_compile(**_: Any) -> str:
+    return "kernels compiled so far are kept; the same command compiles the others"
+
+
+#: What commands leave when they are interrupted, by the name of their function.
+_LEFT: dict[str, Callable[..., str | None]] = {
+    "compile_ahead": _left_by_compile,
+    "demo": _left_by_run,
+    "run": _left_by_run,
+    "score": _left_by_score,
+    "tune": _left_by_tune,
+}

@@ -1,0 +1,202 @@
+"""Test how signals end commands: what is kept, what is said, and the exit status."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import SMALL, Command, press_ctrl_c, start_command
+
+import sparse_eval as se
+from sparse_eval.cli import main
+from sparse_eval.models import compile as compiling
+from sparse_eval.models import sweep as sweeping
+from sparse_eval.models import tune as tuning
+
+SIGNALS = pytest.mark.parametrize(
+    ("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
+)
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> Path:
+    clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
+    se.split.random(clicks, seed=0).save(tmp_path / "split")
+    return tmp_path / "split"
+
+
+def killed_at(
+    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, number: int
+) -> None:
+    """Send this process a signal when a function is called for the n-th time."""
+    calls, function = [0], getattr(owner, name)
+
+    def killing(*given: Any, **options: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == call:
+            signal.raise_signal(number)
+        return function(*given, **options)
+
+    monkeypatch.setattr(owner, name, killing)
+
+
+@SIGNALS
+def test_one_checkpoint_leaves_nothing(
+    command: Command,
+    split: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    expected: int,
+) -> None:
+    assert command("train", split, *SMALL, "--out", split / "als.npz")[0] == 0
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    killed_at(monkeypatch, se.Holdout, "load", 1, number)
+    status, printed, said = command("score", split / "als.npz", "--split", split)
+    assert (status, printed, said) == (expected, "", "interrupted: nothing is kept\n")
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
+
+
+@SIGNALS
+def test_several_checkpoints_without_a_folder_say_how_to_keep_them(
+    command: Command,
+    split: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    expected: int,
+) -> None:
+    models = [split / "a.npz", split / "b.npz"]
+    for seed, model in enumerate(models):
+        assert command("train", split, *SMALL, "--seed", seed, "--out", model)[0] == 0
+    for words in (models, [split]):
+        monkeypatch.undo()
+        killed_at(monkeypatch, sweeping, "read_checkpoint", 2, number)
+        status, printed, said = command("score", *words, "--split", split)
+        assert (status, printed) == (expected, "")
+        assert said.splitlines()[-1] == (
+            "interrupted: nothing is kept; with --out FOLDER the same command would go on from "
+            "what is done"
+        )
+
+
+@SIGNALS
+def test_tune_prints_its_trials_and_goes_on(
+    command: Command,
+    split: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    expected: int,
+) -> None:
+    words = ("tune", split, "--factors", "2,3,4", "--iterations", 2, "--out", tmp_path / "t")
+    killed_at(monkeypatch, tuning, "train_als", 3, number)
+    status, printed, said = command(*words, "--format", "csv")
+    assert status == expected, said
+    assert printed.count("\n") == 3
+    log = tmp_path / "t" / "trials.csv"
+    assert said.splitlines()[-1] == (
+        f"interrupted: finished trials are in {log}; the same command goes on after them"
+    )
+    monkeypatch.undo()
+    before = log.read_text().splitlines()
+    assert command(*words)[0] == 0
+    assert len(log.read_text().splitlines()) == len(before) + 1
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "left"),
+    [
+        ("sparse_eval.models.train", "train_als", "has the split; go on with: sparse-eval train"),
+        ("sparse_eval.models.evaluate", "evaluate_model", "has the split and the model; go on"),
+    ],
+)
+def test_run_says_what_its_folder_has(
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: str,
+    name: str,
+    left: str,
+) -> None:
+    clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
+    clicks.to_frame().to_csv(tmp_path / "clicks.csv", index=False)
+    killed_at(monkeypatch, sys.modules[owner], name, 1, signal.SIGTERM)
+    out = tmp_path / "r"
+    status, _, said = command("run", tmp_path / "clicks.csv", *SMALL, "--out", out)
+    assert status == 143
+    assert said.splitlines()[-1].startswith(f"interrupted: {out} {left}")
+
+
+def test_compile_says_that_the_rest_is_compiled_later(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "_calls", lambda: [lambda: signal.raise_signal(signal.SIGTERM)])
+    status, _, said = command("compile")
+    assert status == 143
+    assert said.splitlines()[-1].startswith("interrupted: kernels compiled so far are kept")
+
+
+def test_signals_that_are_ignored_stay_so(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(
+            compiling, "_calls", lambda: [lambda: signal.raise_signal(signal.SIGTERM)]
+        )
+        assert command("compile")[0] == 0
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_thread_can_run_a_command() -> None:
+    ends: list[object] = []
+
+    def run() -> None:
+        try:
+            main(["metrics", "ndcg"])
+        except SystemExit as end:
+            ends.append(end.code)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert ends == [0]
+
+
+IMPORTED = """
+import signal
+before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+import sparse_eval as se
+clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
+holdout = se.split.random(clicks, seed=0)
+se.evaluate_model(se.train_als(holdout.train, factors=2, iterations=1), holdout, "ndcg@5")
+assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
+"""
+
+
+def test_the_library_sets_no_handlers() -> None:
+    subprocess.run([sys.executable, "-c", IMPORTED], check=True)
+
+
+@SIGNALS
+def test_a_training_ends_after_an_iteration(
+    split: Path, tmp_path: Path, number: signal.Signals, expected: int
+) -> None:
+    out = tmp_path / "als.npz"
+    words = ("train", split, "--factors", 8, "--iterations", 10**6, "--progress", "--out", out)
+    process = start_command(*words)
+
+    def trains() -> bool:
+        return bool(process.stderr and process.stderr.read(20))
+
+    status, printed, said = press_ctrl_c(process, trains, number)
+    assert (status, printed) == (expected, "")
+    assert "Traceback" not in said
+    assert said.splitlines()[-1] == "interrupted: nothing is kept"
+    assert not out.exists()
