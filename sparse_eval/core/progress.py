@@ -13,6 +13,9 @@ from ..errors import InvalidDataError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Seconds before a bar appears.
+DELAY = 1.0
+
 #: Seconds between two lines.
 SECONDS_PER_LINE = 30.0
 
@@ -35,7 +38,8 @@ def display(progress: bool | None) -> dict[str, Any]:
     """Return the arguments of tqdm that show progress as `progress` says.
 
     By default there is a bar on a terminal and in a notebook, and elsewhere nothing, or lines
-    within `lines_without_terminal`.
+    within `lines_without_terminal`. What is done within a second shows no bar, unless it is asked
+    for.
 
     Raises
     ------
@@ -43,7 +47,7 @@ def display(progress: bool | None) -> dict[str, Any]:
         If `progress` is neither a bool nor None.
     """
     if is_shown(progress):
-        return {}
+        return {} if progress else {"delay": DELAY}
     if progress is None and _with_lines.get() and sys.stderr is not None:
         return {"file": _Lines(), "bar_format": _LINE, "leave": False}
     return {"disable": True}

@@ -417,7 +417,7 @@ class ParquetSource:
 
     def _deal_out(self, folder: Path) -> list[tuple[tuple[Path, Path], int]]:
         """Write the rows of both tables to pairs of files, those of a user into one pair."""
-        from tqdm.auto import tqdm
+        from ..core.bars import tqdm
 
         n_files = -(-self.total * 5 // (4 * self.n_rows)) + 1  # a quarter more: sizes differ
         if n_files > MAX_FILES:

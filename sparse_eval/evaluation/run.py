@@ -134,7 +134,7 @@ def evaluate_source(
                     yield part
 
     def merged(*, random: bool = False) -> list[Part]:
-        from tqdm.auto import tqdm  # it loads asyncio, which importing the package need not do
+        from ..core.bars import tqdm  # it loads asyncio, which importing the package need not do
 
         with (
             tqdm(

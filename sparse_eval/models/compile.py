@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from tqdm.auto import tqdm
 
+from ..core.bars import tqdm
 from ..core.progress import display
 from ..datasets.split import random
 from ..datasets.synthetic import synthetic

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tqdm.auto import tqdm
-
 from ..core.arguments import check_whole
+from ..core.bars import tqdm
 from ..core.files import make_folder
 from ..core.labelled import labels_of
 from ..core.mistaken import describe

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
+from ..core.bars import tqdm
 from ..core.progress import display
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.training import excluded_items

@@ -14,9 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from tqdm.auto import tqdm
-
 from ..core.arguments import check_number, check_whole
+from ..core.bars import tqdm
 from ..core.formatting import plain
 from ..core.progress import display
 from ..core.versions import installed_version

@@ -329,7 +329,7 @@ def compare(
          a    b  difference  wins  ties
     0  als  bpr    0.333333     2     1
     """
-    from tqdm.auto import tqdm
+    from ..core.bars import tqdm
 
     _check_options(test, correction, how)
     level = check_fraction("level", level)
@@ -357,7 +357,7 @@ def compare(
         )
     results = []
     pairs = list(combinations(range(len(scored)), 2))
-    bar = tqdm(total=len(chosen) * len(pairs), desc="compare", **({"delay": 2} | display(progress)))
+    bar = tqdm(total=len(chosen) * len(pairs), desc="compare", **display(progress))
     with bar:
         for metric, (i, j) in product(chosen, pairs):
             bar.update()

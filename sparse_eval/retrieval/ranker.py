@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from ..core.arrays import read_only
+from ..core.bars import tqdm
 from ..core.csr import canonical_csr, row_numbers
 from ..core.progress import display
 from ..core.threads import for_blocks, thread_count

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
-    from tqdm.auto import tqdm
 
+    from ..core.bars import tqdm
     from ..core.types import AnyArray, Floats, Integers, Items
     from .centres import Directions
     from .ranker import Kernel
@@ -59,6 +59,9 @@ WIDE_TILE = 96
 
 #: Users searched for in the order of the norms at once, at most.
 ORDER_BLOCK = 1536
+
+#: Multiplications in one call of a kernel, at most, about a second's: Ctrl-C is heard after each.
+WORK_OF_A_CALL = 5 * 10**10
 
 #: Of a catalogue that is not larger, the more items in the first chunk the better its bounds are.
 LARGE_CATALOGUE = 60_000
@@ -214,7 +217,7 @@ class Search(FactorRanker):
         widest = WIDE_TILE if self.user_factors.shape[1] > WIDE else ORDER_TILE
         tile = max(min(widest, MAX_CELLS // cells), 1)
         task = Task(goal.k, whole_strips, tile, ORDER_CHUNK)
-        block = max(min(len(chosen) // (8 * self.threads), ORDER_BLOCK), tile)
+        block = max(min(len(chosen) // (8 * self.threads), self._most_at_once), tile)
 
         def make_space() -> tuple[object, ...]:
             lists = None if goal.out is None else growing_lists(task.tile, task.k)
@@ -235,7 +238,9 @@ class Search(FactorRanker):
         limits = np.empty(len(result_rows), np.float32)
         pairs, n_items = self.catalogue.directions.shape[1], len(self.candidates)
         for groups in groups_of:
-            block = max(len(groups.centre) // (8 * self.threads), 1)
+            n_groups, n_users = len(groups.centre), int(groups.start[-1] - groups.start[0])
+            at_once = self._most_of_a_call * n_groups // max(n_users, 1)
+            block = max(min(n_groups // (8 * self.threads), at_once), 1)
             most = int(np.diff(groups.start).max(initial=0))
 
             def make_space(most: int = most) -> tuple[object, ...]:
@@ -271,10 +276,19 @@ class Search(FactorRanker):
                     return (counting_space(task, len(self.candidates), most_seen),)
 
                 self._search(
-                    units, max(min(size, ORDER_BLOCK), task.tile), bar, count_above,
+                    units, max(min(size, self._most_at_once), task.tile), bar, count_above,
                     make_space, users, self.catalogue, packed, self.seen, task, self.error,
                     held_out,
                 )  # fmt: skip
+
+    @property
+    def _most_of_a_call(self) -> int:
+        """The number of users that one call of a kernel may be about."""
+        return WORK_OF_A_CALL // max(len(self.candidates) * int(self.user_factors.shape[1]), 1)
+
+    @property
+    def _most_at_once(self) -> int:
+        return min(ORDER_BLOCK, self._most_of_a_call)
 
     def _most_seen(self, rows: Integers, tile: int) -> int:
         """Return the largest number of items that so many users in a row have seen."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -41,6 +42,47 @@ def test_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_shown(None) is False
     with pytest.raises(InvalidDataError, match="True, False or None"):
         is_shown("yes")  # type: ignore[arg-type]
+
+
+def test_shows_no_bar_for_what_is_done_within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
+    for _ in tqdm(range(3), **display(None)):
+        pass
+    assert stream.getvalue() == ""
+    for _ in tqdm(range(3), **display(True)):
+        pass
+    assert "100%" in stream.getvalue()
+    with tqdm(total=2, **display(None)) as bar:
+        bar.start_t -= 2  # two seconds ago
+        bar.update(2)
+    assert stream.getvalue().count("2/2") > 0
+
+
+WITHOUT_WIDGETS = """
+import sys
+from types import SimpleNamespace
+sys.modules["ipywidgets"] = None
+shell = SimpleNamespace(config={"IPKernelApp": {}}, kernel=object())
+sys.modules["IPython"] = SimpleNamespace(get_ipython=lambda: shell)
+sys.modules["IPython.display"] = SimpleNamespace(display=print, clear_output=print, HTML=str)
+import sparse_eval as se
+clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
+holdout = se.split.random(clicks, seed=0)
+model = se.train_als(holdout.train, factors=2, iterations=1)
+print(se.evaluate_model(model, holdout, "ndcg@5")["ndcg@5"])
+"""
+
+
+def test_a_notebook_without_widgets_shows_no_warning() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", WITHOUT_WIDGETS],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "IProgress" not in done.stderr, done.stderr
 
 
 def test_writes_a_line_now_and_then_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

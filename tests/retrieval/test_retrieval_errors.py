@@ -26,6 +26,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparse_eval import Relevance, evaluate_model, factor_model
+from sparse_eval.core import progress
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.models.retrieving import held_out_ranks, top_k
 
@@ -228,6 +229,8 @@ def test_shows_progress_on_request(plain: Case, of: str, monkeypatch: pytest.Mon
         return stream.getvalue()
 
     assert "100%" in shown(io.StringIO(), progress=True)
+    assert shown(Terminal()) == ""  # it is done within a second
+    monkeypatch.setattr(progress, "DELAY", 0.0)
     assert "100%" in shown(Terminal())
     assert "100%" in shown(io.StringIO(), progress=True, num_threads=2)
     for options in ({}, {"progress": None}, {"progress": False}):
