@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
-from tqdm.auto import tqdm
 
-from ..core.arguments import check_whole
+from ..core.arguments import check_choice, check_whole
+from ..core.bars import tqdm
 from ..core.files import make_folder
+from ..core.formatting import as_html, number
 from ..core.labelled import labels_of
 from ..core.progress import display
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
@@ -137,6 +138,10 @@ class EvaluationCallback:
         ``iteration_0005.npz``. A file of that name from an earlier training is replaced; others
         of a longer training remain. A file is complete when it appears. Its ``iterations`` are
         those that the model was to run.
+    keep : {"all", "best"}
+        "best" keeps the model of the best evaluation so far alone, as ``best.npz``, which a better
+        one replaces once it is written: whenever the training ends, or is killed, that file is the
+        best one's. A ``best.npz`` of an earlier training is replaced by the first evaluation.
     log : callable, optional
         Called after each evaluation with the metrics by name (and ``loss`` if the model computes
         it) and the number of completed iterations.
@@ -147,8 +152,8 @@ class EvaluationCallback:
         If a metric is unknown or needs an input that is not given here, or `monitor` is not among
         the metrics.
     InvalidDataError
-        If `validation` is larger than `train` or has no relevant item, a value is not finite, or
-        an option is out of range.
+        If `validation` is larger than `train` or has no relevant item, a value is not finite, an
+        option is out of range, or "best" is to be kept in no folder.
     OutputError
         If the folder cannot be written to.
 
@@ -159,8 +164,8 @@ class EvaluationCallback:
     when a training ends: register it again, with ``on``, for a second ``fit`` of your own.
 
     An exception raised during an evaluation, by `log` or by a failing disk ends the training and
-    is not swallowed; the model keeps usable factors. With `patience`, it is an error too if
-    `monitor` is NaN because it is defined for no user.
+    is not swallowed; the model keeps usable factors. With `patience` or ``keep="best"``, it is an
+    error too if `monitor` is NaN because it is defined for no user.
 
     A function is enough to connect a tracker. MLflow allows no ``@``, brackets or ``=`` in names::
 
@@ -207,6 +212,7 @@ class EvaluationCallback:
         seen: SeenItems = "exclude",
         judged_only: bool = False,
         checkpoint_dir: PathLike | None = None,
+        keep: Literal["all", "best"] = "all",
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
         train, validation, metrics = split_arguments(train, validation, metrics)
@@ -226,6 +232,9 @@ class EvaluationCallback:
                 f"log is {log!r}; expected a function of the metrics and the iteration"
             )
         self._log = log
+        self._only_best = check_choice("keep", keep, ("all", "best")) == "best"
+        if self._only_best and checkpoint_dir is None:
+            raise InvalidDataError("keep='best' keeps a checkpoint; say where with checkpoint_dir=")
         served = train if isinstance(train, NewUsers) else None
         self._train = training_matrix(train if served is None else served.train)
         self._parts: CSRMatrix | NewUsers = self._train if served is None else served
@@ -238,6 +247,24 @@ class EvaluationCallback:
             id_arrays(*labels_of(self._train))  # refuses ids that no checkpoint can hold
         self._folder = None if checkpoint_dir is None else make_folder(checkpoint_dir)
         self._training = _Training()
+
+    def __repr__(self) -> str:
+        rows = self._training.rows
+        if not rows:
+            return f"EvaluationCallback({', '.join(self._names.values())}; no evaluation yet)"
+        done = f"{len(rows):,} evaluation{'' if len(rows) == 1 else 's'}"
+        if self.best_iteration is None:
+            return f"EvaluationCallback({done})"
+        name = self._names[str(self._monitor)]
+        values = {row["iteration"]: row[name] for row in rows}
+        best = f"best {name} {number(values[self.best_iteration])}"
+        return f"EvaluationCallback({done}, {best} after {self.best_iteration} iterations)"
+
+    def _repr_html_(self) -> str:
+        table = self.history.reset_index()
+        for name in table.columns[1:]:
+            table[name] = [number(value) for value in table[name]]
+        return as_html(repr(self), table, "history")
 
     @property
     def history(self) -> pd.DataFrame:
@@ -418,11 +445,11 @@ class EvaluationCallback:
         if len(more) == 1 and more[0] is not None:
             values["loss"] = float(more[0])
         training.rows.append({"iteration": done, **times, **values})
-        self._compare(values[self._names[str(self._monitor)]], done, on_cpu)
-        if self._folder is not None:
+        is_best = self._compare(values[self._names[str(self._monitor)]], done, on_cpu)
+        if self._folder is not None and (is_best or not self._only_best):
             users, items = labels_of(self._train)
-            path = self._folder / f"iteration_{done:04d}.npz"
-            save_model(on_cpu, path, users=users, items=items)
+            name = "best.npz" if self._only_best else f"iteration_{done:04d}.npz"
+            save_model(on_cpu, self._folder / name, users=users, items=items)
         if self._log is not None:
             self._log(values, done)
         if last:
@@ -434,21 +461,23 @@ class EvaluationCallback:
                 f"{training.best_iteration}"
             )
 
-    def _compare(self, value: float, iteration: int, model: Any) -> None:
-        """Compare a value of the monitored metric with the best so far."""
+    def _compare(self, value: float, iteration: int, model: Any) -> bool:
+        """Return whether a value of the monitored metric is better than the best so far."""
         training = self._training
         score = signed_score(self._monitor, value)
-        if math.isnan(score) and self._patience is not None:
+        if math.isnan(score) and (self._patience is not None or self._only_best):
+            question = "when to stop" if self._patience is not None else "which model is best"
             raise InvalidMetricError(
                 f"{self._monitor} is defined for no user after {iteration} iterations, so nothing "
-                "says when to stop; monitor another metric"
+                f"says {question}; monitor another metric"
             )
         if score > training.best_score:
             training.best_score, training.best_iteration, training.waited = score, iteration, 0
             if self._patience is not None:
                 training.best_factors = model.user_factors.copy(), model.item_factors.copy()
-        else:
-            training.waited += 1
+            return True
+        training.waited += 1
+        return False
 
     def _last_values(self) -> dict[str, str]:
         """Return the values that the progress bar shows."""

@@ -41,6 +41,11 @@ class Factors(NamedTuple):
     user_ids: Any = None
     item_ids: Any = None
 
+    def __repr__(self) -> str:
+        n_users, n_items = len(self.user_factors), len(self.item_factors)
+        width = self.item_factors.shape[1]
+        return f"Factors({n_users:,} users × {n_items:,} items, {width:,} factors)"
+
     def save(self, path: PathLike) -> None:
         """Save the factors, without ids; `save_model` saves them with these."""
         np.savez(path, user_factors=self.user_factors, item_factors=self.item_factors)
@@ -74,6 +79,15 @@ class Checkpoint:
     parameters: dict[str, object] = field(default_factory=dict)
     user_ids: Labels | None = None
     item_ids: Labels | None = None
+
+    def __repr__(self) -> str:
+        if self.user_factors is not None and self.item_factors is not None:
+            held = repr(Factors(self.user_factors, self.item_factors))
+        else:
+            matrix = self.item_weights if self.similarity is None else self.similarity
+            assert matrix is not None  # noqa: S101 - one of them is there
+            held = f"{matrix.shape[0]:,} items"
+        return f"Checkpoint({str(self.path)!r}, {held})"
 
 
 def read_checkpoint(path: PathLike) -> Checkpoint:

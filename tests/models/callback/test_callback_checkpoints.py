@@ -18,9 +18,12 @@ from callback_cases import (
     make,
     trained,
 )
+from killed import run_killed
 
 import sparse_eval as se
 from sparse_eval.errors import (
+    InvalidDataError,
+    InvalidMetricError,
     OutputError,
     UnsupportedModelError,
 )
@@ -108,3 +111,53 @@ def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout: Any, tmp_path:
     for whole in (None, 3, np.int64(3)):
         evaluating(holdout, checkpoint_dir=tmp_path).fit(make("als", 1, random_state=whole))
         assert read_checkpoint(tmp_path / "iteration_0001.npz").item_factors is not None
+
+
+def test_keeps_the_best_alone(family: str, holdout: Any, tmp_path: Path) -> None:
+    seen: list[tuple[int, int | None, tuple[bytes, bytes]]] = []
+
+    def look(values: dict[str, float], step: int) -> None:
+        assert [path.name for path in tmp_path.iterdir()] == ["best.npz"]
+        seen.append((step, callback.best_iteration, bits(read_checkpoint(tmp_path / "best.npz"))))
+
+    callback = evaluating(holdout, every=2, checkpoint_dir=tmp_path, keep="best", log=look)
+    callback.fit(make(family))
+    assert callback.history[METRICS[0]].idxmax() == callback.best_iteration
+    for step, best, kept in seen:
+        assert best is not None
+        assert best <= step
+        assert kept == bits(trained(family, holdout, best))
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from callback_cases import evaluating, make
+import sparse_eval as se
+split, out = map(Path, sys.argv[1:])
+holdout = se.Holdout.load(split)
+evaluating(holdout, checkpoint_dir=out, keep="best").fit(make("als"))
+"""
+
+
+def test_a_killed_training_leaves_the_best_so_far(holdout: Any, tmp_path: Path) -> None:
+    holdout.save(tmp_path / "split")
+    out = tmp_path / "checkpoints"
+    reference = evaluating(holdout)
+    reference.fit(make("als"))
+    values = reference.history[METRICS[0]].tolist()
+    bests = [i + 1 for i, value in enumerate(values) if value > max([-1.0, *values[:i]])]
+    assert len(bests) > 1
+    run_killed(KILLED, 2, tmp_path / "split", out)
+    kept = read_checkpoint(out / "best.npz")
+    assert bits(kept) == bits(trained("als", holdout, bests[0]))
+
+
+def test_refuses_to_keep_the_best_of_nothing(holdout: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidDataError, match="say where with checkpoint_dir="):
+        evaluating(holdout, keep="best")
+    with pytest.raises(InvalidDataError, match="keep"):
+        evaluating(holdout, keep="last", checkpoint_dir=tmp_path)
+    undefined = evaluating(holdout, "fcp@1", keep="best", checkpoint_dir=tmp_path)
+    with pytest.raises(InvalidMetricError, match="nothing says which model is best"):
+        undefined.fit(make("als"))

@@ -237,3 +237,18 @@ def test_leaves_inputs_of_every_kind_unchanged(family: str, holdout: Any) -> Non
         callback = EvaluationCallback(train, truth, iter(METRICS))
         assert bits(callback.fit(make(family, 12))) == expected
     assert (unsorted.indices == before).all()
+
+
+def test_shows_itself_in_a_line_and_as_a_table(holdout: Any) -> None:
+    callback = evaluating(holdout, every=2)
+    assert repr(callback) == "EvaluationCallback(ndcg@10, recall@5; no evaluation yet)"
+    assert "no evaluation yet" in callback._repr_html_()
+    callback.fit(make("bpr", 6))
+    best = callback.best_iteration
+    value = f"{callback.history.loc[best, 'ndcg@10']:.5f}"
+    assert repr(callback) == (
+        f"EvaluationCallback(3 evaluations, best ndcg@10 {value} after {best} iterations)"
+    )
+    shown = callback._repr_html_()
+    assert shown.count("<tr>") == 4
+    assert "history" not in shown
