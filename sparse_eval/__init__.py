@@ -36,7 +36,7 @@ if _TYPE_CHECKING:
     from .models.retrieving import full_ranks, held_out_ranks, top_k
     from .models.scorers import Scorer
     from .models.sweep import sweep
-    from .models.train import train_als
+    from .models.train import train_als, train_model
     from .models.tune import tune
     from .report import plots, write_report
     from .results.history import History
@@ -81,6 +81,7 @@ __all__ = [
     "sweep",
     "top_k",
     "train_als",
+    "train_model",
     "trec",
     "tune",
     "write_report",
@@ -117,6 +118,7 @@ _ATTRIBUTES = {
     "sweep": "models.sweep",
     "top_k": "models.retrieving",
     "train_als": "models.train",
+    "train_model": "models.train",
     "tune": "models.tune",
     "write_report": "report.page",
 }

@@ -120,8 +120,11 @@ def takes_zeros(model: object) -> bool:
 
 
 def without_zeros(model: object, train: CSRMatrix) -> CSRMatrix:
-    """Remove the explicit zeros of a matrix, in place, if the model would take them."""
-    if takes_zeros(model):
+    """Remove the explicit zeros of a matrix, in place, if they would change the model.
+
+    Neighbours count them, and divide by 0 where an item has nothing else.
+    """
+    if takes_zeros(model) or hasattr(model, "similarity"):
         train.eliminate_zeros()
     return train
 

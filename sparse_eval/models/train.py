@@ -1,26 +1,33 @@
-"""Train `implicit`'s ALS model."""
+"""Train models of `implicit`: ALS by its parameters, and any other that is given."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import warnings
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
 from ..core.arguments import check_number, check_whole
+from ..core.bars import tqdm
 from ..core.labelled import labels_of
 from ..core.progress import display
-from ..errors import InvalidDataError, SparseEvalError
+from ..errors import InvalidDataError, SparseEvalError, UnsupportedModelError
 from ..retrieval.factors import check_factors
+from .accepted import without_zeros
+from .checkpoints import check_similarity
 from .identifiers import keep_ids
 from .inputs import training_matrix
 
 if TYPE_CHECKING:
     from implicit.cpu.als import AlternatingLeastSquares
 
+    from ..core.types import CSRMatrix
     from .callback import EvaluationCallback
     from .inputs import TrainLike
+
+#: A model of `implicit`, which has no type annotations.
+Model = TypeVar("Model", bound=Any)
 
 
 def train_als(
@@ -72,6 +79,10 @@ def train_als(
     SparseEvalError
         If the training diverged. What an evaluation of `callback` raises passes through.
 
+    See Also
+    --------
+    train_model : Train BPR, LMF and neighbours likewise.
+
     References
     ----------
     .. [1] Hu, Y., Koren, Y. and Volinsky, C. (2008). Collaborative Filtering for Implicit Feedback
@@ -92,21 +103,13 @@ def train_als(
     >>> len(callback.history) <= callback.best_iteration + 2
     True
     """
-    import implicit
     from implicit.cpu.als import AlternatingLeastSquares
-
-    from .callback import EvaluationCallback
 
     for name, value in (("factors", factors), ("iterations", iterations)):
         check_whole(name, value, 1)
     check_number("regularization", regularization, 0)
     check_number("alpha", alpha, 0, open_end=True)
     check_whole("seed", seed, 0)
-    if callback is not None and not isinstance(callback, EvaluationCallback):
-        raise InvalidDataError(f"callback is {callback!r}; expected an EvaluationCallback")
-    matrix = training_matrix(train)
-    ids = labels_of(matrix)
-    # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
     with threadpool_limits(limits=1, user_api="blas"):
         model = AlternatingLeastSquares(
             factors=factors,
@@ -115,21 +118,114 @@ def train_als(
             iterations=iterations,
             random_state=seed,
         )
+    return train_model(model, train, progress=progress, callback=callback)
+
+
+def train_model(
+    model: Model,
+    train: TrainLike,
+    *,
+    progress: bool | None = None,
+    callback: EvaluationCallback | None = None,
+) -> Model:
+    """Train a model of `implicit` that was made with parameters of its own.
+
+    Its ``fit`` does the same to a matrix; here it takes data of any kind, the model
+    knows their ids, and what would spoil it is kept out.
+
+    Parameters
+    ----------
+    model : model of implicit
+        ALS, BPR, LMF, or an item-item neighbour model. A fitted model of factors continues from
+        these.
+    train : sparse matrix of shape (n_users, n_items), Interactions, frame, Relevance or path
+        As in `train_als`. Explicit zeros (shown, not clicked) are left out for BPR, which takes
+        every stored entry for a positive, and for neighbours, which would count them.
+    progress, callback
+        As in `train_als`; neighbours have no iterations, and take no callback.
+
+    Returns
+    -------
+    model
+        The same model, fitted.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the model cannot be fitted, or cannot call `callback`.
+    InvalidDataError
+        If a value of `train` is not finite, neighbours get negative ones, or `callback` was made
+        for a `train` of another shape.
+    SparseEvalError
+        If the training diverged. What an evaluation of `callback` raises passes through.
+
+    Notes
+    -----
+    With the same ``random_state`` ALS and neighbours come out the same with any number of threads.
+    The threads of BPR and LMF race each other: give these ``num_threads=1`` for the same factors
+    each time.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> from implicit.cpu.bpr import BayesianPersonalizedRanking
+    >>> clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
+    >>> bpr = BayesianPersonalizedRanking(8, iterations=5, random_state=0, num_threads=1)
+    >>> se.train_model(bpr, clicks).item_ids[:2].tolist()
+    ['I1', 'I10']
+    """
+    from implicit.recommender_base import ModelFitError
+
+    from .callback import EvaluationCallback
+
+    if isinstance(model, type) or not callable(getattr(model, "fit", None)):
+        name = model.__name__ if isinstance(model, type) else type(model).__name__
+        raise UnsupportedModelError(
+            f"{name} is no model that can be fitted; expected an ALS, BPR, LMF or item-item "
+            "neighbour model of implicit, as AlternatingLeastSquares(factors=64)"
+        )
+    if callback is not None and not isinstance(callback, EvaluationCallback):
+        raise InvalidDataError(f"callback is {callback!r}; expected an EvaluationCallback")
+    matrix = training_matrix(train)
+    ids = labels_of(matrix)
+    # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
+    with threadpool_limits(limits=1, user_api="blas"):
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # reported below
+            with np.errstate(all="ignore"):  # reported below
                 if callback is None:
-                    # A copy: compiled code cannot read float32 that is write-protected.
-                    weights = matrix.astype(np.float32)
-                    with tqdm(
-                        total=iterations, desc="train", unit=" iterations", **display(progress)
-                    ) as bar:
-                        model.fit(weights, show_progress=False, callback=lambda *_: bar.update())
+                    _fit(model, matrix, progress)
                 else:
                     callback.fit(model, matrix, progress=progress)
-        except implicit.recommender_base.ModelFitError as error:
-            raise SparseEvalError(
-                f"the training diverged ({error}); lower alpha or raise the regularization"
-            ) from error
-        check_factors(model.user_factors, model.item_factors)
+        except ModelFitError as error:
+            raise SparseEvalError(f"the training diverged ({error}); {_remedy(model)}") from error
+        if hasattr(model, "item_factors"):
+            check_factors(model.user_factors, model.item_factors)
+        elif getattr(model, "similarity", None) is not None:
+            check_similarity(model.similarity)
     keep_ids(model, *ids)
     return model
+
+
+def _fit(model: Any, matrix: CSRMatrix, progress: bool | None) -> None:
+    from implicit.utils import ParameterWarning
+
+    # A copy: compiled code cannot read data that is write-protected; neighbours take float64 alone.
+    dtype = np.float64 if hasattr(model, "similarity") else np.float32
+    weights = without_zeros(model, matrix.astype(dtype))
+    if hasattr(model, "similarity") and (weights.data < 0).any():
+        raise InvalidDataError(
+            "train has negative values, of which neighbours make no sense; leave them out"
+        )
+    if not (hasattr(model, "iterations") and hasattr(model, "item_factors")):
+        with warnings.catch_warnings():  # neighbours, which tell of conversions of their own
+            warnings.simplefilter("ignore", ParameterWarning)
+            model.fit(weights, show_progress=False)
+        return
+    with tqdm(total=model.iterations, desc="train", unit=" iterations", **display(progress)) as bar:
+        model.fit(weights, show_progress=False, callback=lambda *_: bar.update())
+
+
+def _remedy(model: object) -> str:
+    if hasattr(model, "learning_rate"):
+        return "lower the learning rate or raise the regularization"
+    return "lower alpha or raise the regularization"

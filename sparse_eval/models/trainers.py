@@ -10,16 +10,11 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from ..core.labelled import labels_of
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
-from .accepted import without_zeros
-from .identifiers import keep_ids
-from .inputs import training_matrix
 from .search_space import PARAMETERS, Range, parse_values
-from .train import train_als
+from .train import train_als, train_model
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, JSONValue
@@ -146,12 +141,7 @@ def _fit(model: Any, train: CSRMatrix) -> ModelLike:
             f"models: a function of the seed returned {describe(model)}, which has no fit; "
             f"{_EXPECTED}"
         )
-    # A copy: compiled code cannot read float32 that is write-protected.
-    weights = without_zeros(model, training_matrix(train).astype(np.float32))
-    with threadpool_limits(limits=1, user_api="blas"):
-        model.fit(weights, show_progress=False)
-    keep_ids(model, *labels_of(train))
-    fitted: ModelLike = model
+    fitted: ModelLike = train_model(model, train, progress=False)
     return fitted
 
 
