@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.arguments import check_fraction, check_number, check_whole
+from ..core.arguments import check_fraction, check_whole
 
 if TYPE_CHECKING:
-    from .options import ALS, Splitting
-
-
-def check_als(als: ALS) -> None:
-    """Raise `InvalidDataError` if a hyperparameter is out of its range."""
-    check_whole("factors", als.factors, 1)
-    check_whole("iterations", als.iterations, 1)
-    check_number("alpha", als.alpha, 0, open_end=True)
-    check_number("regularization", als.regularization, 0)
+    from .options import Splitting
 
 
 def check_splitting(splitting: Splitting) -> None:

@@ -110,6 +110,16 @@ def _left_by_run(out: Path | None, **_: Any) -> str | None:
     return f"{out} has the split; go on with: sparse-eval train {out / 'split'}"
 
 
+def _left_by_train(checkpoints: Path | None, input: Path, **_: Any) -> str | None:
+    if checkpoints is None or not any(checkpoints.glob("*.npz")):
+        return None
+    split = f" --split {input}" if input.is_dir() else ""
+    return (
+        f"checkpoints so far are in {checkpoints}; compare them with: sparse-eval score "
+        f"{checkpoints}{split}"
+    )
+
+
 def _left_by_compile(**_: Any) -> str:
     return "kernels compiled so far are kept; the same command compiles the others"
 
@@ -120,5 +130,6 @@ _LEFT: dict[str, Callable[..., str | None]] = {
     "demo": _left_by_run,
     "run": _left_by_run,
     "score": _left_by_score,
+    "train": _left_by_train,
     "tune": _left_by_tune,
 }

@@ -272,15 +272,6 @@ class Splitting(NamedTuple):
         return self.how in (Method.last_n, Method.temporal) or self.order is Order.time
 
 
-class ALS(NamedTuple):
-    """How a model is trained."""
-
-    factors: FactorCount = 64
-    alpha: Annotated[float, typer.Option(help="ALS: weight of an interaction.")] = 40.0
-    regularization: Annotated[float, typer.Option(help="ALS: regularization.")] = 0.1
-    iterations: Iterations = 15
-
-
 def seen_option(allow_seen: bool) -> Literal["exclude", "allow"]:
     """Return what `--allow-seen` stands for in Python."""
     return "allow" if allow_seen else "exclude"

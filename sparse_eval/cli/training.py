@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..core.arguments import check_whole
 from ..core.files import make_folder
 from ..errors import InvalidDataError
-from .checks import check_als, check_seed, check_splitting
+from .checks import check_seed, check_splitting
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
+from .model_options import Hyperparameters
 from .options import (
-    ALS,
     METRICS,
     AllowSeen,
     FactorCount,
@@ -30,12 +31,17 @@ from .options import (
     Splitting,
     TestAt,
 )
-from .printing import print_evaluation, step
+from .printing import print_evaluation, step, warnings_in_a_line
 from .scoring import check_metrics, score_model
 from .splitting import describe, only_known, split_by
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, JSONValue
+    from ..datasets.split import Holdout
+    from ..models.callback import EvaluationCallback
+
+
+_EVALUATION = "Evaluation of each iteration"
 
 
 def demo(
@@ -55,8 +61,8 @@ def demo(
     from ..datasets import split
 
     check_metrics(metric)
-    als = ALS(factors, iterations=iterations)
-    check_als(als)
+    model = Hyperparameters(factors=factors, iterations=iterations)
+    model.settings()  # refuses what is out of range, before data are made
     make_folder(out)
     with step("generate clicks") as note:
         interactions = datasets.synthetic(users, items, seed=seed)
@@ -65,9 +71,9 @@ def demo(
         holdout = split.random(interactions, fraction=0.2, seed=seed)
         holdout.save(out / "split")
         note(describe(holdout))
-    model = _train(holdout.train, als, seed, progress, out / "model.npz")
-    ev = score_model(model, holdout, metric, progress, lists=True)
-    print_evaluation(command, ev, format, out, **_about("synthetic", als, seed))
+    trained = _train(holdout.train, model, seed, progress, out / "model.npz")
+    ev = score_model(trained, holdout, metric, progress, lists=True)
+    print_evaluation(command, ev, format, out, **_about("synthetic", model, seed))
     typer.echo(f"left in {out}: split/, model.npz, per_user.csv, summary.json", err=True)
 
 
@@ -84,7 +90,7 @@ def run(
     filtering: Filtering,
     splitting: Splitting,
     seed: Seed = 0,
-    als: ALS,
+    model: Hyperparameters,
     metric: Metrics = [METRICS],
     convention: Rules = None,
     allow_seen: AllowSeen = False,
@@ -93,11 +99,11 @@ def run(
     out: Out = None,
     format: Printed = Format.table,
 ) -> None:
-    """Split, train ALS, recommend and score."""
+    """Split, train a model, recommend and score."""
     metric = check_metrics(metric, convention)
     check_splitting(splitting)
     check_seed(seed)
-    check_als(als)
+    model.settings()  # refuses what does not apply, before data are read
     if out is not None:
         make_folder(out)
     if validation is None:
@@ -114,10 +120,10 @@ def run(
     if out is not None:
         holdout.save(out / "split")
     checkpoint = None if out is None else out / "model.npz"
-    model = _train(holdout.train, als, seed, progress, checkpoint)
+    trained = _train(holdout.train, model, seed, progress, checkpoint)
     lists = out is not None
     ev = score_model(
-        model,
+        trained,
         holdout,
         metric,
         progress,
@@ -126,7 +132,7 @@ def run(
         allow_seen=allow_seen,
         judged_only=judged_only,
     )
-    print_evaluation(command, ev, format, out, **_about(str(input), als, seed))
+    print_evaluation(command, ev, format, out, **_about(str(input), model, seed))
 
 
 def split(
@@ -159,41 +165,136 @@ def train(
     input: Annotated[Path, typer.Argument(help="A folder that `split` wrote, or interactions.")],
     out: Annotated[Path, typer.Option(help="The checkpoint to write (.npz).")],
     *,
+    validation: Annotated[
+        Path | None,
+        typer.Option(
+            help="The validation part, if the input is the training part of a ready-made split.",
+            rich_help_panel=_EVALUATION,
+        ),
+    ] = None,
     loading: Loading,
     filtering: Filtering,
-    als: ALS,
+    model: Hyperparameters,
+    metric: Annotated[
+        list[str],
+        typer.Option(
+            "--metric",
+            "-m",
+            help="Evaluate each iteration; repeatable. The first metric says which is best.",
+            show_default="ndcg@10 with any of these options",
+            rich_help_panel=_EVALUATION,
+        ),
+    ] = [],
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            help="Stop after this many iterations without improvement; the model is the best one.",
+            rich_help_panel=_EVALUATION,
+        ),
+    ] = None,
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for a checkpoint of each iteration; created if missing.",
+            rich_help_panel=_EVALUATION,
+        ),
+    ] = None,
+    keep_best: Annotated[
+        bool,
+        typer.Option(
+            "--keep-best",
+            help="Keep only the best checkpoint there, best.npz.",
+            rich_help_panel=_EVALUATION,
+        ),
+    ] = False,
     seed: Seed = 0,
     progress: Progress = None,
 ) -> None:
-    """Train an ALS model of implicit and save it."""
+    """Train a model of implicit and save it."""
     if out.suffix != ".npz" or out.is_dir():
         raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
     check_seed(seed)
-    check_als(als)
+    model.settings()  # refuses what does not apply, before data are read
+    given = {
+        "--validation": validation,
+        "--metric": metric,
+        "--patience": patience,
+        "--checkpoints": checkpoints,
+        "--keep-best": keep_best,
+    }
+    evaluating = [name for name, value in given.items() if value]
+    if evaluating and not model.in_iterations:
+        raise InvalidDataError(
+            f"{evaluating[0]} is for models that are trained in iterations, and {model.model} is "
+            "not; leave it out, and evaluate with: sparse-eval score"
+        )
+    if keep_best and checkpoints is None:
+        raise InvalidDataError("--keep-best keeps a checkpoint; name its folder with --checkpoints")
+    if patience is not None:
+        check_whole("patience", patience, 1)
+    if evaluating:
+        metric = check_metrics(metric or ["ndcg@10"])
     make_folder(out.parent)
-    if is_split(input):
-        from ..datasets.split import Holdout
-
-        refuse_filters(filtering)
-        matrix = Holdout.load(input).train
+    if validation is not None or is_split(input):
+        holdout = _parts(input, validation, loading, filtering)
+        matrix = holdout.train
+    elif evaluating:
+        raise InvalidDataError(
+            f"{evaluating[0]} needs a validation part; give --validation, or a folder that "
+            "`split` wrote"
+        )
     else:
         matrix = load(input, loading, filtering).matrix()
-    _train(matrix, als, seed, progress, out)
+    if not evaluating:
+        _train(matrix, model, seed, progress, out)
+        return
+    from ..models.callback import EvaluationCallback
+
+    callback = EvaluationCallback(
+        holdout,
+        metric,
+        patience=patience,
+        checkpoint_dir=checkpoints,
+        keep="best" if keep_best else "all",
+    )
+    with warnings_in_a_line():
+        _train(matrix, model, seed, progress, out, callback)
 
 
-def _train(matrix: CSRMatrix, als: ALS, seed: int, progress: bool | None, out: Path | None) -> Any:
+def _parts(input: Path, validation: Path | None, loading: Loading, filtering: Filtering) -> Holdout:
+    """Return a split that is ready-made."""
+    from ..datasets.split import Holdout
+
+    refuse_filters(filtering)
+    if not is_split(input):
+        assert validation is not None  # noqa: S101 - see `train`
+        return holdout_of(*load_parts(input, validation, loading))
+    if validation is not None:
+        raise InvalidDataError(f"{input} has a validation part of its own; leave out --validation")
+    return Holdout.load(input)
+
+
+def _train(
+    matrix: CSRMatrix,
+    model: Hyperparameters,
+    seed: int,
+    progress: bool | None,
+    out: Path | None,
+    callback: EvaluationCallback | None = None,
+) -> Any:
     """Return a trained model of implicit, which has no common type, and save it to `out`."""
     from ..models.checkpoints import save_model
-    from ..models.train import train_als
 
     with step("train") as note:
-        model = train_als(matrix, **als._asdict(), seed=seed, progress=progress)
-        note(f"ALS, {als.factors} factors, {als.iterations} iterations")
+        trained = model.train(matrix, seed, progress, callback)
+        note(model.describe())
+        if callback is not None:
+            note(callback.describe())
     if out is not None:
-        save_model(model, out)
-    return model
+        save_model(trained, out)
+    return trained
 
 
-def _about(data: str, als: ALS, seed: int) -> dict[str, JSONValue]:
+def _about(data: str, model: Hyperparameters, seed: int) -> dict[str, JSONValue]:
     """Return what is saved about the origin of a result."""
-    return {"data": data, "model": {"class": "ALS", **als._asdict()}, "seed": seed}
+    return {"data": data, "model": model.about(), "seed": seed}

@@ -249,16 +249,18 @@ class EvaluationCallback:
         self._training = _Training()
 
     def __repr__(self) -> str:
+        return f"EvaluationCallback({', '.join(self._names.values())}; {self.describe()})"
+
+    def describe(self) -> str:
+        """Return the last training in a few words: how many evaluations, and the best."""
         rows = self._training.rows
-        if not rows:
-            return f"EvaluationCallback({', '.join(self._names.values())}; no evaluation yet)"
         done = f"{len(rows):,} evaluation{'' if len(rows) == 1 else 's'}"
         if self.best_iteration is None:
-            return f"EvaluationCallback({done})"
+            return done
         name = self._names[str(self._monitor)]
         values = {row["iteration"]: row[name] for row in rows}
-        best = f"best {name} {number(values[self.best_iteration])}"
-        return f"EvaluationCallback({done}, {best} after {self.best_iteration} iterations)"
+        best = number(values[self.best_iteration])
+        return f"{done}, best {name} {best} after iteration {self.best_iteration}"
 
     def _repr_html_(self) -> str:
         table = self.history.reset_index()

@@ -241,13 +241,14 @@ def test_leaves_inputs_of_every_kind_unchanged(family: str, holdout: Any) -> Non
 
 def test_shows_itself_in_a_line_and_as_a_table(holdout: Any) -> None:
     callback = evaluating(holdout, every=2)
-    assert repr(callback) == "EvaluationCallback(ndcg@10, recall@5; no evaluation yet)"
-    assert "no evaluation yet" in callback._repr_html_()
+    assert repr(callback) == "EvaluationCallback(ndcg@10, recall@5; 0 evaluations)"
+    assert "0 evaluations" in callback._repr_html_()
     callback.fit(make("bpr", 6))
     best = callback.best_iteration
     value = f"{callback.history.loc[best, 'ndcg@10']:.5f}"
     assert repr(callback) == (
-        f"EvaluationCallback(3 evaluations, best ndcg@10 {value} after {best} iterations)"
+        f"EvaluationCallback(ndcg@10, recall@5; 3 evaluations, best ndcg@10 {value} after "
+        f"iteration {best})"
     )
     shown = callback._repr_html_()
     assert shown.count("<tr>") == 4
