@@ -70,6 +70,7 @@ def link_names(_app: Any, name: str, source: list[str]) -> None:
 def page(definition: Definition) -> str:
     parts = [
         f"# {definition.name}",
+        definition.plain,
         f"{sentence(definition.description)} Written `{definition.spelling}`.",
         f"$$\n{FORMULAS[definition.name].strip()}\n$$",
         facts(definition),

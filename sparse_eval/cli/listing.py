@@ -90,6 +90,7 @@ def facts_of(entry: Definition) -> list[tuple[str, str]]:
     rows = [
         ("metric", entry.name),
         *([("also called", ", ".join(others))] if others else []),
+        *([("in plain words", entry.plain)] if entry.plain else []),
         ("meaning", entry.description),
         ("formula", entry.text),
         ("cut-off", cutoffs[entry.cutoff]),

@@ -243,6 +243,7 @@ METRICS = (
         cg,
         "Σ g(r)",
         "cumulative gain: the sum of the gains in the list",
+        plain="How much relevance the list holds in all, wherever in it.",
         upper=np.inf,
         averages_ties=always,
         source=JARVELIN,
@@ -252,6 +253,10 @@ METRICS = (
         dcg,
         "Σ g(r) / log2(r + 1)",
         "discounted cumulative gain",
+        plain=(
+            "How much relevance the list holds, where an item counts the less the further down "
+            "it is."
+        ),
         options=(GAIN, *WEIGHTED),
         upper=np.inf,
         averages_ties=always,
@@ -263,6 +268,9 @@ METRICS = (
         idcg,
         "dcg of the first min(n, k) gains in descending order",
         "the largest dcg that is possible for the user",
+        plain=(
+            "The dcg that a perfect list would reach for the user: what ndcg is measured against."
+        ),
         options=(GAIN,),
         upper=np.inf,
         averages_ties=always,
@@ -273,6 +281,11 @@ METRICS = (
         ndcg,
         "dcg / idcg",
         "normalized discounted cumulative gain",
+        plain=(
+            "How close the list comes to the best order possible: 1 means that all relevant "
+            "items are on top, 0 that none is there; the higher an item stands, the more it "
+            "counts."
+        ),
         options=(GAIN, *WEIGHTED),
         upper=_upper_unless_weighted,
         averages_ties=always,
@@ -284,6 +297,7 @@ METRICS = (
         precision,
         "hits / k",
         "share of the list that is relevant",
+        plain="Of the items shown, the share that the user was interested in.",
         options=(
             Choice(
                 "denominator",
@@ -304,6 +318,7 @@ METRICS = (
         recall,
         "hits / n",
         "share of the relevant items found",
+        plain="Of the items that the user was interested in, the share that was shown.",
         options=(DENOMINATOR, AVERAGE, ITEMS, *WEIGHTED),
         upper=_upper_unless_weighted,
         by_item=True,
@@ -316,6 +331,7 @@ METRICS = (
         hit_rate,
         "1 if hits > 0, else 0",
         "whether anything relevant was found",
+        plain="The share of users who were shown at least one item that they were interested in.",
         options=(ITEMS,),
         by_item=True,
         source=LI,
@@ -325,6 +341,7 @@ METRICS = (
         f1,
         "(1 + β²)·precision·recall / (β²·precision + recall)",
         "harmonic mean of precision and recall",
+        plain="One number for precision and recall together, high only if both are.",
         options=(BETA,),
         cutoff="required",
         source=RIJSBERGEN,
@@ -335,15 +352,32 @@ METRICS = (
         jaccard,
         "hits / (list length + n − hits)",
         "share of what is listed or relevant that is both",
+        plain=(
+            "How much the items shown and the items of interest overlap; 1 if they are the same"
+            " ones."
+        ),
         closed_form=never,
         source="Jaccard, 1912, New Phytologist 11(2), doi:10.1111/j.1469-8137.1912.tb05611.x",
     ),
-    Definition("mrr", mrr, "1 / rank of the first hit, else 0", "reciprocal rank of the first hit"),
+    Definition(
+        "mrr",
+        mrr,
+        "1 / rank of the first hit, else 0",
+        "reciprocal rank of the first hit",
+        plain=(
+            "How far up the first item of interest stands: 1 if it is always first, 0.5 if "
+            "second, 0.1 if tenth."
+        ),
+    ),
     Definition(
         "arhr",
         arhr,
         "Σ h(r) / r",
         "reciprocal ranks of all hits, summed",
+        plain=(
+            "How many items of interest are shown, where one counts the less the further down "
+            "it is: the second half, the tenth a tenth."
+        ),
         options=(BINARY, *WEIGHTED),
         upper=np.inf,
         weighted=True,
@@ -354,6 +388,10 @@ METRICS = (
         average_precision,
         "(1/n) Σ h(r)·precision@r",
         "average precision",
+        plain=(
+            "How well the list puts items of interest before all others; 1 if all of them come "
+            "first."
+        ),
         options=(NORMALIZER, GEOMETRIC),
         upper=_upper_if_normalized,
         closed_form=_linear_unless_by_hits,
@@ -363,6 +401,7 @@ METRICS = (
         average_recall,
         "(1/n) Σ h(r)·recall@r",
         "average recall",
+        plain="How many of the items of interest the list finds, where each further one adds more.",
         options=(NORMALIZER,),
         upper=_upper_if_normalized,
     ),
@@ -371,6 +410,10 @@ METRICS = (
         r_precision,
         "hits in the first m·n / m·n",
         "precision at the number of relevant items, or a multiple m of it",
+        plain=(
+            "Of as many top items as the user has items of interest, the share that are of "
+            "interest."
+        ),
         options=(
             Choice("denominator", ("relevant", "min"), "divide by m·n or by min(m·n, k)"),
             Number("multiple", "1", 0, np.inf, "m; m·n is rounded up"),
@@ -382,6 +425,10 @@ METRICS = (
         fcp,
         "concordant / (concordant + discordant)",
         "share of the pairs of listed items with different gains that are in the right order",
+        plain=(
+            "How often, of two listed items that the user values differently, the more valued "
+            "one comes first; 0.5 is chance."
+        ),
         uses=("hits",),
         closed_form=never,
         expected=_expected_fcp,
@@ -392,6 +439,10 @@ METRICS = (
         auc,
         "(Σ over misses of the hits above + (hits + n)/2·misses behind the list) / (n·(C − n))",
         "chance that a relevant item is ranked above one that is not, of the C candidates",
+        plain=(
+            "How often an item of interest is ranked above one that is not; 0.5 is chance, 1 is"
+            " always."
+        ),
         options=(
             Choice(
                 "among",
@@ -412,6 +463,10 @@ METRICS = (
         gauc,
         "Σ w·auc / Σ w, w = C",
         "mean auc over users, weighted by the number of their candidates (impressions)",
+        plain=(
+            "How often an item of interest is ranked above another one, where users with more "
+            "candidates count more; 0.5 is chance."
+        ),
         options=(
             Choice(
                 "weight",
@@ -429,6 +484,10 @@ METRICS = (
         err,
         "Σ (1/r)·R(r)·Π (1 − R before r), R = (2^g − 1) / 2^max",
         "expected reciprocal rank of the item where a reader stops",
+        plain=(
+            "How soon a reader who goes down the list and stops when satisfied comes to stop; 1"
+            " is at once."
+        ),
         options=(Number("max", "largest", 0, np.inf, "top of the scale of gains"),),
         uses=("hits",),
         closed_form=never,
@@ -440,6 +499,10 @@ METRICS = (
         rbp,
         "(1 − p) Σ h(r)·p^(r − 1)",
         "rank-biased precision, for a reader who goes on to the next item with probability p",
+        plain=(
+            "How much of interest a reader comes across who gives up somewhere down the list; "
+            "what stands at the top counts most."
+        ),
         options=(
             Number("p", "0.8", 0, 1, "probability of going on to the next item"),
             Choice(
@@ -458,6 +521,7 @@ METRICS = (
         mean_rank,
         "(1/n) Σ rank of each relevant item",
         "mean rank of the relevant items, those not listed at the mean of the remaining ranks",
+        plain="At which rank an item of interest stands on average; 1 is the top.",
         cutoff="none",
         lower=1.0,
         upper=np.inf,
@@ -470,6 +534,10 @@ METRICS = (
         percentile_rank,
         "Σ g·(rank − 1)/(C − 1) / Σ g",
         "how far down the relevant items are: 0 first, 1 last of the C candidates",
+        plain=(
+            "How far down the ranking items of interest stand: 0 is the top, 1 the bottom, 0.5 "
+            "chance."
+        ),
         options=(Choice("gain", ("linear", "binary"), "weigh items by g, or equally"), AVERAGE),
         cutoff="none",
         uses=("hits", "candidates", "total_gain"),

@@ -231,6 +231,7 @@ METRICS = (
         coverage,
         "distinct recommended items / N",
         "share of the catalogue that is recommended to anyone",
+        plain="The share of the catalogue that is recommended to at least one user.",
         over="lists",
         per_user=False,
         expected=random_lists.coverage,
@@ -240,6 +241,7 @@ METRICS = (
         user_coverage,
         "users with a list / users",
         "share of the evaluated users who get anything",
+        plain="The share of users who get any recommendations at all.",
         over="lists",
         per_user=False,
         expected=random_lists.user_coverage,
@@ -249,6 +251,10 @@ METRICS = (
         gini,
         "Σ (2i − N − 1)·c(i) / (N·Σ c), c ascending",
         "inequality of how often the N items are recommended: 0 if equally often, 1 if only one is",
+        plain=(
+            "How unequally recommendations are spread over the items: 0 if all are recommended "
+            "equally often, near 1 if a few get all."
+        ),
         over="lists",
         per_user=False,
         higher_is_better=False,
@@ -258,6 +264,10 @@ METRICS = (
         entropy,
         "−Σ p(i)·log2 p(i), p = share of the recommendations",
         "how evenly items are recommended",
+        plain=(
+            "How evenly recommendations are spread over the items; higher if more items have "
+            "their share."
+        ),
         over="lists",
         options=(Choice("unit", ("bits", "nats"), "logarithm to base 2 or e"),),
         per_user=False,
@@ -268,6 +278,10 @@ METRICS = (
         popularity,
         "mean training users of the listed items",
         "how popular the recommended items are",
+        plain=(
+            "How many users know the recommended items on average; lower if less popular items "
+            "are recommended."
+        ),
         over="lists",
         needs=("train",),
         upper=np.inf,
@@ -279,6 +293,9 @@ METRICS = (
         diversity,
         "1 − mean cosine of the pairs of a list",
         "how different the items of a list are",
+        plain=(
+            "How different from each other the items of one list are; near 0 if they are all alike."
+        ),
         over="lists",
         options=(
             Choice(
@@ -304,6 +321,7 @@ METRICS = (
         categorical_diversity,
         "distinct item groups of the list / k",
         "how many groups of items are in the list",
+        plain="How many kinds of items one list holds, relative to its length.",
         over="lists",
         needs=("item_groups",),
         cutoff="required",
@@ -316,6 +334,10 @@ METRICS = (
         personalization,
         "1 − mean over pairs of users of shared items / k",
         "how different the lists of different users are",
+        plain=(
+            "How different the lists of two users are: 0 if all get the same items, 1 if no two"
+            " share any."
+        ),
         over="lists",
         per_user=False,
         cutoff="required",
@@ -326,6 +348,10 @@ METRICS = (
         serendipity,
         "relevant and not among the k most popular unseen / k",
         "share of the list that is relevant and would not have come from popularity",
+        plain=(
+            "The share of the list that is of interest and that a list of the most popular "
+            "items would not have shown."
+        ),
         over="lists",
         options=(
             Choice(
@@ -350,6 +376,10 @@ METRICS = (
         calibration,
         "Σ p(g)·log2(p(g) / q(g)), q = 0.99·list + 0.01·history",
         "bits by which the list's mix of item groups differs from the history's",
+        plain=(
+            "How far the mix of kinds in a list is from what the user has chosen so far; 0 if "
+            "it is the same."
+        ),
         over="lists",
         needs=("train", "item_groups"),
         upper=-math.log2(SMOOTHING),

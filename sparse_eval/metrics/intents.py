@@ -153,6 +153,10 @@ METRICS = (
         alpha_ndcg,
         "Σ h(r)·Σ (1 − alpha)^(hits of the group above) / log2(r + 1) / the ideal list's",
         "ndcg that counts each item group of a relevant item less the more often it has come",
+        plain=(
+            "Ndcg that rewards variety: one more item of a kind that is in the list already "
+            "counts less."
+        ),
         over="lists",
         options=(ALPHA,),
         needs=("item_groups",),
@@ -165,6 +169,10 @@ METRICS = (
         err_ia,
         "Σ (1/r)·h(r)·Σ (1 − alpha)^(hits of the group above) / (intents·Σ (1 − alpha)^(r − 1)/r)",
         "intent-aware expected reciprocal rank, relative to items of all groups at every rank",
+        plain=(
+            "How soon every kind of item that may be of interest is served near the top of the "
+            "list."
+        ),
         over="lists",
         options=(ALPHA,),
         needs=("item_groups",),
@@ -176,6 +184,7 @@ METRICS = (
         map_ia,
         "mean over groups of map of the relevant items of the group",
         "intent-aware average precision, over the groups of the user's relevant items",
+        plain="Map on average over the kinds of items that the user is interested in.",
         over="lists",
         needs=("item_groups",),
         expected=expected_map_ia,

@@ -49,6 +49,10 @@ METRICS = (
         iprec_at_recall,
         "largest precision@r of ranks r where hits ≥ level·n, else 0",
         "interpolated precision at a level of recall, or its mean at 0, 0.1, …, 1",
+        plain=(
+            "The precision that a list still has once it has found a given share of what is of "
+            "interest."
+        ),
         options=(
             Number(
                 "level",

@@ -46,6 +46,10 @@ METRICS = (
         bpref,
         "(1/n) Σ h(r)·(1 − min(judged misses above r, n) / min(judged misses, n))",
         "share of the preferences for relevant over other judged items that the list keeps",
+        plain=(
+            "How rarely an item that was judged to be of no interest stands above one of "
+            "interest; items that nobody judged do not count."
+        ),
         options=(GEOMETRIC,),
         uses=("judged", "hits"),
         closed_form=never,
@@ -57,6 +61,7 @@ METRICS = (
         "(1/n) Σ h(r)·(1 + judged above r·(hits above r + ε) / (judged above r + 2ε)) / r, "
         "ε = 0.00001",
         "average precision, inferred from judged items as of a sample",
+        plain="An estimate of map where only some of the items were judged.",
         uses=("judged", "hits"),
         closed_form=never,
         source="Yilmaz and Aslam, 2006, CIKM, doi:10.1145/1183614.1183633",
@@ -66,6 +71,10 @@ METRICS = (
         judged,
         "judged items / list length",
         "share of the list that is judged, relevant or not",
+        plain=(
+            "The share of the list that somebody has judged: how far the other metrics can be "
+            "trusted."
+        ),
         uses=("judged",),
         of_everyone=True,
     ),

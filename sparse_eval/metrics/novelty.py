@@ -116,6 +116,7 @@ METRICS = (
         novelty,
         "mean of −log2(users of i / users)",
         "surprise of the listed items in bits; an item without users counts as having one",
+        plain="How little known the recommended items are; higher if fewer users know them.",
         over="lists",
         options=(
             Choice(
@@ -140,6 +141,7 @@ METRICS = (
         epc,
         "Σ h(r)·(1 − users of i / users) / log2(r + 1) / Σ 1 / log2(r + 1)",
         "expected popularity complement: how unknown the relevant items near the top are",
+        plain="How many little-known items of interest stand near the top of the list.",
         over="lists",
         needs=("train",),
         expected=expected_epc,
@@ -151,6 +153,7 @@ METRICS = (
         "Σ h(r)·−log2(users of i / interactions) / log2(r + 1) / Σ 1 / log2(r + 1)",
         "expected free discovery: surprise, in bits, of the relevant items near the top; an item "
         "without users counts as having one",
+        plain="How surprising the items of interest near the top of the list are.",
         over="lists",
         needs=("train",),
         upper=np.inf,

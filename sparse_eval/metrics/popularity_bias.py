@@ -175,6 +175,7 @@ METRICS = (
         aplt,
         "listed items of the long tail / list length",
         "share of the list that is in the long tail",
+        plain="The share of the list that is taken from the little-known items, the long tail.",
         over="lists",
         options=(TAIL,),
         needs=("train",),
@@ -186,6 +187,7 @@ METRICS = (
         aclt,
         "listed items of the long tail",
         "number of listed items that are in the long tail",
+        plain="How many items of the list are little-known ones, of the long tail.",
         over="lists",
         options=(TAIL,),
         needs=("train",),
@@ -198,6 +200,10 @@ METRICS = (
         reo,
         "std / mean over groups of items of hits / relevant unseen items",
         "how unequal the groups' chances are to be recommended where they are relevant",
+        plain=(
+            "How unequally kinds of items are recommended to the users who are interested in "
+            "them; 0 if equally."
+        ),
         over="lists",
         per_user=False,
         needs=("item_groups",),
@@ -211,6 +217,7 @@ METRICS = (
         rsp,
         "std / mean over groups of items of listed / unseen items",
         "how unequal the groups' chances are to be recommended",
+        plain="How unequally kinds of items are recommended; 0 if each gets its share.",
         over="lists",
         per_user=False,
         needs=("item_groups",),
@@ -224,6 +231,10 @@ METRICS = (
         pop_reo,
         "reo of the long tail and the other items",
         "how unequal their chances are to be recommended where they are relevant",
+        plain=(
+            "How unequally popular and little-known items are recommended to the users who are "
+            "interested in them; 0 if equally."
+        ),
         over="lists",
         options=(TAIL,),
         per_user=False,
@@ -237,6 +248,10 @@ METRICS = (
         pop_rsp,
         "rsp of the long tail and the other items",
         "how unequal their chances are to be recommended",
+        plain=(
+            "How unequally popular and little-known items are recommended; 0 if both get their "
+            "share."
+        ),
         over="lists",
         options=(TAIL,),
         per_user=False,
@@ -250,6 +265,10 @@ METRICS = (
         exposure,
         "gini of Σ w(r) of each item, w(r) = p^(r − 1)",
         "inequality of how often, and how far up, the N items are recommended",
+        plain=(
+            "How unequally attention is spread over the items, where the top of a list gets "
+            "most of it: 0 if equally, near 1 if a few get all."
+        ),
         over="lists",
         options=(
             Choice("weights", ("geometric", "log"), "p^(r − 1), or 1 / log2(r + 1)"),

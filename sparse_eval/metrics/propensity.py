@@ -186,6 +186,10 @@ METRICS = (
         psp,
         "Σ h(r) / p(i) / the largest such sum",
         "precision where a hit counts 1 / its propensity p, relative to the best possible",
+        plain=(
+            "Precision where finding a little-known item counts more than finding a popular "
+            "one; 1 is the best possible."
+        ),
         options=PROPENSITY,
         uses=("ideal_gain",),
         weighted=True,
@@ -196,6 +200,10 @@ METRICS = (
         psrecall,
         "Σ h(r) / p(i) / n / the largest such sum / n",
         "recall where a hit counts 1 / its propensity p, relative to the best possible",
+        plain=(
+            "Recall where finding a little-known item counts more than finding a popular one; 1"
+            " is the best possible."
+        ),
         options=PROPENSITY,
         uses=("ideal_gain",),
         weighted=True,
@@ -206,6 +214,10 @@ METRICS = (
         psndcg,
         "Σ h(r) / p(i) / log2(r + 1) / idcg(gain=binary), / the largest such sum",
         "ndcg where a hit counts 1 / its propensity p, relative to the best possible",
+        plain=(
+            "Ndcg where finding a little-known item counts more than finding a popular one; 1 "
+            "is the best possible."
+        ),
         options=PROPENSITY,
         weighted=True,
         source=JAIN,

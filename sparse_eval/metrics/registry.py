@@ -233,6 +233,8 @@ class Definition:
         out are not used and may be 0/0; NaN leaves a user out.
     text, description : str
         The formula and its meaning, in a line each.
+    plain : str
+        What it says, in a sentence for readers who know none of the terms.
     over : {"statistics", "lists"}
         Whether the formula takes `Statistics` or `Lists`.
     per_user : bool
@@ -307,6 +309,7 @@ class Definition:
     of_everyone: bool = False
     by_item: bool = False
     is_ratio: bool = False
+    plain: str = ""
     source: str = ""
 
     @property
@@ -414,6 +417,7 @@ def register_metric(
     needs: Iterable[str] = (),
     uses: Iterable[str] = (),
     linear: bool = False,
+    plain: str = "",
     source: str = "",
 ) -> Callable[[Formula], Formula]:
     """Register a function as a metric, to be used by name like the built-in ones.
@@ -456,6 +460,8 @@ def register_metric(
         Whether the function is linear in the statistics, so that their expectations give the
         expectation of the metric under a random ranking; otherwise `Evaluation.summary`
         estimates it.
+    plain : str
+        What it says, in a sentence for readers of a report who know none of the terms.
     source : str
         The publication that defines the metric.
 
@@ -492,7 +498,8 @@ def register_metric(
             f"{name!r} is not a name for a metric; expected lower case letters, digits and _, the "
             "first a letter"
         )
-    for fact, given in (("description", description), ("text", text), ("source", source)):
+    texts = {"description": description, "text": text, "plain": plain, "source": source}
+    for fact, given in texts.items():
         if not isinstance(given, str):
             raise InvalidMetricError(f"metric {name!r}: {fact} is {given!r}; expected text")
     _check_words(name, "input", needs, _NEEDS)
@@ -528,6 +535,7 @@ def register_metric(
                 uses=uses,
                 closed_form=always if linear else never,
                 of_largest=always if "hits" in uses else never,  # it may read largest_gain
+                plain=plain,
                 source=source,
             )
         )

@@ -74,6 +74,7 @@ METRICS = (
         set_precision,
         "hits / list length",
         "share of the whole list that is relevant",
+        plain="Of all items listed, the share that the user was interested in.",
         cutoff="none",
     ),
     Definition(
@@ -81,6 +82,10 @@ METRICS = (
         set_relative_precision,
         "hits / min(n, list length)",
         "precision of the whole list relative to the best of its length",
+        plain=(
+            "The share of the list that is of interest, relative to what a list of its length "
+            "can reach."
+        ),
         cutoff="none",
     ),
     Definition(
@@ -88,6 +93,7 @@ METRICS = (
         set_f,
         "(1 + β²)·hits / (list length + β²·n)",
         "weighted harmonic mean of the whole list's precision and recall",
+        plain="One number for precision and recall of the whole list, high only if both are.",
         options=(BETA,),
         cutoff="none",
         source=RIJSBERGEN,
@@ -97,6 +103,7 @@ METRICS = (
         set_map,
         "hits² / (list length·n)",
         "precision times recall of the whole list",
+        plain="Precision times recall of the whole list, high only if both are.",
         cutoff="none",
         expected=expected_set_map,
     ),
@@ -105,6 +112,10 @@ METRICS = (
         utility,
         "hits − misses",
         "relevant items of the list less the others",
+        plain=(
+            "How many more items of interest than others the list holds; below 0 if there are "
+            "fewer."
+        ),
         lower=-np.inf,
         upper=np.inf,
         of_everyone=True,
@@ -114,6 +125,7 @@ METRICS = (
         num_ret,
         "list length",
         "number of listed items",
+        plain="How many items were listed.",
         upper=np.inf,
         of_everyone=True,
     ),
@@ -122,6 +134,7 @@ METRICS = (
         num_rel,
         "n",
         "number of relevant items",
+        plain="How many items the user was interested in, listed or not.",
         cutoff="none",
         upper=np.inf,
     ),
@@ -130,6 +143,7 @@ METRICS = (
         num_rel_ret,
         "hits",
         "number of relevant items in the list",
+        plain="How many items of interest were listed.",
         upper=np.inf,
     ),
     Definition(
@@ -137,6 +151,7 @@ METRICS = (
         num_nonrel_judged_ret,
         "judged items − hits",
         "number of items in the list that are judged and not relevant",
+        plain="How many listed items were judged to be of no interest.",
         upper=np.inf,
         higher_is_better=False,
         uses=("judged",),

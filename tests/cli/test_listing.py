@@ -16,6 +16,7 @@ def test_lists_and_describes_every_metric(command: Command) -> None:
         status, printed, _ = command("metrics", name)
         assert status == 0
         assert REGISTRY[name].text in printed
+        assert REGISTRY[name].plain in printed
     status, printed, said = command("metrics", "ndgc")
     assert (status, printed) == (2, "")
     assert said == "error: there is no metric 'ndgc'; did you mean 'ndcg' or 'psndcg'?\n"

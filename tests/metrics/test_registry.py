@@ -258,3 +258,12 @@ def test_refuses_to_unpickle_a_metric_that_is_not_registered() -> None:
     pickled = pickle.dumps(REGISTRY.pop("passing"))
     with pytest.raises(InvalidMetricError, match="there is no metric 'passing'"):
         pickle.loads(pickled)  # noqa: S301
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_says_in_a_plain_sentence_what_a_metric_says(name: str) -> None:
+    plain = REGISTRY[name].plain
+    assert plain[0].isupper()
+    assert plain.endswith(".")
+    assert ". " not in plain
+    assert plain != REGISTRY[name].description
