@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..metrics import REGISTRY
 from ..report import plots
+from .names import legend_columns, shorten
 from .number_format import format_number, format_numbers, format_share
 from .svg import HEIGHT, draw_svg
 
@@ -24,12 +26,22 @@ if TYPE_CHECKING:
 #: A chart with a row for each metric shows the first so many.
 _MAX_ROWS = 14
 
+#: Curves and groups are drawn of the first so many models; more cannot be told apart.
+MAX_CURVES = 6
+
 _GROUP_CAPTIONS: dict[Literal["activity", "popularity"], str] = {
     "activity": "Bands of about equally many users, by their number of training items. Lines are "
     "95 % intervals, for 10 users or more.",
     "popularity": "Bands of items with about equally many training interactions, by their number "
     "of training users. Lines are 95 % intervals, for 10 users or more.",
 }
+
+
+#: What a caption of lifts adds if it is about mean_rank or percentile_rank.
+_LOWER_IS_BETTER = (
+    " Where lower is better, the value of random lists is divided by the model's, so that more is "
+    "better here too."
+)
 
 
 class Chart(NamedTuple):
@@ -58,15 +70,19 @@ def draw_charts(
     comparison: Comparison | None,
     curves: Mapping[str, pd.DataFrame],
 ) -> list[Chart]:
-    """Draw the charts that the evaluations have data for; the first metric is the main one."""
+    """Draw the charts that the evaluations have data for; the first metric is the main one.
+
+    Evaluations are in order, the best first: a chart of curves has the best `MAX_CURVES`.
+    """
+    few = dict(islice(shown.items(), MAX_CURVES))
     panels = [
         *_overview(shown, metrics[0], comparison),
-        *_accuracy(shown, metrics),
-        *_groups(shown, metrics),
-        *_against_chance(shown, metrics),
+        *_accuracy(few, metrics),
+        *_groups(few, metrics),
+        *_against_chance(few, metrics),
         *_learning_curves(curves, [next(iter(shown.values())).shown(name) for name in metrics]),
     ]
-    legend_rows = -(-len(shown) // plots.legend_columns(list(shown))) if len(shown) > 1 else 0
+    legend_rows = -(-len(few) // legend_columns(list(few))) if len(few) > 1 else 0
     charts = []
     for number, panel in enumerate(panels, start=1):
         height = HEIGHT if panel.n_rows is None else 0.8 + 0.26 * panel.n_rows
@@ -150,13 +166,15 @@ def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
 
 
 def _against_chance(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
+    first = next(iter(shown.values()))
     with_lift = plots.metrics_with_lift([ev.summary()["lift"] for ev in shown.values()])
-    names = [metric for metric in metrics if metric in with_lift and _counts_hits(metric)]
+    names = [metric for metric in metrics if metric in with_lift and counts_hits(metric)]
     names = names[:_MAX_ROWS]
     if names:
         yield _Panel(
             "Lift over random lists",
-            "How many times as good as random lists of the same length, on a log scale.",
+            "How many times as good as random lists of the same length, on a log scale."
+            + ("" if all(map(first.higher_is_better, names)) else _LOWER_IS_BETTER),
             lambda ax: plots.lift(shown, names, ax=ax),
             len(names) + 2,
         )
@@ -167,13 +185,13 @@ def _learning_curves(curves: Mapping[str, pd.DataFrame], metrics: list[str]) -> 
         columns = [metric for metric in metrics if metric in table.columns][:4]
         if columns:
             yield _Panel(
-                f"Learning curve: {plots.shorten(name, 60)}",
+                f"Learning curve: {shorten(name, 60)}",
                 "Metrics over the iterations, or over checkpoints in the order of their table.",
                 partial(plots.learning_curve, table, columns),
             )
 
 
-def _counts_hits(metric: str) -> bool:
+def counts_hits(metric: str) -> bool:
     """Return whether a metric counts hits; random lists may have the best values of others."""
     entry = REGISTRY.get(metric.partition("@")[0].partition("(")[0])
     return entry is None or entry.over == "statistics"

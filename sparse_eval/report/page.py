@@ -17,6 +17,7 @@ from ..results.item_names import check_known, item_table
 from ..results.pooled import pooled_evaluation
 from ..results.sampled import NOTE as SAMPLED_NOTE
 from ..results.shared import shared_metrics
+from .names import pieces
 from .number_format import format_number, format_numbers, format_p, format_share
 from .plots import named_evaluations
 from .subgroups import SubgroupDifference, subgroup_differences
@@ -43,6 +44,9 @@ _SUBGROUPS: dict[Literal["seen", "relevant"], str] = {
     "relevant": "relevant items of the user",
 }
 
+#: A table has a column for each of so many models or metrics at most.
+_MOST_COLUMNS = 6
+
 #: Columns of a saved summary; any other one is a baseline.
 _SUMMARY_COLUMNS = {
     "mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift", "n_users",
@@ -68,7 +72,7 @@ def write_report(
     Parameters
     ----------
     evaluations : mapping of str to Evaluation, or CrossValidation
-        Evaluations by name, saved ones included, in the order in which they are shown; or what
+        Evaluations by name, saved ones included; the page shows the best first. Or what
         `cross_validate` returned, whose models are shown by values pooled over folds and seeds.
     path : str or Path
         The page (.html); its folder is created if missing. The page needs neither network access
@@ -125,7 +129,7 @@ def write_report(
     True
     """
     try:
-        from .charts import draw_charts
+        from .charts import MAX_CURVES, counts_hits, draw_charts
 
         template = _template()
     except ImportError:
@@ -144,15 +148,16 @@ def write_report(
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
     main = chosen[0]
-    first = next(iter(shown.values()))
     ranked = _ranked(shown, main) if cv else _ranked_for_comparison(shown, main, how)
+    # The best first: on a phone, the first columns of a table are all that is seen at once.
+    shown = {name: shown[name] for name in dict.fromkeys([*ranked, *shown])}
+    first = next(iter(shown.values()))
     comparison: Comparison | None = None
     pairs: list[_Row] = []
     secondary: list[_Row] = []
     if len(shown) > 1:
         # The better model of each pair comes first.
-        order = list(dict.fromkeys([*ranked, *shown]))
-        ordered = cv.select(order) if cv else {name: shown[name] for name in order}
+        ordered = cv.select(list(shown)) if cv else shown
         comparison = compare(ordered, main, test=test, correction=correction, how=how)
         pairs = records(comparison.table)
         if len(chosen) > 1:
@@ -160,6 +165,8 @@ def write_report(
             secondary = records(other.table)
         notes += comparison.notes
     examples = _examples(shown, main)
+    rows = [_metric_row(shown, metric, [*pairs, *secondary]) for metric in chosen]
+    baselines, same_as = _baselines(shown)
     page = template.render(
         title=title,
         style=Path(__file__).with_name("style.css").read_text(encoding="utf-8"),
@@ -167,7 +174,11 @@ def write_report(
         main=main,
         main_name=first.shown(main),
         among=first.candidates,
-        rows=[_metric_row(shown, metric, [*pairs, *secondary]) for metric in chosen],
+        rows=rows,
+        turned=len(shown) > _MOST_COLUMNS,
+        tables=_in_tables(rows) if len(shown) > _MOST_COLUMNS else [rows],
+        meanings=_meanings(chosen),
+        is_lift_telling=counts_hits(main),
         ranked=ranked,
         higher=first.higher_is_better(main),
         comparison=comparison,
@@ -175,15 +186,17 @@ def write_report(
         pairs=pairs,
         secondary=secondary,
         better_by_others=_better_by_others(ranked, secondary),
-        baselines=_baselines(shown),
+        baselines=baselines,
+        same_as=same_as,
         charts=draw_charts(shown, chosen, comparison, curves or {}),
+        most_curves=MAX_CURVES,
         subgroups=[] if cv else _subgroups(shown, main, ranked),
         effects=None if cv is None else cv.summary(),
         examples=examples,
-        name_columns=[] if titles is None else list(titles),
         names_of={} if titles is None else _names_of(titles, examples),
         convention=_convention(first),
-        provenance={name: _provenance(ev) for name, ev in shown.items()},
+        users_counted=_users_counted(shown),
+        provenance=_provenance(shown),
         left_out=left_out or {},
     )
     make_folder(as_path(path).parent)
@@ -202,7 +215,12 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": format_number, "p": format_p, "share": format_share}
+    environment.filters |= {
+        "number": format_number,
+        "p": format_p,
+        "share": format_share,
+        "pieces": pieces,
+    }
     environment.globals |= {
         "numbers": format_numbers,
         "sampled_note": SAMPLED_NOTE,
@@ -236,22 +254,44 @@ def _ranked(shown: Evaluations, metric: str) -> list[str]:
 
 
 class _MetricRow(NamedTuple):
-    """A row of the table of all metrics; `best` has the names of the starred evaluations."""
+    """The values of a metric; `best` has the names of the starred evaluations."""
 
     metric: str
-    meaning: str
+    higher: bool
     cells: dict[str, _Row]
     best: set[str]
 
 
+class _Meaning(NamedTuple):
+    """What a metric says, in a plain sentence, and its formula and definition."""
+
+    name: str
+    plain: str
+    definition: str
+
+
 def _metric_row(shown: Evaluations, metric: str, pairs: list[_Row]) -> _MetricRow:
-    entry = REGISTRY.get(metric.partition("@")[0].partition("(")[0])
     return _MetricRow(
         metric,
-        "" if entry is None else f"{entry.text}: {entry.description}",
+        next(iter(shown.values())).higher_is_better(metric),
         {name: ev.record.content["metrics"][metric] for name, ev in shown.items()},
         _best(shown, metric, pairs),
     )
+
+
+def _in_tables(rows: list[_MetricRow]) -> list[list[_MetricRow]]:
+    """Share the metrics among tables that have a column for each."""
+    starts = range(0, len(rows), _MOST_COLUMNS)
+    return [rows[start : start + _MOST_COLUMNS] for start in starts]
+
+
+def _meanings(metrics: list[str]) -> list[_Meaning]:
+    """Return what the metrics that are registered here mean, each once whatever its cut-offs."""
+    names = dict.fromkeys(metric.partition("@")[0].partition("(")[0] for metric in metrics)
+    entries = [REGISTRY[name] for name in names if name in REGISTRY]
+    return [
+        _Meaning(entry.name, entry.plain, f"{entry.text}: {entry.description}") for entry in entries
+    ]
 
 
 def _best(shown: Evaluations, metric: str, pairs: list[_Row]) -> set[str]:
@@ -269,23 +309,37 @@ def _best(shown: Evaluations, metric: str, pairs: list[_Row]) -> set[str]:
 
 
 def _better_by_others(ranked: list[str], secondary: list[_Row]) -> dict[str, list[str]]:
-    """Return the models that beat the best one by other metrics, with these metrics."""
+    """Return the models that beat the best one by other metrics, by these metrics in words."""
     metrics: dict[str, list[str]] = {}
     for row in secondary:
         if ranked and ranked[0] in (row["a"], row["b"]) and row["better"] not in ("", ranked[0]):
             metrics.setdefault(row["better"], []).append(row["metric"])
-    return metrics
+    models: dict[str, list[str]] = {}
+    for model, names in metrics.items():
+        rest = f" and {len(names) - 6:,} more metrics" if len(names) > 6 else ""
+        models.setdefault(", ".join(names[:6]) + rest, []).append(model)
+    return models
 
 
-def _baselines(shown: Evaluations) -> dict[str, dict[str, float | None]]:
-    """Return the means of the baselines that were evaluated with the models."""
+def _baselines(shown: Evaluations) -> tuple[dict[str, dict[str, float | None]], dict[str, str]]:
+    """Return the means of the baselines that were evaluated with the models.
+
+    Apart from those that are one of the models, under another name: they are returned with the
+    model's name instead.
+    """
     means: dict[str, dict[str, float | None]] = {}
     for ev in shown.values():
         for metric, row in ev.record.content["metrics"].items():
             for name in row:
                 if name not in _SUMMARY_COLUMNS:
                     means.setdefault(name, {}).setdefault(metric, row[name])
-    return means
+    same_as = {
+        name: model
+        for name, values in means.items()
+        for model, ev in shown.items()
+        if values == {key: ev.record.content["metrics"][key]["mean"] for key in values}
+    }
+    return {name: values for name, values in means.items() if name not in same_as}, same_as
 
 
 class _Subgroups(NamedTuple):
@@ -357,6 +411,14 @@ def _values_of(ev: Evaluation, user: Any) -> dict[str, Any]:
     return {str(name): value for name, value in table.loc[user].items()}
 
 
+def _users_counted(shown: Evaluations) -> dict[tuple[int, int, int | None], list[str]]:
+    """Return how many users count, are left out and are cold, with the models of which it is so."""
+    models: dict[tuple[int, int, int | None], list[str]] = {}
+    for name, ev in shown.items():
+        models.setdefault((ev.n_users, ev.n_skipped, ev.n_cold), []).append(name)
+    return models
+
+
 def _convention(ev: Evaluation) -> dict[str, str | list[tuple[str, str, str]]]:
     rules = convention_named(None if ev.convention == "standard" else ev.convention)
     differences = rules.differences()
@@ -371,23 +433,43 @@ def _convention(ev: Evaluation) -> dict[str, str | list[tuple[str, str, str]]]:
     return {"name": rules.name, "library": rules.library, "differences": differences}
 
 
-def _provenance(ev: Evaluation) -> list[tuple[str, str]]:
-    """Return what is needed to reproduce an evaluation, by heading."""
+def _provenance(shown: Evaluations) -> dict[str, dict[str, str]]:
+    """Return what is needed to reproduce the evaluations, by heading, by name.
+
+    What all of several have in common is under the name "".
+    """
+    facts = {name: _facts(ev) for name, ev in shown.items()}
+    if len(facts) < 2:
+        return facts
+    first, *others = facts.values()
+    common = {
+        key: value for key, value in first.items() if all(own.get(key) == value for own in others)
+    }
+    own = {
+        name: {key: value for key, value in every.items() if key not in common}
+        for name, every in facts.items()
+    }
+    return {"": common} | own
+
+
+def _facts(ev: Evaluation) -> dict[str, str]:
     content = ev.record.content
-    facts = [
-        (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    facts = {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for key, value in content["about"].items()
-    ]
-    facts.append(("versions", ", ".join(f"{k} {v}" for k, v in content["versions"].items())))
+    }
+    facts["versions"] = ", ".join(f"{k} {v}" for k, v in content["versions"].items())
     for name, matrix in content["inputs"].items():
         shape = " × ".join(f"{size:,}" for size in matrix["shape"])
-        facts.append((name, f"{shape}, {matrix['entries']:,} entries, SHA-256 {matrix['sha256']}"))
+        facts[name] = f"{shape}, {matrix['entries']:,} entries, SHA-256 {matrix['sha256']}"
     if content.get("candidates"):
-        options = (f"{key} {value}" for key, value in content["candidates"].items())
-        facts.append(("candidates", ", ".join(options)))
+        facts["candidates"] = _in_words(content["candidates"])
     for name, digest in content.get("propensities", {}).items():
-        facts.append((f"propensities by {name}", f"digest {digest}"))
+        facts[f"propensities by {name}"] = f"digest {digest}"
     if content["retrieval"]:
-        options = (f"{key} {value}" for key, value in content["retrieval"].items())
-        facts.append(("retrieval", ", ".join(options)))
+        facts["retrieval"] = _in_words(content["retrieval"])
     return facts
+
+
+def _in_words(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in options.items())

@@ -22,6 +22,7 @@ from ..errors import InvalidDataError, MissingExtraError
 from ..results import Evaluation
 from ..results.comparison import Comparison
 from ..results.intervals import student
+from .names import escape_mathematics, legend_columns, short_names, shorten
 from .subgroups import MIN_USERS
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ COLOURS = ("#3a7ebf", "#d9661f", "#2a9d6f", "#b5589c", "#a8871c", "#7d8794", "#d
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
 
-#: Longest names in a legend, and beside or below the rows of a chart, in characters.
-_MAX_NAME, _MAX_ROW_NAME = 40, 24
+#: Longest names above the rows of a chart, and of one of two models or beside a row, in characters.
+_MAX_ROW_NAME, _MAX_SIDE_NAME = 48, 24
 
 #: A learning curve of more checkpoints numbers them instead of naming them.
 _MAX_NAMED_CHECKPOINTS = 12
@@ -109,8 +110,8 @@ def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> A
             [mean], [row], xerr=_bar(mean, low, high), capsize=3,
             **style | {"label": None, "linestyle": "none"},
         )  # fmt: skip
-    _label_rows_inside(ax, [shorten(str(name)) for name in evaluations])
-    ax.set_xlabel(next(iter(evaluations.values())).shown(metric))
+    _label_rows_inside(ax, short_names(map(str, evaluations), _MAX_ROW_NAME))
+    ax.set_xlabel(_with_direction(next(iter(evaluations.values())), metric))
     return ax
 
 
@@ -154,15 +155,16 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
         )
     ax.axvline(0, color=_ink(), linewidth=0.8)
     first = pairs["a"].iloc[0]
+    direction = "" if comparison.higher_is_better.get(str(metric), True) else " (lower is better)"
     if len(pairs) > 1 and (pairs["a"] == first).all():
-        names = [f"− {shorten(b)}" for b in pairs["b"]]
-        ax.set_xlabel(f"{metric}: {shorten(first, _MAX_ROW_NAME)} minus the others")
+        names = [f"− {short}" for short in short_names(pairs["b"], _MAX_ROW_NAME)]
+        ax.set_xlabel(f"{metric}{direction}: {shorten(first, _MAX_SIDE_NAME)} minus the others")
     else:
-        names = [
-            f"{shorten(a, _MAX_ROW_NAME)} − {shorten(b, _MAX_ROW_NAME)}"
-            for a, b in zip(pairs["a"], pairs["b"], strict=True)
-        ]
-        ax.set_xlabel(f"difference of {metric}")
+        short = dict(
+            zip(comparison.names, short_names(comparison.names, _MAX_SIDE_NAME), strict=True)
+        )
+        names = [f"{short[a]} − {short[b]}" for a, b in zip(pairs["a"], pairs["b"], strict=True)]
+        ax.set_xlabel(f"difference of {metric}{direction}")
     _label_rows_inside(ax, names)
     ax.xaxis.set_major_locator(MaxNLocator(5))
     return ax
@@ -228,7 +230,8 @@ def distribution(evaluations: Evaluations, metric: str, *, ax: Axes | None = Non
         shares = [1 - np.searchsorted(values, value) / len(values) for value in values[points]]
         ax.step(values[points], shares, where="pre", **style | {"marker": None})
     ax.set_ylim(0, 1.02)
-    return _label_axes(ax, evaluations, metric, "share of users with at least this value")
+    name = _with_direction(next(iter(evaluations.values())), metric)
+    return _label_axes(ax, evaluations, name, "share of users with at least this value")
 
 
 def precision_recall(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
@@ -304,7 +307,8 @@ def by_group(
     ax.set_xticks(range(len(names)), [shorten(name).replace(" ", "\n", 1) for name in names])
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     units = "training items of the user" if groups == "activity" else "training users of the item"
-    return _label_axes(ax, evaluations, units, metric)
+    name = _with_direction(styled[0][1], metric)
+    return _label_axes(ax, evaluations, units, name)
 
 
 def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
@@ -335,6 +339,7 @@ def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
     equal = np.geomspace(1e-4, 1, 50)
     ax.plot(equal, equal, color=_ink(), linewidth=0.8, linestyle=":")
     ax.set_xscale("log")
+    ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
     ax.set_ylim(0, 1.02)
     xlabel = "share of the items, most recommended first"
     return _label_axes(ax, evaluations, xlabel, "share of recommendations")
@@ -358,6 +363,8 @@ def lift(
         If there is no metric to draw.
     """
     ax = _axes(ax)
+    from matplotlib.ticker import LogFormatter
+
     styled = list(_styled(evaluations))
     lifts = [ev.summary()["lift"] for _, ev, _ in styled]
     names = metrics_with_lift(lifts) if metrics is None else metrics
@@ -367,8 +374,10 @@ def lift(
         values = column.loc[names].astype(float)
         ax.plot(values, range(len(names)), **style | {"linestyle": "none"})
     ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=True))
     ax.axvline(1, color=_ink(), linewidth=0.8)
-    rows = [_plain_text(shorten(name, _MAX_ROW_NAME)) for name in names]
+    rows = [escape_mathematics(shorten(name, _MAX_SIDE_NAME)) for name in names]
     ax.set_yticks(range(len(names)), rows)
     ax.set_ylim(len(names) - 0.5, -0.5)
     return _label_axes(ax, evaluations, "times as good as random lists")
@@ -421,7 +430,7 @@ def learning_curve(
         ax.plot(steps, table[name].astype(float), label=name, **style)
     ax.set_xlabel("checkpoint, in the order of the table" if has_files else "iteration")
     if has_files and len(table) <= _MAX_NAMED_CHECKPOINTS:
-        files = [_plain_text(shorten(Path(str(file)).stem, 16)) for file in table["file"]]
+        files = [escape_mathematics(shorten(Path(str(file)).stem, 16)) for file in table["file"]]
         ax.set_xticks(steps, files, rotation=45, ha="right")
     else:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -472,28 +481,6 @@ def metrics_with_lift(lifts: list[pd.Series[float]]) -> list[str]:
     ]
 
 
-def shorten(name: str, longest: int = _MAX_NAME) -> str:
-    """Return a name in one line, without its middle if it is too long for a chart.
-
-    Names of models mostly differ at their end.
-    """
-    line = " ".join(str(name).split()) or "(no name)"
-    line = "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line
-    )
-    if len(line) <= longest:
-        return line
-    head = longest // 3
-    return f"{line[:head]}…{line[len(line) - (longest - head - 1) :]}"
-
-
-def legend_columns(names: list[str]) -> int:
-    """Return how many names fit beside each other in a legend."""
-    longest = max(len(shorten(name)) for name in names)
-    # In points: the width of a chart, of a character, and of the gap between two names.
-    return min(len(names), max(int(260 // (5.2 * longest + 48)), 1))
-
-
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
@@ -525,14 +512,10 @@ def _styles() -> Iterator[dict[str, Any]]:
 
 def _styled(evaluations: Evaluations) -> Iterator[tuple[str, Evaluation, dict[str, Any]]]:
     """Yield the evaluations with a style each, the same in every chart."""
-    for (name, ev), style in zip(named_evaluations(evaluations), _styles(), strict=False):
-        yield name, ev, style | {"label": _plain_text(shorten(name))}
-
-
-def _plain_text(text: str) -> str:
-    r"""Escape "$", which starts mathematics in matplotlib, and "_", which hides a label."""
-    text = text.replace("$", r"\$")
-    return f"\u200b{text}" if text.startswith("_") else text
+    named = named_evaluations(evaluations)
+    labels = short_names(name for name, _ in named)
+    for (name, ev), label, style in zip(named, labels, _styles(), strict=False):
+        yield name, ev, style | {"label": escape_mathematics(label)}
 
 
 def _bar(value: float, low: float, high: float) -> list[list[float]]:
@@ -544,8 +527,18 @@ def _label_rows_inside(ax: Axes, names: list[str]) -> None:
     """Write the name of each row above it inside the chart; long names have no room beside it."""
     ax.set_yticks(range(len(names)), [])
     ax.set_ylim(len(names) - 0.5, -0.7)
+    # On a ground of its own, so that no line of the chart strikes a name through.
+    ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1}
     for row, name in enumerate(names):
-        ax.text(0.01, row - 0.2, _plain_text(name), transform=ax.get_yaxis_transform(), va="bottom")
+        ax.text(
+            0.01, row - 0.2, escape_mathematics(name), transform=ax.get_yaxis_transform(),
+            va="bottom", bbox=ground,
+        )  # fmt: skip
+
+
+def _with_direction(ev: Evaluation, metric: str) -> str:
+    """Return the name of a metric for an axis, and that lower is better if so."""
+    return ev.shown(metric) + ("" if ev.higher_is_better(metric) else " (lower is better)")
 
 
 def _label_axes(ax: Axes, evaluations: Evaluations, xlabel: str, ylabel: str = "") -> Axes:

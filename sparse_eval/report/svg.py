@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 #: Placeholders, replaced by colours of the page, which has others in dark mode.
-_INK, _GRID = "#010203", "#040506"
+_INK, _GRID, _PAPER = "#010203", "#040506", "#070809"
 
 _STYLE: dict[Any, Any] = {
     "axes.edgecolor": _INK,
-    "axes.facecolor": "none",
+    "axes.facecolor": _PAPER,
     "axes.grid": True,
     "axes.labelcolor": _INK,
     "axes.spines.right": False,
@@ -110,5 +110,6 @@ def _adapt_attribute(key: str, value: str, name: str) -> str:
     value = re.sub(r"url\(#", f"url(#{name}-", value)
     if key == "style":
         value = value.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
+        value = value.replace(_PAPER, "var(--paper)")
         value = re.sub(r"font: [^;]*?(\d+(\.\d+)?)px[^;]*", r"font-size: \1px", value)
     return value

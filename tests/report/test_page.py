@@ -16,6 +16,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
+from sparse_eval.metrics import REGISTRY
 from sparse_eval.report.number_format import format_number, format_numbers, format_share
 from sparse_eval.report.subgroups import subgroup_differences
 
@@ -496,3 +497,78 @@ def test_metrics_among_candidates_are_called_so(tmp_path: Path) -> None:
     assert "The baseline “popularity” reaches ndcg@5 (1+9)" in page.text
     assert "Learning curve: als" in page.text
     assert "can rank models in another order" in page.text
+
+
+def test_best_model_is_in_the_first_column(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    reversed_models = {name: models[name] for name in ("poor", "fair", "good")}
+    first = read(se.write_report(models, tmp_path / "a.html"))
+    second = read(se.write_report(reversed_models, tmp_path / "b.html"))
+    assert "metric good poor fair random lists" in first.text
+    assert first.text == second.text
+
+
+def test_many_models_are_rows_and_few_are_drawn(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    many = {f"{name} {n}": ev for n in range(3) for name, ev in models.items()}
+    text = read(se.write_report(many, tmp_path / "r.html")).text
+    assert "model ndcg@5 ndcg@10 recall@5 recall@10 mrr@10 coverage@10 good 0" in text
+    assert "model recall(average=micro)@10 good 0" in text
+    assert text.count("best:") >= 3 * 7
+    assert "the others show the 6 with the best ndcg@5" in text
+    assert "Lists of the other 6 models" in text
+    assert "By ndcg@5, the other 28 pairs" in text
+    # What all have in common is said once.
+    assert text.count(models["good"].record.content["inputs"]["relevance"]["sha256"]) == 1
+    assert text.count("231 users are included in the means") == 1
+
+
+def test_says_in_plain_words_what_the_metrics_say(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    text = read(se.write_report(models, tmp_path / "r.html")).text
+    for name in ("ndcg", "recall", "mrr", "coverage"):
+        assert REGISTRY[name].plain in text
+    assert text.count(REGISTRY["recall"].plain) == 1
+    assert f"ndcg says: {REGISTRY['ndcg'].plain}" in text
+
+
+def test_says_where_lower_is_better(tmp_path: Path) -> None:
+    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    metrics = ["gini@10", "popularity@10"]
+    evs = {
+        name: se.evaluate_model(model, *parts(holdout), metrics)
+        for name, model in (
+            ("knn", se.baselines.item_knn(holdout, neighbors=5)),
+            ("ease", se.baselines.ease(holdout, regularization=9)),
+        )
+    }
+    text = read(se.write_report(evs, tmp_path / "r.html")).text
+    assert "gini@10lower is better" in text
+    assert "Lower is better." in text
+    assert "difference of gini@10lower is better" in text
+    # Random lists have the best gini, so that "0.3 times as good" would mislead.
+    alone = read(se.write_report({"knn": evs["knn"]}, tmp_path / "r.html")).text
+    assert evs["knn"].summary()["lift"].iloc[0] > 0
+    assert "times as good" not in alone
+
+
+def test_baseline_that_is_one_of_the_models_has_no_column(tmp_path: Path) -> None:
+    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    evs = {
+        name: se.evaluate_model(model, *parts(holdout), "ndcg@10", baselines=True)
+        for name, model in (
+            ("pop", se.baselines.popularity(holdout)),
+            ("ease", se.baselines.ease(holdout, regularization=9)),
+        )
+    }
+    text = read(se.write_report(evs, tmp_path / "r.html")).text
+    assert "metric pop ease random lists" in text
+    assert "pop has the values of the baseline “popularity”" in text
+    assert "The baseline “popularity” reaches" not in text
+    text = read(se.write_report({"ease": evs["ease"]}, tmp_path / "r.html")).text
+    assert "metric ease popularitybaseline random lists" in text

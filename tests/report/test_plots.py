@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval import plots
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
-from sparse_eval.report.plots import shorten
+from sparse_eval.report.names import pieces, short_names, shorten
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +152,36 @@ def test_shorten_keeps_the_end_of_names() -> None:
     assert shorten("als-factors8-alpha1-reg0.1-seed0", 20) == "als-fa…-reg0.1-seed0"
     assert shorten("two\nlines\x00 ") == "two lines\N{REPLACEMENT CHARACTER}"
     assert shorten(" ") == "(no name)"
+
+
+def test_short_names_are_told_apart() -> None:
+    names = [f"als_factors={n}_alpha=40_reg=0.01_iterations=30_seed=3" for n in (128, 256, 512)]
+    short = short_names(names, 24)
+    assert len(set(short)) == 3
+    assert max(map(len, short)) <= 24
+    middle = [f"{'a' * 40}{n}{'b' * 40}" for n in range(3)]
+    assert [name[0] for name in short_names(middle, 24)] == ["1", "2", "3"]
+    assert short_names(["als", "als"]) == ["als", "als"]
+
+
+@pytest.mark.parametrize(
+    "name", ["als_factors=256_seed=3", "a" * 50, "_x", "a\n b", " ", "", "שלום"]
+)
+def test_pieces_are_the_whole_name(name: str) -> None:
+    assert "".join(pieces(name)) == name
+    assert max(map(len, pieces(name)), default=0) <= 20
+
+
+def test_axes_say_where_lower_is_better(ax: Axes) -> None:
+    gains = csr_matrix(np.eye(40, 50))
+    ranked = np.random.default_rng(0).permuted(np.tile(np.arange(50), (40, 1)), axis=1)
+    evs = {
+        name: se.evaluate(se.Rankings.from_topk(lists), gains, "mean_rank")
+        for name, lists in (("a", ranked), ("b", ranked[:, ::-1]))
+    }
+    assert plots.means(evs, "mean_rank", ax=ax).get_xlabel() == "mean_rank (lower is better)"
+    plots.differences(se.compare(evs), "mean_rank", ax=ax)
+    assert ax.get_xlabel() == "difference of mean_rank (lower is better)"
 
 
 def test_concentration(models: dict[str, se.Evaluation], ax: Axes) -> None:
