@@ -23,6 +23,7 @@ from harness.report import read
 PAGES = (
     REPOSITORY / "README.md",
     REPOSITORY / "docs" / "metrics" / "index.md",
+    REPOSITORY / "docs" / "guide" / "conventions.md",
     *sorted(BENCHMARKS.glob("*.md")),
 )
 BLOCK = re.compile(r"(<!-- benchmark:(\w+) -->\n).*?(\n<!-- /benchmark:\2 -->)", re.DOTALL)

@@ -25,6 +25,7 @@ extensions = [
     "sphinx-mathjax-offline",
     "metric_pages",
     "command_pages",
+    "convention_pages",
     "repository_links",
 ]
 root_doc = "index"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import sparse_eval as se
-from sparse_eval.metrics import REGISTRY
+from sparse_eval.metrics import CONVENTIONS, REGISTRY, STANDARD
 
 DOCS = Path(__file__).parents[2] / "docs"
 MODULES = ("baselines", "datasets", "errors", "plots", "split", "trec")
@@ -60,6 +60,21 @@ def test_page_of_a_metric(name: str, extension: Any) -> None:
     rows = re.findall(r"^\| `(.+?)` \| (.*?) \| (.*?) \| (.*?) \|$", example, re.M)
     assert rows, "the example lacks an input that the metric needs"
     assert all(row[-1] != "nan" for row in rows)
+
+
+@pytest.mark.parametrize("name", [name for name in CONVENTIONS if name != STANDARD.name])
+def test_page_of_a_convention(name: str, extension: Any) -> None:
+    text = extension("convention_pages").page(CONVENTIONS[name])
+    assert text.startswith(f"# {name}\n")
+    _, _, example = text.partition("## Example")
+    assert len(re.findall(r"^\| `(.+?)` \| ([\d.]+) \| ([\d.]+) \|$", example, re.M)) >= 3
+
+
+def test_table_of_conventions_leads_to_their_pages(extension: Any) -> None:
+    source = [(DOCS / "guide" / "conventions.md").read_text(encoding="utf-8")]
+    extension("convention_pages").link_names(None, "guide/conventions", source)
+    linked = re.findall(r"^\| \[([\w-]+)\]\(../conventions/\1\.md\)", source[0], re.M)
+    assert [STANDARD.name, *linked] == list(CONVENTIONS)
 
 
 def test_table_of_metrics_leads_to_their_pages(extension: Any) -> None:

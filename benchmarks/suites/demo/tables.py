@@ -12,16 +12,19 @@ def demo(report: dict[str, Any]) -> str:
     return f"```text\n{report['demo']}\n```"
 
 
-def metrics(report: dict[str, Any]) -> str:
-    """Return what `sparse-eval metrics --format markdown` prints, which is the registry."""
-    del report
+def metrics(*arguments: str) -> str:
+    """Return what `sparse-eval metrics` prints, which is the registry."""
     environment.use_running_python()
     command = environment.command(
-        environment.REFERENCE, "-c", COMMAND, "metrics", "--format", "markdown"
+        environment.REFERENCE, "-c", COMMAND, "metrics", *arguments, "--format", "markdown"
     )
     variables = environment.variables(environment.REFERENCE)
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
     return done.stdout.rstrip("\n")
 
 
-TABLES = {"demo": demo, "metrics": metrics}
+TABLES = {
+    "demo": demo,
+    "metrics": lambda _report: metrics(),
+    "conventions": lambda _report: metrics("--convention", "all"),
+}

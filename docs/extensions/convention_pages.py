@@ -1,0 +1,93 @@
+"""Pages of the conventions, a page for each, written from the registry before Sphinx reads them."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from metric_pages import BESIDE, EXAMPLE, GAINS, LISTS, table, write
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.metrics import CONVENTIONS, STANDARD, Convention
+
+FOLDER = Path(__file__).parents[1] / "conventions"
+#: The page of the guide that has the table of all conventions.
+GUIDE = "guide/conventions"
+
+#: What the example of a page counts, where the library has it.
+METRICS = ("precision@3", "recall@3", "hit_rate@3", "mrr@3", "map@3", "ndcg@3", "dcg@3", "auc")
+CALL = """\
+## How to ask for it
+
+```python
+ev = se.evaluate(lists, relevant, "ndcg@10", convention="{name}")
+ev = se.evaluate_model(model, holdout, "ndcg@10", convention="{name}")
+```
+
+```console
+sparse-eval evaluate recs.parquet truth.parquet -m ndcg@10 --convention {name}
+```
+"""
+
+
+def write_pages(_app: Any = None) -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for rules in CONVENTIONS.values():
+        if rules is not STANDARD:
+            write(FOLDER / f"{rules.name}.md", page(rules))
+
+
+def page(rules: Convention) -> str:
+    differences = [[cell.replace("|", "&#124;") for cell in row] for row in rules.differences()]
+    intro = (
+        f'`convention="{rules.name}"` counts as {rules.library} does. This is what it counts '
+        "otherwise; all else is as [everywhere here](../guide/conventions.md#what-is-counted-how)."
+    )
+    parts = [
+        f"# {rules.name}",
+        intro,
+        table(("what differs", rules.name, "standard"), differences),
+        CALL.format(name=rules.name),
+        example(rules),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def example(rules: Convention) -> str:
+    """Return means of the same lists, by our definitions and by the library's."""
+    lists, truth = se.Rankings.from_topk(np.array(LISTS)), sparse.csr_matrix(GAINS)
+    rows = []
+    for metric in METRICS:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # doubts about so small an example
+                means = [
+                    se.evaluate(lists, truth, metric, train=BESIDE["train"], convention=name)[
+                        metric
+                    ]
+                    for name in (None, rules.name)
+                ]
+        except se.errors.InvalidMetricError:  # not reproduced, or without a cut-off only
+            continue
+        rows.append((f"`{metric}`", *(f"{mean:.4g}" for mean in means)))
+    return "\n\n".join(
+        ["## Example", EXAMPLE.strip(), table(("mean", "standard", rules.name), rows)]
+    )
+
+
+def link_names(_app: Any, name: str, source: list[str]) -> None:
+    """Let each row of the table of all conventions lead to the page of its convention."""
+    if name != GUIDE:
+        return
+    for rules in CONVENTIONS.values():
+        if rules is not STANDARD:
+            link = f"[{rules.name}](../conventions/{rules.name}.md)"
+            source[0] = source[0].replace(f"| {rules.name} ", f"| {link} ")
+    source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n../conventions/*\n```\n"
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("builder-inited", write_pages)
+    app.connect("source-read", link_names)
+    return {"parallel_read_safe": True}
