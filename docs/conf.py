@@ -40,6 +40,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "sparse_eval"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": True,

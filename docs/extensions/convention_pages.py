@@ -83,7 +83,7 @@ def link_names(_app: Any, name: str, source: list[str]) -> None:
     for rules in CONVENTIONS.values():
         if rules is not STANDARD:
             link = f"[{rules.name}](../conventions/{rules.name}.md)"
-            source[0] = source[0].replace(f"| {rules.name} ", f"| {link} ")
+            source[0] = source[0].replace(f"\n| {rules.name} ", f"\n| {link} ")
     source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n../conventions/*\n```\n"
 
 

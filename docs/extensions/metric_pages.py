@@ -20,6 +20,9 @@ METRICS = Path(__file__).parents[1] / "metrics"
 #: The formula of each metric in LaTeX, and what its letters mean if no other metric has them.
 FORMULAS: dict[str, str] = tomllib.loads((METRICS / "formulas.toml").read_text(encoding="utf-8"))
 
+#: The value of each metric in the example, written out.
+BY_HAND: dict[str, str] = tomllib.loads((METRICS / "by_hand.toml").read_text(encoding="utf-8"))
+
 #: What the command line says of a metric that is in the table of its page.
 FACTS = {"also called", "values", "range", "needs", "expectation over tied items"}
 
@@ -77,6 +80,7 @@ def page(definition: Definition) -> str:
         options(definition),
         conventions(definition),
         example(definition),
+        by_hand(definition),
     ]
     if definition.source:
         parts += ["## References", "\n".join(f"- {source}" for source in sources(definition))]
@@ -145,14 +149,15 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def example(definition: Definition) -> str:
     """Return the values of the metric for the users, with each value of each of its options."""
-    cutoff = "" if definition.cutoff == "none" else "@3"
+    usual = default_spelling(definition)
+    name, at, cutoff = usual.partition("@")
     chosen = [
-        f"({option.name}={value})"
+        f"{name}({option.name}={value}){at}{cutoff}"
         for option in definition.options
         if isinstance(option, Choice)
         for value in option.values[1:]
     ]
-    spellings = [f"{definition.name}{options}{cutoff}" for options in ["", *chosen]]
+    spellings = [usual, *chosen]
     rows = [
         f"| `{spelling}` | {' | '.join(values)} |"
         for spelling in spellings
@@ -160,6 +165,19 @@ def example(definition: Definition) -> str:
     ]
     heading = ["| | user 1 | user 2 | user 3 | all |", "|---|--:|--:|--:|--:|"]
     return "\n".join(["## Example", "", EXAMPLE, *heading, *rows])
+
+
+def by_hand(definition: Definition) -> str:
+    """Return the arithmetic of one value of the example."""
+    spelling = default_spelling(definition)
+    values = evaluated(spelling)
+    whose = "user 1" if values and values[0] else "all users"
+    code = BY_HAND[definition.name].strip()
+    return f"`{spelling}` of {whose} by hand:\n\n```python\n{code}\n```"
+
+
+def default_spelling(definition: Definition) -> str:
+    return definition.name if definition.cutoff == "none" else f"{definition.name}@3"
 
 
 def evaluated(spelling: str) -> list[str] | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
+import math
 import re
 import sys
 import tomllib
@@ -47,9 +49,10 @@ def test_the_reference_names_everything_public() -> None:
         assert hasattr(importlib.import_module("sparse_eval.metrics"), name.partition(".")[2])
 
 
-def test_each_metric_has_a_formula() -> None:
+def test_each_metric_has_a_formula_and_a_value_by_hand() -> None:
     formulas = tomllib.loads((DOCS / "metrics" / "formulas.toml").read_text(encoding="utf-8"))
-    assert list(formulas) == list(REGISTRY)
+    by_hand = tomllib.loads((DOCS / "metrics" / "by_hand.toml").read_text(encoding="utf-8"))
+    assert list(formulas) == list(by_hand) == list(REGISTRY)
 
 
 @pytest.mark.parametrize("name", list(REGISTRY))
@@ -57,9 +60,22 @@ def test_page_of_a_metric(name: str, extension: Any) -> None:
     text = extension("metric_pages").page(REGISTRY[name])
     assert text.startswith(f"# {name}\n")
     _, _, example = text.partition("## Example")
-    rows = re.findall(r"^\| `(.+?)` \| (.*?) \| (.*?) \| (.*?) \|$", example, re.M)
+    rows = re.findall(r"^\| `(.+?)` \|" + r" (.*?) \|" * 4 + "$", example, re.M)
     assert rows, "the example lacks an input that the metric needs"
     assert all(row[-1] != "nan" for row in rows)
+    _, user_1, *_, everybody = rows[0]
+    (code,) = re.findall(r"by hand:\n\n```python\n(.*?)\n```", example, re.S)
+    assert f"{value_of(code):.4g}" == (user_1 or everybody)
+
+
+def value_of(code: str) -> float:
+    """Return the value of the last line of some arithmetic."""
+    names = {name: getattr(math, name) for name in ("log", "log2", "sqrt")}
+    *steps, last = ast.parse(code).body
+    assert isinstance(last, ast.Expr)
+    exec(compile(ast.Module(steps, []), "by hand", "exec"), names)  # noqa: S102 - our own page
+    value: float = eval(compile(ast.Expression(last.value), "by hand", "eval"), names)  # noqa: S307
+    return value
 
 
 @pytest.mark.parametrize("name", [name for name in CONVENTIONS if name != STANDARD.name])
