@@ -82,9 +82,9 @@ class Interactions:
 
     See Also
     --------
-    load : Read interactions from a file.
+    sparse_eval.datasets.load : Read interactions from a file.
     Interactions.from_frame : Encode a pandas frame.
-    sparse_eval.split : Divide interactions into training and validation data.
+    sparse_eval.split.random, sparse_eval.split.temporal : Divide them to train and to evaluate.
 
     Examples
     --------

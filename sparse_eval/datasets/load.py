@@ -71,7 +71,7 @@ def load(path: PathLike, *, format: str | None = None, **options: object) -> Int
     See Also
     --------
     load_parts : Read several files with one encoding.
-    Interactions.from_frame : Encode a pandas frame.
+    sparse_eval.Interactions.from_frame : Encode a pandas frame.
 
     Examples
     --------
@@ -116,6 +116,11 @@ def load_parts(
     ------
     SparseEvalError
         As in `load`.
+
+    See Also
+    --------
+    load : Read one file or folder.
+    sparse_eval.Holdout.load : Read a split that was saved.
 
     Examples
     --------
@@ -168,6 +173,10 @@ def guess_format(path: PathLike) -> str:
     ------
     InvalidFileError
         If the format cannot be guessed, or the file cannot be read.
+
+    See Also
+    --------
+    load : Read a file or folder in the format that is guessed.
 
     Examples
     --------

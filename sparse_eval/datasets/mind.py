@@ -61,6 +61,11 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
     InvalidDataError
         If `on_bad_lines` is neither.
 
+    See Also
+    --------
+    load : Read a file or folder of any format.
+    sparse_eval.split.temporal : Split by time.
+
     References
     ----------
     .. [1] F. Wu et al., "MIND: A large-scale dataset for news recommendation", ACL 2020.

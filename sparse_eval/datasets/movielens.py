@@ -46,6 +46,10 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     InvalidDataError
         If `on_bad_lines` is neither.
 
+    See Also
+    --------
+    load : Read a file or folder of any format.
+
     References
     ----------
     .. [1] F. M. Harper and J. A. Konstan, "The MovieLens datasets: History and context",

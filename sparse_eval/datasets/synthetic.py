@@ -61,6 +61,10 @@ def synthetic(
     InvalidDataError
         If a size is out of range.
 
+    See Also
+    --------
+    load : Read interactions from files.
+
     Examples
     --------
     >>> synthetic(n_users=100, n_items=200, n_interactions=1500)

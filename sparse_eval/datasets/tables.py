@@ -68,6 +68,11 @@ def load_parquet(
     GuessWarning
         If ratings are 0, as in `Interactions.from_frame`.
 
+    See Also
+    --------
+    load : Read a file or folder of any format.
+    sparse_eval.Interactions.from_frame : The same for a frame.
+
     Examples
     --------
     >>> load_parquet("clicks.parquet", value="clicks")  # doctest: +SKIP

@@ -51,6 +51,11 @@ class Relevance:
     encoded : bool
         Whether rows and columns were numbered from the ids of a table or file, so that their
         numbers mean nothing elsewhere.
+
+    See Also
+    --------
+    Rankings : What was recommended.
+    evaluate : Evaluate lists against relevance.
     """
 
     shape: tuple[int, int]

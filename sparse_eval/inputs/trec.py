@@ -82,7 +82,7 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     --------
     write_run : Write such a file.
     read_qrels : Read the judgements to evaluate the run against.
-    Rankings.from_frame : Encode lists in a pandas frame.
+    sparse_eval.Rankings.from_frame : Encode lists in a pandas frame.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     See Also
     --------
     write_qrels : Write such a file.
-    Relevance.from_frame : Encode gains in a pandas frame.
+    sparse_eval.Relevance.from_frame : Encode gains in a pandas frame.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class Metric:
 
     See Also
     --------
-    parse : Parse one metric or several.
+    sparse_eval.metrics.parse : Parse one metric or several.
 
     Examples
     --------
@@ -107,6 +107,10 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
         names the nearest ones), a name may mean several metrics, or a cut-off is missing or not a
         whole number of at least 1.
 
+    See Also
+    --------
+    parse_metrics : The same for several arguments, without duplicates.
+
     Examples
     --------
     >>> from sparse_eval.metrics import parse
@@ -158,6 +162,10 @@ def parse_metrics(
     ------
     InvalidMetricError
         As `parse` does, or if there is no metric or an entry is neither text nor a `Metric`.
+
+    See Also
+    --------
+    parse : The same for one text, with duplicates.
 
     Examples
     --------

@@ -118,6 +118,10 @@ class Choice:
         What the words mean, in a line.
     needs : mapping of str to str
         For a word, the input of `evaluate` that the metric needs if it is chosen.
+
+    See Also
+    --------
+    Number : An option that is a number.
     """
 
     name: str
@@ -165,6 +169,10 @@ class Number:
         Whether the bounds themselves are allowed.
     needs : mapping of str to str
         Empty; as of `Choice`.
+
+    See Also
+    --------
+    Choice : An option that is one of a few words.
     """
 
     name: str
@@ -284,6 +292,10 @@ class Definition:
         denominators, whatever the options.
     source : str
         The publication that defines it.
+
+    See Also
+    --------
+    sparse_eval.register_metric : Make one of a function.
     """
 
     name: str

@@ -51,6 +51,10 @@ def popularity(train: Holdout | TrainLike) -> Factors:
     Factors
         Of one column: 1 for each user, and the number of users of each item, the score.
 
+    See Also
+    --------
+    sparse_eval.evaluate_model : Evaluate it; ``baselines=True`` puts it beside another model.
+
     Examples
     --------
     >>> import sparse_eval as se
@@ -82,6 +86,10 @@ def random(train: Holdout | TrainLike, *, seed: int = 0) -> Scorer:
     -------
     Scorer
         With scores that are uniformly distributed in [0, 1).
+
+    See Also
+    --------
+    sparse_eval.Evaluation.summary : The exact expectation over random lists, beside every metric.
 
     Examples
     --------
@@ -138,6 +146,10 @@ def item_knn(
     -------
     ItemItemModel
         With a sparse matrix.
+
+    See Also
+    --------
+    ease : Another item-item model, in closed form.
 
     Notes
     -----
@@ -203,6 +215,10 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
         If there is not enough memory: it takes 8 bytes × n_items², and at first as much as 12 bytes
         more for each pair of items that any user has. Leave out rare items then:
         ``clicks.filter(min_item_interactions=…)``.
+
+    See Also
+    --------
+    item_knn : Another item-item model, of similarities.
 
     References
     ----------

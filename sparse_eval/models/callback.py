@@ -97,6 +97,10 @@ class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
 
     `EvaluationCallback.fit` catches it. If you call the model's ``fit`` yourself, catch it there;
     the model has its best factors by then.
+
+    See Also
+    --------
+    EvaluationCallback : What raises it.
     """
 
 
@@ -156,6 +160,11 @@ class EvaluationCallback:
         option is out of range, or "best" is to be kept in no folder.
     OutputError
         If the folder cannot be written to.
+
+    See Also
+    --------
+    evaluate_model : Evaluate a model that is trained.
+    sweep : Evaluate the checkpoints that were saved.
 
     Notes
     -----

@@ -150,6 +150,11 @@ def sweep(
     OutputError
         If `out` or `save` cannot be written. The previous content of `out` is kept.
 
+    See Also
+    --------
+    tune : Train the models too.
+    compare : Compare evaluations of a few of them, user by user.
+
     Notes
     -----
     A metric from `register_metric` is identified by its name: if its formula changes, choose

@@ -82,6 +82,9 @@ def train_als(
     See Also
     --------
     train_model : Train BPR, LMF and neighbours likewise.
+    EvaluationCallback : Evaluate while the model trains, and stop early.
+    tune : Search for its hyperparameters.
+    save_model : Save it with the ids of its users and items.
 
     References
     ----------

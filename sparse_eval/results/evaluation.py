@@ -55,6 +55,12 @@ class Evaluation(Views):
         What was computed.
     baselines : dict of str to Evaluation
         Evaluations of simple rankings of the same users, by name.
+
+    See Also
+    --------
+    evaluate, evaluate_model : Make one.
+    compare : Compare several, user by user.
+    write_report : Show one, or several, as a page.
     """
 
     def __init__(

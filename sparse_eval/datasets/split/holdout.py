@@ -94,7 +94,7 @@ class Holdout:
 
     See Also
     --------
-    sparse_eval.split : The functions that return a holdout.
+    sparse_eval.split.random, sparse_eval.split.temporal : Functions that return one.
 
     Examples
     --------
