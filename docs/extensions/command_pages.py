@@ -17,6 +17,9 @@ def write_page(_app: Any = None) -> None:
     text = get_docs_for_click(
         obj=command, ctx=typer.Context(command), name="sparse-eval", title="Command line"
     )
+    for name, one in getattr(command, "commands", {}).items():  # typer cuts them short
+        whole = " ".join((one.help or "").partition("\n\n")[0].split())
+        text = text.replace(f"* `{name}`: {one.get_short_help_str()}\n", f"* `{name}`: {whole}\n")
     write(PAGE, text)
 
 
