@@ -13,6 +13,8 @@ README = ROOT / "README.md"
 #: Pages whose examples stand alone, and those whose examples follow one another.
 ALONE = [README, ROOT / "docs" / "index.md"]
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
+#: Pages of the guide that take long, and of which the README has the first examples.
+LONG = {"nightly"}
 
 
 def examples(page: Path) -> list[tuple[str, str]]:
@@ -29,7 +31,11 @@ def examples(page: Path) -> list[tuple[str, str]]:
 def cases() -> list[object]:
     alone = [pytest.param([code], id=heading) for page in ALONE for heading, code in examples(page)]
     return alone + [
-        pytest.param([code for _, code in found], id=page.stem)
+        pytest.param(
+            [code for _, code in found],
+            id=page.stem,
+            marks=[pytest.mark.long] if page.stem in LONG else [],
+        )
         for page in GUIDE
         if (found := examples(page))
     ]
