@@ -9,8 +9,9 @@ import typer
 
 from ..core.files import need_pyarrow
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
+from .csv_text import check_safe_csv
 from .judging import FailIfWorse, fail_if_worse
-from .options import Correction, Format, Printed, Test, Users
+from .options import Correction, Format, Printed, SafeCSV, Test, Users
 from .printing import counted, print_json, print_table, step
 
 if TYPE_CHECKING:
@@ -72,10 +73,12 @@ def compare(
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     worse: FailIfWorse = False,
     format: Printed = Format.table,
+    safe_csv: SafeCSV = False,
 ) -> None:
     """Compare models: which is better, how certain that is, and for how many users."""
     from ..results.comparison import compare as compare_evaluations
 
+    check_safe_csv(safe_csv, format)
     saved = _load(results)
     if saved.n_results < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
@@ -87,7 +90,7 @@ def compare(
         how=users.value,
         level=level,
     )
-    _print_comparison(compared, format)
+    _print_comparison(compared, format, safe_csv)
     _fail_if_left_out(saved)
     if worse:
         fail_if_worse(compared)
@@ -267,11 +270,11 @@ def _read_item_names(path: Path) -> pd.DataFrame:
     return table
 
 
-def _print_comparison(compared: Comparison, format: Format) -> None:
+def _print_comparison(compared: Comparison, format: Format, safe_csv: bool) -> None:
     if format is Format.json:
         print_json(compared.to_dict())
     elif format in (Format.csv, Format.jsonl):
-        print_table(compared.table, format)
+        print_table(compared.table, format, safe_csv)
     else:
         print_table(compared.shown(), format)
         typer.echo(f"\n{compared.how_found()}")

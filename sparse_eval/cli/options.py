@@ -74,6 +74,13 @@ Rules = Annotated[
     typer.Option(help="Follow another library; `metrics --convention all` lists them."),
 ]
 Printed = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+SafeCSV = Annotated[
+    bool,
+    typer.Option(
+        "--safe-csv",
+        help="CSV for a spreadsheet: an apostrophe before text that it would run as a formula.",
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option(help="Folder for summary.json and per_user.csv; created if missing.")
 ]

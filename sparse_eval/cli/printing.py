@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import typer
 
 from ..core.formatting import number, records, text_table
+from .csv_text import csv_text
 from .options import Format
 
 if TYPE_CHECKING:
@@ -83,14 +84,14 @@ def print_lines(rows: Iterable[Mapping[str, object]]) -> None:
         typer.echo(json.dumps(row, ensure_ascii=False))
 
 
-def print_table(table: pd.DataFrame, format: Format) -> None:
-    """Print a table in any format."""
+def print_table(table: pd.DataFrame, format: Format, safe_csv: bool = False) -> None:
+    """Print a table in any format; as CSV, with no formulas for a spreadsheet if `safe_csv`."""
     if format is Format.json:
         print_json(records(table))
     elif format is Format.jsonl:
         print_lines(records(table))
     elif format is Format.csv:
-        typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
+        typer.echo(csv_text(table, safe_csv), nl=False)
     else:
         # By number, as two columns may have the same name.
         columns = [table.iloc[:, column].tolist() for column in range(table.shape[1])]

@@ -9,6 +9,7 @@ import typer
 
 from ..core.files import make_folder, replacing, write_parquet
 from ..errors import InvalidDataError
+from .csv_text import check_safe_csv, write_csv
 from .loading import is_split, load, load_candidates
 from .options import (
     AllowSeen,
@@ -18,6 +19,7 @@ from .options import (
     Loading,
     Printed,
     Progress,
+    SafeCSV,
     seen_option,
 )
 from .printing import counted, print_table, step, warnings_in_a_line
@@ -52,6 +54,7 @@ def recommend(
         typer.Option(help="A file for the table: .csv, .parquet or .jsonl (JSON lines)."),
     ] = None,
     format: Printed = Format.table,
+    safe_csv: SafeCSV = False,
 ) -> None:
     """Recommend users the items that a model ranks first, without those they have seen."""
     from ..models.recommendations import recommend as recommend_items
@@ -62,6 +65,7 @@ def recommend(
         raise InvalidDataError(
             f"--out is {str(out)!r}; expected a file that ends in {', '.join(_SUFFIXES)}"
         )
+    check_safe_csv(safe_csv, format, out)
     train = _read(seen, loading)
     labels = getattr(train, "users", None)
     words = [word for words in users for word in words.split(",")]
@@ -77,10 +81,10 @@ def recommend(
         )
         note(counted(table["user"].nunique(), "user"))
     if out is None:
-        print_table(table, format)
+        print_table(table, format, safe_csv)
     else:
         make_folder(out.parent)
-        _write(table, out)
+        _write(table, out, safe_csv)
         typer.echo(f"left in {out}: {counted(len(table), 'row')}", err=True)
 
 
@@ -104,11 +108,11 @@ def _ids(words: list[str], labels: Labels | None) -> list[Any]:
         raise InvalidDataError(f"--users: the ids are whole numbers; {error}") from None
 
 
-def _write(table: pd.DataFrame, path: Path) -> None:
+def _write(table: pd.DataFrame, path: Path, safe_csv: bool) -> None:
     with replacing(path) as temporary:
         if path.suffix == ".parquet":
             write_parquet(table, temporary, index=False)
         elif path.suffix == ".csv":
-            table.to_csv(temporary, index=False, lineterminator="\n")
+            write_csv(table, temporary, safe_csv)
         else:
             table.to_json(temporary, orient="records", lines=True, force_ascii=False)

@@ -12,6 +12,7 @@ from ..core.arguments import check_number
 from ..core.files import make_folder
 from ..core.formatting import escaped, plain
 from ..errors import InvalidDataError
+from .csv_text import check_safe_csv
 from .judging import FailUnder, fail_if_under, parse_bounds
 from .loading import holdout_of, load_candidates, load_parts
 from .options import (
@@ -26,6 +27,7 @@ from .options import (
     Printed,
     Progress,
     Rules,
+    SafeCSV,
     seen_option,
 )
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
@@ -107,11 +109,13 @@ def score(
     ] = None,
     fail_under: FailUnder = [],
     format: Printed = Format.table,
+    safe_csv: SafeCSV = False,
 ) -> None:
     """Score a checkpoint, or several: print a table and mark the best.
 
     With --fail-under the checkpoint, or the best of several, has to be good enough.
     """
+    check_safe_csv(safe_csv, format)
     metric = check_metrics(metric, convention)
     bounds = parse_bounds(fail_under, metric, convention)
     if watch is not None:
@@ -142,7 +146,7 @@ def score(
     if several:
         options: dict[str, Any] = {"monitor": monitor, "convention": convention}
         options |= {"candidates": among, "seen": seen_option(allow_seen), "progress": progress}
-        options["judged_only"] = judged_only
+        options |= {"judged_only": judged_only, "safe_csv": safe_csv}
         table = _sweep(paths, holdout, metric, out, format, watch, scheduler, recording, **options)
         if bounds:
             file, values = _best(table, metric, convention)
@@ -210,6 +214,7 @@ def evaluate(
     out: Out = None,
     fail_under: FailUnder = [],
     format: Printed = Format.table,
+    safe_csv: SafeCSV = False,
 ) -> None:
     """Score lists against relevance: two tables, a run against qrels, or two matrices."""
     from ..evaluation.evaluate import evaluate as evaluate_lists
@@ -217,6 +222,7 @@ def evaluate(
     from ..metrics import convention_named, parse_metrics
     from . import opening
 
+    check_safe_csv(safe_csv, format)
     rules = convention_named(convention)
     parse_metrics(metric, rules.options)  # a name may be misspelt, and files take long to read
     if threshold is not None:
@@ -258,7 +264,7 @@ def evaluate(
             judged_only=judged_only,
         )
     if per_user:
-        print_table(ev.per_user.reset_index(), format)
+        print_table(ev.per_user.reset_index(), format, safe_csv)
         if format in (Format.table, Format.markdown):
             typer.echo()
     if not per_user or format in (Format.table, Format.markdown) or out is not None:
@@ -365,6 +371,8 @@ def _sweep(
     watch: float | None,
     scheduler: str | None,
     recording: Recording,
+    *,
+    safe_csv: bool,
     **options: Any,
 ) -> pd.DataFrame:
     """Score several checkpoints, print their table and return it; fail if one of them failed."""
@@ -381,10 +389,10 @@ def _sweep(
                 table = sweep(*inputs, save=folder, watch=watch, client=scheduler, **options)
             except KeyboardInterrupt:
                 if log is not None and log.exists():
-                    _print_sweep(pd.read_csv(log), format)
+                    _print_sweep(pd.read_csv(log), format, safe_csv)
                 raise
             note(counted(len(table), "checkpoint"))
-        _print_sweep(table, format)
+        _print_sweep(table, format, safe_csv)
         if folder is not None and recording.wanted:
             recording.leave_sweep(table, list_checkpoints(checkpoints), folder)
     n_failed = int((table["status"] == "failed").sum())
@@ -398,9 +406,9 @@ def _sweep(
     return table
 
 
-def _print_sweep(table: pd.DataFrame, format: Format) -> None:
+def _print_sweep(table: pd.DataFrame, format: Format, safe_csv: bool) -> None:
     shown = _narrow(table) if format in (Format.table, Format.markdown) else table
-    print_table(shown.astype(object).where(shown.notna(), None), format)
+    print_table(shown.astype(object).where(shown.notna(), None), format, safe_csv)
 
 
 def _best(
