@@ -1,8 +1,9 @@
 """The command line, ``sparse-eval COMMAND`` or ``python -m sparse_eval COMMAND``.
 
 Results are printed to standard output, progress and warnings to standard error. Bad input ends a
-command with an error in one line and exit status 2; Ctrl-C ends it with 130, and SIGTERM with 143.
-Slow imports happen inside the commands.
+command with an error in one line and exit status 2; a bug with its traceback, how to report it and
+exit status 70; Ctrl-C ends it with 130, and SIGTERM with 143. Slow imports happen inside the
+commands.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .comparing import compare, report
 from .compiling import compile_ahead
 from .interrupts import exit_status, signals_as_interrupts, tell_what_is_kept
 from .listing import metrics
-from .messages import message_of
+from .messages import bug_report, message_of
 from .options import expand_groups
 from .recommending import recommend
 from .scoring import evaluate, score
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["main"]
+
+#: The exit status of a command that ended in a bug, which sysexits.h calls EX_SOFTWARE.
+BUG = 70
 
 app = typer.Typer(
     name="sparse-eval",
@@ -67,6 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if received or isinstance(end, KeyboardInterrupt):
                 raise SystemExit(exit_status(received)) from None
             raise
+        except Exception as error:  # noqa: BLE001 - whatever else is raised is a bug
+            traceback.print_exc()
+            typer.echo(bug_report(error), err=True)
+            raise SystemExit(BUG) from None
 
 
 def _print_version(requested: bool) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 import re
 
+from ..core.versions import library_versions
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
+
+#: The issue tracker, as pyproject.toml has it.
+ISSUES = "https://github.com/sparse-eval/sparse_eval/issues"
 
 #: Options of the command line by their names in Python.
 _OPTIONS = {
@@ -71,6 +76,27 @@ def message_of(error: Exception) -> str:
     text = _UNKNOWN.sub(lambda match: f"option {_OPTIONS[match[1]]}", text)
     text = _SPLIT.sub(lambda match: f"--method {match[1].replace('_', '-')}", text)
     return path + text
+
+
+def bug_report(error: Exception) -> str:
+    """Return what is said below the traceback of a bug: what to send, and where.
+
+    It holds versions alone, nothing of the data and no path; a traceback may hold either.
+    """
+    versions = library_versions()
+    own = versions.pop("sparse_eval")
+    libraries = ", ".join(f"{name} {number}" for name, number in versions.items())
+    return "\n".join(
+        [
+            f"error: {type(error).__name__} that sparse-eval did not expect: this is a bug in it",
+            f"Please report it: {ISSUES}",
+            "Send the traceback above, the command, and the lines below; replace names in paths,",
+            "ids and data that are nobody else's business.",
+            f"  sparse-eval {own}",
+            f"  {libraries}",
+            f"  {platform.platform()}",
+        ]
+    )
 
 
 def _as_option(match: re.Match[str]) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from commands import SMALL, Command
 from scipy import sparse
 
-from sparse_eval.cli.messages import message_of
+from sparse_eval.cli import BUG
+from sparse_eval.cli.messages import ISSUES, message_of
 from sparse_eval.core import progress
 from sparse_eval.errors import (
     InvalidDataError,
@@ -139,6 +143,33 @@ def test_debug_shows_the_traceback_anywhere_on_the_line(command: Command) -> Non
         assert status == 2
         assert "Traceback" in said
         assert said.splitlines()[-1].startswith("error: missing.csv")
+
+
+def test_a_bug_is_status_70_and_says_what_to_send(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise IndexError("out of range")
+
+    monkeypatch.setattr("sparse_eval.metrics.registry.load_extensions", broken)
+    status, printed, said = command("metrics")
+    assert (status, printed) == (BUG, "") == (70, "")
+    lines = said.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert "IndexError: out of range" in lines
+    report = said.partition("error: IndexError")[2]
+    for part in (ISSUES, version("sparse_eval"), platform.python_version(), platform.platform()):
+        assert part in report
+    assert f"numpy {np.__version__}" in report
+    assert str(Path.home()) not in report
+
+
+def test_what_is_no_bug_has_another_status(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error in (InvalidDataError("no"), MemoryError(), PermissionError("no")):
+        monkeypatch.setattr("sparse_eval.metrics.registry.load_extensions", Mock(side_effect=error))
+        assert command("metrics")[0] == 2
 
 
 def test_misuse_is_status_2(command: Command) -> None:
