@@ -1,0 +1,63 @@
+"""What takes a library that is not installed says which extra brings it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: Calls by the extra that they take, in a Python that has none.
+SCRIPT = """
+import sys
+
+for name in ("dask", "dask.distributed", "distributed", "jinja2", "matplotlib", "pyarrow"):
+    sys.modules[name] = None
+
+from pathlib import Path
+
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.cli import main
+
+held_out = csr_matrix([[0, 1], [1, 0]])
+ev = se.evaluate(se.Rankings.from_topk([[0, 1], [1, 0]]), held_out, "ndcg@2")
+ev.save("a")
+Path("clicks.parquet").write_bytes(b"PAR1")
+calls = [
+    ("report", lambda: se.write_report({"a": ev}, "report.html")),
+    ("report", lambda: se.plots.means({"a": ev}, "ndcg@2")),
+    ("parquet", lambda: ev.to_parquet("values.parquet")),
+    ("parquet", lambda: ev.save("b", table="parquet")),
+    ("parquet", lambda: se.datasets.load("clicks.parquet")),
+    (
+        "dask",
+        lambda: se.evaluate(
+            se.Rankings.from_topk([[0, 1]]), held_out[:1], "ndcg@1", client="tcp://127.0.0.1:1"
+        ),
+    ),
+]
+for extra, call in calls:
+    try:
+        call()
+    except se.errors.MissingExtraError as error:
+        assert f'pip install "sparse_eval[{extra}]"' in str(error), error
+    else:
+        raise AssertionError(extra)
+main(["report", "a"])
+"""
+
+
+@pytest.mark.slow
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    last = done.stderr.splitlines()[-1]
+    assert last == ('error: reports need jinja2 and matplotlib: pip install "sparse_eval[report]"')
+    assert not (tmp_path / "report.html").exists()
+    assert not (tmp_path / "values.parquet").exists()
