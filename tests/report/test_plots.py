@@ -35,7 +35,7 @@ def points(container: Any) -> np.ndarray:
     line, _, bars = container
     segments = [segment for bar in bars for segment in bar.get_segments() if len(segment)]
     ends = np.concatenate(segments)
-    return np.concatenate([np.column_stack(line.get_data()), ends])
+    return np.concatenate([np.column_stack(line.get_data()), ends]).astype(np.float64)
 
 
 def test_means(models: dict[str, se.Evaluation], ax: Axes) -> None:
