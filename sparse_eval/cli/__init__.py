@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             with lines_without_terminal():
                 app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
-        except (SparseEvalError, OSError, MemoryError) as error:
+        except (SparseEvalError, OSError, MemoryError, UnicodeEncodeError) as error:
             if debug:
                 traceback.print_exc()
             typer.echo(f"error: {message_of(error)}", err=True)

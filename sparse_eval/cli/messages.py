@@ -65,6 +65,9 @@ def message_of(error: Exception) -> str:
     """Return the message of an error in one line, with options named as on the command line."""
     if isinstance(error, MemoryError):
         return "not enough memory"
+    if isinstance(error, UnicodeEncodeError):  # of a system whose output is no UTF-8
+        missing = ascii(error.object[error.start])
+        return f"the output's encoding lacks {missing}; set PYTHONIOENCODING=utf-8"
     text = " ".join(str(error).splitlines())
     if not isinstance(error, InvalidDataError | InvalidFileError | InvalidMetricError):
         return text

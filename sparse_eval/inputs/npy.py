@@ -156,7 +156,8 @@ def _release_mapped(array: object) -> None:
     while array is not None:
         base = getattr(array, "base", None)
         if isinstance(base, mmap.mmap):
-            if getattr(array, "mode", "") == "r":
+            # Windows has no madvise, and takes the pages back by itself.
+            if getattr(array, "mode", "") == "r" and hasattr(base, "madvise"):
                 base.madvise(mmap.MADV_DONTNEED)  # it is read again where it is needed again
             return
         array = base

@@ -213,6 +213,20 @@ def test_installed_command_runs_without_a_terminal(tmp_path: Path) -> None:
     assert "it/s" not in done.stderr  # no progress bar without a terminal
 
 
+def test_output_in_an_encoding_that_lacks_a_letter() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sparse_eval", "metrics", "ndcg"],
+        env=os.environ | {"PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: the output's encoding lacks '\\u2212'; set PYTHONIOENCODING=utf-8\n"
+    )
+
+
 def test_module_runs_the_command_line() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "sparse_eval", "metrics", "ndcg"],
