@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.arguments import check_fraction
 from ..errors import InvalidDataError
 from .candidates import name_among
-from .intervals import check_level
 from .paired_tests import correct, significance
 from .variance import UNKNOWN, Error, add_variances
 
@@ -150,7 +150,7 @@ def changes(
     """Compare each night with the one before; see `History.changes`."""
     import pandas as pd
 
-    level = check_level(level)
+    level = check_fraction("level", level)
     wanted = None if metrics is None else set(metrics)
     rows: list[dict[str, Any]] = []
     for before, night in pairwise(nights):
