@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import reporting
 from evaluations import MIXED, in_blocks, in_memory, merged, same_everything, some, without_lists
 from merge_cases import N_ITEMS
 from scipy.sparse import csr_matrix
@@ -138,7 +139,7 @@ def test_a_merged_evaluation_is_saved_and_reported(halves: Any, tmp_path: Path) 
     assert read.about == {"seed": 1}
     assert read.record.content["precision_recall"] is None
     page = se.write_report({"merged": merged, "read": read}, tmp_path / "report.html")
-    assert "coverage@2" in page.read_text(encoding="utf-8")
+    assert "coverage@2" in reporting.text_of(page.read_text(encoding="utf-8"))
 
 
 def test_random_baseline_is_that_of_all_users_where_it_is_made_of_sums() -> None:
