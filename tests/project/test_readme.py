@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
+import typer
+
+from sparse_eval.cli import app
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -28,7 +33,7 @@ def examples(page: Path) -> list[tuple[str, str]]:
     return found
 
 
-def cases() -> list[object]:
+def cases() -> list[Any]:
     alone = [pytest.param([code], id=heading) for page in ALONE for heading, code in examples(page)]
     return alone + [
         pytest.param(
@@ -54,6 +59,19 @@ def test_examples_run(codes: list[str], tmp_path: Path, monkeypatch: pytest.Monk
     names: dict[str, object] = {}
     for code in codes:
         exec(compile(code, "example", "exec"), names)  # noqa: S102 - our own page
+
+
+def test_commands_are_those_of_the_command_line() -> None:
+    group: Any = typer.main.get_command(app)
+    read = 0
+    for page in [*ALONE, *GUIDE]:
+        for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), re.M | re.S):
+            for line in re.findall(r"^sparse-eval (.+)$", block, re.M):
+                words = shlex.split(line, comments=True)
+                name, command, rest = group.resolve_command(typer.Context(group), words)
+                command.make_context(name, rest)  # an option that does not exist is an error
+                read += 1
+    assert read >= 30
 
 
 def places(page: Path) -> set[str]:
