@@ -101,10 +101,10 @@ class Evaluation(Views):
             One row for each metric: ``mean``; ``std`` of the users, with n − 1, NaN for a single
             user and for metrics without values for each user; the confidence interval of the mean
             over users like these, ``ci_low`` and ``ci_high``, and ``interval``, its kind: "t",
-            Student's, for 200 users and more; "bca", a bias-corrected and accelerated bootstrap,
-            for fewer (which holds the mean less often than it says with fewer than 30 users whose
-            values are skewed: with 10 in 80 of 100 cases); "jackknife", Student's with the
-            standard error of a delete-a-group jackknife, for metrics without values for each
+            Student's, for 200 users and more; "bca", a bias-corrected and accelerated bootstrap
+            [1]_, for fewer (which holds the mean less often than it says with fewer than 30 users
+            whose values are skewed: with 10 in 80 of 100 cases); "jackknife", Student's with the
+            standard error of a delete-a-group jackknife [2]_, for metrics without values for each
             user; "none" for too few users; ``random``, the expectation under a random ranking of
             each user's candidates (the catalogue, or those given, without the seen items), and
             ``random_se``, its standard error: 0 where the expectation is exact, otherwise that of
@@ -129,6 +129,13 @@ class Evaluation(Views):
         Where the lists were not kept, the random baseline takes a second pass over the input. It
         is NaN for metrics of all lists together, such as coverage, and where there is no second
         pass: of an iterable of blocks, and of evaluations that were merged; see `random`.
+
+        References
+        ----------
+        .. [1] B. Efron, "Better Bootstrap Confidence Intervals", Journal of the American
+           Statistical Association 82(397), 1987, pp. 171-185. doi:10.1080/01621459.1987.10478410
+        .. [2] F. M. T. A. Busing, E. Meijer and R. van der Leeden, "Delete-m Jackknife for Unequal
+           m", Statistics and Computing 9, 1999, pp. 3-8. doi:10.1023/A:1008800423698
         """
         level = check_fraction("level", level)
         self._warn_of_sampled_lists()
