@@ -59,6 +59,9 @@ def test_where_less_is_better(command: Command, folder: Path) -> None:
     status, _, said = command(*words, "--fail-under", "mean_rank=2")
     assert status == 3
     assert "and has to be at most 2" in said
+    reached = value(folder, "mean_rank")
+    assert command(*words, "--fail-under", f"mean_rank={reached!r}")[0] == 0
+    assert command(*words, "--fail-under", f"mean_rank={reached - 1e-9!r}")[0] == 3
 
 
 @pytest.mark.parametrize("more", [(), ("--per-user", "--format", "csv")])
@@ -105,6 +108,9 @@ def test_the_last_of_several_models(command: Command, tmp_path: Path) -> None:
     good, poor = tmp_path / "good", tmp_path / "poor"
     words = ("-m", "ndcg@10", "--fail-if-worse")
     assert command("compare", poor, good, *words)[0] == 0
+    best = tmp_path / "best"
+    reporting.evaluate(3, 3.0).save(best)
+    assert command("compare", good, poor, best, *words)[0] == 0  # whoever else is worse
     status, printed, said = command("compare", good, poor, *words)
     assert status == 3
     assert "ndcg@10" in printed

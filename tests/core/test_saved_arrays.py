@@ -123,6 +123,33 @@ def test_a_member_that_claims_to_be_larger_than_it_can_be() -> None:
         read_arrays(stream)
 
 
+@pytest.mark.parametrize("n_bytes", [24, 40])
+def test_a_member_has_the_numbers_that_it_says_and_no_more(n_bytes: int) -> None:
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("x.npy", npy(header, bytes(n_bytes)))
+    with pytest.raises(UnreadableError, match=f"x.npy has {n_bytes} bytes of numbers instead of 3"):
+        read_arrays(stream)
+
+
+def test_refuses_items_of_no_bytes_and_shapes_below_0(tmp_path: Path) -> None:
+    header = b"{'descr': '|S0', 'fortran_order': False, 'shape': (2,), }"
+    (tmp_path / "x.npy").write_bytes(npy(header, b""))
+    with pytest.raises(UnreadableError, match="is no array: of .S0 with shape"):
+        map_array(tmp_path / "x.npy")
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("x.npy", npy(header, b""))
+    with pytest.raises(UnreadableError, match="x.npy is no array: of .S0 with shape"):
+        read_arrays(stream)
+    parts = {"data": np.ones(1), "row": np.zeros(1, int), "col": np.zeros(1, int)}
+    stream = io.BytesIO()
+    np.savez(stream, format="coo", shape=np.array([-2, 3]), **parts)
+    with pytest.raises(UnreadableError, match="holds no sparse matrix: .*its shape is .-2, 3."):
+        read_sparse(stream)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a file of each kind that is read."""

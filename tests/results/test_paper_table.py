@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import reporting
 from cross_cases import cross
@@ -12,6 +14,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
+from sparse_eval.results.paper_table import PaperTable
 
 METRICS = ["ndcg@10", "mean_rank", "coverage@5"]
 
@@ -119,3 +122,24 @@ def test_refuses_digits_out_of_range(compared: se.Comparison) -> None:
         compared.to_latex(digits=0)
     with pytest.raises(InvalidDataError, match="digits: expected a whole number"):
         compared.to_markdown(digits=1.5)  # type: ignore[arg-type]
+
+
+def test_a_model_without_a_mean_is_not_the_best() -> None:
+    """Whatever comes first, and however often it is compared."""
+    rows = [
+        ("x", "y", math.nan, 0.25, ""),
+        ("x", "z", math.nan, 0.5, ""),
+        ("y", "z", 0.25, 0.5, "z"),
+    ]
+    columns = ["a", "b", "mean_a", "mean_b", "better"]
+    frame = pd.DataFrame(rows, columns=columns).assign(metric="m")
+    for higher, best in ((True, "z"), (False, "y")):
+        table = PaperTable(["x", "y", "z"], frame, {"m": higher}, None, [])
+        cells = dict(zip("xyz", table.columns["m"], strict=True))
+        assert [name for name, cell in cells.items() if cell.is_best] == [best]
+        assert [cells[name].text(2) for name in "xyz"] == ["–", "0.25", "0.50"]
+        assert cells["z"].better_than == "b"
+        marks = table.markdown(2), table.latex(2, None, None)
+        assert ("**0.50**<sup>b</sup>" in marks[0]) == higher
+        assert "<sup>b</sup>" in marks[0]
+        assert "\\textsuperscript{b}" in marks[1]
