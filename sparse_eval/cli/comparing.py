@@ -118,6 +118,13 @@ def report(
             "are shown beside the items of single users."
         ),
     ] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file that --history of `score` or `evaluate` wrote; the page shows the trend.",
+        ),
+    ] = None,
     test: Paired = Test.t,
     correction: Corrected = Correction.holm,
     users: How = Users.intersection,
@@ -142,6 +149,7 @@ def report(
             curves=saved.sweeps,
             left_out=saved.left_out,
             item_names=names,
+            history=history,
         )
         note(counted(saved.n_results, "result"))
     typer.echo(str(page))

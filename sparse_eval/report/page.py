@@ -21,6 +21,7 @@ from .names import pieces
 from .number_format import format_number, format_numbers, format_p, format_share
 from .plots import named_evaluations
 from .subgroups import SubgroupDifference, subgroup_differences
+from .trend import describe_trend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..results import Evaluation
     from ..results.comparison import Comparison
+    from ..results.history import History
     from ..results.item_names import ItemNames
 
     Evaluations = Mapping[str, Evaluation]
@@ -66,6 +68,7 @@ def write_report(
     curves: Mapping[str, pd.DataFrame] | None = None,
     left_out: Mapping[str, str] | None = None,
     item_names: ItemNames | None = None,
+    history: History | PathLike | None = None,
 ) -> Path:
     """Write an HTML page about one evaluation, or about several and how they compare.
 
@@ -93,6 +96,9 @@ def write_report(
     item_names : mapping, Series or DataFrame, optional
         What to show beside the items of single users, as in `Evaluation.explain`. Labels match if
         they are the same as text.
+    history : History, str or Path, optional
+        Nights whose trend is shown, in the metrics of the page, with what has changed from night to
+        night.
 
     Returns
     -------
@@ -104,6 +110,8 @@ def write_report(
     InvalidDataError
         If there is no evaluation, two have the same name, `sparse_eval.compare` refuses them, or
         `item_names` is something else or has none of the items that are shown.
+    InvalidFileError
+        If `history` cannot be read, or has no nights.
     MissingExtraError
         If matplotlib or jinja2 is not installed.
     OutputError
@@ -195,6 +203,7 @@ def write_report(
         examples=examples,
         names_of={} if titles is None else _names_of(titles, examples),
         convention=_convention(first),
+        trend=None if history is None else describe_trend(history, chosen, correction),
         users_counted=_users_counted(shown),
         provenance=_provenance(shown),
         left_out=left_out or {},

@@ -1,0 +1,150 @@
+"""The trend over the nights of a history: charts, what has changed, and the last night in words."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..core.formatting import records
+from ..errors import InvalidDataError, InvalidFileError
+from ..results.history import History
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from ..core.types import PathLike
+
+#: Charts of so many metrics, the main one first.
+_MAX_CHARTS = 4
+
+_COLOUR, _CHANGED = "#3a7ebf", "#d9661f"
+
+
+class TrendChart(NamedTuple):
+    """A drawn chart and its title."""
+
+    title: str
+    svg: str
+
+
+class Trend(NamedTuple):
+    """What a page shows of a history.
+
+    Attributes
+    ----------
+    n_nights : int
+    main : str
+        The main metric.
+    charts : list of TrendChart
+    last : dict or None
+        How the last night differs from the one before by the main metric, None with one night.
+    changes : list of dict
+        How every night differs from the one before, the last one first.
+    notes : list of str
+        What is to be known about the comparisons.
+    """
+
+    n_nights: int
+    main: str
+    charts: list[TrendChart]
+    last: dict[str, Any] | None
+    changes: list[dict[str, Any]]
+    notes: list[str]
+
+
+def describe_trend(
+    history: History | PathLike, metrics: Sequence[str], correction: Any = "holm"
+) -> Trend:
+    """Draw the trend of the metrics that a history has, and compare its nights.
+
+    As on the page, the p-values of the first metric are corrected apart from those of the others.
+
+    Raises
+    ------
+    InvalidDataError
+        If the history has none of the metrics.
+    InvalidFileError
+        If it has no nights, or cannot be read.
+    """
+    opened = history if isinstance(history, History) else History(history)
+    if not opened.nights:
+        raise InvalidFileError(
+            "has no nights; sparse-eval score --history, or History.append, adds one", opened.path
+        )
+    known = {metric for night in opened.nights for metric in night.metrics}
+    chosen = [metric for metric in metrics if metric in known]
+    if not chosen:
+        raise InvalidDataError(
+            f"{opened.path} has none of {', '.join(metrics)}, but {', '.join(sorted(known))}; "
+            "choose metrics that the history has"
+        )
+    main, *others = chosen
+    of_main = records(opened.changes(main, correction=correction))
+    changes = [*of_main, *records(opened.changes(others, correction=correction))]
+    changes.sort(key=lambda row: str(row["time"]), reverse=True)
+    nights = opened.nights
+    return Trend(
+        len(nights),
+        nights[-1].shown(main),
+        [_draw(opened, metric, number) for number, metric in enumerate(chosen[:_MAX_CHARTS])],
+        of_main[-1] if of_main else None,
+        changes,
+        opened.notes(),
+    )
+
+
+def _draw(history: History, metric: str, number: int) -> TrendChart:
+    from .svg import draw_svg
+
+    title = f"{history.nights[-1].shown(metric)} over the nights"
+    return TrendChart(title, draw_svg(partial(trend, history, metric), f"trend{number}", title))
+
+
+def trend(history: History, metric: str, *, ax: Axes) -> Axes:
+    """Draw a metric over the nights, with its 95 % intervals.
+
+    Parameters
+    ----------
+    history : History
+    metric : str
+        By its name in the evaluations.
+    ax : matplotlib Axes
+
+    Returns
+    -------
+    matplotlib Axes
+        Nights that differ significantly from the one before have another colour and marker.
+    """
+    from matplotlib import dates
+
+    nights = [night for night in history.nights if metric in night.metrics]
+    times = np.array([night.time.replace(tzinfo=None) for night in nights], "datetime64[s]")
+    means = np.array([night.metrics[metric].mean for night in nights])
+    low, high = (
+        np.array([getattr(night.metrics[metric], end) for night in nights])
+        for end in ("ci_low", "ci_high")
+    )
+    bars = np.clip(np.nan_to_num([means - low, high - means]), 0, None)
+    ax.errorbar(times, means, bars, color=_COLOUR, marker="o", markersize=4, linewidth=1)
+    table = history.changes(metric)
+    changed = np.isin(times, _times(table[table["change"] != ""]["time"]))
+    if changed.any():
+        ax.plot(times[changed], means[changed], "D", color=_CHANGED, markersize=7, label="changed")
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    locator = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(
+        dates.ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
+    )
+    ax.set_xlabel("night (UTC)")
+    ax.set_ylabel(nights[-1].shown(metric))
+    return ax
+
+
+def _times(column: pd.Series[Any]) -> Any:
+    return np.array([time.replace(tzinfo=None) for time in column], "datetime64[s]")

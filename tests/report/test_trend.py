@@ -1,0 +1,98 @@
+"""The trend of a history, on the page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import reporting
+from commands import Command
+from matplotlib.figure import Figure
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+from sparse_eval.report.page import _template
+from sparse_eval.report.trend import describe_trend, trend
+
+EVS = reporting.three()
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> se.History:
+    history = se.History(tmp_path / "nights.jsonl")
+    for day, name in enumerate(("poor", "fair", "good", "good"), start=1):
+        history.append(EVS[name], name, time=f"2026-11-0{day}T03:00Z")
+    return history
+
+
+def text_of(page: str) -> str:
+    """Return a page's text without tags, spaces as one."""
+    return " ".join(re.sub("<[^>]+>", "", page).split())
+
+
+def section(history: se.History) -> str:
+    """Return the section of the page, which takes longer as a whole."""
+    template = _template().environment.get_template("trend.html.jinja")
+    return template.render(trend=describe_trend(history, ["ndcg@10", "coverage@10"]))
+
+
+def test_the_page_shows_the_trend(history: se.History, tmp_path: Path) -> None:
+    page = se.write_report(
+        {"good": EVS["good"]}, tmp_path / "r.html", ["ndcg@10", "coverage@10"], history=history.path
+    )
+    html = page.read_text(encoding="utf-8")
+    assert section(history) in html
+    assert '<a href="#nights">' in html
+    text = text_of(section(history))
+    assert "4 nights. In the last one ndcg@10 is not significantly different from the night" in text
+    assert "cannot be paired by means alone" in text
+    assert "ndcg@10 over the nights" in text
+    assert "coverage@10 over the nights" in text
+    assert text.count("2026-11-03 03:00") == 2
+    assert "the same" in text
+
+
+def test_the_last_night_is_worse(history: se.History) -> None:
+    history.append(EVS["poor"], "<b>poor</b>", time="2026-11-05T03:00Z")
+    html = section(history)
+    assert "ndcg@10 is worse than the night before:" in text_of(html)
+    assert "&lt;b&gt;poor&lt;/b&gt;" in html
+
+
+def test_the_chart_marks_what_has_changed(history: se.History) -> None:
+    ax = trend(history, "ndcg@10", ax=Figure().subplots())
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("night (UTC)", "ndcg@10")
+    line, *_, marked = ax.get_lines()
+    assert list(line.get_ydata()) == [EVS[n]["ndcg@10"] for n in ("poor", "fair", "good", "good")]
+    assert list(marked.get_ydata()) == [EVS["good"]["ndcg@10"]]
+
+
+def test_nights_that_do_not_compare(tmp_path: Path) -> None:
+    history = se.History(tmp_path / "h.jsonl")
+    history.append(EVS["good"], "good", time="2026-11-01T03:00Z")
+    assert "One night is in the history" in text_of(section(history))
+    lists, truth = se.Rankings.from_topk([[0, 1]] * 3), csr_matrix([[1, 0]] * 3)
+    other = se.evaluate(lists, truth, "ndcg@10", convention="ranx")
+    history.append(other, "other", time="2026-11-02T03:00Z")
+    text = text_of(section(history))
+    assert "2 nights. The last one cannot be compared with the one before by ndcg@10." in text
+    assert "as convention is ranx, and was standard" in text
+    assert "not compared" in text
+
+
+def test_refuses_what_has_nothing_to_show(
+    history: se.History, tmp_path: Path, command: Command
+) -> None:
+    with pytest.raises(InvalidDataError, match=r"has none of mrr@3, but .*; choose metrics that"):
+        describe_trend(history, ["mrr@3"])
+    with pytest.raises(InvalidFileError, match=r"none\.jsonl: has no nights; sparse-eval score"):
+        describe_trend(tmp_path / "none.jsonl", ["ndcg@10"])
+    EVS["good"].save(tmp_path / "good")
+    words = ("report", tmp_path / "good", "-m", "ndcg@10", "-o", tmp_path / "r.html", "--history")
+    assert command(*words, history.path)[0] == 0
+    assert "4 nights" in text_of((tmp_path / "r.html").read_text(encoding="utf-8"))
+    status, _, said = command(*words, tmp_path / "none.jsonl")
+    assert status == 2
+    assert "none.jsonl: has no nights" in said
