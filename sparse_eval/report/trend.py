@@ -9,7 +9,8 @@ import numpy as np
 
 from ..core.formatting import records
 from ..errors import InvalidDataError, InvalidFileError
-from ..results.history import History
+from ..results.history import LEVEL, History
+from ..results.nights import changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,9 +43,11 @@ class Trend(NamedTuple):
         The main metric.
     charts : list of TrendChart
     last : dict or None
-        How the last night differs from the one before by the main metric, None with one night.
+        How the last night differs from the one before by the main metric: one test, so that it
+        does not become duller with every night. None with one night.
     changes : list of dict
-        How every night differs from the one before, the last one first.
+        How nights differ from the one before, the last one first: every night by the main metric,
+        and those that have changed by another one.
     notes : list of str
         What is to be known about the comparisons.
     """
@@ -84,16 +87,18 @@ def describe_trend(
             "choose metrics that the history has"
         )
     main, *others = chosen
-    of_main = records(opened.changes(main, correction=correction))
-    changes = [*of_main, *records(opened.changes(others, correction=correction))]
-    changes.sort(key=lambda row: str(row["time"]), reverse=True)
     nights = opened.nights
+    of_others = opened.changes(others, correction=correction)
+    rows = records(opened.changes(main, correction=correction))
+    rows += records(of_others[of_others["change"] != ""])
+    rows.sort(key=lambda row: str(row["time"]), reverse=True)
+    last = records(changes(nights[-2:], [main], "none", LEVEL))
     return Trend(
         len(nights),
         nights[-1].shown(main),
         [_draw(opened, metric, number) for number, metric in enumerate(chosen[:_MAX_CHARTS])],
-        of_main[-1] if of_main else None,
-        changes,
+        last[0] if last else None,
+        rows,
         opened.notes(),
     )
 
@@ -134,7 +139,15 @@ def trend(history: History, metric: str, *, ax: Axes) -> Axes:
     table = history.changes(metric)
     changed = np.isin(times, _times(table[table["change"] != ""]["time"]))
     if changed.any():
-        ax.plot(times[changed], means[changed], "D", color=_CHANGED, markersize=7, label="changed")
+        ax.plot(
+            times[changed],
+            means[changed],
+            "D",
+            color=_CHANGED,
+            markersize=7,
+            label="changed",
+            zorder=3,
+        )
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
     locator = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
