@@ -39,6 +39,7 @@ if _TYPE_CHECKING:
     from .models.train import train_als, train_model
     from .models.tune import tune
     from .report import plots, write_report
+    from .results import track
     from .results.history import History
     from .results.overlap import rbo
 
@@ -80,6 +81,7 @@ __all__ = [
     "split",
     "sweep",
     "top_k",
+    "track",
     "train_als",
     "train_model",
     "trec",
@@ -94,6 +96,7 @@ _MODULES = {
     "datasets": "datasets",
     "plots": "report.plots",
     "split": "datasets.split",
+    "track": "results.track",
     "trec": "inputs.trec",
 }
 _ATTRIBUTES = {

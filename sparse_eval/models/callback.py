@@ -176,11 +176,8 @@ class EvaluationCallback:
     is not swallowed; the model keeps usable factors. With `patience` or ``keep="best"``, it is an
     error too if `monitor` is NaN because it is defined for no user.
 
-    A function is enough to connect a tracker. MLflow allows no ``@``, brackets or ``=`` in names::
-
-        def log(values, step):
-            names = {re.sub(r"[^\w.-]", "_", name): value for name, value in values.items()}
-            mlflow.log_metrics(names, step=step)
+    `track.mlflow` and `track.wandb` connect these trackers, ``log=se.track.mlflow()``; for others a
+    function is enough.
 
     Examples
     --------

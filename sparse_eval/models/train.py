@@ -175,7 +175,7 @@ def train_model(
     >>> clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
     >>> bpr = BayesianPersonalizedRanking(8, iterations=5, random_state=0, num_threads=1)
     >>> se.train_model(bpr, clicks).item_ids[:2].tolist()
-    ['I1', 'I10']
+    ['N1', 'N10']
     """
     from implicit.recommender_base import ModelFitError
 

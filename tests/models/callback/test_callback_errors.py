@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -39,42 +38,6 @@ def test_log_gets_each_evaluation(family: str, holdout: Any, curves: dict[str, A
     assert received == [(curves[family][5], 6), (curves[family][11], 12)]
     received[0][0].clear()  # changing the values does not change the history
     assert callback.history["ndcg@10"].tolist() == [curves[family][n]["ndcg@10"] for n in (5, 11)]
-
-
-def test_mlflow_as_tracker(holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise AssertionError("a connection was opened")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    store = tmp_path / "tracked"
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", store.as_uri())
-    import mlflow
-
-    def log(values: dict[str, float], step: int) -> None:
-        names = {re.sub(r"[^\w.-]", "_", name): value for name, value in values.items()}
-        mlflow.log_metrics(names, step=step)
-
-    callback = evaluating(holdout, ["ndcg@10", "ndcg(gain=exp)@10"], every=4, log=log)
-    with mlflow.start_run() as run:
-        callback.fit(make("als", calculate_training_loss=True))
-    client = mlflow.MlflowClient()
-    tracked = {
-        name: [
-            (point.step, point.value) for point in client.get_metric_history(run.info.run_id, name)
-        ]
-        for name in client.get_run(run.info.run_id).data.metrics
-    }
-    columns = {"ndcg_10": "ndcg@10", "ndcg_gain_exp__10": "ndcg(gain=exp)@10", "loss": "loss"}
-    assert tracked == {
-        name: list(callback.history[column].items()) for name, column in columns.items()
-    }
-    assert [path.name for path in tmp_path.iterdir()] == ["tracked"]
-    with pytest.raises(mlflow.exceptions.MlflowException, match='Invalid value "ndcg@10"'):
-        client.log_metric(run.info.run_id, "ndcg@10", 0.5)  # hence the changed names
 
 
 @pytest.mark.parametrize("patience", [None, 50])
