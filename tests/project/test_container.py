@@ -1,0 +1,91 @@
+"""The image and the job of the guide: what they call is there, and what they say is so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from commands import Command
+
+import sparse_eval as se
+from sparse_eval.cli import app
+
+FOLDER = Path(__file__).parents[2] / "docs" / "guide" / "container"
+COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+
+
+@pytest.fixture(scope="module")
+def job() -> Any:
+    return yaml.safe_load((FOLDER / "cronjob.yaml").read_text(encoding="utf-8"))
+
+
+def options_of(command: str) -> set[str]:
+    return {name for parameter in COMMANDS[command].params for name in parameter.opts}
+
+
+def test_the_image_calls_commands_and_copies_files_that_exist() -> None:
+    text = (FOLDER / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    commands = re.findall(r"sparse-eval ([a-z]+)", text)
+    assert commands == ["compile"]
+    assert {*commands} <= {*COMMANDS}
+    copied = [shlex.split(line)[1:-1] for line in re.findall(r"^COPY .*$", text, re.M)]
+    for name in (name for names in copied for name in names):
+        assert (FOLDER.parents[2] / name).exists()
+    extras = re.findall(r'"/src\[(.+?)\]"', text)
+    assert extras == ["parquet"]
+    assert "USER 10001:10001" in text
+
+
+def test_the_job_is_one_that_kubernetes_would_take(job: Any) -> None:
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob")
+    template = job["spec"]["jobTemplate"]["spec"]
+    pod = template["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["restartPolicy"] == "Never"  # which podFailurePolicy needs
+    (rule,) = template["podFailurePolicy"]["rules"]
+    assert rule["onExitCodes"]["containerName"] == container["name"]
+    assert pod["securityContext"]["runAsUser"] == 10001
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    volumes = {volume["name"] for volume in pod["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+    command, *words = container["args"]
+    assert {word for word in words if word.startswith("--")} <= options_of(command)
+    writable = [
+        mount["mountPath"] for mount in container["volumeMounts"] if "readOnly" not in mount
+    ]
+    assert writable == [words[words.index("--out") + 1]]
+
+
+def test_the_job_scores_a_folder(
+    command: Command, job: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
+    holdout = se.split.random(clicks, seed=0)
+    holdout.save(tmp_path / "data" / "split")
+    (tmp_path / "data" / "checkpoints").mkdir()
+    model = se.train_als(holdout.train, factors=4, iterations=1)
+    se.save_model(model, tmp_path / "data" / "checkpoints" / "als.npz")
+    (tmp_path / "results").mkdir()
+    places = ("/data", "/results")
+    words = [f"{tmp_path}{word}" if word.startswith(places) else word for word in container["args"]]
+    status, printed, said = command(*words)
+    assert status == 0, said
+    assert "als.npz" in printed
+    assert (tmp_path / "results" / "sweep.csv").exists()
+
+
+@pytest.mark.parametrize("page", ["training.md", "containers.md"])
+def test_commands_of_the_pages_have_their_options(page: str) -> None:
+    text = (FOLDER.parent / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```console\n(.*?)^```$", text, re.M | re.S)
+    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
+    for program, name, *words in lines:
+        assert program == "sparse-eval"
+        assert {word for word in words if word.startswith("-")} <= options_of(name)
+    assert bool(lines) == (page == "training.md")
