@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ..core.files import need_pyarrow
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from .csv_text import check_safe_csv
 from .judging import FailIfWorse, fail_if_worse
@@ -37,6 +36,15 @@ Paired = Annotated[Test, typer.Option(help="The paired test.")]
 Corrected = Annotated[
     Correction,
     typer.Option(help="The correction for multiple comparisons: Holm, Benjamini–Hochberg."),
+]
+By = Annotated[
+    Path | None,
+    typer.Option(
+        "--by",
+        metavar="FILE",
+        help="A table of users (.csv, .tsv, .parquet) with a column `user`; its other columns, "
+        "such as country or plan, divide the users into segments that are compared one by one.",
+    ),
 ]
 How = Annotated[
     Users,
@@ -70,6 +78,7 @@ def compare(
     test: Paired = Test.t,
     correction: Corrected = Correction.holm,
     users: How = Users.intersection,
+    by: By = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     worse: FailIfWorse = False,
     format: Printed = Format.table,
@@ -88,6 +97,7 @@ def compare(
         test=test.value,
         correction=correction.value,
         how=users.value,
+        by=by,
         level=level,
     )
     _print_comparison(compared, format, safe_csv)
@@ -128,14 +138,16 @@ def report(
     test: Paired = Test.t,
     correction: Corrected = Correction.holm,
     users: How = Users.intersection,
+    by: By = None,
 ) -> None:
     """Write an HTML page about results, with comparisons, charts and individual users.
 
     A sweep.csv in a folder of results becomes a learning curve.
     """
     from ..report import write_report
+    from ..results.label_table import read_label_table
 
-    names = None if item_names is None else _read_item_names(item_names)
+    names = None if item_names is None else read_label_table(item_names, "item")
     saved = _load(results)
     with step("report") as note:
         page = write_report(
@@ -150,6 +162,7 @@ def report(
             left_out=saved.left_out,
             item_names=names,
             history=history,
+            by=by,
         )
         note(counted(saved.n_results, "result"))
     typer.echo(str(page))
@@ -250,32 +263,6 @@ def _read_sweep(path: Path) -> pd.DataFrame:
         return table[table["status"] == "ok"]
     except (ValueError, KeyError) as error:
         raise InvalidFileError(f"is not the table of a sweep ({error})", path) from None
-
-
-def _read_item_names(path: Path) -> pd.DataFrame:
-    """Read a table of items, its cells as text."""
-    import pandas as pd
-
-    kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if kind not in ("csv", "tsv", "parquet"):
-        raise InvalidFileError(
-            "is no table of items by its name; expected .csv, .tsv or .parquet", path
-        )
-    try:
-        if kind == "parquet":
-            need_pyarrow()
-            table = pd.read_parquet(path)
-        else:  # as text: an item "007" is not 7, and "NA" is a name
-            separator = "," if kind == "csv" else "\t"
-            table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
-    except OSError as error:
-        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except ValueError as error:  # as those of pandas' parsers and of pyarrow are
-        raise InvalidFileError(f"is not a table ({error})", path) from None
-    if "item" not in table:
-        found = ", ".join(map(str, table.columns))
-        raise InvalidFileError(f"has no column 'item', but {found}; name the labels so", path)
-    return table
 
 
 def _print_comparison(compared: Comparison, format: Format, safe_csv: bool) -> None:

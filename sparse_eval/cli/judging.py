@@ -104,7 +104,9 @@ def fail_if_worse(compared: Comparison) -> None:
     """End the command if the last model is worse than another one."""
     last = compared.names[-1]
     worse = [
-        f"than {row['better']} by {row['metric']} ({number(abs(row['difference']))}, p = "
+        f"than {row['better']} by {row['metric']}"
+        + (f" in {row['by']} {row['segment']}" if compared.by else "")
+        + f" ({number(abs(row['difference']))}, p = "
         f"{row['p_corrected']:.2g})"
         for row in compared.table.to_dict("records")
         if last in (row["a"], row["b"]) and row["better"] not in ("", last)

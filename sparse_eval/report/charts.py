@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..metrics import REGISTRY
 from ..report import plots
+from ..results.user_segments import segmentations
 from .names import legend_columns, shorten
 from .number_format import format_number, format_numbers, format_share
+from .subgroups import segment_means, users_of
 from .svg import HEIGHT, draw_svg
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..results import Evaluation
     from ..results.comparison import Comparison
+    from .subgroups import GroupMean
 
     Evaluations = Mapping[str, Evaluation]
 
@@ -69,6 +72,7 @@ def draw_charts(
     metrics: list[str],
     comparison: Comparison | None,
     curves: Mapping[str, pd.DataFrame],
+    by: pd.DataFrame | None = None,
 ) -> list[Chart]:
     """Draw the charts that the evaluations have data for; the first metric is the main one.
 
@@ -79,6 +83,7 @@ def draw_charts(
         *_overview(shown, metrics[0], comparison),
         *_accuracy(few, metrics),
         *_groups(few, metrics),
+        *_own_groups(few, metrics[0], by),
         *_against_chance(few, metrics),
         *_learning_curves(curves, [next(iter(shown.values())).shown(name) for name in metrics]),
     ]
@@ -152,7 +157,9 @@ def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
                     f"{metric} by {of}",
                     caption,
                     partial(plots.by_group, shown, groups, metric),
-                    numbers=_group_numbers(shown, groups, metric),
+                    numbers=_numbers_of(
+                        {name: plots.group_means(ev, groups, metric) for name, ev in shown.items()}
+                    ),
                 )
                 break
     if all(ev.record.content["concentration"] for ev in shown.values()):
@@ -162,6 +169,22 @@ def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
             "all items equally often.",
             lambda ax: plots.concentration(shown, ax=ax),
             numbers=_concentration_numbers(shown),
+        )
+
+
+def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Iterator[_Panel]:
+    if by is None or not next(iter(shown.values())).is_per_user(metric):
+        return
+    for title, column in by.items():
+        means = {
+            name: segment_means(ev, segmentations(column, users_of(ev))[0], metric)
+            for name, ev in shown.items()
+        }
+        yield _Panel(
+            f"{metric} by {shorten(str(title), 60)}",
+            "Lines are 95 % intervals, for 10 users or more.",
+            partial(plots.by_group, shown, column, metric),
+            numbers=_numbers_of(means),
         )
 
 
@@ -197,15 +220,15 @@ def counts_hits(metric: str) -> bool:
     return entry is None or entry.over == "statistics"
 
 
-def _group_numbers(shown: Evaluations, groups: str, metric: str) -> list[list[str]]:
-    """Return the numbers of a chart of groups, with a heading row."""
+def _numbers_of(means: Mapping[str, Sequence[GroupMean]]) -> list[list[str]]:
+    """Return the numbers of a chart of groups, by model, with a heading row."""
     cells: dict[str, dict[str, str]] = {}
-    for name, ev in shown.items():
-        for row in plots.group_means(ev, groups, metric):
+    for name, rows in means.items():
+        for row in rows:
             ends = " to ".join(format_numbers(row.low, row.high))
             cells.setdefault(row.group, {})[name] = f"{format_number(row.mean)} ({ends})"
-    body = [[group, *(row.get(name, "–") for name in shown)] for group, row in cells.items()]
-    return [["group", *shown], *body]
+    body = [[group, *(row.get(name, "–") for name in means)] for group, row in cells.items()]
+    return [["group", *means], *body]
 
 
 def _concentration_numbers(shown: Evaluations) -> list[list[str]]:

@@ -17,10 +17,11 @@ from ..results.item_names import check_known, item_table
 from ..results.pooled import pooled_evaluation
 from ..results.sampled import NOTE as SAMPLED_NOTE
 from ..results.shared import shared_metrics
+from ..results.user_segments import as_table, segmentations
+from .axes import named_evaluations
 from .names import pieces
 from .number_format import format_number, format_numbers, format_p, format_share
-from .plots import named_evaluations
-from .subgroups import SubgroupDifference, subgroup_differences
+from .subgroups import SubgroupDifference, segment_differences, subgroup_differences, users_of
 from .trend import describe_trend
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ..results.comparison import Comparison
     from ..results.history import History
     from ..results.item_names import ItemNames
+    from ..results.user_segments import UserSegments
 
     Evaluations = Mapping[str, Evaluation]
 
@@ -69,6 +71,7 @@ def write_report(
     left_out: Mapping[str, str] | None = None,
     item_names: ItemNames | None = None,
     history: History | PathLike | None = None,
+    by: UserSegments | None = None,
 ) -> Path:
     """Write an HTML page about one evaluation, or about several and how they compare.
 
@@ -99,6 +102,10 @@ def write_report(
     history : History, str or Path, optional
         Nights whose trend is shown, in the metrics of the page, with what has changed from night to
         night.
+    by : mapping, Series, table or path, optional
+        Segments by user, such as countries, plans or cohorts, as in `sparse_eval.compare`: the main
+        metric in each of them, and for whom the best model is better or worse than the others,
+        corrected for all segments and models.
 
     Returns
     -------
@@ -108,8 +115,8 @@ def write_report(
     Raises
     ------
     InvalidDataError
-        If there is no evaluation, two have the same name, `sparse_eval.compare` refuses them, or
-        `item_names` is something else or has none of the items that are shown.
+        If there is no evaluation, two have the same name, `sparse_eval.compare` refuses them or
+        `by`, or `item_names` is something else or has none of the items that are shown.
     InvalidFileError
         If `history` cannot be read, or has no nights.
     MissingExtraError
@@ -153,6 +160,7 @@ def write_report(
     if len(shown) < len(named):
         names = ", ".join(name for name, _ in named)
         raise InvalidDataError(f"two evaluations have the same name: {names}")
+    divided = None if by is None else _divided(by, shown, cv)
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
     main = chosen[0]
@@ -172,6 +180,12 @@ def write_report(
             other = compare(ordered, chosen[1:], test=test, correction=correction, how=how)
             secondary = records(other.table)
         notes += comparison.notes
+    segments = (
+        _Segments([], [])
+        if divided is None
+        else _segments(shown, main, divided, test=test, correction=correction, how=how)
+    )
+    notes += segments.notes
     examples = _examples(shown, main)
     rows = [_metric_row(shown, metric, [*pairs, *secondary]) for metric in chosen]
     baselines, same_as = _baselines(shown)
@@ -196,11 +210,13 @@ def write_report(
         better_by_others=_better_by_others(ranked, secondary),
         baselines=baselines,
         same_as=same_as,
-        charts=draw_charts(shown, chosen, comparison, curves or {}),
+        segments=segments.rows,
+        charts=draw_charts(shown, chosen, comparison, curves or {}, divided),
         most_curves=MAX_CURVES,
         subgroups=[] if cv else _subgroups(shown, main, ranked),
         effects=None if cv is None else cv.summary(),
         examples=examples,
+        name_columns=[] if titles is None else list(titles),
         names_of={} if titles is None else _names_of(titles, examples),
         convention=_convention(first),
         trend=None if history is None else describe_trend(history, chosen, correction),
@@ -372,6 +388,43 @@ def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[_Subgro
         ]
         results.append(_Subgroups(best, other, [table for table in tables if table[1]]))
     return results
+
+
+class _Segments(NamedTuple):
+    """Differences of the best model from the others by segment, and what is to be known of them."""
+
+    rows: list[_Row]
+    notes: list[str]
+
+
+def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -> pd.DataFrame:
+    """Return segments as a table, or raise if these evaluations cannot be divided by them."""
+    if cv is not None:
+        raise InvalidDataError(
+            "by divides the users of evaluations; a cross-validation is of users in several folds, "
+            "and is reported without by"
+        )
+    for name, ev in shown.items():
+        if ev.record.table is None:
+            raise InvalidDataError(
+                f"by needs the values of each user, which {name} did not keep; evaluate with "
+                "per_user=True"
+            )
+    table = as_table(by)
+    for ev in shown.values():
+        segmentations(table, users_of(ev))
+    return table
+
+
+def _segments(shown: Evaluations, main: str, divided: pd.DataFrame, **options: Any) -> _Segments:
+    """Compare the best model with each other one by segment."""
+    if not next(iter(shown.values())).is_per_user(main):
+        return _Segments([], [f"{main} is about all users together, and not shown by segment"])
+    if len(shown) < 2:
+        columns = segmentations(divided, users_of(next(iter(shown.values()))))
+        return _Segments([], [note for column in columns if (note := column.note())])
+    table, notes = segment_differences(shown, main, divided, **options)
+    return _Segments(records(table), notes)
 
 
 def _examples(shown: Evaluations, main: str) -> list[_Row]:

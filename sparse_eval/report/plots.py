@@ -9,27 +9,39 @@ given so, and `MissingExtraError` if matplotlib is not installed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.formatting import escaped
 from ..core.mistaken import describe
-from ..errors import InvalidDataError, MissingExtraError
-from ..results import Evaluation
+from ..errors import InvalidDataError
 from ..results.comparison import Comparison
 from ..results.intervals import student
-from .names import escape_mathematics, legend_columns, short_names, shorten
-from .subgroups import MIN_USERS
+from ..results.user_segments import segmentations
+from .axes import (
+    COLOURS,
+    axes_of,
+    error_bar,
+    ink,
+    label_axes,
+    label_groups,
+    label_rows_inside,
+    styled,
+    styles,
+    with_direction,
+)
+from .names import escape_mathematics, short_names, shorten
+from .subgroups import MIN_USERS, GroupMean, segment_means, users_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from ..results import Evaluation
+    from ..results.user_segments import UserSegments
 
     Evaluations = Mapping[str, Evaluation]
 
@@ -45,28 +57,17 @@ __all__ = [
     "precision_recall",
 ]
 
-#: Colours that can be told apart on white and on black and with most colour blindness; markers and
-#: line styles differ too.
-COLOURS = ("#3a7ebf", "#d9661f", "#2a9d6f", "#b5589c", "#a8871c", "#7d8794", "#d0475a", "#3fa7b5")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINES = ("-", "--", "-.", ":")
-
-#: Longest names above the rows of a chart, and of one of two models or beside a row, in characters.
-_MAX_ROW_NAME, _MAX_SIDE_NAME = 48, 24
+#: Longest names in characters: above the rows of a chart; of one of two models, or beside a row; of
+#: one of two models behind a segment.
+_MAX_ROW_NAME, _MAX_SIDE_NAME, _MAX_PART_NAME = 48, 24, 16
 
 #: A learning curve of more checkpoints numbers them instead of naming them.
 _MAX_NAMED_CHECKPOINTS = 12
 
 _DISTRIBUTION_POINTS = 300
 
-
-class GroupMean(NamedTuple):
-    """The mean of a metric in a group of users or items, and its 95 % interval, NaN if unknown."""
-
-    group: str
-    mean: float
-    low: float
-    high: float
+#: What the axis of groups counts.
+_UNITS = {"activity": "training items of the user", "popularity": "training users of the item"}
 
 
 def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> Axes:
@@ -101,24 +102,25 @@ def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> A
     >>> ax.get_xlabel()
     'mrr@2'
     """
-    ax = _axes(ax)
-    for row, (_, ev, style) in enumerate(_styled(evaluations)):
+    ax = axes_of(ax)
+    for row, (_, ev, style) in enumerate(styled(evaluations)):
         ev.is_per_user(metric)  # raises if there is no such metric
         summary = dict(ev.summary().loc[metric])
         mean, low, high = (float(summary[name]) for name in ("mean", "ci_low", "ci_high"))
         ax.errorbar(
-            [mean], [row], xerr=_bar(mean, low, high), capsize=3,
+            [mean], [row], xerr=error_bar(mean, low, high), capsize=3,
             **style | {"label": None, "linestyle": "none"},
         )  # fmt: skip
-    _label_rows_inside(ax, short_names(map(str, evaluations), _MAX_ROW_NAME))
-    ax.set_xlabel(_with_direction(next(iter(evaluations.values())), metric))
+    label_rows_inside(ax, short_names(map(str, evaluations), _MAX_ROW_NAME))
+    ax.set_xlabel(with_direction(next(iter(evaluations.values())), metric))
     return ax
 
 
 def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) -> Axes:
     """Draw the differences of a metric between all pairs of evaluations, with their intervals.
 
-    Markers of significant differences are filled.
+    Markers of significant differences are filled. Of a comparison by segments there is a row for
+    each of them.
 
     Parameters
     ----------
@@ -133,7 +135,7 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
     InvalidDataError
         If `comparison` is no Comparison, or does not have the metric.
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator
 
     if not isinstance(comparison, Comparison):
@@ -147,16 +149,30 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
         ax.errorbar(
             [pair["difference"]],
             [row],
-            xerr=_bar(pair["difference"], pair["ci_low"], pair["ci_high"]),
+            xerr=error_bar(pair["difference"], pair["ci_low"], pair["ci_high"]),
             fmt="o",
             capsize=3,
             color=COLOURS[0],
             markerfacecolor=COLOURS[0] if pair["better"] else "none",
         )
-    ax.axvline(0, color=_ink(), linewidth=0.8)
-    first = pairs["a"].iloc[0]
+    ax.axvline(0, color=ink(), linewidth=0.8)
+    first, models = pairs["a"].iloc[0], pairs[["a", "b"]].drop_duplicates()
     direction = "" if comparison.higher_is_better.get(str(metric), True) else " (lower is better)"
-    if len(pairs) > 1 and (pairs["a"] == first).all():
+    if comparison.by:
+        names = [
+            f"{by} {segment}" for by, segment in zip(pairs["by"], pairs["segment"], strict=True)
+        ]
+        if len(models) > 1:
+            sides = zip(names, pairs["a"], pairs["b"], strict=True)
+            names = [
+                f"{name}: {shorten(a, _MAX_PART_NAME)} − {shorten(b, _MAX_PART_NAME)}"
+                for name, a, b in sides
+            ]
+            ax.set_xlabel(f"difference of {metric}{direction}")
+        else:
+            other = shorten(pairs["b"].iloc[0], _MAX_SIDE_NAME)
+            ax.set_xlabel(f"{metric}{direction}: {shorten(first, _MAX_SIDE_NAME)} − {other}")
+    elif len(models) > 1 and (pairs["a"] == first).all():
         names = [f"− {short}" for short in short_names(pairs["b"], _MAX_ROW_NAME)]
         ax.set_xlabel(f"{metric}{direction}: {shorten(first, _MAX_SIDE_NAME)} minus the others")
     else:
@@ -165,7 +181,7 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
         )
         names = [f"{short[a]} − {short[b]}" for a, b in zip(pairs["a"], pairs["b"], strict=True)]
         ax.set_xlabel(f"difference of {metric}{direction}")
-    _label_rows_inside(ax, names)
+    label_rows_inside(ax, names)
     ax.xaxis.set_major_locator(MaxNLocator(5))
     return ax
 
@@ -185,9 +201,9 @@ def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) ->
     InvalidDataError
         If an evaluation has no such metric with a cut-off.
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     ticks: set[int] = set()
-    for title, ev, style in _styled(evaluations):
+    for title, ev, style in styled(evaluations):
         cutoffs = cutoffs_of(ev.names, name)
         if not cutoffs:
             raise InvalidDataError(
@@ -202,7 +218,7 @@ def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) ->
         )  # fmt: skip
         ticks.update(cutoffs)
     ax.set_xticks(sorted(ticks))
-    return _label_axes(ax, evaluations, "k", f"{name}@k")
+    return label_axes(ax, evaluations, "k", f"{name}@k")
 
 
 def distribution(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> Axes:
@@ -220,8 +236,8 @@ def distribution(evaluations: Evaluations, metric: str, *, ax: Axes | None = Non
     InvalidMetricError
         If an evaluation does not have the metric, or has no values of it for each user.
     """
-    ax = _axes(ax)
-    for _, ev, style in _styled(evaluations):
+    ax = axes_of(ax)
+    for _, ev, style in styled(evaluations):
         values = np.sort(ev.values(metric))
         values = values[~np.isnan(values)]
         # A step at every value of 50,000 users would take megabytes; a few hundred show the shape.
@@ -230,8 +246,8 @@ def distribution(evaluations: Evaluations, metric: str, *, ax: Axes | None = Non
         shares = [1 - np.searchsorted(values, value) / len(values) for value in values[points]]
         ax.step(values[points], shares, where="pre", **style | {"marker": None})
     ax.set_ylim(0, 1.02)
-    name = _with_direction(next(iter(evaluations.values())), metric)
-    return _label_axes(ax, evaluations, name, "share of users with at least this value")
+    name = with_direction(next(iter(evaluations.values())), metric)
+    return label_axes(ax, evaluations, name, "share of users with at least this value")
 
 
 def precision_recall(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
@@ -247,56 +263,56 @@ def precision_recall(evaluations: Evaluations, *, ax: Axes | None = None) -> Axe
     InvalidDataError
         If the lists of an evaluation have uncertain positions.
     """
-    ax = _axes(ax)
-    for title, ev, style in _styled(evaluations):
+    ax = axes_of(ax)
+    for title, ev, style in styled(evaluations):
         curve = ev.record.content["precision_recall"]
         if curve is None:
             raise InvalidDataError(f"the lists of {title} have no certain positions")
         ax.plot(curve["recall"], curve["precision"], markevery=0.2, **style)
     ax.set_ylim(bottom=0)
-    return _label_axes(ax, evaluations, "recall", "precision")
+    return label_axes(ax, evaluations, "recall", "precision")
 
 
 def by_group(
     evaluations: Evaluations,
-    groups: Literal["activity", "popularity"],
+    groups: Literal["activity", "popularity"] | UserSegments,
     metric: str,
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a metric by user activity or by item popularity.
+    """Draw a metric by user activity, by item popularity or by segments of your own.
 
     Means over 10 users or more have 95 % intervals.
 
     Parameters
     ----------
     evaluations, ax
-        As in `means`; the evaluations need training data.
-    groups : {"activity", "popularity"}
-        See `Evaluation.by`.
+        As in `means`.
+    groups : {"activity", "popularity"}, or mapping, Series, table or path
+        "activity" and "popularity" are those of `Evaluation.by`; the evaluations need training
+        data. Otherwise segments by user in one column, as in `sparse_eval.compare`; the axis says
+        how many of the evaluated users have none.
     metric : str
-        For "popularity", a metric that can be divided by items, such as recall.
+        For "popularity", a metric that can be divided by items, such as recall; for segments of
+        your own, one with a value for each user.
 
     Raises
     ------
     InvalidDataError
-        If an evaluation does not have the metric by these groups.
+        If an evaluation does not have the metric by these groups, or the segments are as
+        `sparse_eval.compare` refuses them.
+    InvalidMetricError
+        If an evaluation has no values of the metric for each user, for segments of your own.
     """
-    if groups not in ("activity", "popularity"):
-        raise InvalidDataError(f"groups is {groups!r}; expected 'activity' or 'popularity'")
-    ax = _axes(ax)
-    styled = list(_styled(evaluations))
-    tables = [group_means(ev, groups, metric) for _, ev, _ in styled]
-    for (title, ev, _), table in zip(styled, tables, strict=True):
-        if not table:
-            metrics = dict.fromkeys(
-                row["metric"] for row in ev.record.content["by"].get(groups, [])
-            )
-            why = f"but {', '.join(metrics)}" if metrics else "as it was evaluated without train="
-            raise InvalidDataError(f"{title} has no {metric} by {groups}, {why}")
+    ax = axes_of(ax)
+    drawn = list(styled(evaluations))
+    if isinstance(groups, str) and groups in _UNITS:
+        tables, label = _known_groups(drawn, groups, metric), _UNITS[groups]
+    else:
+        tables, label = _own_groups(drawn, groups, metric)
     names = list(dict.fromkeys(row.group for table in tables for row in table))
     offsets = np.linspace(-0.2, 0.2, len(tables)) if len(tables) > 1 else np.zeros(1)
-    for (_, _, style), table, offset in zip(styled, tables, offsets, strict=True):
+    for (_, _, style), table, offset in zip(drawn, tables, offsets, strict=True):
         ax.errorbar(
             np.array([names.index(row.group) for row in table]) + offset,
             [row.mean for row in table],
@@ -304,11 +320,49 @@ def by_group(
             capsize=3,
             **style | {"linestyle": "none"},
         )
-    ax.set_xticks(range(len(names)), [shorten(name).replace(" ", "\n", 1) for name in names])
+    label_groups(ax, names)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    units = "training items of the user" if groups == "activity" else "training users of the item"
-    name = _with_direction(styled[0][1], metric)
-    return _label_axes(ax, evaluations, units, name)
+    return label_axes(ax, evaluations, label, with_direction(drawn[0][1], metric))
+
+
+def _known_groups(
+    drawn: list[tuple[str, Evaluation, dict[str, Any]]], groups: str, metric: str
+) -> list[list[GroupMean]]:
+    tables = [group_means(ev, groups, metric) for _, ev, _ in drawn]
+    for (title, ev, _), table in zip(drawn, tables, strict=True):
+        if not table:
+            metrics = dict.fromkeys(
+                row["metric"] for row in ev.record.content["by"].get(groups, [])
+            )
+            why = f"but {', '.join(metrics)}" if metrics else "as it was evaluated without train="
+            raise InvalidDataError(f"{title} has no {metric} by {groups}, {why}")
+    return tables
+
+
+def _own_groups(
+    drawn: list[tuple[str, Evaluation, dict[str, Any]]], groups: UserSegments, metric: str
+) -> tuple[list[list[GroupMean]], str]:
+    """Return the means by segment of each evaluation, and the label of their axis."""
+    if isinstance(groups, str) and "." not in groups:
+        raise InvalidDataError(
+            f"groups is {groups!r}; expected 'activity' or 'popularity', segments by user, or a "
+            "file with them, by its name .csv, .tsv or .parquet"
+        )
+    tables, without = [], {}
+    for title, ev, _ in drawn:
+        columns = segmentations(groups, users_of(ev))
+        if len(columns) > 1:
+            raise InvalidDataError(
+                f"groups have the columns {', '.join(column.title for column in columns)}; give "
+                "one of them"
+            )
+        tables.append(segment_means(ev, columns[0], metric))
+        without[title] = int((columns[0].codes < 0).sum())
+    label = columns[0].title
+    if any(without.values()):
+        counts = sorted(set(without.values()))
+        label += f" ({' or '.join(f'{n:,}' for n in counts)} users in no segment)"
+    return tables, label
 
 
 def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
@@ -327,8 +381,8 @@ def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
     InvalidDataError
         If an evaluation has the ranks of relevant items only.
     """
-    ax = _axes(ax)
-    for title, ev, style in _styled(evaluations):
+    ax = axes_of(ax)
+    for title, ev, style in styled(evaluations):
         curve = ev.record.content["concentration"]
         if curve is None:
             raise InvalidDataError(
@@ -337,12 +391,12 @@ def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
         items, shares = (1 - np.array(curve[key])[::-1] for key in ("items", "recommendations"))
         ax.plot(items[1:], shares[1:], **style | {"marker": None})
     equal = np.geomspace(1e-4, 1, 50)
-    ax.plot(equal, equal, color=_ink(), linewidth=0.8, linestyle=":")
+    ax.plot(equal, equal, color=ink(), linewidth=0.8, linestyle=":")
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
     ax.set_ylim(0, 1.02)
     xlabel = "share of the items, most recommended first"
-    return _label_axes(ax, evaluations, xlabel, "share of recommendations")
+    return label_axes(ax, evaluations, xlabel, "share of recommendations")
 
 
 def lift(
@@ -362,25 +416,25 @@ def lift(
     InvalidDataError
         If there is no metric to draw.
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     from matplotlib.ticker import LogFormatter
 
-    styled = list(_styled(evaluations))
-    lifts = [ev.summary()["lift"] for _, ev, _ in styled]
+    drawn = list(styled(evaluations))
+    lifts = [ev.summary()["lift"] for _, ev, _ in drawn]
     names = metrics_with_lift(lifts) if metrics is None else metrics
     if not names:
         raise InvalidDataError("no metric has a lift above 0 in each evaluation")
-    for (_, _, style), column in zip(styled, lifts, strict=True):
+    for (_, _, style), column in zip(drawn, lifts, strict=True):
         values = column.loc[names].astype(float)
         ax.plot(values, range(len(names)), **style | {"linestyle": "none"})
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=True))
-    ax.axvline(1, color=_ink(), linewidth=0.8)
+    ax.axvline(1, color=ink(), linewidth=0.8)
     rows = [escape_mathematics(shorten(name, _MAX_SIDE_NAME)) for name in names]
     ax.set_yticks(range(len(names)), rows)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    return _label_axes(ax, evaluations, "times as good as random lists")
+    return label_axes(ax, evaluations, "times as good as random lists")
 
 
 def learning_curve(
@@ -417,7 +471,7 @@ def learning_curve(
         )
     if not (isinstance(metrics, str | list | tuple) and metrics and all(map(_is_text, metrics))):
         raise InvalidDataError(f"metrics is {metrics!r}; expected names of columns of the table")
-    ax = _axes(ax)
+    ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator
 
     names = [metrics] if isinstance(metrics, str) else list(metrics)
@@ -426,7 +480,7 @@ def learning_curve(
         raise InvalidDataError(f"the table has no {', '.join(missing)}, but {list(table.columns)}")
     has_files = "file" in table.columns
     steps = np.arange(1, len(table) + 1) if has_files else table.index.to_numpy()
-    for name, style in zip(names, _styles(), strict=False):
+    for name, style in zip(names, styles(), strict=False):
         ax.plot(steps, table[name].astype(float), label=name, **style)
     ax.set_xlabel("checkpoint, in the order of the table" if has_files else "iteration")
     if has_files and len(table) <= _MAX_NAMED_CHECKPOINTS:
@@ -439,16 +493,6 @@ def learning_curve(
     else:
         ax.set_ylabel(names[0])
     return ax
-
-
-def named_evaluations(evaluations: Evaluations) -> list[tuple[str, Evaluation]]:
-    """Return evaluations with their names as text, or raise if there are none."""
-    if not isinstance(evaluations, Mapping) or not evaluations:
-        raise InvalidDataError('give one or more evaluations by name: {"als": ev}')
-    for name, ev in evaluations.items():
-        if not isinstance(ev, Evaluation):
-            raise InvalidDataError(f"{name!r} is {describe(ev)}; expected an Evaluation")
-    return [(escaped(name), ev) for name, ev in evaluations.items()]
 
 
 def cutoffs_of(metrics: list[str], name: str) -> list[int]:
@@ -483,80 +527,3 @@ def metrics_with_lift(lifts: list[pd.Series[float]]) -> list[str]:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        if not hasattr(ax, "plot") or not hasattr(ax, "set_xlabel"):
-            raise InvalidDataError(f"ax is {describe(ax)}; expected the Axes of a figure")
-        return ax
-    try:
-        import matplotlib.pyplot as plt  # selects a backend, so only if a figure is needed
-    except ImportError:
-        raise MissingExtraError(
-            'charts need matplotlib: pip install "sparse_eval[report]"'
-        ) from None
-    return plt.subplots(layout="constrained")[1]
-
-
-def _styles() -> Iterator[dict[str, Any]]:
-    for number in count():
-        shift = number + number // len(COLOURS)  # so that the ninth differs from the first
-        yield {
-            "color": COLOURS[number % len(COLOURS)],
-            "marker": MARKERS[shift % len(MARKERS)],
-            "linestyle": LINES[shift % len(LINES)],
-            "markersize": 4,
-        }
-
-
-def _styled(evaluations: Evaluations) -> Iterator[tuple[str, Evaluation, dict[str, Any]]]:
-    """Yield the evaluations with a style each, the same in every chart."""
-    named = named_evaluations(evaluations)
-    labels = short_names(name for name, _ in named)
-    for (name, ev), label, style in zip(named, labels, _styles(), strict=False):
-        yield name, ev, style | {"label": escape_mathematics(label)}
-
-
-def _bar(value: float, low: float, high: float) -> list[list[float]]:
-    """Return the lengths of an error bar; rounding may put a value just outside its interval."""
-    return [[max(value - low, 0.0)], [max(high - value, 0.0)]]
-
-
-def _label_rows_inside(ax: Axes, names: list[str]) -> None:
-    """Write the name of each row above it inside the chart; long names have no room beside it."""
-    ax.set_yticks(range(len(names)), [])
-    ax.set_ylim(len(names) - 0.5, -0.7)
-    # On a ground of its own, so that no line of the chart strikes a name through.
-    ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1}
-    for row, name in enumerate(names):
-        ax.text(
-            0.01, row - 0.2, escape_mathematics(name), transform=ax.get_yaxis_transform(),
-            va="bottom", bbox=ground,
-        )  # fmt: skip
-
-
-def _with_direction(ev: Evaluation, metric: str) -> str:
-    """Return the name of a metric for an axis, and that lower is better if so."""
-    return ev.shown(metric) + ("" if ev.higher_is_better(metric) else " (lower is better)")
-
-
-def _label_axes(ax: Axes, evaluations: Evaluations, xlabel: str, ylabel: str = "") -> Axes:
-    """Label the axes, and add a legend above the chart if there are several evaluations."""
-    ax.set_xlabel(xlabel)
-    if ylabel:
-        ax.set_ylabel(ylabel)
-    if len(evaluations) > 1:
-        ax.legend(
-            loc="lower left",
-            bbox_to_anchor=(0, 1),
-            ncols=legend_columns(list(map(str, evaluations))),
-            borderaxespad=0.2,
-        )
-    return ax
-
-
-def _ink() -> str:
-    import matplotlib as mpl
-
-    return str(mpl.rcParams["axes.edgecolor"])

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+import math
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..results.intervals import Interval, interval_of_mean
+from ..results.comparison import compare
+from ..results.intervals import Interval, interval_of_mean, student
+from ..results.paired_tests import correct
 from ..results.segments import by_activity
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
     from ..results import Evaluation
+    from ..results.user_segments import Segmentation, UserSegments
 
 _BANDS = 4
 
 #: An interval over fewer users would be too wide to be of use.
 MIN_USERS = 10
+
+
+class GroupMean(NamedTuple):
+    """The mean of a metric in a group of users or items, and its 95 % interval, NaN if unknown."""
+
+    group: str
+    mean: float
+    low: float
+    high: float
 
 
 class SubgroupDifference(NamedTuple):
@@ -76,3 +93,68 @@ def subgroup_differences(
                 )
             )
     return rows
+
+
+def users_of(ev: Evaluation) -> pd.Index[Any]:
+    """Return the labels of the evaluated users, or their row numbers where there are none."""
+    import pandas as pd
+
+    return (pd.RangeIndex(len(ev.counted)) if ev.users is None else ev.users)[ev.counted]
+
+
+def segment_means(ev: Evaluation, column: Segmentation, metric: str) -> list[GroupMean]:
+    """Return the means of a metric by segment of the evaluated users, with 95 % intervals.
+
+    Segments of fewer than 10 users have no interval, and those without a value are left out.
+    """
+    values = ev.values(metric)[ev.counted]
+    rows = []
+    for code, name in enumerate(column.names):
+        inside = values[column.codes == code]
+        inside = inside[~np.isnan(inside)]
+        half = math.nan
+        if len(inside) >= MIN_USERS:
+            error = inside.std(ddof=1) / math.sqrt(len(inside))
+            half = float(student(0.95, len(inside) - 1)[1]) * error
+        if len(inside):
+            mean = float(inside.mean())
+            rows.append(GroupMean(name, mean, mean - half, mean + half))
+    return rows
+
+
+def segment_differences(
+    evaluations: Mapping[str, Evaluation], metric: str, by: UserSegments, **options: Any
+) -> tuple[pd.DataFrame, list[str]]:
+    """Compare the first evaluation with each other one by segment of the users.
+
+    Parameters
+    ----------
+    evaluations : mapping of str to Evaluation
+        Two or more.
+    metric : str
+        A metric with a value for each user.
+    by : mapping, Series, DataFrame, other table or path
+        As in `sparse_eval.compare`.
+    options
+        Of `sparse_eval.compare`. The correction is over all rows of the table.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        As that of a `Comparison`.
+    notes : list of str
+        How many users are in no segment.
+    """
+    import pandas as pd
+
+    (first, ev), *others = evaluations.items()
+    correction = options.pop("correction")
+    comparisons = [
+        compare({first: ev, name: other}, metric, by=by, correction="none", **options)
+        for name, other in others
+    ]
+    table = pd.concat([one.table for one in comparisons], ignore_index=True)
+    table["p_corrected"] = correct(table["p"].to_numpy(), correction)
+    # A correction makes no p-value smaller: what was not significant before is not so now.
+    table["better"] = table["better"].where(table["p_corrected"] < 0.05, "")
+    return table, list(dict.fromkeys(note for one in comparisons for note in one.notes))

@@ -6,7 +6,6 @@ import html
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,26 +15,24 @@ from ..core.arguments import check_fraction
 from ..core.formatting import MOST_ROWS, as_html, escaped, number, numbers, records, text_table
 from ..core.progress import display
 from ..errors import InvalidDataError
-from .intervals import interval_of_mean, interval_of_replicates
-from .paired_tests import CORRECTIONS, TESTS, correct, p_value, significance, two_sided
+from .differences import compare_replicates, compare_values, detectable_standard_errors, effect_size
+from .paired_tests import CORRECTIONS, TESTS, correct, significance
 from .paper_table import PaperTable
 from .runs import Runs
 from .shared import check_conventions, check_propensities, shared_metrics, shared_users
+from .user_segments import segmentations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-    from ..core.types import Floats
     from .runs import Estimate
     from .scores import Scores
+    from .user_segments import UserSegments
 
     Test = Literal["t", "wilcoxon", "permutation"]
     Correction = Literal["holm", "bh", "none"]
-
-#: Power of the test for which the detectable difference is given.
-POWER = 0.8
 
 #: Columns of numbers in the table for display.
 _NUMBERS = ("difference", "p, corrected", "detectable")
@@ -74,6 +71,8 @@ class Comparison:
         What the candidates of all of them are, see `CandidateCounts`; None for all items.
     higher_is_better : dict of str to bool
         Of each metric, whether larger values are better.
+    by : tuple of str
+        The columns by which users were divided, empty if they were not.
 
     See Also
     --------
@@ -90,6 +89,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     candidates: str | None = None
     higher_is_better: dict[str, bool] = field(default_factory=dict)
+    by: tuple[str, ...] = ()
 
     def how_found(self) -> str:
         """Return in a line how many users were compared, and how."""
@@ -114,8 +114,10 @@ class Comparison:
         for row in self.table.to_dict("records"):
             ends = map(_signed, numbers(row["ci_low"], row["ci_high"]))
             counts = (row["wins"], row["ties"], row["losses"])
+            where = {"by": row["by"], "segment": row["segment"]} if self.by else {}
             rows.append(
-                {
+                where
+                | {
                     "metric": row["metric"] + among,
                     "a": row["a"],
                     "b": row["b"],
@@ -126,6 +128,7 @@ class Comparison:
                     "wins/ties/losses": "" if pd.isna(row["wins"]) else "/".join(map(str, counts)),
                     "detectable": number(row["detectable"]),
                 }
+                | ({"users": f"{row['n_users']:,}"} if self.by else {})
             )
         return pd.DataFrame(rows)
 
@@ -140,6 +143,7 @@ class Comparison:
             "left_out": dict(self.left_out),
             "notes": list(self.notes),
             "candidates": self.candidates,
+            "by": list(self.by),
             "differences": records(self.table),
         }
 
@@ -217,7 +221,17 @@ class Comparison:
             f"Letters: better than the models of these letters ({test}).",
             *self.notes,
         )
-        return PaperTable(self.names, self.table, self.higher_is_better, self.candidates, notes)
+        table, higher = self.table, self.higher_is_better
+        if self.by:  # a column for each metric in each segment
+            segments = (
+                table["by"] + " " + table["segment"] if len(self.by) > 1 else table["segment"]
+            )
+            names = table["metric"] + ", " + segments
+            higher = {
+                name: higher[metric] for name, metric in zip(names, table["metric"], strict=True)
+            }
+            table = table.assign(metric=names)
+        return PaperTable(self.names, table, higher, self.candidates, notes)
 
     def __repr__(self) -> str:
         shown = self.shown()
@@ -242,6 +256,7 @@ def compare(
     test: Test = "t",
     correction: Correction = "holm",
     how: Literal["intersection", "same"] = "intersection",
+    by: UserSegments | None = None,
     level: float = 0.95,
     progress: bool | None = None,
 ) -> Comparison:
@@ -268,6 +283,11 @@ def compare(
         What to do if the evaluations are of different users: compare those that all have, with a
         note, or raise an error. Users are matched by label, or by row number where no evaluation
         has labels.
+    by : mapping, Series, table or path, optional
+        Segments by user, such as countries, plans or cohorts: compare within each of them, and
+        correct for all of these comparisons. Every column of a table (indexed by user, or with a
+        column ``user``; the path of one ends in .csv, .tsv or .parquet) divides the users anew.
+        Users match if they are the same as text. A note says how many users have no segment.
     level : float
         Confidence level of the intervals, between 0 and 1; 1 − `level` is the level of
         significance.
@@ -295,8 +315,12 @@ def compare(
         - ``left_out_a``, ``left_out_b``: the number of evaluated users of each that are not among
           them.
 
+        With `by` it has a row for each column and segment too (columns ``by``, ``segment``), and
+        without ``left_out_a`` and ``left_out_b``.
+
         Metrics of all users together are compared by paired jackknife replicates, and have no
-        wins. They are NaN if users are left out, since there they are about other users.
+        wins. They are NaN if users are left out, since there they are about other users, and are
+        left out if users are divided by segment.
 
     Raises
     ------
@@ -304,7 +328,8 @@ def compare(
         If there are fewer than two evaluations, two users or one metric that all have; if an
         evaluation lacks a metric that is named; if the evaluations have different conventions,
         users (with ``how="same"``), relevant items of the same users, or propensities by which a
-        metric weights hits; or if an option is unknown.
+        metric weights hits; if `by` is something else, has none of the users or more than 30
+        segments in a column; or if an option is unknown.
 
     See Also
     --------
@@ -328,12 +353,25 @@ def compare(
     >>> se.compare({"als": als, "bpr": bpr}).table[["a", "b", "difference", "wins", "ties"]]
          a    b  difference  wins  ties
     0  als  bpr    0.333333     2     1
+
+    By segments of the users:
+
+    >>> plans = {0: "free", 1: "free", 2: "paid"}
+    >>> se.compare({"als": als, "bpr": bpr}, by=plans).table[["segment", "difference", "n_users"]]
+      segment  difference  n_users
+    0    free        0.25        2
+    1    paid        0.50        1
     """
     from ..core.bars import tqdm
 
     _check_options(test, correction, how)
     level = check_fraction("level", level)
     if isinstance(evaluations, Runs):
+        if by is not None:
+            raise InvalidDataError(
+                "by divides the users of evaluations; a cross-validation is of users in several "
+                "folds, and is compared without by"
+            )
         return _compare_runs(evaluations, metrics, test, correction, how, level)
     if not isinstance(evaluations, Mapping) or len(evaluations) < 2:
         raise InvalidDataError('give two or more evaluations by name: {"als": ev, "bpr": other}')
@@ -350,28 +388,41 @@ def compare(
     rows = shared.rows
     notes += shared.notes()
     overall = [metric for metric in chosen if not scored[0].is_per_user(metric)]
-    if overall and not shared.are_all:
+    if overall and not shared.are_all and by is None:
         notes.append(
             f"{', '.join(overall)}: not compared, as they are about all users together, and users "
             "are left out"
         )
+    columns = [] if by is None else segmentations(by, shared.users)
+    notes += [note for column in columns if (note := column.note())]
+    if columns:
+        chosen = _divisible(chosen, overall, notes)
+    # Where users are divided, the members of each segment; otherwise all of them.
+    parts = [
+        (column.title, name, column.codes == code)
+        for column in columns
+        for code, name in enumerate(column.names)
+    ] or [("", "", np.ones(shared.n_users, bool))]
     results = []
-    pairs = list(combinations(range(len(scored)), 2))
-    bar = tqdm(total=len(chosen) * len(pairs), desc="compare", **display(progress))
+    pairs = list(product(parts, chosen, combinations(range(len(scored)), 2)))
+    bar = tqdm(total=len(pairs), desc="compare", **display(progress))
     with bar:
-        for metric, (i, j) in product(chosen, pairs):
+        for (title, segment, inside), metric, (i, j) in pairs:
             bar.update()
             pair = (scored[i], scored[j])
             if scored[i].is_per_user(metric):
-                a, b = (scored[m].values(metric)[rows[m]] for m in (i, j))
-                numbers = _compare_values(a, b, test, level)
+                a, b = (scored[m].values(metric)[rows[m][inside]] for m in (i, j))
+                numbers = compare_values(a, b, test, level)
             else:
-                numbers = _compare_replicates(pair, metric, level, shared.n_users, shared.are_all)
+                numbers = compare_replicates(pair, metric, level, shared.n_users, shared.are_all)
+            where = {"by": title, "segment": segment} if columns else {}
             left_out = {
                 f"left_out_{side}": ev.n_users - int(numbers["n_users"])
                 for side, ev in zip("ab", pair, strict=True)
+                if not columns
             }
-            results.append({"metric": metric, "a": names[i], "b": names[j], **numbers, **left_out})
+            found = {"metric": metric, "a": names[i], "b": names[j], **numbers, **left_out}
+            results.append(where | found)
     higher = {metric: scored[0].higher_is_better(metric) for metric in chosen}
     table = _tabulate(results, higher, correction, level)
     among = scored[0].candidates
@@ -386,7 +437,23 @@ def compare(
         tuple(notes),
         None if among is None else among.kind,
         higher,
+        tuple(column.title for column in columns),
     )
+
+
+def _divisible(metrics: list[str], overall: list[str], notes: list[str]) -> list[str]:
+    """Return the metrics with a value for each user, and note which have none."""
+    kept = [metric for metric in metrics if metric not in overall]
+    if not kept:
+        raise InvalidDataError(
+            f"{', '.join(overall)}: about all users together, and not compared by segment; compare "
+            "metrics with a value for each user too, such as ndcg, or leave by out"
+        )
+    if overall:
+        notes.append(
+            f"{', '.join(overall)}: not compared by segment, as they are about all users together"
+        )
+    return kept
 
 
 def _tabulate(
@@ -397,12 +464,14 @@ def _tabulate(
 
     table = pd.DataFrame(results)
     agree = table.pop("favours").to_numpy() == np.sign(table["difference"].to_numpy())
-    table.insert(10, "p_corrected", correct(table["p"].to_numpy(), correction))
+    corrected = correct(table["p"].to_numpy(), correction)
+    table.insert(list(table).index("p") + 1, "p_corrected", corrected)
     significant = agree & (table["p_corrected"] < significance(level)).to_numpy()
     higher = np.array([higher_is_better[name] for name in table["metric"]])
     a_better = (table["difference"] > 0).to_numpy() == higher
     better = np.where(a_better, table["a"], table["b"])
-    table.insert(11, "better", np.where(significant, better, ""))
+    better = np.where(significant, better, "")
+    table.insert(list(table).index("p_corrected") + 1, "better", better)
     lower = ~higher
     swapped = table.loc[lower, ["losses", "wins"]].to_numpy().copy()
     table.loc[lower, ["wins", "losses"]] = swapped
@@ -478,9 +547,9 @@ def _compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
     }
     if estimate.users is not None:
         columns |= dict(zip(("wins", "ties", "losses"), map(int, counts), strict=True))
-        columns["effect_size"] = _effect_size(mean, std)
+        columns["effect_size"] = effect_size(mean, std)
         if error.freedom == error.freedom:
-            errors = _detectable_standard_errors(level, error.freedom)
+            errors = detectable_standard_errors(level, error.freedom)
             columns["detectable"] = errors * math.sqrt(error.variance)
     return columns
 
@@ -502,78 +571,6 @@ def _check_options(test: str, correction: str, how: str) -> None:
     ):
         if not isinstance(value, str) or value not in allowed:
             raise InvalidDataError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
-
-
-def _effect_size(mean: float, std: float) -> float:
-    """Return Cohen's d; the standard deviation of equal differences is rounding error."""
-    return mean / std if std > 1e-12 * abs(mean) else (0.0 if mean == 0 else math.nan)
-
-
-@lru_cache(maxsize=64)
-def _detectable_standard_errors(level: float, freedom: float) -> float:
-    """Return the smallest difference that a t-test detects with `POWER`, in standard errors."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, [0.5 + level / 2, POWER]).sum())
-
-
-def _compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, float | str]:
-    """Compare the values of users for whom both are defined."""
-    defined = ~(np.isnan(a) | np.isnan(b))
-    a, b = a[defined], b[defined]
-    n = len(a)
-    difference = a - b
-    mean = float(difference.mean()) if n else math.nan
-    std = float(difference.std(ddof=1)) if n > 1 else math.nan
-    interval = interval_of_mean(difference, level)
-    p, favours = p_value(a, b, test, level)
-    detectable = math.nan
-    if n > 1:
-        detectable = _detectable_standard_errors(level, n - 1) * std / math.sqrt(n)
-    return {
-        "mean_a": float(a.mean()) if n else math.nan,
-        "mean_b": float(b.mean()) if n else math.nan,
-        "difference": mean,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "interval": interval.method,
-        "p": p,
-        "favours": favours,
-        "wins": int((difference > 0).sum()),
-        "ties": int((difference == 0).sum()),
-        "losses": int((difference < 0).sum()),
-        "effect_size": _effect_size(mean, std),
-        "detectable": detectable,
-        "n_users": n,
-    }
-
-
-def _compare_replicates(
-    pair: tuple[Scores, Scores], metric: str, level: float, n_users: int, all_users: bool
-) -> dict[str, float | str]:
-    """Compare a metric of all users together, unless users were left out."""
-    a, b = (ev[metric] if all_users else math.nan for ev in pair)
-    differences = np.zeros(0)
-    if all_users:
-        differences = pair[0].replicates(metric) - pair[1].replicates(metric)
-    interval = interval_of_replicates(a - b, differences, level)
-    p = math.nan
-    if interval.method != "none":
-        error = float(differences.std(ddof=1))
-        freedom = len(differences) - 1
-        p = two_sided((a - b) / error, freedom) if error else float(a == b)
-    return {
-        "mean_a": a,
-        "mean_b": b,
-        "difference": a - b,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "interval": interval.method,
-        "p": p,
-        "favours": int(np.sign(a - b)) if a == a and b == b else 0,
-        **dict.fromkeys(("wins", "ties", "losses", "effect_size", "detectable"), math.nan),
-        "n_users": n_users,
-    }
 
 
 def _signed(text: str) -> str:

@@ -43,10 +43,13 @@ class SharedUsers(NamedTuple):
         Their rows in each evaluation, in the same order.
     left_out : dict of str to int
         The number of evaluated users that others lack, by name of the evaluation.
+    users : Index
+        Their labels, or row numbers where there are none.
     """
 
     rows: list[Integers]
     left_out: dict[str, int]
+    users: Labels
 
     @property
     def n_users(self) -> int:
@@ -214,7 +217,7 @@ def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
     what = "relevant items or candidates" if scored[0].candidates else "relevant items"
     _check_relevant(names, fingerprints, common, what)
     left_out = [len(users) - len(common) for users in labels]
-    return SharedUsers(rows, dict(zip(names, left_out, strict=True)))
+    return SharedUsers(rows, dict(zip(names, left_out, strict=True)), common)
 
 
 def _check_relevant(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -293,3 +294,30 @@ def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: P
         status, _, said = command("compare", *words)
         assert status == 2
         assert "give it alone" in said
+
+
+def test_segments_of_a_table_of_users(command: Command, results: Path, tmp_path: Path) -> None:
+    table = pd.DataFrame({"user": range(200), "plan": ["free", "paid"] * 100})
+    by = tmp_path / "users.csv"
+    table.to_csv(by, index=False)
+    words = ("compare", results / "good", results / "poor", "-m", "ndcg@10", "--by", by)
+    status, printed, _ = command(*words)
+    assert status == 0
+    models = {name: ev for name, ev in reporting.three().items() if name != "fair"}
+    expected = se.compare(models, "ndcg@10", by=table)
+    assert "free" in printed
+    assert f"note: {expected.notes[0]}" in printed
+    assert json.loads(command(*words, "--format", "json")[1]) == json.loads(
+        json.dumps(expected.to_dict())
+    )
+    status, _, said = command(*words, "--fail-if-worse")
+    assert status == 3
+    assert "poor is worse than good by ndcg@10 in plan free (" in said
+    page = tmp_path / "page.html"
+    assert command("report", results, "-m", "ndcg@10", "-o", page, "--by", by)[0] == 0
+    assert "good against fair, by plan:" in " ".join(
+        re.sub("<[^>]*>", "", page.read_text(encoding="utf-8")).split()
+    )
+    by.write_text("visitor,plan\n1,free\n")
+    status, _, said = command(*words)
+    assert (status, "has no column 'user'" in said) == (2, True)

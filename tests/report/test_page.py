@@ -572,3 +572,51 @@ def test_baseline_that_is_one_of_the_models_has_no_column(tmp_path: Path) -> Non
     assert "The baseline “popularity” reaches" not in text
     text = read(se.write_report({"ease": evs["ease"]}, tmp_path / "r.html")).text
     assert "metric ease popularitybaseline random lists" in text
+
+
+def test_segments_have_tests_and_charts(tmp_path: Path) -> None:
+    models = {
+        name: reporting.evaluate(seed, skill)
+        for seed, (name, skill) in enumerate((("good", 0.7), ("fair", 0.3), ("poor", 0.28)))
+    }
+    by = pd.DataFrame(
+        {"plan": ["free", "paid"] * 120, "<b>city</b>": ["Rome"] * 100 + [None] * 140}
+    )
+    reader = read(se.write_report(models, tmp_path / "r.html", "ndcg@10", by=by))
+    assert "ndcg@10 by plan" in reader.text
+    assert "good against fair, by plan:" in reader.text
+    assert "good against poor, by <b>city</b>:" in reader.text
+    assert "b" not in {tag for tag, attributes in reader.elements if attributes}
+    without = int(models["good"].counted[100:].sum())
+    assert f"<b>city</b>: {without} of 231 users have none and are in no segment" in reader.text
+    assert "corrected for these 6 differences" in reader.text
+    rows = se.compare(models, "ndcg@10", by=by, correction="none").table
+    row = rows[(rows["segment"] == "paid") & (rows["b"] == "fair")].iloc[0]
+    assert f"paid {row['n_users']} {format_number(row['difference'])}" in reader.text
+    alone = read(se.write_report({"good": models["good"]}, tmp_path / "r.html", by=by)).text
+    assert "ndcg@5 by plan" in alone
+    assert f"{without} of 231 users have none" in alone
+    assert "Who wins" not in alone
+    overall = read(se.write_report(models, tmp_path / "r.html", "coverage@10", by=by)).text
+    assert "coverage@10 is about all users together, and not shown by segment" in overall
+    with pytest.raises(InvalidDataError, match="none of the users"):
+        se.write_report(models, tmp_path / "r.html", by={"x": "y"})
+
+
+def test_names_segments_in_which_the_best_model_is_worse(tmp_path: Path) -> None:
+    held_out = csr_matrix(np.tile(np.arange(6) == 5, (400, 1)), dtype=float)
+    first, third = np.array([5, 0, 1]), np.array([0, 1, 5])
+    paid = np.arange(400) < 100
+    noise = np.random.default_rng(0).random(400) < 0.1
+    a, b = (
+        se.evaluate(
+            se.Rankings.from_topk(np.where((good != noise)[:, None], first, third)),
+            held_out,
+            "mrr@3",
+        )
+        for good in (~paid, paid)
+    )
+    plans = pd.Series(np.where(paid, "paid", "free"), name="plan")
+    text = read(se.write_report({"a": a, "b": b}, tmp_path / "r.html", by=plans)).text
+    assert "a is better than b" in text
+    assert "But a is worse than b for users of plan paid." in text

@@ -135,9 +135,44 @@ def test_by_group(models: dict[str, se.Evaluation], ax: Axes, groups: Any, metri
         plots.by_group(models, "popularity", "mrr@10", ax=ax)
 
 
+def test_by_segments_of_your_own(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    plans = pd.Series(["free", "paid", None] * 80, name="plan")
+    plots.by_group(models, plans, "ndcg@10", ax=ax)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["free", "paid"]
+    without = sum(models["good"].counted[2::3])
+    assert ax.get_xlabel() == f"plan ({without} users in no segment)"
+    for container, ev in zip(ax.containers, models.values(), strict=True):
+        expected = ev.by(plans.fillna("none")).xs("ndcg@10", level="metric")
+        half = stats.t.ppf(0.975, expected["n_users"] - 1) * (
+            expected["std"] / np.sqrt(expected["n_users"])
+        )
+        found = points(container)
+        assert found[:2, 1] == pytest.approx(expected["mean"].loc[["free", "paid"]])
+        ends = [*(expected["mean"] - half).loc[["free", "paid"]]]
+        ends += [*(expected["mean"] + half).loc[["free", "paid"]]]
+        assert np.sort(found[2:, 1]) == pytest.approx(np.sort(ends))
+    two = pd.DataFrame({"plan": plans, "country": "DE"})
+    with pytest.raises(InvalidDataError, match="groups have the columns plan, country"):
+        plots.by_group(models, two, "ndcg@10", ax=ax)
+    with pytest.raises(InvalidMetricError, match="one number"):
+        plots.by_group(models, plans, "coverage@10", ax=ax)
+
+
+def test_differences_by_segment(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    plans = pd.Series(["free", "paid"] * 120, name="plan")
+    compared = se.compare({name: models[name] for name in ("good", "fair")}, "ndcg@10", by=plans)
+    plots.differences(compared, "ndcg@10", ax=ax)
+    assert [text.get_text() for text in ax.texts] == ["plan free", "plan paid"]
+    assert ax.get_xlabel() == "ndcg@10: good − fair"
+    several = se.compare(models, "ndcg@10", by=plans)
+    other = Figure().subplots()
+    plots.differences(several, "ndcg@10", ax=other)
+    assert other.texts[0].get_text() == "plan free: good − fair"
+
+
 def test_refuses_missing_groups_and_wrong_types(models: dict[str, se.Evaluation], ax: Axes) -> None:
     with pytest.raises(InvalidDataError, match="'age'; expected 'activity' or 'popularity'"):
-        plots.by_group(models, "age", "ndcg@10", ax=ax)  # type: ignore[arg-type]
+        plots.by_group(models, "age", "ndcg@10", ax=ax)
     lists = se.Rankings.from_topk([[0, 1]])
     without = se.evaluate(lists, csr_matrix([[1, 0]]), "recall@2")
     with pytest.raises(InvalidDataError, match="evaluated without train="):

@@ -1,0 +1,128 @@
+"""Axes, styles and labels that the charts share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from ..core.formatting import escaped
+from ..core.mistaken import describe
+from ..errors import InvalidDataError, MissingExtraError
+from ..results import Evaluation
+from .names import escape_mathematics, legend_columns, short_names, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+
+    Evaluations = Mapping[str, Evaluation]
+
+#: Colours that can be told apart on white and on black and with most colour blindness; markers and
+#: line styles differ too.
+COLOURS = ("#3a7ebf", "#d9661f", "#2a9d6f", "#b5589c", "#a8871c", "#7d8794", "#d0475a", "#3fa7b5")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES = ("-", "--", "-.", ":")
+
+#: Labels of groups fit side by side below a chart if they have so many characters together.
+_MAX_TICKS = 56
+
+
+def named_evaluations(evaluations: Evaluations) -> list[tuple[str, Evaluation]]:
+    """Return evaluations with their names as text, or raise if there are none."""
+    if not isinstance(evaluations, Mapping) or not evaluations:
+        raise InvalidDataError('give one or more evaluations by name: {"als": ev}')
+    for name, ev in evaluations.items():
+        if not isinstance(ev, Evaluation):
+            raise InvalidDataError(f"{name!r} is {describe(ev)}; expected an Evaluation")
+    return [(escaped(name), ev) for name, ev in evaluations.items()]
+
+
+def axes_of(ax: Axes | None) -> Axes:
+    """Return the Axes given, or those of a new figure."""
+    if ax is not None:
+        if not hasattr(ax, "plot") or not hasattr(ax, "set_xlabel"):
+            raise InvalidDataError(f"ax is {describe(ax)}; expected the Axes of a figure")
+        return ax
+    try:
+        import matplotlib.pyplot as plt  # selects a backend, so only if a figure is needed
+    except ImportError:
+        raise MissingExtraError(
+            'charts need matplotlib: pip install "sparse_eval[report]"'
+        ) from None
+    return plt.subplots(layout="constrained")[1]
+
+
+def styles() -> Iterator[dict[str, Any]]:
+    """Yield a style of lines and markers for each model, without end."""
+    for number in count():
+        shift = number + number // len(COLOURS)  # so that the ninth differs from the first
+        yield {
+            "color": COLOURS[number % len(COLOURS)],
+            "marker": MARKERS[shift % len(MARKERS)],
+            "linestyle": LINES[shift % len(LINES)],
+            "markersize": 4,
+        }
+
+
+def styled(evaluations: Evaluations) -> Iterator[tuple[str, Evaluation, dict[str, Any]]]:
+    """Yield the evaluations with a style each, the same in every chart."""
+    named = named_evaluations(evaluations)
+    labels = short_names(name for name, _ in named)
+    for (name, ev), label, style in zip(named, labels, styles(), strict=False):
+        yield name, ev, style | {"label": escape_mathematics(label)}
+
+
+def error_bar(value: float, low: float, high: float) -> list[list[float]]:
+    """Return the lengths of an error bar; rounding may put a value just outside its interval."""
+    return [[max(value - low, 0.0)], [max(high - value, 0.0)]]
+
+
+def label_rows_inside(ax: Axes, names: list[str]) -> None:
+    """Write the name of each row above it inside the chart; long names have no room beside it."""
+    ax.set_yticks(range(len(names)), [])
+    ax.set_ylim(len(names) - 0.5, -0.7)
+    # On a ground of its own, so that no line of the chart strikes a name through.
+    ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1}
+    for row, name in enumerate(names):
+        ax.text(
+            0.01, row - 0.2, escape_mathematics(name), transform=ax.get_yaxis_transform(),
+            va="bottom", bbox=ground,
+        )  # fmt: skip
+
+
+def with_direction(ev: Evaluation, metric: str) -> str:
+    """Return the name of a metric for an axis, and that lower is better if so."""
+    return ev.shown(metric) + ("" if ev.higher_is_better(metric) else " (lower is better)")
+
+
+def label_axes(ax: Axes, evaluations: Evaluations, xlabel: str, ylabel: str = "") -> Axes:
+    """Label the axes, and add a legend above the chart if there are several evaluations."""
+    ax.set_xlabel(xlabel)
+    if ylabel:
+        ax.set_ylabel(ylabel)
+    if len(evaluations) > 1:
+        ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=legend_columns(list(map(str, evaluations))),
+            borderaxespad=0.2,
+        )
+    return ax
+
+
+def ink() -> str:
+    """Return the colour of axes, for lines that belong to them."""
+    import matplotlib as mpl
+
+    return str(mpl.rcParams["axes.edgecolor"])
+
+
+def label_groups(ax: Axes, names: list[str]) -> None:
+    """Write the names of groups below their places, turned if they are too long side by side."""
+    short = [shorten(name, 20) for name in names]
+    if sum(max(map(len, name.split(" ", 1))) + 2 for name in short) <= _MAX_TICKS:
+        ax.set_xticks(range(len(names)), [name.replace(" ", "\n", 1) for name in short])
+    else:
+        ax.set_xticks(range(len(names)), short, rotation=45, ha="right", rotation_mode="anchor")

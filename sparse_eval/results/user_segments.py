@@ -1,0 +1,144 @@
+"""Divide users by tables of what is known of them, such as their country or plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..core.frames import ArrowStream, as_pandas, exports_rows
+from ..errors import InvalidDataError
+from .label_table import read_label_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..core.types import Integers, Labels, PathLike
+
+#: Segments by user: of a table, every column divides the users.
+UserSegments: TypeAlias = (
+    "Mapping[Any, Any] | pd.Series[Any] | pd.DataFrame | ArrowStream | PathLike"
+)
+
+#: Segments of a column; more are no segments but values such as ages or dates of birth.
+MOST_SEGMENTS = 30
+
+
+class Segmentation(NamedTuple):
+    """One way to divide users: the segments' names, and the segment of each user, -1 for none."""
+
+    title: str
+    names: list[str]
+    codes: Integers
+
+    def note(self) -> str:
+        """Return how many users are in no segment, "" if all are in one."""
+        without = int((self.codes < 0).sum())
+        if not without:
+            return ""
+        are = "user has none and is" if without == 1 else "users have none and are"
+        return f"{self.title}: {without:,} of {len(self.codes):,} {are} in no segment"
+
+
+def segmentations(by: UserSegments, users: Labels) -> list[Segmentation]:
+    """Return the segments of users, a segmentation for each column of a table.
+
+    Parameters
+    ----------
+    by : mapping, Series, DataFrame, other table or path
+        By user. Of a table with a column ``user`` that column names the user, otherwise its index.
+        Missing values and empty text are no segment. Users match if they are the same as text.
+    users : Index
+        Of the users to divide; others in the table are not looked at.
+
+    Raises
+    ------
+    InvalidDataError
+        If it is something else, has no column or none of the users, names a user twice, or has
+        more than 30 segments in a column.
+    InvalidFileError, MissingExtraError
+        As from `read_label_table`.
+    """
+    table = as_table(by)
+    labels = table.index.map(str)
+    if labels.has_duplicates:
+        twice = labels[labels.duplicated()].tolist()[0]
+        raise InvalidDataError(f"by names user {twice!r} twice; give each user one row")
+    rows = labels.get_indexer(users.map(str))
+    if (rows < 0).all():
+        known = f"{labels.tolist()[0]!r}, …" if len(labels) else "nothing"
+        raise InvalidDataError(
+            f"by has none of the users compared ({users.tolist()[0]!r}, …), but {known}; give "
+            "segments by the users' labels, or by row number where they have none"
+        )
+    return [_segmentation(str(title), column, rows) for title, column in table.items()]
+
+
+def as_table(by: UserSegments) -> pd.DataFrame:
+    """Return segments by user as a table that is indexed by user, or raise as `segmentations`."""
+    import pandas as pd
+
+    if isinstance(by, str | Path):
+        by = read_label_table(by, "user")
+    elif exports_rows(by) and not isinstance(by, pd.DataFrame):
+        by = as_pandas(by)
+    if isinstance(by, pd.DataFrame):
+        table = by.set_index("user") if "user" in by else by
+    elif isinstance(by, pd.Series):
+        table = by.to_frame("segment" if by.name is None else by.name)
+    elif isinstance(by, Mapping):
+        index = pd.Index(list(by), tupleize_cols=False)
+        table = pd.DataFrame({"segment": pd.Series(list(by.values()), dtype=object)})
+        table.index = index
+    else:
+        raise InvalidDataError(
+            f"by is a {type(by).__name__}; expected segments by user: a mapping, a Series, a "
+            "table indexed by user or with a column 'user', or the path of one"
+        )
+    titles = [str(title) for title in table]
+    if not titles:
+        raise InvalidDataError("by has no column beside the user; give one with the segments")
+    if len(set(titles)) < len(titles):
+        raise InvalidDataError(f"by has two columns of the same name: {', '.join(titles)}")
+    return table
+
+
+def _segmentation(title: str, column: pd.Series[Any], rows: Integers) -> Segmentation:
+    """Divide users, whose rows in the column are given, -1 for those who are not in it."""
+    import pandas as pd
+
+    values = column.iloc[rows].where(rows >= 0).tolist()
+    named: dict[str, Any] = {}
+    names: list[str | None] = []
+    for value in values:
+        if not pd.api.types.is_scalar(value):
+            raise InvalidDataError(
+                f"column {title!r} of by has {value!r}; expected text or a number for each user"
+            )
+        name = None if pd.isna(value) or not str(value).strip() else _name(value)
+        names.append(name)
+        if name is not None:
+            named.setdefault(name, value)
+    if len(named) > MOST_SEGMENTS:
+        raise InvalidDataError(
+            f"column {title!r} of by has {len(named):,} segments, such as {next(iter(named))!r}; "
+            f"at most {MOST_SEGMENTS} are compared: put values into bands, as pandas.cut does, or "
+            "leave the column out"
+        )
+    order = list(named)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        categories = column.cat.categories.tolist()
+        order.sort(key=lambda name: categories.index(named[name]))
+    else:
+        with suppress(TypeError):  # values of several types stay in order of appearance
+            order = sorted(named, key=named.__getitem__)
+    codes = {name: code for code, name in enumerate(order)} | {None: -1}
+    return Segmentation(title, order, np.array([codes[name] for name in names], np.int64))
+
+
+def _name(value: Any) -> str:
+    """Return a segment's name; whole numbers are floats in a column that lacks some."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,0 +1,203 @@
+"""Comparisons by segments of the users: their numbers, their correction, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import reporting
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+from sparse_eval.results.user_segments import segmentations
+
+USERS = [f"u{n}" for n in range(230)]
+
+
+@pytest.fixture(scope="module")
+def pair() -> dict[str, se.Evaluation]:
+    models = reporting.three(odd=True)
+    return dict(zip(("a", "b"), models.values(), strict=False))
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        {
+            "user": [*USERS, "never evaluated"],
+            "country": [*rng.choice(["DE", "FR", "AT"], 200), *[""] * 31],
+            "plan": rng.choice(["free", "paid"], 231),
+        }
+    )
+
+
+def test_every_segment_is_compared_by_itself(
+    pair: dict[str, se.Evaluation], table: pd.DataFrame
+) -> None:
+    compared = se.compare(pair, "ndcg@10", by=table)
+    values = {name: ev.per_user["ndcg@10"].dropna() for name, ev in pair.items()}
+    expected = []
+    for column in ("country", "plan"):
+        for segment in sorted(set(table[column]) - {""}):
+            users = table.loc[table[column] == segment, "user"]
+            users = [user for user in users if user in values["a"].index]
+            a, b = (values[name].loc[users] for name in pair)
+            expected.append((column, segment, len(users), (a - b).mean(), stats.ttest_rel(a, b)[1]))
+    found = compared.table[["by", "segment", "n_users", "difference", "p"]]
+    assert found.iloc[:, :3].to_numpy().tolist() == [list(row[:3]) for row in expected]
+    assert found["difference"].to_numpy() == pytest.approx([row[3] for row in expected])
+    p = np.array([row[4] for row in expected])
+    assert found["p"].to_numpy() == pytest.approx(p)
+    # Holm's correction, over all segments of all columns.
+    order, corrected, largest = np.argsort(p), np.empty(len(p)), 0.0
+    for place, row in enumerate(order):
+        largest = max(largest, min(1.0, p[row] * (len(p) - place)))
+        corrected[row] = largest
+    assert compared.table["p_corrected"].to_numpy() == pytest.approx(corrected)
+    assert (compared.table["better"] != "").to_numpy().tolist() == (corrected < 0.05).tolist()
+    n_evaluated = len(values["a"])
+    without = n_evaluated - sum(row[2] for row in expected if row[0] == "country")
+    assert f"country: {without} of {n_evaluated} users have none and are in no segment" in (
+        compared.notes
+    )
+    assert compared.by == ("country", "plan")
+
+
+def test_every_form_of_the_table_is_the_same(
+    pair: dict[str, se.Evaluation], table: pd.DataFrame, tmp_path: Path
+) -> None:
+    table.to_csv(tmp_path / "users.csv", index=False)
+    table.to_csv(tmp_path / "users.tsv.gz", index=False, sep="\t")
+    table.to_parquet(tmp_path / "users.parquet")
+    pa = pytest.importorskip("pyarrow")
+    expected = se.compare(pair, "ndcg@10", by=table)
+    for by in (
+        table.set_index("user"),
+        table.sample(frac=1, random_state=1),
+        pa.table(table),
+        tmp_path / "users.csv",
+        str(tmp_path / "users.tsv.gz"),
+        tmp_path / "users.parquet",
+    ):
+        found = se.compare(pair, "ndcg@10", by=by)
+        pd.testing.assert_frame_equal(found.table, expected.table)
+        assert found.notes == expected.notes
+    plans = table.set_index("user")["plan"]
+    one = se.compare(pair, "ndcg@10", by=plans)
+    assert one.by == ("plan",)
+    same = se.compare(pair, "ndcg@10", by=plans.to_dict())
+    assert same.by == ("segment",)
+    pd.testing.assert_frame_equal(same.table.drop(columns="by"), one.table.drop(columns="by"))
+
+
+def test_loaded_evaluations_are_divided_alike(
+    pair: dict[str, se.Evaluation], table: pd.DataFrame, tmp_path: Path
+) -> None:
+    saved = {name: se.Evaluation.load(ev.save(tmp_path / name)) for name, ev in pair.items()}
+    options: dict[str, Any] = {"metrics": ["ndcg@10", "mrr@10"], "by": table}
+    pd.testing.assert_frame_equal(
+        se.compare(saved, **options).table, se.compare(pair, **options).table
+    )
+
+
+def test_wins_turn_where_lower_is_better() -> None:
+    clicks = se.datasets.synthetic(n_users=100, n_items=60, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    models = {"pop": se.baselines.popularity, "ease": se.baselines.ease}
+    evs = {
+        name: se.evaluate_model(make(holdout), holdout, "mean_rank")
+        for name, make in models.items()
+    }
+    by = dict.fromkeys(holdout.users, "all")
+    whole, divided = se.compare(evs).table, se.compare(evs, by=by).table
+    columns = ["difference", "wins", "ties", "losses", "p", "better"]
+    pd.testing.assert_frame_equal(whole[columns], divided[columns])
+
+
+def test_display_and_papers_name_the_segments(
+    pair: dict[str, se.Evaluation], table: pd.DataFrame
+) -> None:
+    compared = se.compare(pair, "ndcg@10", by=table[["user", "plan"]])
+    assert "free" in repr(compared)
+    assert "paid" in compared._repr_html_()
+    assert list(compared.shown()["segment"]) == ["free", "paid"]
+    assert compared.to_dict()["by"] == ["plan"]
+    assert compared.to_dict()["differences"][0]["segment"] == "free"
+    assert "ndcg@10, free & ndcg@10, paid" in compared.to_latex()
+    assert "ndcg@10, plan free" in se.compare(pair, "ndcg@10", by=table).to_markdown()
+
+
+def test_metrics_of_all_users_are_not_divided(
+    pair: dict[str, se.Evaluation], table: pd.DataFrame
+) -> None:
+    compared = se.compare(pair, ["ndcg@10", "coverage@10"], by=table)
+    assert set(compared.table["metric"]) == {"ndcg@10"}
+    assert any(note.startswith("coverage@10: not compared by segment") for note in compared.notes)
+    with pytest.raises(InvalidDataError, match="coverage@10: about all users together"):
+        se.compare(pair, "coverage@10", by=table)
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ({"x": 1}, "by has none of the users compared .*but 'x', …; give segments by the users'"),
+        ({}, "but nothing"),
+        (dict(enumerate(USERS)), "by has none"),
+        ({user: user for user in USERS}, "'segment' of by has [0-9]+ segments.*pandas.cut"),
+        (pd.DataFrame({"user": USERS}), "no column beside the user"),
+        (pd.Series("a", ["u1", "u1"]), "names user 'u1' twice"),
+        (pd.DataFrame([["a", "b"]] * 230, USERS, ["x", "x"]), "two columns of the same name"),
+        (["a"] * 240, "by is a list; expected segments by user"),
+        ({user: ["a"] for user in USERS}, "expected text or a number for each user"),
+    ],
+)
+def test_refuses(pair: dict[str, se.Evaluation], by: Any, message: str) -> None:
+    with pytest.raises(InvalidDataError, match=message):
+        se.compare(pair, "ndcg@10", by=by)
+
+
+def test_refuses_files_without_users(pair: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("visitor,plan\n1,free\n")
+    for name, message in (
+        ("a.csv", "has no column 'user', but visitor, plan"),
+        ("none.csv", "cannot be read"),
+        ("a.xlsx", "is no table of users by its name"),
+    ):
+        with pytest.raises(InvalidFileError, match=message):
+            se.compare(pair, by=tmp_path / name)
+
+
+def test_bands_stay_in_their_order_and_numbers_whole() -> None:
+    users = pd.Index([1, 2, 3, 4])
+    ages = pd.Series([9, 15, 31, np.nan], users)
+    bands = pd.cut(ages, [0, 10, 20, 100], labels=["young", "old", "ancient"])
+    found = segmentations(pd.DataFrame({"band": bands, "age": ages}), users)
+    assert found[0].names == ["young", "old", "ancient"]
+    assert found[1].names == ["9", "15", "31"]
+    assert [column.codes.tolist() for column in found] == [[0, 1, 2, -1]] * 2
+    # Users of files are text, and numbers elsewhere.
+    text = segmentations({"4": "b", "2": "a"}, users)[0]
+    assert (text.names, text.codes.tolist()) == (["a", "b"], [-1, 0, -1, 1])
+
+
+@given(st.dictionaries(st.integers(0, 40), st.none() | st.text(max_size=2) | st.integers(0, 5)))
+def test_every_user_is_in_the_segment_that_is_named(by: dict[int, Any]) -> None:
+    users = pd.RangeIndex(20)
+    if not set(by) & set(users):
+        return
+    column = segmentations(by, users)[0]
+    for user, code in zip(users, column.codes, strict=True):
+        value = by.get(user)
+        if value is None or not str(value).strip():
+            assert code == -1
+        else:
+            assert column.names[code] == str(value)
+    lacking = int((column.codes < 0).sum())
+    assert (column.note() == "") == (lacking == 0)
