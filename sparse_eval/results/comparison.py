@@ -153,8 +153,10 @@ class Comparison:
         r"""Return a table for a paper, of the package ``booktabs``.
 
         A row for each model and a column for each metric: means over the users compared, the best
-        in bold, and the letters of the models that are worse by the corrected test. Below it is
-        what the letters mean, and what was corrected for.
+        in bold, and the letters of the models that are worse by the corrected test; ↓ where lower
+        is better. Below it is what the letters mean, and what was corrected for. Names are text:
+        what LaTeX would read as something else is escaped. Of a comparison by segments there is a
+        column for each metric in each of them.
 
         Parameters
         ----------
@@ -216,9 +218,11 @@ class Comparison:
 
     def _paper_table(self) -> PaperTable:
         test = f"{self._tested()}, p < {significance(self.level):g}"
+        marks = "Letters" if len(self.names) <= 26 else "Numbers"
+        lower = " (of ↓ the lowest)" if not all(self.higher_is_better.values()) else ""
         notes = (
-            f"Means over {self.n_users:,} users; the best in bold.",
-            f"Letters: better than the models of these letters ({test}).",
+            f"Means over {self.n_users:,} users; the best in bold{lower}.",
+            f"{marks}: better than the models of these {marks.lower()} ({test}).",
             *self.notes,
         )
         table, higher = self.table, self.higher_is_better

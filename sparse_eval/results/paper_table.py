@@ -21,6 +21,14 @@ _LATEX = str.maketrans(
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
+        # These are other signs in the fonts that LaTeX starts with, or a shorthand of babel's.
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "`": r"\textasciigrave{}",
+        '"': r"\symbol{34}",
+        "\0": "{}",
+        "↓": r"$\downarrow$",
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     }
 )
@@ -93,14 +101,19 @@ class PaperTable:
                     )
             if row["better"]:
                 beaten = row["b"] if row["better"] == row["a"] else row["a"]
-                worse[row["better"]].append(self.letters[beaten])
+                worse[row["better"]].append(beaten)
         higher = self.higher_is_better[metric]
         known = [mean for mean in means.values() if not math.isnan(mean)]
         best = (max if higher else min)(known, default=math.nan)
         return [
-            Cell(means[model], means[model] == best, "".join(sorted(worse[model])))
+            Cell(means[model], means[model] == best, self._marks(worse[model]))
             for model in self.models
         ]
+
+    def _marks(self, models: list[str]) -> str:
+        """Return the letters of models, or their numbers, in the order of the rows."""
+        letters = [self.letters[model] for model in self.models if model in models]
+        return ("" if len(self.models) <= len(ascii_lowercase) else ",").join(letters)
 
     def _rows(self) -> Iterator[tuple[str, str, list[Cell]]]:
         """Return each model's letter, name and cells."""
@@ -110,8 +123,9 @@ class PaperTable:
     def latex(self, digits: int, caption: str | None, label: str | None) -> str:
         """Return what `Comparison.to_latex` does."""
         check_whole("digits", digits, 1, 16)
-        width = len(self.metrics) + 2
-        headings = ["", "model", *(name.translate(_LATEX) for name in self.headings)]
+        headings = ["", "model", *(_latex(name) for name in self.headings)]
+        for place, metric in enumerate(self.metrics, start=2):
+            headings[place] += "" if self.higher_is_better[metric] else r" $\downarrow$"
         lines = [
             r"\begin{table}",
             r"\centering",
@@ -124,28 +138,40 @@ class PaperTable:
         ]
         for letter, model, cells in self._rows():
             texts = [_latex_cell(cell, digits) for cell in cells]
-            lines.append(" & ".join([letter, model.translate(_LATEX), *texts]) + r" \\")
-        lines.append(r"\bottomrule")
-        for note in self.notes:
-            shown = note.translate(_LATEX).replace("<", "$<$")
-            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\footnotesize {shown}}} \\")
-        return "\n".join([*lines, r"\end{tabular}", r"\end{table}", ""])
+            lines.append(" & ".join([letter, _latex(model), *texts]) + r" \\")
+        # Below the table rather than in it, so that they fit into a column of the paper.
+        notes = [f"{_latex(note)}\\\\" for note in self.notes]
+        lines += [r"\bottomrule", r"\end{tabular}", "", r"\smallskip", r"\footnotesize", *notes]
+        lines[-1] = lines[-1].removesuffix("\\\\")
+        return "\n".join([*lines, r"\end{table}", ""])
 
     def markdown(self, digits: int) -> str:
         """Return what `Comparison.to_markdown` does."""
         check_whole("digits", digits, 1, 16)
         rows = [
-            [letter, model.translate(_MARKDOWN), *(_markdown_cell(cell, digits) for cell in cells)]
+            [letter, _markdown(model), *(_markdown_cell(cell, digits) for cell in cells)]
             for letter, model, cells in self._rows()
         ]
-        headings = ["", "model", *(name.translate(_MARKDOWN) for name in self.headings)]
+        headings = ["", "model", *map(_markdown, self.headings)]
+        for place, metric in enumerate(self.metrics, start=2):
+            headings[place] += "" if self.higher_is_better[metric] else " ↓"
         table = text_table(rows, headings, ["left", "left", *["right"] * len(self.metrics)], "pipe")
-        notes = [note.translate(_MARKDOWN) for note in self.notes]
+        notes = map(_markdown, self.notes)
         return "\n\n".join([table, *notes]) + "\n"
 
 
+def _latex(text: str) -> str:
+    """Write text in LaTeX, in one line, its hyphens side by side as they are."""
+    return " ".join(text.split()).replace("--", "-\0-").replace("--", "-\0-").translate(_LATEX)
+
+
+def _markdown(text: str) -> str:
+    """Write text in Markdown, in one line."""
+    return " ".join(text.split()).translate(_MARKDOWN)
+
+
 def _latex_cell(cell: Cell, digits: int) -> str:
-    text = cell.text(digits).replace("–", "--")
+    text = cell.text(digits).replace("-", "$-$").replace("–", "--")
     text = rf"\textbf{{{text}}}" if cell.is_best else text
     return text + (rf"\textsuperscript{{{cell.better_than}}}" if cell.better_than else "")
 
@@ -157,7 +183,7 @@ def _markdown_cell(cell: Cell, digits: int) -> str:
 
 
 def _letters(n: int) -> Iterator[str]:
-    """Return a mark for each of n models: a to z, and numbers in brackets if there are more."""
+    """Return a mark for each of n models: a to z, and numbers if there are more."""
     if n <= len(ascii_lowercase):
         return iter(ascii_lowercase[:n])
-    return (f"[{number}]" for number in range(1, n + 1))
+    return map(str, range(1, n + 1))  # no brackets, which LaTeX takes for an option of the line

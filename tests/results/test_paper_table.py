@@ -70,12 +70,12 @@ def test_markdown_has_the_same(compared: se.Comparison) -> None:
 def test_says_what_was_corrected_for(compared: se.Comparison) -> None:
     text = compared.to_latex(caption="Three models.", label="tab:three")
     assert "\\caption{Three models.}\n\\label{tab:three}\n" in text
-    assert "paired t-test, p $<$ 0.05, " not in text  # the correction comes between
-    assert "Holm's correction over 3 differences, p $<$ 0.05)." in text
+    assert "paired t-test, p \\textless{} 0.05, " not in text  # the correction comes between
+    assert "Holm's correction over 3 differences, p \\textless{} 0.05)." in text
     assert f"Means over {compared.n_users:,} users; the best in bold." in text
     plain = se.compare(reporting.three(), "ndcg@10", correction="none", test="wilcoxon", level=0.99)
     assert "correction over" not in plain.to_latex()
-    assert "p $<$ 0.01" in plain.to_latex()
+    assert "p \\textless{} 0.01" in plain.to_latex()
 
 
 def test_names_are_text() -> None:
@@ -88,11 +88,54 @@ def test_names_are_text() -> None:
     assert "\\*\\|\\<b\\>\\`" in compared.to_markdown()
 
 
+def test_signs_that_latex_reads_otherwise() -> None:
+    names = ['<a> | `b` "c"', "two\nlines", "--seed --- 3"]
+    evs = dict(zip(names, reporting.three().values(), strict=True))
+    compared = se.compare(evs, "ndcg@10")
+    text = compared.to_latex()
+    grave, quote = "\\textasciigrave{}", "\\symbol{34}"
+    assert (
+        f"\\textless{{}}a\\textgreater{{}} \\textbar{{}} {grave}b{grave} {quote}c{quote} &" in text
+    )
+    assert "& two lines &" in text
+    assert "& -{}-seed -{}-{}- 3 &" in text
+    assert "two lines" in compared.to_markdown()
+    # Notes are below the table, where they wrap: as wide as a column of a paper.
+    table, _, below = text.partition("\\end{tabular}")
+    assert "multicolumn" not in table
+    assert "\\footnotesize\nMeans over 231 users; the best in bold.\\\\\nLetters:" in below
+
+
+def test_lower_is_better_has_an_arrow() -> None:
+    evs = {
+        name: se.evaluate(
+            se.Rankings.from_topk(np.tile(lists, (4, 1))), csr_matrix(np.eye(4, 6)), "mean_rank"
+        )
+        for name, lists in (("early", np.arange(6)), ("late", np.arange(6)[::-1]))
+    }
+    compared = se.compare(evs)
+    assert "mean\\_rank $\\downarrow$ \\\\" in compared.to_latex()
+    assert "mean\\_rank ↓" in compared.to_markdown()
+    assert "(of ↓ the lowest)" in compared.to_markdown()
+    assert "(of $\\downarrow$ the lowest)" in compared.to_latex()
+
+
+def test_negative_means_have_a_minus_sign() -> None:
+    lists = se.Rankings.from_topk([[0, 1], [1, 0], [2, 3]])
+    truth = csr_matrix(np.array([[0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 0]], float))
+    evs = {name: se.evaluate(lists, truth, "utility") for name in ("a", "b")}
+    assert "$-$1.33" in se.compare(evs).to_latex(digits=2)
+    assert "-1.33" in se.compare(evs).to_markdown(digits=2)
+
+
 def test_more_models_than_letters() -> None:
     evs = list(reporting.three().values())
     many = {f"m{i}": evs[i % 3] for i in range(28)}
     rows = rows_of(se.compare(many, "ndcg@10").to_latex())
-    assert rows["m27"][0] == "[28]"
+    assert rows["m27"][0] == "28"
+    # good is better than the others, whose numbers are in order.
+    others = [str(i + 1) for i in range(28) if i % 3]
+    assert rows["m0"][1].endswith(f"\\textsuperscript{{{','.join(others)}}}")
 
 
 def test_of_folds_and_seeds() -> None:
