@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
+from systems import need_posix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError, OutputError
@@ -238,6 +239,7 @@ def test_means_of_the_largest_numbers(ev: se.Evaluation) -> None:
 
 
 def test_only_regular_files_are_replaced(ev: se.Evaluation, tmp_path: Path) -> None:
+    need_posix()
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OutputError, match="no regular file"):
         ev.to_json(tmp_path / "pipe")

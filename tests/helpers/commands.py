@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from systems import need_posix
+
 #: A command run in this process: returns its status, standard output and standard error.
 Command = Callable[..., tuple[int, str, str]]
 
@@ -47,6 +49,7 @@ def press_ctrl_c(
     Another signal may be sent in its place.
     """
     try:
+        need_posix()
         wait_for(condition, process)
         process.send_signal(number)
         printed, said = process.communicate(timeout=60)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from systems import need_posix
+
 _KILLING = """
 import os, signal, sys
 from pathlib import Path
@@ -25,6 +27,7 @@ Path.replace = killing
 
 def run_killed(code: str, call: int, *arguments: Path) -> None:
     """Run code with arguments, which is killed before it moves the file of that number."""
+    need_posix()
     done = subprocess.run(
         [sys.executable, "-c", _KILLING + code, str(call), *arguments],
         capture_output=True,

@@ -39,7 +39,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     # The sandbox of the browser needs a user other than root.
-    as_root = os.geteuid() == 0
+    as_root = hasattr(os, "geteuid") and os.geteuid() == 0
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(
             executable_path=BROWSER, args=["--no-sandbox"] if as_root else []

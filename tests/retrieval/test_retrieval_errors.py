@@ -23,6 +23,7 @@ from retrieval_cases import (
     results_of,
 )
 from scipy import sparse
+from systems import need_posix
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparse_eval import Relevance, evaluate_model, factor_model
@@ -254,6 +255,7 @@ def long_work() -> Case:
 def test_an_interrupt_ends_the_work(
     plain: Case, long_work: Case, of: str, num_threads: int
 ) -> None:
+    need_posix()
     call(of, plain, num_threads=num_threads)  # compiles
     handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
     with threadpool_limits(3, "blas"):

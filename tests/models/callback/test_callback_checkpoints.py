@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from callback_cases import (
     trained,
 )
 from killed import run_killed
+from systems import need_posix
 
 import sparse_eval as se
 from sparse_eval.errors import (
@@ -67,6 +67,9 @@ def test_a_training_that_is_repeated_replaces_its_checkpoints(holdout: Any, tmp_
 @contextmanager
 def full_disk() -> Iterator[None]:
     """Limit the size of files to a few bytes; Python ignores the signal about it."""
+    need_posix()
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:

@@ -23,6 +23,7 @@ from sweep_cases import (
     save,
     swap,
 )
+from systems import need_posix
 
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
@@ -45,6 +46,7 @@ def break_checkpoints(folder: Path) -> dict[str, str]:
     (folder / "cut.npz").write_bytes(good[: len(good) // 2])
     (folder / "text.npz").write_text("line one\nline two\n")
     (folder / "empty.npz").write_bytes(b"")
+    need_posix()
     (folder / "gone.npz").symlink_to(folder / "nowhere.npz")
     os.mkfifo(folder / "pipe.npz")
     return {

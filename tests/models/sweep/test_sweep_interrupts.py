@@ -24,6 +24,7 @@ from sweep_cases import (
     rows_of,
     same_table,
 )
+from systems import need_posix
 
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
@@ -108,6 +109,7 @@ assert out.read_bytes() == before
 
 
 def test_a_full_disk_keeps_the_table(folder: Path, holdout: Any, tmp_path: Path) -> None:
+    need_posix()
     holdout.save(tmp_path / "split")
     out = tmp_path / "out" / "sweep.csv"
     out.parent.mkdir()
@@ -143,6 +145,7 @@ print("done", flush=True)
 @pytest.mark.long
 @pytest.mark.slow
 def test_survives_being_killed_twenty_times(tmp_path: Path) -> None:
+    need_posix()
     clicks = se.datasets.synthetic(n_users=1000, n_items=300, seed=3)
     holdout = se.split.random(clicks, seed=0)
     holdout.save(tmp_path / "split")
