@@ -67,7 +67,7 @@ def test_commands_are_those_of_the_command_line() -> None:
     for page in [*ALONE, *GUIDE]:
         for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), re.M | re.S):
             for line in re.findall(r"^sparse-eval (.+)$", block, re.M):
-                words = shlex.split(line, comments=True)
+                words = shlex.split(line.partition(" > ")[0], comments=True)
                 name, command, rest = group.resolve_command(typer.Context(group), words)
                 command.make_context(name, rest)  # an option that does not exist is an error
                 read += 1
