@@ -393,3 +393,18 @@ def test_formulas_of_others_can_use_judgements() -> None:
 
     # 5 items are judged, 2 of them within the first 3
     assert se.evaluate(LISTS, GAINS, "judged_twice@3")["judged_twice@3"] == 5.2
+
+
+@pytest.mark.parametrize(("n_misses", "expected"), [(1, 0.5), (2, 0.75), (4, 0.75)])
+def test_bpref_counts_as_many_misses_as_relevant_items(n_misses: int, expected: float) -> None:
+    """Two hits, the second behind a judged miss: 1 − 1 / min(misses, 2) of it is left."""
+    judgments = {0: 1.0, 1: 1.0} | dict.fromkeys(range(2, 2 + n_misses), 0.0)
+    truth = to_csr([judgments], np.float64, 8)
+    ev = se.evaluate(se.Rankings.from_topk([[0, 2, 1, 3]], shape=(1, 8)), truth, "bpref")
+    assert ev["bpref"] == expected
+
+
+def test_bpref_of_a_hit_behind_more_misses_than_hits() -> None:
+    judgments = {0: 1.0} | dict.fromkeys(range(1, 5), 0.0)
+    lists = se.Rankings.from_topk([[1, 2, 0]], shape=(1, 6))
+    assert se.evaluate(lists, to_csr([judgments], np.float64, 6), "bpref")["bpref"] == 0.0
