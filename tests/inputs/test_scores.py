@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.inputs.alignment import align
 
 
 @pytest.mark.parametrize(
@@ -186,3 +188,15 @@ def test_whole_scores_that_floats_would_tie_are_refused() -> None:
     for kind in ("int64", "Int64", "uint64"):
         with pytest.raises(InvalidDataError, match="beyond 2\\^53"):
             se.Rankings.from_frame(frame.astype({"score": kind}), score="score")
+
+
+def test_pessimistic_ties_are_ordered_by_gain_and_then_by_id() -> None:
+    lists = se.Rankings.from_scores(np.array([[1.0, 1, 1, 1, 1]]), k=3, ties="pessimistic")
+    for gains, expected in (
+        ([0.0, 2, 0, 1, 0], [0, 2, 4]),
+        ([0.0, 2, 1, 1, 0], [0, 4, 2]),
+        ([3.0, 2, 1, 1, 3], [2, 3, 1]),
+        ([0.0, 0, 0, 0, 0.5], [0, 1, 2]),
+    ):
+        aligned, _ = align(lists, se.Relevance.from_csr(csr_matrix([gains])))
+        assert aligned.items.tolist() == expected
