@@ -78,7 +78,7 @@ SafeCSV = Annotated[
     bool,
     typer.Option(
         "--safe-csv",
-        help="CSV for a spreadsheet alone: an apostrophe before text that it would run as a formula.",
+        help="CSV for a spreadsheet: an apostrophe before text that it would run as a formula.",
     ),
 ]
 Out = Annotated[
