@@ -1,4 +1,4 @@
-"""Error messages in the words of the command line: ``--draws`` instead of ``draws``."""
+"""Error messages in the words of the command line: ``--seed`` instead of ``seed``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ ISSUES = "https://github.com/sparse-eval/sparse_eval/issues"
 _OPTIONS = {
     name: f"--{name}"
     for name in (
-        "alpha", "at", "convention", "counts", "draws", "encoding", "event", "factors", "fraction",
+        "alpha", "at", "convention", "counts", "encoding", "event", "factors", "fraction",
         "gain", "gap", "item", "iterations", "keep", "level", "monitor", "n", "out", "patience",
-        "propensity",
-        "rank", "regularization", "score", "seed", "sep", "threshold", "ties", "timestamp", "train",
-        "user", "value", "watch",
+        "propensity", "rank", "regularization", "score", "seed", "sep", "threshold", "ties",
+        "timestamp", "train", "user", "value", "watch",
     )
 } | {
     "client": "--scheduler",
@@ -37,6 +36,7 @@ _OPTIONS = {
     "min_user_interactions": "--min-user-interactions",
     "min_value": "--min-value",
     "n_items": "--items",
+    "n_trials": "--trials",
     "n_users": "--users",
     "no_relevant": "--no-relevant",
     "on_bad_lines": "--skip-bad-lines",
@@ -53,7 +53,7 @@ _NAME = "|".join(_OPTIONS)
 #: columns, "scan(…, user=…, item=…)".
 _SUBJECT = re.compile(
     rf"^({_NAME})(?=: | is | follows | cannot be given | covers | gives | has no | names )"
-    r"|(?<=with )(draws)(?= )"
+    r"|(?<=with )(n_trials)(?= )"
 )
 _KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME})=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])")
 _SCAN = re.compile(r"(?:R\w+\.)?scan\(…, ([^)]*)\)")

@@ -30,6 +30,7 @@ from .options import (
     Metrics,
     Printed,
     Progress,
+    Sampler,
     Seed,
     Splitting,
     TestAt,
@@ -39,10 +40,8 @@ from .printing import counted, print_json, print_lines, print_table, step, warni
 from .splitting import only_known, split_by, with_test
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..datasets.split import Holdout
-    from ..models.tune import Tuning
+    from ..results.tuning import Tuning
 
 
 def tune(
@@ -56,8 +55,8 @@ def tune(
     out: Annotated[
         Path,
         typer.Option(
-            help="Folder for search.json, trials.csv, model.npz, summary.json and per_user.csv; "
-            "an interrupted command resumes from it."
+            help="Folder for the study (study.jsonl), the best model (model.npz) and its test; an "
+            "interrupted command resumes from it, and several may share it."
         ),
     ],
     test: Annotated[
@@ -79,11 +78,17 @@ def tune(
     iterations: Annotated[
         str, typer.Option(help="ALS: maximum number of iterations, likewise.")
     ] = "15",
-    draws: Annotated[
+    trials: Annotated[
         int | None,
         typer.Option(
-            help="Number of random trials; ranges are sampled log-uniformly.",
+            help="Number of trials; more than before are added.",
             show_default="the grid of all values",
+        ),
+    ] = None,
+    sampler: Annotated[
+        Sampler | None,
+        typer.Option(
+            help="How trials are sampled from ranges.", show_default="tpe; without ranges, the grid"
         ),
     ] = None,
     patience: Annotated[
@@ -106,17 +111,14 @@ def tune(
     format: Printed = Format.table,
 ) -> None:
     """Search ALS's hyperparameters on a validation part, and test the best on a third part."""
-    from ..inputs.relevance import Relevance
     from ..models.inputs import training_part
     from ..models.tune import Search
 
     search = Search(
         metric,
-        factors=factors,
-        alpha=alpha,
-        regularization=regularization,
-        iterations=iterations,
-        draws=draws,
+        (factors, alpha, regularization, iterations),
+        n_trials=trials,
+        sampler=None if sampler is None else sampler.value,
         patience=patience,
         monitor=monitor,
         among=candidates is not None,
@@ -128,18 +130,9 @@ def tune(
     make_folder(out)
     parts = _three_parts(input, test, loading, filtering, splitting, test_at, seed)
     among = load_candidates(candidates, loading)
-    truth = Relevance.from_csr(parts.test, users=parts.users, items=parts.items)
     with step("tune") as note, warnings_in_a_line():
         train = training_part(parts)
-        tuning = search.run(
-            train,
-            parts.validation,
-            candidates=among,
-            test=truth,
-            test_candidates=among,
-            out=out,
-            progress=progress,
-        )
+        tuning = search.run(train, parts.validation, parts.test, (among, among), out, progress)
         note(counted(len(tuning.trials), "trial"))
     _print_tuning(tuning, format)
     _report_failures(tuning)
@@ -188,37 +181,21 @@ def _three_parts(
 
 def _print_tuning(tuning: Tuning, format: Format) -> None:
     """Print the trials and, apart from them, the test."""
-    import pandas as pd
-
-    trials = tuning.trials
+    trials, test = tuning.trials, tuning.test
     if format in (Format.json, Format.jsonl):
-        rows = records(trials.astype(object).where(trials.notna(), None))
+        rows = records(trials)
+        result = {"best": tuning.best, "test": None if test is None else test.to_dict()}
         if format is Format.jsonl:
-            print_lines([*rows, {"best": tuning.best, "test": tuning.test}])
+            print_lines([*rows, result])
         else:
-            print_json({"trials": rows, "best": tuning.best, "test": tuning.test})
-        return
-    print_table(trials if format is Format.csv else _narrow_trials(trials), format)
-    if tuning.best is None or tuning.test is None:
-        return
-    best = trials[trials["best"]].iloc[0]
-    columns = list(trials.columns)
-    names = columns[columns.index("best_iteration") + 1 : columns.index("seconds")]
-    tested = tuning.test["metrics"].values()
-    scores = [
-        (name, float(best[name]), values["mean"])
-        for name, values in zip(names, tested, strict=True)
-    ]
-    typer.echo()
-    print_table(pd.DataFrame(scores, columns=["metric", "validation", "test"]), format)
-    if format is not Format.csv:
-        parameters = ", ".join(f"{name} {value}" for name, value in tuning.best.items())
-        typer.echo(f"\nbest: trial {best['trial']} ({parameters})")
-        typer.echo(
-            "test: trained again on train and validation; means over "
-            f"{counted(tuning.test['n_users'], 'user')}, {tuning.test['n_skipped']:,} left out "
-            "(nothing relevant)"
-        )
+            print_json({"trials": rows, **result})
+    elif format is Format.csv:
+        print_table(trials, format)
+        if test is not None:
+            typer.echo()
+            print_table(tuning.scores(), format)
+    else:
+        typer.echo(str(tuning) if format is Format.table else tuning.to_markdown())
 
 
 def _report_failures(tuning: Tuning) -> None:
@@ -228,15 +205,3 @@ def _report_failures(tuning: Tuning) -> None:
         typer.echo(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", err=True)
     if tuning.best is None:
         raise typer.Exit(1)
-
-
-def _narrow_trials(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the table for display: without status, and without errors if there are none."""
-    errors = ["error"] if (trials["status"] == "failed").any() else []
-    columns = [name for name in trials.columns if name not in ("status", "error")]
-    shown = trials[[*columns, *errors]].copy()
-    shown["best"] = ["*" if best else "" for best in trials["best"]]
-    for name in ("alpha", "regularization"):
-        shown[name] = [f"{value:g}" for value in trials[name]]
-    shown["seconds"] = [f"{seconds:.1f}" for seconds in trials["seconds"]]
-    return shown.astype(object).where(shown.notna(), "")

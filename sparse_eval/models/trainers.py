@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
-from .search_space import PARAMETERS, Range, parse_values
+from .search_space import PARAMETERS, read_number
 from .train import train_als, train_model
 
 if TYPE_CHECKING:
@@ -126,12 +126,9 @@ def _parameters(name: str, given: Mapping[Any, Any]) -> Trainer:
     parameters: dict[str, JSONValue] = {}
     for key, value in given.items():
         try:
-            values = parse_values(key, value)
+            parameters[key] = read_number(key, value)
         except InvalidDataError as error:
             raise InvalidDataError(f"models: {name}: {error}") from None
-        if isinstance(values, Range) or len(values) > 1:
-            raise InvalidDataError(f"models: {name}: {key} is {value!r}; expected one number")
-        parameters[key] = values[0]
     return Trainer("parameters", parameters, {"train_als": parameters})
 
 

@@ -120,13 +120,11 @@ def test_hyperparameters_are_searched(
         part.train, part.validation, "ndcg@5", factors=[2, 3], iterations=1,
         test=whole.validation, candidates=candidates,
     )  # fmt: skip
-    with (tmp_path / "out" / "trials.csv").open(encoding="utf-8", newline="") as stream:
-        trials = list(csv.DictReader(stream))
+    again = json.loads(command(*words, "--format", "json")[1])
     column = "ndcg@5 (candidates)"
-    assert [float(row[column]) for row in trials] == result.trials[column].tolist()
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert [row[column] for row in again["trials"]] == result.trials[column].tolist()
     assert result.test is not None
-    assert summary["metrics"]["ndcg@5"]["mean"] == result.test["metrics"]["ndcg@5"]["mean"]
+    assert again["test"] == result.test.to_dict()
     status, _, said = command(*words[:-3], "--no-progress")
     assert status == 2
     assert "is of another search: candidates" in said

@@ -248,7 +248,7 @@ def test_short_and_long_help_agree(command: Command) -> None:
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (InvalidDataError("draws: expected 1"), "--draws: expected 1"),
+        (InvalidDataError("n_trials: expected 1"), "--trials: expected 1"),
         (InvalidDataError("k: expected 1"), "--n: expected 1"),
         (InvalidDataError("monitor is 'x'; give monitor="), "--monitor is 'x'; give --monitor"),
         (InvalidMetricError("needs train: give train= (csr)"), "needs train: give --train (csr)"),

@@ -1,0 +1,197 @@
+"""A study of Optuna, in memory or in a folder that several processes may work on at once.
+
+A process takes a turn, alone, to look at the trials and to start one, and holds another lock, with
+others, while a trial is running. Where nobody holds that, a trial that seems to be running was lost
+with its process; it is not counted, and is run again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+from contextlib import contextmanager
+from time import sleep
+from typing import TYPE_CHECKING, Any
+
+from ..core.csv_log import check_origin
+from ..errors import InvalidFileError, OutputError, SparseEvalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from optuna.trial import FrozenTrial, Trial
+
+    from ..core.types import JSONValue
+
+#: Optuna's journal, and the file that is locked while a trial is running.
+STUDY, _RUNNING = "study.jsonl", "study.lock"
+
+_FOREIGN = "is not the study of a search, or was damaged; choose another folder, or delete it"
+_REMEDY = "choose another folder for this search, or delete that one"
+
+#: What Optuna raises where a journal holds something else.
+_DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+#: Seconds between two looks at the trials of other processes.
+_PAUSE = 0.2
+
+
+class SharedStudy:
+    """The study of a search: its direction, and the settings that determine the values of trials.
+
+    Raises `InvalidFileError` if the folder belongs to another search, or its study cannot be read.
+    """
+
+    def __init__(
+        self, folder: Path | None, direction: Any, settings: dict[str, JSONValue], pruner: Any
+    ) -> None:
+        self._folder = folder
+        self.path = None if folder is None else folder / STUDY
+        with self.turn():
+            try:
+                self.study = _open(self.path, direction, pruner)
+                known = self.study.user_attrs.get("search")
+                if known is None and not self.study.trials:
+                    self.study.set_user_attr("search", known := settings)
+                found = dict.fromkeys(settings) | known
+                self.finished()
+            except SparseEvalError:
+                raise
+            except _DAMAGE as error:
+                raise InvalidFileError(_FOREIGN, self.path) from error
+        if self.path is not None:
+            check_origin(self.path, found, settings, "is of another search", _REMEDY)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Hold the lock that only one process has, and say so if the study cannot be written."""
+        lock = self._lock(STUDY, fcntl.LOCK_EX)
+        try:
+            with self.written():
+                yield
+        finally:
+            _unlock(lock)
+
+    @contextmanager
+    def written(self) -> Iterator[None]:
+        """Raise `OutputError` if the study cannot be written."""
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or error
+            raise OutputError(f"{self.path}: cannot be written: {reason}") from error
+
+    def finished(self) -> list[FrozenTrial]:
+        """Return the finished trials."""
+        return [trial for trial in self._trials() if trial.state.is_finished()]
+
+    def start_trials(
+        self,
+        n_trials: int,
+        space: dict[str, Any],
+        grid: list[dict[str, float]],
+        sampler: Callable[[int], Any],
+    ) -> Iterator[Trial]:
+        """Yield trials to run until so many are finished, those of other processes included.
+
+        They have the parameters of the grid, then what the sampler suggests that `sampler` returns
+        for a number of trials that were started before.
+        """
+        while True:
+            trial = None
+            with self.turn():
+                self._fail_lost()
+                trials = self._trials()
+                known = [one.system_attrs.get("fixed_params") for one in trials]
+                for parameters in grid:
+                    if parameters not in known:
+                        self.study.enqueue_trial(parameters)
+                if sum(one.state.is_finished() for one in trials) >= n_trials:
+                    return
+                n_started = sum(one.state.name != "WAITING" for one in trials)
+                if n_started < n_trials:
+                    lock = self._lock(_RUNNING, fcntl.LOCK_SH)
+                    self.study.sampler = sampler(n_started)
+                    trial = self.study.ask(space)
+            if trial is None:  # others are running the last ones
+                sleep(_PAUSE)
+                continue
+            try:
+                yield trial
+            finally:
+                _unlock(lock)
+
+    def _trials(self) -> list[FrozenTrial]:
+        """Return the trials without those that were lost: one that failed has a reason."""
+        return [
+            trial
+            for trial in self.study.get_trials(deepcopy=False)
+            if trial.state.name != "FAIL" or "error" in trial.user_attrs
+        ]
+
+    def _fail_lost(self) -> None:
+        """Fail the trials that seem to be running, if no process is running any."""
+        from optuna.trial import TrialState
+
+        lock = self._lock(_RUNNING, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if lock is not None:
+            for trial in self.study.get_trials(states=(TrialState.RUNNING,)):
+                self.study.tell(trial.number, state=TrialState.FAIL)
+            _unlock(lock)
+
+    def _lock(self, name: str, how: int) -> int | None:
+        """Lock a file until it is closed, if only by the end of the process; None if it is not."""
+        if self._folder is None:
+            return None
+        with self.written():
+            file = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                fcntl.flock(file, how)
+            except BlockingIOError:
+                os.close(file)
+                return None
+        return file
+
+
+def _unlock(lock: int | None) -> None:
+    if lock is not None:
+        os.close(lock)
+
+
+def _open(path: Path | None, direction: Any, pruner: Any) -> Any:
+    """Return the study in memory or in a journal, which may hold no other."""
+    import optuna
+    from optuna.storages import InMemoryStorage, JournalStorage
+    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+
+    storage: Any = InMemoryStorage()
+    if path is not None:
+        lock = JournalFileOpenLock(str(path))
+        _check(path, lock)
+        storage = JournalStorage(JournalFileBackend(str(path), lock))
+    given = {"study_name": "tune", "storage": storage, "pruner": pruner}
+    if path is not None and path.stat().st_size:
+        return optuna.load_study(**given)
+    logger = logging.getLogger("optuna")
+    level = logger.level
+    logger.setLevel(max(level, logging.WARNING))  # that a study was made need not be said
+    try:
+        return optuna.create_study(direction=direction, **given)
+    finally:
+        logger.setLevel(level)
+
+
+def _check(path: Path, lock: Any) -> None:
+    """Raise unless a file is a journal, and end it where a full disk cut its last line off."""
+    lock.acquire()
+    try:
+        *lines, rest = path.read_bytes().split(b"\n")
+        if (rest and not lines) or not all("op_code" in json.loads(line) for line in lines):
+            raise ValueError(_FOREIGN)
+        if rest:
+            os.truncate(path, path.stat().st_size - len(rest))
+    finally:
+        lock.release()

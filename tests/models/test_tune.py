@@ -1,0 +1,404 @@
+"""Searches: their trials, the one test of the best, and folders that they continue from."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.samplers import GridSampler, RandomSampler
+from scipy import sparse
+from tune_cases import GRID, METRICS, PARAMETERS, same_search, search, three_parts
+
+import sparse_eval as se
+import sparse_eval.models.tune as tuning
+from sparse_eval.errors import (
+    InvalidDataError,
+    InvalidFileError,
+    InvalidMetricError,
+    MissingExtraError,
+    OutputError,
+)
+from sparse_eval.models.checkpoints import read_checkpoint
+from sparse_eval.results.tuning import Tuning
+
+#: A search by TPE, of which the last trials learn from those before.
+RANGES: dict[str, Any] = {"factors": "2:9", "alpha": "1:100", "iterations": 2, "n_trials": 13}
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[Any, Any]:
+    return three_parts()
+
+
+@pytest.fixture(scope="module")
+def by_grid(parts: Any) -> Tuning:
+    return search(parts)
+
+
+@pytest.fixture(scope="module")
+def by_tpe(parts: Any) -> Tuning:
+    return search(parts, **RANGES)
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Collect the number of pairs of each training."""
+    calls: list[int] = []
+
+    def counted(train: Any, **options: Any) -> Any:
+        calls.append(train.nnz)
+        return se.train_als(train, **options)
+
+    monkeypatch.setattr(tuning, "train_als", counted)
+    return calls
+
+
+def test_a_grid_has_the_values_of_separate_trainings(parts: Any, by_grid: Tuning) -> None:
+    _, part = parts
+    table = by_grid.trials
+    assert list(table.columns) == [
+        "trial", "best", "status", "error", *PARAMETERS, "best_iteration", *METRICS, "seconds",
+    ]  # fmt: skip
+    assert [*table[PARAMETERS].itertuples(index=False, name=None)] == [
+        *product([2, 6], [1.0, 40.0], [0.01], [3])
+    ]
+    for row in table.to_dict("records"):
+        curve = []
+        for n in range(1, 4):
+            options = {name: row[name] for name in PARAMETERS} | {"iterations": n}
+            model = se.train_als(part.train, **options)
+            ev = se.evaluate_model(model, part.train, part.validation, METRICS)
+            curve.append(ev.mean())
+        best = max(curve, key=lambda values: values["ndcg@10"])
+        assert row["best_iteration"] == curve.index(best) + 1
+        assert {name: row[name] for name in METRICS} == best
+        assert (row["status"], row["error"], row["seconds"] > 0) == ("ok", "", True)
+        assert row["best"] == (row["ndcg@10"] == table["ndcg@10"].max())
+    best = table[table["best"]].iloc[0]
+    assert by_grid.best == {
+        **best[PARAMETERS].to_dict(), "iterations": best["best_iteration"], "seed": 0,
+    }  # fmt: skip
+
+
+def test_the_test_trains_on_both_other_parts_and_no_trial_sees_it(
+    parts: Any, tmp_path: Path, trained: list[int]
+) -> None:
+    whole, part = parts
+    outcome = search(parts, out=tmp_path)
+    assert trained == [part.train.nnz] * 4 + [whole.train.nnz]
+    model = se.train_als(whole.train, **outcome.best or {})
+    saved = read_checkpoint(tmp_path / "model.npz")
+    assert saved.item_factors.tobytes() == model.item_factors.tobytes()
+    ev = se.evaluate_model(model, whole.train, whole.validation, METRICS)
+    assert outcome.test is not None
+    assert outcome.test.to_dict() == ev.to_dict()
+    assert se.Evaluation.load(tmp_path / "test").about["parameters"] == outcome.best
+    assert outcome.scores()["test"].tolist() == list(ev.mean().values())
+    assert same_search(search(parts, out=tmp_path), outcome)
+    assert len(trained) == 5
+    with pytest.warns(UserWarning, match="held-out items were seen by their users"):
+        other = search(parts, test=whole.validation[::-1])
+    assert other.best == outcome.best
+    assert other.trials[METRICS].equals(outcome.trials[METRICS])
+    with pytest.raises(InvalidFileError, match=r"summary.json: is of another test: test \w{16} \("):
+        search(parts, test=whole.validation[::-1], out=tmp_path)
+
+
+def test_a_sampled_search_is_reproducible_and_trials_can_be_added(
+    parts: Any, by_tpe: Tuning, tmp_path: Path, trained: list[int]
+) -> None:
+    table = by_tpe.trials
+    assert table["factors"].between(2, 9).all()
+    assert table["alpha"].between(1, 100).all()
+    assert table["alpha"].nunique() == 13
+    first = search(parts, out=tmp_path, **RANGES | {"n_trials": 4})
+    assert len(first.trials) == 4
+    assert same_search(search(parts, out=tmp_path, **RANGES), by_tpe)
+    again = trained.copy()
+    assert len(search(parts, out=tmp_path, **RANGES | {"n_trials": 4}).trials) == 13
+    assert trained == again
+    random = search(parts, tested=False, sampler="random", **RANGES)
+    assert random.trials["alpha"][:10].tolist() == table["alpha"][:10].tolist()
+    assert random.trials["alpha"][12] != table["alpha"][12]
+    other = search(parts, tested=False, seed=1, sampler="random", **RANGES)
+    assert other.trials["alpha"].nunique() == 13
+    assert not {*other.trials["alpha"]} & {*random.trials["alpha"]}
+
+
+def test_a_part_of_a_grid_has_no_trial_twice(parts: Any, by_grid: Tuning, tmp_path: Path) -> None:
+    some = search(parts, n_trials=2, out=tmp_path).trials
+    rest = search(parts, n_trials=4, out=tmp_path).trials
+    assert some[PARAMETERS].equals(rest[PARAMETERS][:2])
+    order = rest.sort_values(PARAMETERS).reset_index()[METRICS]
+    assert order.equals(by_grid.trials[METRICS])
+
+
+def test_hopeless_trials_are_pruned(parts: Any) -> None:
+    factors = [2, 3, 4, 5, 6, 20]
+    options: dict[str, Any] = {"factors": factors, "alpha": 1, "iterations": 8, "tested": False}
+    table = search(parts, **options).trials
+    assert table["status"].tolist() == ["ok"] * 5 + ["pruned"]
+    assert table["best_iteration"].iloc[-1] <= 4
+    assert table["ndcg@10"].notna().all()
+    whole = search(parts, pruner=optuna.pruners.NopPruner(), **options)
+    assert (whole.trials["status"] == "ok").all()
+    assert whole.trials[METRICS][:5].equals(table[METRICS][:5])
+    part = parts[1]
+    callback = se.EvaluationCallback(part.train, part.validation, METRICS, patience=1)
+    se.train_als(
+        part.train, **GRID | {"factors": 20, "alpha": 1, "iterations": 8}, callback=callback
+    )
+    patient = search(parts, **options | {"patience": 1, "factors": 20})
+    steps = patient.study.trials[0].intermediate_values
+    assert [*steps.values()] == callback.history["ndcg@10"].tolist()
+    assert len(steps) == callback.best_iteration + 1 < 8
+
+
+def test_the_monitored_metric_decides_and_of_equal_trials_the_first(parts: Any) -> None:
+    table = search(parts, ["ndcg@10", "gini@10"], tested=False, monitor="GINI@10").trials
+    assert table["best"].idxmax() == table["gini@10"].idxmin()
+    table = search(parts, "ndcg@10,user_coverage@5", False, monitor="user_coverage@5").trials
+    assert table["user_coverage@5"].tolist() == [1.0] * 4
+    assert table["best"].tolist() == [True, False, False, False]
+
+
+def test_a_failed_trial_has_a_reason(parts: Any, tmp_path: Path, trained: list[int]) -> None:
+    options = GRID | {"factors": [10**9, 2], "alpha": [1e30, 1.0], "out": tmp_path}
+    outcome = search(parts, **options)
+    table = outcome.trials
+    assert table["status"].tolist() == ["failed", "failed", "failed", "ok"]
+    assert "memory" in table["error"][1] or "allocate" in table["error"][1]
+    assert "is not finite; train again with a lower alpha" in table["error"][2]
+    assert table.loc[:2, [*METRICS, "best_iteration"]].isna().all(axis=None)
+    trained.clear()
+    assert same_search(search(parts, **options), outcome)
+    assert trained == []  # a failure is a result
+    none = search(parts, "fcp@1", factors=2, alpha=1.0, patience=1)  # one item has no pairs
+    assert "fcp@1 is defined for no user" in none.trials["error"][0]
+    assert (none.best, none.test) == (None, None)
+    never = search(parts, "fcp@1", factors=2, alpha=1.0)
+    assert "fcp@1 is defined for no user" in never.trials["error"][0]
+    assert repr(never).startswith("<Tuning of 1 trials: 1 failed>\ntrial  ")
+
+
+def test_an_interrupted_trial_is_run_again(
+    parts: Any, by_grid: Tuning, by_tpe: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, options, expected in (("grid", {}, by_grid), ("tpe", RANGES, by_tpe)):
+        calls: list[int] = []
+
+        def interrupted(train: Any, calls: list[int] = calls, **options: Any) -> Any:
+            calls.append(1)
+            if len(calls) == 3:
+                raise KeyboardInterrupt
+            return se.train_als(train, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tuning, "train_als", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                search(parts, out=tmp_path / name, **options)
+        outcome = search(parts, out=tmp_path / name, **options)
+        trials = outcome.trials.sort_values(PARAMETERS) if name == "grid" else outcome.trials
+        assert same_search(outcome._replace(trials=trials.reset_index(drop=True)), expected)
+        assert [trial.state.name for trial in outcome.study.trials].count("RUNNING") == 0
+        assert len(outcome.study.trials) == len(outcome.trials) + 1
+
+
+SHARED = """
+import os, signal, sys
+from pathlib import Path
+import sparse_eval as se
+import sparse_eval.models.callback as callback
+
+folder, calls, evaluate = Path(sys.argv[1]), [], callback.evaluate_model
+
+def killed(*args, **options):
+    calls.append(1)
+    if len(calls) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return evaluate(*args, **options)
+
+callback.evaluate_model = killed
+whole, part = se.split.Holdout.load(folder / "whole"), se.split.Holdout.load(folder / "part")
+result = se.tune(
+    part.train, part.validation, ["ndcg@10", "recall@5"], factors="2:9", alpha="1:100",
+    regularization=0.01, iterations=2, n_trials=13, test=whole.validation, out=folder / "out",
+)
+print(len(result.trials), result.best, result.test.mean())
+"""
+
+
+def test_processes_share_a_study_and_one_that_is_killed_costs_its_trial(
+    parts: Any, by_tpe: Tuning, tmp_path: Path
+) -> None:
+    for holdout, name in zip(parts, ("whole", "part"), strict=True):
+        holdout.save(tmp_path / name)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", SHARED, str(tmp_path), str(call)],
+            stdout=subprocess.PIPE, text=True, env=environment,
+        )
+        for call in (4, 1000)
+    ]  # fmt: skip
+    printed = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [-signal.SIGKILL, 0]
+    assert printed[1].startswith("13 ")
+    journal = (tmp_path / "out" / "study.jsonl").read_text()
+    assert journal.count('"op_code":4') == 14
+    outcome = search(parts, out=tmp_path / "out", **RANGES)
+    assert printed[1] == f"13 {outcome.best} {outcome.test and outcome.test.mean()}\n"
+    states = [trial.state.name for trial in outcome.study.trials]
+    assert (len(states), states.count("FAIL"), states.count("RUNNING")) == (14, 1, 0)
+
+
+def test_refuses_the_folder_of_another_search(
+    parts: Any, tmp_path: Path, trained: list[int]
+) -> None:
+    search(parts, out=tmp_path, patience=3)
+    before = (tmp_path / "study.jsonl").read_bytes()
+    trained.clear()
+    whole, part = parts
+    changed = part.train.copy()
+    changed.data[5] += 1
+    for data, options, message in (
+        (parts, {"metrics": ["ndcg@10"]}, r'metrics ["ndcg@10", "recall@5"] (here ["ndcg@10"])'),
+        (parts, {"monitor": "recall@5"}, "monitor ndcg@10 (here recall@5)"),
+        (parts, {"patience": None}, "patience 3 (here null)"),
+        (parts, {"seed": 1}, "seed 0 (here 1)"),
+        (parts, {"factors": [6, 2]}, "factors CategoricalDistribution(choices=(2, 6)) (here"),
+        (parts, {"sampler": "random", "n_trials": 4}, "sampler grid (here random)"),
+        (three_parts(seed=1), {}, "train "),
+        ((whole, se.split.Holdout(part.train, part.validation * 2)), {}, "search: validation "),
+        ((whole, se.split.Holdout(changed, part.validation)), {}, "search: train "),
+    ):
+        with pytest.raises(InvalidFileError, match=re.escape(message)) as error:
+            search(data, **({"out": tmp_path, "patience": 3} | options))
+        assert f"{tmp_path}/study.jsonl: is of another search: " in str(error.value)
+    assert (tmp_path / "study.jsonl").read_bytes() == before
+    assert trained == []
+
+
+def test_refuses_what_no_search_wrote(
+    parts: Any, by_grid: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search(parts, out=tmp_path / "sound", tested=False)
+    sound = (tmp_path / "sound" / "study.jsonl").read_bytes()
+    path = tmp_path / "study.jsonl"
+    lines = sound.splitlines(keepends=True)
+    other = json.dumps({"op_code": 0, "worker_id": "", "study_name": "mine", "directions": [1]})
+    for text in (
+        b"of another program", b"two\nlines", b"{}\n", b"7\n", b"\xff\n", f"{other}\n".encode(),
+        sound.replace(b'"op_code":4', b'"op_code":44'), b"".join(lines[1:]), sound[40:],
+    ):  # fmt: skip
+        path.write_bytes(text)
+        with pytest.raises(InvalidFileError, match=r"study.jsonl: is not the study of a search"):
+            search(parts, out=tmp_path)
+        assert path.read_bytes() == text
+    path.write_bytes(sound + b'{"op_code":4,"wor')  # the disk was full
+    assert same_search(search(parts, out=tmp_path), by_grid)
+    path.unlink()
+    with pytest.raises(InvalidFileError, match=r"model.npz: is there without the study.jsonl"):
+        search(parts, out=tmp_path)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OutputError, match=r"study.jsonl: cannot be written: No space left on"):
+        search(parts, out=tmp_path / "full")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"factors": []}, "factors: expected at least one value, found none"),
+        ({"factors": "8,,16"}, "factors: '' is not a whole number; expected one, several as in"),
+        ({"factors": 8.5}, "factors: expected a whole number from 1 to 2147483647, found 8.5"),
+        ({"factors": [8, -1]}, "factors: expected a whole number from 1"),
+        ({"factors": True}, "factors: expected a whole number"),
+        ({"factors": "8,16,8"}, "factors: 8 is there twice"),
+        ({"factors": "16:8"}, "factors: expected a range LOW:HIGH with LOW below HIGH"),
+        ({"factors": "1:2:3"}, "found '1:2:3'"),
+        ({"factors": "8:16"}, "factors: IntDistribution(high=16, log=True, low=8, step=1) is a"),
+        ({"factors": FloatDistribution(1, 2)}, "factors: expected a IntDistribution, found Float"),
+        ({"factors": IntDistribution(0, 2)}, "factors: expected a whole number from 1"),
+        ({"alpha": "1,inf"}, "alpha: expected a finite number above 0, found inf"),
+        ({"alpha": "high"}, "alpha: 'high' is not a number"),
+        ({"regularization": -0.1}, "regularization: expected a finite number of at least 0"),
+        ({"regularization": "0:1"}, "regularization: a range is log-uniform and starts above 0"),
+        ({"n_trials": 0}, "n_trials: expected a whole number from 1 to 4, found 0"),
+        ({"n_trials": 5}, "n_trials: expected a whole number from 1 to 4, found 5"),
+        ({"alpha": "1:2", "n_trials": 1.5}, "n_trials: expected a whole number of at least 1"),
+        ({"sampler": "tpe"}, "n_trials: expected a whole number of at least 1, found None"),
+        ({"sampler": "grid"}, "sampler"),
+        ({"sampler": GridSampler({"alpha": [1]})}, "sampler is a grid; lists of values are one"),
+        ({"pruner": "median"}, "pruner is 'median'; expected a pruner of Optuna"),
+        ({"patience": 0}, "patience: expected a whole number of at least 1, found 0"),
+        ({"seed": -1}, "seed: expected a whole number of at least 0, found -1"),
+    ],
+)
+def test_refuses_options(parts: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidDataError, match=re.escape(message)):
+        search(parts, **options)
+
+
+def test_refuses_metrics_and_data_before_anything_is_written(
+    parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, part = parts
+    larger = whole.validation.copy()
+    larger.resize((60, 31))
+    for metrics, data, message in (
+        ("ndgc@10", {}, "no metric 'ndgc'; did you mean 'ndcg'"),
+        ("ndcg@10", {"monitor": "ndcg@5"}, "monitor is 'ndcg@5', which is not among the metrics"),
+    ):
+        with pytest.raises(InvalidMetricError, match=message):
+            search(parts, metrics, **data)
+    for held_out, test, message in (
+        (larger, None, r"validation has 31 items \(shape \(60, 31\)\)"),
+        (part.validation, larger, r"test has 31 items \(shape \(60, 31\)\), train 30"),
+        (part.validation, whole.validation * 0, "test has no relevant item"),
+    ):
+        with pytest.raises(InvalidDataError, match=message):
+            se.tune(part.train, held_out, METRICS, test=test, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(OutputError, match="file: cannot be used as an output folder"):
+        search(parts, out=tmp_path / "file")
+    monkeypatch.setitem(sys.modules, "optuna.pruners", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "sparse_eval\[tune\]"'):
+        search(parts)
+
+
+def test_takes_values_samplers_and_matrices_of_every_kind(
+    parts: Any, by_grid: Tuning, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _, part = parts
+    verbosity = logging.getLogger("optuna").level
+    converted = parts[0], se.split.Holdout(sparse.csr_matrix(part.train), part.validation)
+    choices = optuna.distributions.CategoricalDistribution([2, 6])
+    for factors in ((2, 6), " 2, 6 ", iter(["2", 6]), choices):
+        assert same_search(search(converted, factors=factors), by_grid)
+    space = {"factors": IntDistribution(2, 4), "alpha": FloatDistribution(0.5, 2), "n_trials": 3}
+    own = search(parts, tested=False, sampler=RandomSampler(seed=0), **space)
+    assert own.trials["alpha"].between(0.5, 2).all()
+    assert own.trials["alpha"].nunique() == 3
+    shown = repr(own)
+    assert shown.startswith("<Tuning of 3 trials: 3 ok>\n")
+    assert f"best: trial {own.trials['best'].idxmax()} (factors " in shown
+    assert "<p>Tuning of 3 trials: 3 ok</p><table>" in own._repr_html_()
+    assert by_grid.to_markdown().count("ndcg@10") == 2
+    assert logging.getLogger("optuna").level == verbosity
+    assert capfd.readouterr().err == ""

@@ -1,0 +1,179 @@
+"""The command ``tune``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Command, press_ctrl_c, start_command
+from tune_cases import METRICS, PARAMETERS, search
+
+import sparse_eval as se
+from sparse_eval.core.formatting import number
+
+SMALL = (
+    "--factors", "2,6", "--alpha", "1,40", "--regularization", "0.01", "--iterations", "3",
+    "-m", "ndcg@10,recall@5",
+)  # fmt: skip
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    clicks = se.datasets.synthetic(n_users=60, n_items=30, n_interactions=700, seed=3)
+    clicks.to_frame().to_csv(tmp_path / "clicks.csv", index=False)
+    return tmp_path / "clicks.csv"
+
+
+def test_searches_and_tests(command: Command, log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made" / "out"
+    words = ("tune", log, *SMALL, "--fraction", "0.25", "--seed", "2", "--out", out)
+    status, printed, said = command(*words, "--progress")
+    assert status == 0, said
+    assert "tune: 100%" in said
+    assert "best trial=" in said
+    assert "tune: 4 trials, " in said
+    whole = se.split.random(se.datasets.load_csv(log), fraction=0.25, seed=2)
+    outcome = search((whole, se.split.random(whole.train, fraction=0.25, seed=2)), seed=2)
+    lines = printed.splitlines()
+    assert lines[0].split() == ["trial", "best", *PARAMETERS, "best_iteration", *METRICS, "seconds"]
+    assert [line.split()[1] == "*" for line in lines[2:6]] == outcome.trials["best"].tolist()
+    assert number(outcome.trials["ndcg@10"][0]) in lines[2]
+    best = outcome.trials[outcome.trials["best"]].iloc[0]
+    tested = outcome.test
+    assert [line.split() for line in lines[9:11]] == [
+        [name, number(best[name]), number(tested[name])] for name in METRICS
+    ]
+    assert lines[12].startswith(f"best: trial {best['trial']} (factors {best['factors']}, alpha ")
+    assert lines[13] == (
+        f"test: trained again on train and validation; means over {tested.n_users} users, "
+        f"{tested.n_skipped} left out (nothing relevant)"
+    )
+    status, again, _ = command(*words, "--format", "json")
+    result = json.loads(again)
+    assert result["best"] == outcome.best
+    assert result["test"] == tested.to_dict()
+    assert [row["recall@5"] for row in result["trials"]] == outcome.trials["recall@5"].tolist()
+    trials, scores = command(*words, "--format", "csv")[1].split("\n\n")
+    values = [float(row["recall@5"]) for row in csv.DictReader(trials.splitlines())]
+    assert values == outcome.trials["recall@5"].tolist()
+    assert [row["metric"] for row in csv.DictReader(scores.splitlines())] == METRICS
+    assert command(*words, "--format", "markdown")[1].startswith("| trial ")
+    # A saved split is taken as that of the test part.
+    split = ("split", log, "--fraction", 0.25, "--seed", 2, "--out", tmp_path / "s")
+    assert command(*split)[0] == 0
+    assert command("tune", tmp_path / "s", *words[2:])[:2] == (0, printed)
+    status, printed, said = command(*words, "--fraction", 0.2)
+    assert (status, printed) == (2, "")
+    assert f"error: {out}/study.jsonl: is of another search: train " in said.splitlines()[-1]
+
+
+def test_samples_and_cuts_in_three(command: Command, log: Path, tmp_path: Path) -> None:
+    clicks = se.datasets.load_csv(log, timestamp="timestamp")
+    temporal = ("--method", "temporal", "--timestamp", "timestamp")
+    cuts = ("--at", "2019-11-24", "--test-at", "2019-12-01", "--gap", "1D")
+    by_date = se.split.temporal(clicks, at="2019-11-24", test="2019-12-01", gap="1D")
+    by_share = se.split.temporal(clicks, fraction=0.3 * 0.7, test=0.3)
+    latest = se.split.last_n(clicks, n=2, test=2)
+    last = ("--method", "last-n", "--n", 2, "--timestamp", "timestamp")
+    ranges = ("--alpha", "1:100", "--trials", 2, "--seed", 5, "--monitor", "recall@5")
+    options: dict[str, Any] = {"alpha": "1:100", "n_trials": 2, "seed": 5, "monitor": "recall@5"}
+    folder = tmp_path / "three"
+    assert command("split", log, *temporal, *cuts, "--out", folder)[0] == 0
+    for position, (words, holdout) in enumerate(
+        (
+            ((log, *temporal, *cuts), by_date),
+            ((log, *temporal, *cuts, "--only-known"), by_date.known()),
+            ((log, *temporal, "--fraction", 0.3), by_share),
+            ((log, *last), latest),
+            ((folder,), by_date),
+        )
+    ):
+        given = (*SMALL, *ranges, "--sampler", "random", "--format", "json")
+        status, printed, said = command("tune", *words, *given, "--out", tmp_path / str(position))
+        assert status == 0, said
+        outcome = search((holdout.for_test(), holdout), sampler="random", **options)
+        result = json.loads(printed)
+        assert (result["best"], result["test"]) == (outcome.best, outcome.test.to_dict())
+    for words, message in (
+        ((folder, "--method", "random"), "is split in three already; leave --method"),
+        ((folder, *cuts[2:4]), "--test-at cuts one file, but the test part is given already"),
+        ((log, *temporal, *cuts[:2]), "--at needs --test-at here, where the test part begins"),
+        ((log, "--n", 2), "--n does not apply to --method random; use --fraction"),
+    ):
+        status, _, said = command("tune", *words, *SMALL, "--out", tmp_path / "o")
+        assert status == 2
+        assert message in said.splitlines()[-1]
+
+
+def test_takes_a_given_test_part(command: Command, log: Path, tmp_path: Path) -> None:
+    pairs = se.datasets.load_csv(log).to_frame().drop_duplicates(["user", "item"])
+    files = (tmp_path / "train.csv", tmp_path / "test.csv")
+    for path, part in zip(files, (pairs[::2], pairs[1::2]), strict=True):
+        part.to_csv(path, index=False)
+    one, other = se.datasets.load_parts(*files)
+    whole = se.split.Holdout(one.matrix(), other.matrix(), one.users, one.items)
+    method = ("--method", "leave-k-out", "--n", 3)
+    status, printed, said = command(
+        "tune", *files, *SMALL, *method, "--out", tmp_path / "o", "--format", "json"
+    )
+    assert status == 0, said
+    outcome = search((whole, se.split.leave_k_out(whole.train, k=3)))
+    assert json.loads(printed)["test"] == outcome.test.to_dict()
+
+
+def test_fails_if_every_trial_does(command: Command, log: Path, tmp_path: Path) -> None:
+    words = ("tune", log, *SMALL, "--factors", 2)
+    status, printed, said = command(*words, "--alpha", "1,1e30", "--out", tmp_path / "one")
+    assert status == 0
+    assert said.splitlines()[-1] == "1 of 2 trials failed"
+    assert "is not finite; train again" in printed.splitlines()[3]
+    words = (*words, "--alpha", "1e29,1e30", "--out", tmp_path / "all", "--format", "json")
+    status, printed, said = command(*words)
+    assert status == 1
+    assert said.splitlines()[-1] == "2 of 2 trials failed"
+    result = json.loads(printed)
+    assert (result["best"], result["test"]) == (None, None)
+    assert result["trials"][0]["ndcg@10"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--factors", "8,many"), "--factors: 'many' is not a whole number"),
+        (("--alpha", "1:100"), "a range; say with --trials how many trials to run"),
+        (("--trials", "9"), "--trials: expected a whole number from 1 to 1"),
+        (("--patience", "0"), "--patience: expected a whole number of at least 1"),
+        (("--monitor", "mrr@3"), "--monitor is 'mrr@3', which is not among the metrics"),
+        (("-m", "ndgc@10"), "did you mean 'ndcg'"),
+    ],
+)
+def test_refuses_before_it_reads(
+    command: Command, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    out = ("--out", tmp_path / "o")
+    status, printed, said = command("tune", tmp_path / "missing.csv", *out, *words)
+    assert (status, printed) == (2, "")
+    assert message in said
+    assert len(said.splitlines()) == 1
+    assert not (tmp_path / "o").exists()
+
+
+def test_ctrl_c_ends_the_command_and_a_rerun_goes_on(
+    command: Command, log: Path, tmp_path: Path
+) -> None:
+    journal = tmp_path / "o" / "study.jsonl"
+    words = ("tune", log, *SMALL, "--factors", ",".join(map(str, range(1, 13))), "--alpha", "1")
+    process = start_command(*words, "--out", tmp_path / "o", OMP_NUM_THREADS="1")
+    status, printed, said = press_ctrl_c(
+        process, lambda: journal.exists() and journal.read_text().count('"metrics"') > 1
+    )
+    assert status == 130, said
+    assert printed == ""
+    assert "Traceback" not in said
+    assert 1 < journal.read_text().count('"metrics"') < 12
+    status, printed, said = command(*words, "--out", tmp_path / "o", "--format", "json")
+    assert status == 0, said
+    assert sorted(trial["factors"] for trial in json.loads(printed)["trials"]) == [*range(1, 13)]
