@@ -42,6 +42,7 @@ if _TYPE_CHECKING:
     from .results import track
     from .results.history import History
     from .results.overlap import rbo
+    from .results.tuning import Tuning
 
     __version__: str
 
@@ -59,6 +60,7 @@ __all__ = [
     "Scorer",
     "SparseEvalError",
     "TrainingStopped",
+    "Tuning",
     "baselines",
     "compare",
     "compile_kernels",
@@ -106,6 +108,7 @@ _ATTRIBUTES = {
     "Interactions": "datasets.interactions",
     "Scorer": "models.scorers",
     "TrainingStopped": "models.callback",
+    "Tuning": "results.tuning",
     "compile_kernels": "models.compile",
     "cross_validate": "models.cross_validate",
     "evaluate_model": "models.evaluate",
