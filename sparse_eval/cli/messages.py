@@ -48,7 +48,7 @@ _OPTIONS = {
 
 _NAME = "|".join(_OPTIONS)
 
-#: How messages spell options: "draws: expected", "monitor is", "with draws"; "train=", "how='x'",
+#: How messages spell options: "seed: expected", "monitor is", "with n_trials"; "train=", "how='x'",
 #: but not "users=holdout.users", nor in a path; "no option 'history'; it has"; and calls that name
 #: columns, "scan(…, user=…, item=…)".
 _SUBJECT = re.compile(

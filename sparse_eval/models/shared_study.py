@@ -7,7 +7,6 @@ with its process; it is not counted, and is run again.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -68,7 +67,7 @@ class SharedStudy:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Hold the lock that only one process has, and say so if the study cannot be written."""
-        lock = self._lock(STUDY, fcntl.LOCK_EX)
+        lock = self._lock(STUDY)
         try:
             with self.written():
                 yield
@@ -113,7 +112,7 @@ class SharedStudy:
                     return
                 n_started = sum(one.state.name != "WAITING" for one in trials)
                 if n_started < n_trials:
-                    lock = self._lock(_RUNNING, fcntl.LOCK_SH)
+                    lock = self._lock(_RUNNING, shared=True)
                     self.study.sampler = sampler(n_started)
                     trial = self.study.ask(space)
             if trial is None:  # others are running the last ones
@@ -136,16 +135,19 @@ class SharedStudy:
         """Fail the trials that seem to be running, if no process is running any."""
         from optuna.trial import TrialState
 
-        lock = self._lock(_RUNNING, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock = self._lock(_RUNNING, wait=False)
         if lock is not None:
             for trial in self.study.get_trials(states=(TrialState.RUNNING,)):
                 self.study.tell(trial.number, state=TrialState.FAIL)
             _unlock(lock)
 
-    def _lock(self, name: str, how: int) -> int | None:
+    def _lock(self, name: str, *, shared: bool = False, wait: bool = True) -> int | None:
         """Lock a file until it is closed, if only by the end of the process; None if it is not."""
         if self._folder is None:
             return None
+        import fcntl  # which not every system has
+
+        how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
         with self.written():
             file = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o666)
             try:

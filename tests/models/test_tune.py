@@ -26,7 +26,6 @@ from sparse_eval.errors import (
     InvalidDataError,
     InvalidFileError,
     InvalidMetricError,
-    MissingExtraError,
     OutputError,
 )
 from sparse_eval.models.checkpoints import read_checkpoint
@@ -239,6 +238,7 @@ print(len(result.trials), result.best, result.test.mean())
 """
 
 
+@pytest.mark.slow
 def test_processes_share_a_study_and_one_that_is_killed_costs_its_trial(
     parts: Any, by_tpe: Tuning, tmp_path: Path
 ) -> None:
@@ -354,9 +354,7 @@ def test_refuses_options(parts: Any, options: dict[str, Any], message: str) -> N
         search(parts, **options)
 
 
-def test_refuses_metrics_and_data_before_anything_is_written(
-    parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refuses_metrics_and_data_before_anything_is_written(parts: Any, tmp_path: Path) -> None:
     whole, part = parts
     larger = whole.validation.copy()
     larger.resize((60, 31))
@@ -377,9 +375,6 @@ def test_refuses_metrics_and_data_before_anything_is_written(
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(OutputError, match="file: cannot be used as an output folder"):
         search(parts, out=tmp_path / "file")
-    monkeypatch.setitem(sys.modules, "optuna.pruners", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "sparse_eval\[tune\]"'):
-        search(parts)
 
 
 def test_takes_values_samplers_and_matrices_of_every_kind(

@@ -12,7 +12,9 @@ import pytest
 SCRIPT = """
 import sys
 
-for name in ("dask", "dask.distributed", "distributed", "jinja2", "matplotlib", "pyarrow"):
+for name in (
+    "dask", "dask.distributed", "distributed", "jinja2", "matplotlib", "optuna", "pyarrow",
+):
     sys.modules[name] = None
 
 from pathlib import Path
@@ -32,6 +34,7 @@ calls = [
     ("parquet", lambda: ev.to_parquet("values.parquet")),
     ("parquet", lambda: ev.save("b", table="parquet")),
     ("parquet", lambda: se.datasets.load("clicks.parquet")),
+    ("tune", lambda: se.tune(held_out, held_out, "ndcg@1")),
     (
         "dask",
         lambda: se.evaluate(
