@@ -9,7 +9,7 @@ import sparse_eval
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
 # Modules under the names by which the package lends them, which are looked up when they are used.
-for name in ("baselines", "plots", "split", "trec"):
+for name in ("baselines", "plots", "split", "track", "trec"):
     sys.modules[f"sparse_eval.{name}"] = getattr(sparse_eval, name)
 
 project = "sparse_eval"
