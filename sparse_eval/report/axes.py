@@ -82,6 +82,7 @@ def error_bar(value: float, low: float, high: float) -> list[list[float]]:
 def label_rows_inside(ax: Axes, names: list[str]) -> None:
     """Write the name of each row above it inside the chart; long names have no room beside it."""
     ax.set_yticks(range(len(names)), [])
+    ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(names) - 0.5, -0.7)
     # On a ground of its own, so that no line of the chart strikes a name through.
     ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1}
@@ -106,10 +107,17 @@ def label_axes(ax: Axes, evaluations: Evaluations, xlabel: str, ylabel: str = ""
         ax.legend(
             loc="lower left",
             bbox_to_anchor=(0, 1),
-            ncols=legend_columns(list(map(str, evaluations))),
+            ncols=legend_columns(list(map(str, evaluations)), _points(ax)),
             borderaxespad=0.2,
         )
     return ax
+
+
+def _points(ax: Axes) -> float:
+    """Return the width of a chart with its labels, of which there may be several in a figure."""
+    figure, grid = ax.get_figure(root=True), ax.get_gridspec()
+    whole = 6.4 if figure is None else figure.get_figwidth()
+    return 72 * whole / (1 if grid is None else grid.ncols)
 
 
 def ink() -> str:

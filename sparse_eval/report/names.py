@@ -46,11 +46,11 @@ def short_names(names: Iterable[str], longest: int = MAX_NAME) -> list[str]:
     return [f"{number}: {shorten(line, longest - 4)}" for number, line in enumerate(lines, start=1)]
 
 
-def legend_columns(names: Sequence[str]) -> int:
-    """Return how many names fit beside each other in a legend."""
+def legend_columns(names: Sequence[str], points: float = 317) -> int:
+    """Return how many names fit beside each other in a legend of a chart of so many points."""
     longest = max(map(len, short_names(names)))
-    # In points: the width of a chart, of a character, and of the gap between two names.
-    return min(len(names), max(int(260 // (5.2 * longest + 48)), 1))
+    # In points: what is left of the axis, the width of a character, and the gap between two names.
+    return min(len(names), max(int((points - 57) // (5.2 * longest + 48)), 1))
 
 
 def escape_mathematics(text: str) -> str:

@@ -1,9 +1,10 @@
 """Charts of evaluations, comparisons and learning curves.
 
-Each function draws into the matplotlib Axes that it is given as `ax`, by default those of a new
-figure, and returns them. Evaluations are given by name, as in ``{"als": als, "bpr": bpr}``; they
-may have been loaded from a folder. All functions raise `InvalidDataError` if evaluations are not
-given so, and `MissingExtraError` if matplotlib is not installed.
+Each chart is drawn into the matplotlib Axes that its function is given as `ax`, by default those of
+a new figure, and they are returned. Evaluations are given by name, as in ``{"als": als, "bpr":
+bpr}``; they may have been loaded from a folder. All functions raise `InvalidDataError` if
+evaluations are not given so, and `MissingExtraError` if matplotlib is not installed. For papers,
+`style` draws in the style of the page and in a given size, and `save` writes PDF, SVG or PNG.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from .axes import (
     with_direction,
 )
 from .names import escape_mathematics, short_names, shorten
+from .style import save, style
 from .subgroups import MIN_USERS, GroupMean, segment_means, users_of
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ __all__ = [
     "lift",
     "means",
     "precision_recall",
+    "save",
+    "style",
 ]
 
 #: Longest names in characters: above the rows of a chart; of one of two models, or beside a row; of
@@ -103,13 +107,13 @@ def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> A
     'mrr@2'
     """
     ax = axes_of(ax)
-    for row, (_, ev, style) in enumerate(styled(evaluations)):
+    for row, (_, ev, look) in enumerate(styled(evaluations)):
         ev.is_per_user(metric)  # raises if there is no such metric
         summary = dict(ev.summary().loc[metric])
         mean, low, high = (float(summary[name]) for name in ("mean", "ci_low", "ci_high"))
         ax.errorbar(
             [mean], [row], xerr=error_bar(mean, low, high), capsize=3,
-            **style | {"label": None, "linestyle": "none"},
+            **look | {"label": None, "linestyle": "none"},
         )  # fmt: skip
     label_rows_inside(ax, short_names(map(str, evaluations), _MAX_ROW_NAME))
     ax.set_xlabel(with_direction(next(iter(evaluations.values())), metric))
@@ -203,7 +207,7 @@ def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) ->
     """
     ax = axes_of(ax)
     ticks: set[int] = set()
-    for title, ev, style in styled(evaluations):
+    for title, ev, look in styled(evaluations):
         cutoffs = cutoffs_of(ev.names, name)
         if not cutoffs:
             raise InvalidDataError(
@@ -211,10 +215,10 @@ def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) ->
                 f"{', '.join(dict.fromkeys(n.partition('@')[0] for n in ev.names if '@' in n))}"
             )
         rows = ev.summary().loc[[f"{name}@{k}" for k in cutoffs]]
-        ax.plot(cutoffs, rows["mean"], **style)
+        ax.plot(cutoffs, rows["mean"], **look)
         ax.fill_between(
             cutoffs, rows["ci_low"].astype(float), rows["ci_high"].astype(float),
-            color=style["color"], alpha=0.25, linewidth=0,
+            color=look["color"], alpha=0.25, linewidth=0,
         )  # fmt: skip
         ticks.update(cutoffs)
     ax.set_xticks(sorted(ticks))
@@ -237,14 +241,14 @@ def distribution(evaluations: Evaluations, metric: str, *, ax: Axes | None = Non
         If an evaluation does not have the metric, or has no values of it for each user.
     """
     ax = axes_of(ax)
-    for _, ev, style in styled(evaluations):
+    for _, ev, look in styled(evaluations):
         values = np.sort(ev.values(metric))
         values = values[~np.isnan(values)]
         # A step at every value of 50,000 users would take megabytes; a few hundred show the shape.
         points = np.linspace(0, max(len(values) - 1, 0), _DISTRIBUTION_POINTS).astype(int)
         points = np.unique(points)[: len(values)]
         shares = [1 - np.searchsorted(values, value) / len(values) for value in values[points]]
-        ax.step(values[points], shares, where="pre", **style | {"marker": None})
+        ax.step(values[points], shares, where="pre", **look | {"marker": None})
     ax.set_ylim(0, 1.02)
     name = with_direction(next(iter(evaluations.values())), metric)
     return label_axes(ax, evaluations, name, "share of users with at least this value")
@@ -264,11 +268,11 @@ def precision_recall(evaluations: Evaluations, *, ax: Axes | None = None) -> Axe
         If the lists of an evaluation have uncertain positions.
     """
     ax = axes_of(ax)
-    for title, ev, style in styled(evaluations):
+    for title, ev, look in styled(evaluations):
         curve = ev.record.content["precision_recall"]
         if curve is None:
             raise InvalidDataError(f"the lists of {title} have no certain positions")
-        ax.plot(curve["recall"], curve["precision"], markevery=0.2, **style)
+        ax.plot(curve["recall"], curve["precision"], markevery=0.2, **look)
     ax.set_ylim(bottom=0)
     return label_axes(ax, evaluations, "recall", "precision")
 
@@ -312,13 +316,13 @@ def by_group(
         tables, label = _own_groups(drawn, groups, metric)
     names = list(dict.fromkeys(row.group for table in tables for row in table))
     offsets = np.linspace(-0.2, 0.2, len(tables)) if len(tables) > 1 else np.zeros(1)
-    for (_, _, style), table, offset in zip(drawn, tables, offsets, strict=True):
+    for (_, _, look), table, offset in zip(drawn, tables, offsets, strict=True):
         ax.errorbar(
             np.array([names.index(row.group) for row in table]) + offset,
             [row.mean for row in table],
             yerr=[row.high - row.mean for row in table],
             capsize=3,
-            **style | {"linestyle": "none"},
+            **look | {"linestyle": "none"},
         )
     label_groups(ax, names)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
@@ -382,14 +386,14 @@ def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
         If an evaluation has the ranks of relevant items only.
     """
     ax = axes_of(ax)
-    for title, ev, style in styled(evaluations):
+    for title, ev, look in styled(evaluations):
         curve = ev.record.content["concentration"]
         if curve is None:
             raise InvalidDataError(
                 f'{title} was evaluated by ranks only; evaluate it with via="top_k"'
             )
         items, shares = (1 - np.array(curve[key])[::-1] for key in ("items", "recommendations"))
-        ax.plot(items[1:], shares[1:], **style | {"marker": None})
+        ax.plot(items[1:], shares[1:], **look | {"marker": None})
     equal = np.geomspace(1e-4, 1, 50)
     ax.plot(equal, equal, color=ink(), linewidth=0.8, linestyle=":")
     ax.set_xscale("log")
@@ -424,9 +428,9 @@ def lift(
     names = metrics_with_lift(lifts) if metrics is None else metrics
     if not names:
         raise InvalidDataError("no metric has a lift above 0 in each evaluation")
-    for (_, _, style), column in zip(drawn, lifts, strict=True):
+    for (_, _, look), column in zip(drawn, lifts, strict=True):
         values = column.loc[names].astype(float)
-        ax.plot(values, range(len(names)), **style | {"linestyle": "none"})
+        ax.plot(values, range(len(names)), **look | {"linestyle": "none"})
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=True))
@@ -480,8 +484,8 @@ def learning_curve(
         raise InvalidDataError(f"the table has no {', '.join(missing)}, but {list(table.columns)}")
     has_files = "file" in table.columns
     steps = np.arange(1, len(table) + 1) if has_files else table.index.to_numpy()
-    for name, style in zip(names, styles(), strict=False):
-        ax.plot(steps, table[name].astype(float), label=name, **style)
+    for name, look in zip(names, styles(), strict=False):
+        ax.plot(steps, table[name].astype(float), label=name, **look)
     ax.set_xlabel("checkpoint, in the order of the table" if has_files else "iteration")
     if has_files and len(table) <= _MAX_NAMED_CHECKPOINTS:
         files = [escape_mathematics(shorten(Path(str(file)).stem, 16)) for file in table["file"]]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from .style import RC_LOCK, rc_params
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,26 +20,10 @@ if TYPE_CHECKING:
 #: Placeholders, replaced by colours of the page, which has others in dark mode.
 _INK, _GRID, _PAPER = "#010203", "#040506", "#070809"
 
-_STYLE: dict[Any, Any] = {
-    "axes.edgecolor": _INK,
-    "axes.facecolor": _PAPER,
-    "axes.grid": True,
-    "axes.labelcolor": _INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
+_STYLE = rc_params(_INK, _GRID, _PAPER, size=9) | {
     "figure.facecolor": "none",
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "grid.color": _GRID,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
     "svg.fonttype": "none",
-    "text.color": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
 }
-
-_RC_LOCK = Lock()
 
 #: In inches; at this width, text is as large as the page's own on a phone.
 _WIDTH, HEIGHT = 4.4, 2.9
@@ -65,7 +50,7 @@ def draw_svg(plot: Callable[..., object], name: str, title: str, height: float =
     """
     # Start from matplotlib's defaults, so that the user's matplotlibrc has no effect; one chart at
     # a time, since rcParams are shared by all threads.
-    with _RC_LOCK, mpl.rc_context(), warnings.catch_warnings():
+    with RC_LOCK, mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE | {"svg.hashsalt": name})
         # The browser's fonts show characters that matplotlib's lack.

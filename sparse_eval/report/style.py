@@ -1,0 +1,176 @@
+"""The style of the page's charts, and charts as files for papers and slides."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ..core.files import as_path, make_folder, replacing
+from ..core.mistaken import describe
+from ..errors import InvalidDataError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..core.types import PathLike
+
+#: Held while rcParams, which all threads share, are those of a file.
+RC_LOCK = Lock()
+
+#: What would be the time of writing, or the version that wrote, in each kind of file.
+_UNDATED: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
+
+#: Fonts are in the file: those of PDF as TrueType, which publishers ask for, those of SVG as paths.
+_FILES: dict[Any, Any] = {
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "sparse_eval",
+    "savefig.bbox": None,
+    "savefig.facecolor": "auto",
+}
+
+
+def rc_params(ink: str, grid: str, paper: str, size: float) -> dict[Any, Any]:
+    """Return the settings of matplotlib for charts of these colours, and text of so many points."""
+    return {
+        "axes.edgecolor": ink,
+        "axes.facecolor": paper,
+        "axes.grid": True,
+        "axes.labelcolor": ink,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "font.family": "sans-serif",
+        "font.size": size,
+        "grid.color": grid,
+        "grid.linewidth": 0.6,
+        "legend.frameon": False,
+        "text.color": ink,
+        "xtick.color": ink,
+        "ytick.color": ink,
+    }
+
+
+@contextmanager
+def style(width: float = 3.33, height: float | None = None) -> Iterator[None]:
+    """Draw charts in the style of the page, in a size for a paper.
+
+    As a context, in which figures are made, drawn into and saved; afterwards matplotlib's settings
+    are what they were before. Within, they are matplotlib's defaults but for the style, whatever
+    your own are.
+
+    Parameters
+    ----------
+    width : float
+        Of new figures, in inches; by default that of a column of a paper in two columns (ACM's;
+        7 is that of both columns).
+    height : float, optional
+        In inches; by default seven tenths of the width.
+
+    Raises
+    ------
+    InvalidDataError
+        If a size is not a number above 0 and at most 100.
+    MissingExtraError
+        If matplotlib is not installed.
+
+    See Also
+    --------
+    save : Write the chart.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparse_eval as se
+    >>> from scipy.sparse import csr_matrix
+    >>> ev = se.evaluate(se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix([[1, 0], [1, 0]]),
+    ...                  "ndcg@{1,2}")
+    >>> with se.plots.style(width=3.33, height=2.2), tempfile.TemporaryDirectory() as folder:
+    ...     ax = se.plots.by_cutoff({"als": ev}, "ndcg")
+    ...     se.plots.save(ax, Path(folder) / "ndcg.pdf").stat().st_size > 1000
+    True
+    """
+    height = 0.7 * _checked("width", width) if height is None else _checked("height", height)
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise MissingExtraError(
+            'charts need matplotlib: pip install "sparse_eval[report]"'
+        ) from None
+    own = rc_params(ink="#1c2430", grid="#d9dee5", paper="white", size=8) | {
+        "figure.figsize": (width, height),
+        "figure.constrained_layout.use": True,
+        "lines.linewidth": 1.2,
+    }
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(own)
+        yield
+
+
+def save(chart: Axes | Figure, path: PathLike) -> Path:
+    """Write a chart as PDF, SVG or PNG, with its fonts in the file and without the time.
+
+    The same chart, made anew with the same settings of matplotlib, gives the same bytes. Save where
+    you draw: a chart in the style of the page within `style`, as matplotlib makes some text, such
+    as the numbers of an axis, only when it writes.
+
+    Parameters
+    ----------
+    chart : matplotlib Axes or Figure
+        What a function of `sparse_eval.plots` returned, or any other; the file has the size of the
+        figure.
+    path : str or Path
+        .pdf, .svg or .png, of 300 dots per inch; its folder is made if missing.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InvalidDataError
+        If `chart` is something else, or the path ends otherwise.
+    OutputError
+        If the file cannot be written.
+
+    See Also
+    --------
+    style : The style of the page, and sizes for papers.
+    """
+    figure = chart.get_figure(root=True) if hasattr(chart, "get_figure") else None
+    if figure is None or not hasattr(figure, "savefig"):
+        raise InvalidDataError(
+            f"chart is {describe(chart)}; expected Axes, as the functions of se.plots return them, "
+            "or a figure"
+        )
+    kind = Path(as_path(path)).suffix.lower().removeprefix(".")
+    if kind not in _UNDATED:
+        raise InvalidDataError(
+            f"{str(path)!r} is no chart by its name; expected .pdf, .svg or .png"
+        )
+    import matplotlib as mpl
+
+    make_folder(as_path(path).parent)
+    with replacing(path) as temporary, RC_LOCK, mpl.rc_context(_FILES):
+        figure.draw_without_rendering()  # what has been laid out once fits better the second time
+        figure.savefig(temporary, format=kind, metadata=_UNDATED[kind], dpi=300)
+    return Path(path)
+
+
+def _checked(name: str, inches: float) -> float:
+    if isinstance(inches, bool) or not isinstance(inches, int | float) or not 0 < inches <= 100:
+        raise InvalidDataError(
+            f"{name} is {inches!r}; expected a number of inches above 0 and at most 100"
+        )
+    return inches
