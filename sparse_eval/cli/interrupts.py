@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .printing import print_table
+from ..models.shared_study import STUDY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
-
-    from .options import Format
 
 #: The signals that end a command, unless whoever started it has them ignored.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -87,15 +85,10 @@ def _left_by_score(out: Path | None, checkpoint: list[str], **_: Any) -> str | N
     return None
 
 
-def _left_by_tune(out: Path, format: Format, **_: Any) -> str | None:
-    """Print the trials so far, and return the message."""
-    import pandas as pd
-
-    if not (out / "trials.csv").exists():
+def _left_by_tune(out: Path, **_: Any) -> str | None:
+    if not (out / STUDY).exists():
         return None
-    trials = pd.read_csv(out / "trials.csv")
-    print_table(trials.astype(object).where(trials.notna(), None), format)
-    return f"finished trials are in {out / 'trials.csv'}; the same command goes on after them"
+    return f"finished trials are in {out / STUDY}; the same command goes on after them"
 
 
 def _left_by_run(out: Path | None, **_: Any) -> str | None:

@@ -132,7 +132,12 @@ def tune(
     among = load_candidates(candidates, loading)
     with step("tune") as note, warnings_in_a_line():
         train = training_part(parts)
-        tuning = search.run(train, parts.validation, parts.test, (among, among), out, progress)
+        try:
+            tuning = search.run(train, parts.validation, parts.test, (among, among), out, progress)
+        except KeyboardInterrupt:
+            if search.so_far is not None:
+                _print_tuning(search.so_far(), format)
+            raise
         note(counted(len(tuning.trials), "trial"))
     _print_tuning(tuning, format)
     _report_failures(tuning)

@@ -6,6 +6,7 @@ The search is a study of Optuna. What is done here ties its trials to the parts 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -40,7 +41,7 @@ from .shared_study import STUDY, SharedStudy
 from .train import train_als
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -222,7 +223,14 @@ class Search:
 
     The parameters are those of `tune`, with `space`, what to try of each of `PARAMETERS`;
     `options`, of each evaluation; and `among`, whether there will be candidates.
+
+    Attributes
+    ----------
+    so_far : callable or None
+        Returns the finished trials, once there is a study.
     """
+
+    so_far: Callable[[], Tuning] | None = None
 
     def __init__(
         self,
@@ -291,11 +299,10 @@ class Search:
         if folder is not None:
             id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
         shared = self._study(folder, parts, held_out, among)
+        self.so_far = partial(self._tuning, shared, objective.names)
         self._run_trials(shared, objective, progress)
         with shared.turn():  # one process tests
-            trials = shared.finished()
-            best = self._best(trials)
-            tuning = Tuning(_frame(trials, best, objective.names), None, None, shared.study)
+            tuning, best = self.so_far(), self._best(shared.finished())
             if best is None:
                 return tuning
             chosen = {
@@ -318,6 +325,11 @@ class Search:
             )
             ev = self._test(about, together, truth, among_test, folder, progress)
             return tuning._replace(best=chosen, test=ev)
+
+    def _tuning(self, shared: SharedStudy, names: list[str]) -> Tuning:
+        """Return the finished trials, without a test."""
+        trials = shared.finished()
+        return Tuning(_frame(trials, self._best(trials), names), None, None, shared.study)
 
     def _study(
         self,
