@@ -102,8 +102,16 @@ def fail_if_under(bounds: Sequence[Bound], value_of: Callable[[str], float], wha
 
 def fail_if_worse(compared: Comparison) -> None:
     """End the command if the last model is worse than another one."""
+    faults = losses(compared)
+    if faults:
+        typer.echo(f"{compared.names[-1]} is worse {'; '.join(faults)}", err=True)
+        raise typer.Exit(NOT_GOOD_ENOUGH)
+
+
+def losses(compared: Comparison) -> list[str]:
+    """Return what the last model is worse than, by the corrected test; empty for none."""
     last = compared.names[-1]
-    worse = [
+    return [
         f"than {row['better']} by {row['metric']}"
         + (f" in {row['by']} {row['segment']}" if compared.by else "")
         + f" ({number(abs(row['difference']))}, p = "
@@ -111,9 +119,6 @@ def fail_if_worse(compared: Comparison) -> None:
         for row in compared.table.to_dict("records")
         if last in (row["a"], row["b"]) and row["better"] not in ("", last)
     ]
-    if worse:
-        typer.echo(f"{last} is worse {'; '.join(worse)}", err=True)
-        raise typer.Exit(NOT_GOOD_ENOUGH)
 
 
 def _number(text: str) -> float:

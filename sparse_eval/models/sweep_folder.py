@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.csv_log import check_origin
-from ..core.files import make_folder
+from ..core.files import as_path, make_folder
 from ..core.formatting import escaped
 from ..errors import InvalidFileError
 from ..results.saving import (
@@ -65,7 +65,7 @@ class EvaluationFolder:
     """
 
     def __init__(self, path: PathLike, origin: Row) -> None:
-        self.path = make_folder(path)
+        self.path = make_folder(as_path(path))
         self._origin = dict(origin)
         self._held: dict[str, SavedCheckpoint] = {}
         for name, held in _read(self.path):

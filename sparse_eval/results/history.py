@@ -111,7 +111,6 @@ class History:
         OutputError
             If the file cannot be written.
         """
-        make_folder(self.path.parent)
         with self._opened():
             pass
 
@@ -153,7 +152,6 @@ class History:
             )
         content = _line(evaluation, name, time, about)
         line = json.dumps(content, allow_nan=False) + "\n"
-        make_folder(self.path.parent)
         with self._opened() as file:
             size = os.fstat(file).st_size
             if size and os.pread(file, 1, size - 1) != b"\n":
@@ -293,6 +291,8 @@ class History:
     @contextmanager
     def _opened(self) -> Iterator[int]:
         """Open the file to add to it, and keep other processes from that meanwhile."""
+        if not self.path.exists():
+            make_folder(self.path.parent)
         try:
             file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
