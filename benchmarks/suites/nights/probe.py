@@ -1,0 +1,175 @@
+"""How often `compare --fail-if-worse` stops a night, where models are equally good and where not.
+
+    python -P probe.py SCALE      SCALE multiplies the nights, of which there are four at least
+
+What was found is printed as JSON. Every night has a seed of its own, so nothing depends on the
+number of processes.
+
+Each night has other users. The users of most cases, and what a list of theirs holds, are drawn as
+`suites/inference/probe.py` says. A model that is as good as another one draws its lists in the same
+way, independently. One that has lost something finds less, so much less that the mean difference is
+what `compare` calls detectable of so many users: it is looked for among many users, once.
+
+In "noise on the factors of users" models are a pair of factors, and each adds noise of its own to
+those of every user, so that they are equally good for everybody. In "another seed" ALS is trained
+twice on the clicks of the night. Two trainings are equally good on average, and one of them is
+better than the other.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import sparse_eval as se
+from sparse_eval.cli.judging import losses
+from sparse_eval.results.comparison import POWER, _detectable_standard_errors
+
+sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+
+from suites.inference.probe import LEVEL, draw_lists, draw_users, evaluate, repeat, scaled
+
+NIGHTS = 400
+METRIC = ["ndcg@10"]
+FEW = ["ndcg@10", "recall@20", "mrr@20"]
+MANY = [f"{name}@{k}" for name in ("ndcg", "recall", "precision", "hit_rate") for k in (5, 10, 20)]
+
+SEED = 0
+# What numbers are drawn for, a part of their seed.
+LISTS, FACTORS, TRAININGS, POPULATION = range(1, 5)
+#: Users among whom the loss is looked for, and how often its size is halved.
+POPULATION_SIZE, STEPS = 200_000, 12
+
+
+class Case(NamedTuple):
+    """Users, metrics and models of a night; whether the last model has lost something."""
+
+    n_users: int
+    metrics: list[str]
+    n_models: int = 2
+    loses: bool = False
+
+
+EQUAL = {
+    "1 metric, 200 users": Case(200, METRIC),
+    "1 metric": Case(2000, METRIC),
+    "3 metrics": Case(2000, FEW),
+    "12 metrics": Case(2000, MANY),
+    "3 metrics, 5 models": Case(2000, FEW, 5),
+}
+LOST = {
+    "1 metric, 200 users": Case(200, METRIC, loses=True),
+    "1 metric": Case(2000, METRIC, loses=True),
+    "3 metrics": Case(2000, FEW, loses=True),
+    "3 metrics, 5 models": Case(2000, FEW, 5, loses=True),
+}
+FACTOR_USERS, TRAINING_USERS = 500, (500, 2000)
+
+
+def simulate(scale: float) -> dict[str, Any]:
+    nights = scaled(NIGHTS, scale)
+    kept = {size: what_is_kept(size) for size in {case.n_users for case in LOST.values()}}
+
+    def share(stops: Callable[[int], bool]) -> float:
+        return float(np.mean(repeat(stops, nights)))
+
+    return {
+        "level": LEVEL,
+        "power": POWER,
+        "nights": nights,
+        "n_users": Case(2000, METRIC).n_users,
+        "kept": {str(size): value for size, value in kept.items()},
+        "equal": {title: share(partial(lists_of, case, 1.0)) for title, case in EQUAL.items()}
+        | {f"noise on the factors of {FACTOR_USERS} users": share(noisy_factors)},
+        "lost": {
+            title: share(partial(lists_of, case, kept[case.n_users]))
+            for title, case in LOST.items()
+        },
+        "another seed": {
+            str(n_users): share(partial(trainings, n_users)) for n_users in TRAINING_USERS
+        },
+    }
+
+
+def lists_of(case: Case, times: float, night: int) -> bool:
+    """Return whether the last of some models, which finds something so often, is stopped."""
+    rng = np.random.default_rng([SEED, LISTS, *case[::2], len(case.metrics), case.loses, night])
+    users = draw_users(rng, case.n_users)
+    evs = {
+        f"model {model}": evaluate(
+            draw_lists(rng, users, times if model == case.n_models else 1.0),
+            users.n_relevant,
+            case.metrics,
+        )
+        for model in range(1, case.n_models + 1)
+    }
+    return bool(losses(se.compare(evs, level=LEVEL)))
+
+
+@cache
+def what_is_kept(n_users: int) -> float:
+    """Return how often a model finds something that has lost what is detectable of so many users.
+
+    Relative to the other model, whose lists are drawn with the same numbers for each share.
+    """
+    rng = np.random.default_rng([SEED, POPULATION])
+    users = draw_users(rng, POPULATION_SIZE)
+    before = evaluate(draw_lists(rng, users), users.n_relevant, METRIC).values(METRIC[0])
+    errors = _detectable_standard_errors(LEVEL, n_users - 1)
+    low, high = 0.0, 1.0
+    for _ in range(STEPS):
+        times = (low + high) / 2
+        drawn = draw_lists(np.random.default_rng([SEED, POPULATION, 1]), users, times)
+        difference = before - evaluate(drawn, users.n_relevant, METRIC).values(METRIC[0])
+        lost = float(difference.mean())
+        detectable = errors * float(difference.std(ddof=1)) / math.sqrt(n_users)
+        low, high = (times, high) if lost > detectable else (low, times)
+    return (low + high) / 2
+
+
+def noisy_factors(night: int) -> bool:
+    """Return whether one of two models is stopped that add noise to the same users' factors."""
+    rng = np.random.default_rng([SEED, FACTORS, night])
+    users, items = (rng.standard_normal((size, 16)) for size in (FACTOR_USERS, 200))
+    likes = users @ items.T + 4 * rng.standard_normal((FACTOR_USERS, 200))
+    held_out = se.Relevance.from_csr(sparse(likes > np.quantile(likes, 0.98)))
+    seen = np.zeros(likes.shape)
+    seen[np.arange(FACTOR_USERS), likes.argmin(axis=1)] = 1  # as of users who are known
+    evs = {
+        name: se.evaluate_model(
+            (users + rng.standard_normal(users.shape), items),
+            sparse(seen),
+            held_out,
+            ["ndcg@10", "recall@20"],
+            num_threads=1,
+        )
+        for name in ("before", "tonight")
+    }
+    return bool(losses(se.compare(evs, level=LEVEL)))
+
+
+def sparse(dense: Any) -> Any:
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix(dense.astype(float))
+
+
+def trainings(n_users: int, night: int) -> bool:
+    """Return whether one of two trainings of the same model, with other seeds, is stopped."""
+    clicks = se.datasets.synthetic(n_users=n_users, n_items=200, seed=night)
+    holdout = se.split.random(clicks, fraction=0.2, seed=night)
+    evs = {}
+    for seed, name in enumerate(("before", "tonight")):
+        seeded = {"seed": 1000 * seed + night, "progress": False}
+        model = se.train_als(holdout.train, factors=8, iterations=3, **seeded)
+        evs[name] = se.evaluate_model(model, holdout, "ndcg@10", num_threads=1)
+    return bool(losses(se.compare(evs, level=LEVEL)))
+
+
+if __name__ == "__main__":
+    print(json.dumps(simulate(float(sys.argv[1]))))
