@@ -67,11 +67,13 @@ def read_distribution(name: str, searched: Searched) -> BaseDistribution:
         for end in (searched.low, searched.high):
             read_number(name, end)
         return searched
+    given: Any = searched
     if isinstance(searched, CategoricalDistribution):
-        searched = searched.choices  # type: ignore[assignment]
-    if isinstance(searched, str):
-        searched = searched.split(",")
-    given = searched if isinstance(searched, Iterable) else [searched]
+        given = searched.choices
+    elif isinstance(searched, str):
+        given = searched.split(",")
+    elif not isinstance(searched, Iterable):
+        given = [searched]
     values = [read_number(name, value) for value in given]
     if not values:
         raise InvalidDataError(f"{name}: expected at least one value, found none")
@@ -97,7 +99,7 @@ def read_grid(
     for name, values in space.items():
         if not hasattr(values, "choices"):
             raise InvalidDataError(
-                f"{name}: {values} is a range; say with n_trials how many trials to run, or list "
+                f"{name} is a range; say with n_trials how many trials to run, or list "
                 "the values of a grid"
             )
         axes.append(values.choices)

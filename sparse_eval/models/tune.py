@@ -252,7 +252,7 @@ class Search:
         except ImportError:
             raise MissingExtraError('tune needs Optuna: pip install "sparse_eval[tune]"') from None
         self.request, self.monitor = parse_monitored(metrics, monitor, among=among, **options)
-        self.options = options
+        self.options = {"corrected": None, **options}
         self.patience = None if patience is None else check_whole("patience", patience, 1)
         self.seed = check_whole("seed", seed, 0)
         self.pruner = MedianPruner(n_warmup_steps=_WARM_UP) if pruner is None else pruner

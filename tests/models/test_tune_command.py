@@ -143,7 +143,7 @@ def test_fails_if_every_trial_does(command: Command, log: Path, tmp_path: Path) 
     ("words", "message"),
     [
         (("--factors", "8,many"), "--factors: 'many' is not a whole number"),
-        (("--alpha", "1:100"), "a range; say with --trials how many trials to run"),
+        (("--alpha", "1:100"), "--alpha is a range; say with --trials how many trials to run"),
         (("--trials", "9"), "--trials: expected a whole number from 1 to 1"),
         (("--patience", "0"), "--patience: expected a whole number of at least 1"),
         (("--monitor", "mrr@3"), "--monitor is 'mrr@3', which is not among the metrics"),
