@@ -47,7 +47,9 @@ def display(progress: bool | None) -> dict[str, Any]:
         If `progress` is neither a bool nor None.
     """
     if is_shown(progress):
-        return {} if progress else {"delay": DELAY}
+        # A notebook shows what is written to standard error in a red box.
+        options: dict[str, Any] = {"file": sys.stdout} if _in_notebook() else {}
+        return options if progress else {"delay": DELAY, **options}
     if progress is None and _with_lines.get() and sys.stderr is not None:
         return {"file": _Lines(), "bar_format": _LINE, "leave": False}
     return {"disable": True}

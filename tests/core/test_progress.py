@@ -54,6 +54,10 @@ def test_shows_no_bar_for_what_is_done_within_a_second(monkeypatch: pytest.Monke
     for _ in tqdm(range(3), **display(True)):
         pass
     assert "100%" in stream.getvalue()
+    with monkeypatch.context() as patch:
+        shell = SimpleNamespace(kernel=object())
+        patch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+        assert display(True) == {"file": sys.stdout}
     with tqdm(total=2, **display(None)) as bar:
         bar.start_t -= 2  # two seconds ago
         bar.update(2)
