@@ -85,7 +85,8 @@ SafeCSV = Annotated[
     bool,
     typer.Option(
         "--safe-csv",
-        help="CSV for a spreadsheet: an apostrophe before text that it would run as a formula.",
+        help="CSV for a spreadsheet alone: an apostrophe before text that it would take for a "
+        "formula.",
     ),
 ]
 Out = Annotated[
