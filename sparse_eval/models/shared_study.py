@@ -15,6 +15,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from ..core.csv_log import check_origin
+from ..core.locks import lock_file
 from ..errors import InvalidFileError, OutputError, SparseEvalError
 
 if TYPE_CHECKING:
@@ -145,13 +146,10 @@ class SharedStudy:
         """Lock a file until it is closed, if only by the end of the process; None if it is not."""
         if self._folder is None:
             return None
-        import fcntl  # which not every system has
-
-        how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
         with self.written():
             file = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                fcntl.flock(file, how)
+                lock_file(file, shared=shared, wait=wait)
             except BlockingIOError:
                 os.close(file)
                 return None

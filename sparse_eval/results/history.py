@@ -16,7 +16,6 @@ A line is a JSON object with
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
 import os
@@ -29,6 +28,7 @@ import numpy as np
 from ..core.files import as_path, make_folder
 from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
+from ..core.locks import lock_file
 from ..core.versions import installed_version
 from ..errors import InvalidDataError, InvalidFileError, OutputError
 from .evaluation import Evaluation
@@ -277,7 +277,7 @@ class History:
         try:
             with self.path.open("rb") as file:
                 with suppress(OSError):  # a file system without locks
-                    fcntl.flock(file, fcntl.LOCK_SH)
+                    lock_file(file.fileno(), shared=True)
                 data = file.read()
         except OSError as error:
             raise InvalidFileError(f"cannot be read: {error.strerror}", self.path) from None
@@ -297,7 +297,7 @@ class History:
             file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
                 with suppress(OSError):  # a file system without locks
-                    fcntl.flock(file, fcntl.LOCK_EX)
+                    lock_file(file)
                 yield file
             finally:
                 os.close(file)
