@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Command, press_ctrl_c, start_command
+from commands import Command
 from tune_cases import METRICS, PARAMETERS, search
 
 import sparse_eval as se
@@ -159,21 +159,3 @@ def test_refuses_before_it_reads(
     assert message in said
     assert len(said.splitlines()) == 1
     assert not (tmp_path / "o").exists()
-
-
-def test_ctrl_c_ends_the_command_and_a_rerun_goes_on(
-    command: Command, log: Path, tmp_path: Path
-) -> None:
-    journal = tmp_path / "o" / "study.jsonl"
-    words = ("tune", log, *SMALL, "--factors", ",".join(map(str, range(1, 13))), "--alpha", "1")
-    process = start_command(*words, "--out", tmp_path / "o", OMP_NUM_THREADS="1")
-    status, printed, said = press_ctrl_c(
-        process, lambda: journal.exists() and journal.read_text().count('"metrics"') > 1
-    )
-    assert status == 130, said
-    assert "best_iteration" in printed.splitlines()[0]
-    assert "Traceback" not in said
-    assert 1 < journal.read_text().count('"metrics"') < 12
-    status, printed, said = command(*words, "--out", tmp_path / "o", "--format", "json")
-    assert status == 0, said
-    assert sorted(trial["factors"] for trial in json.loads(printed)["trials"]) == [*range(1, 13)]
