@@ -35,6 +35,7 @@ from .axes import (
 from .names import escape_mathematics, short_names, shorten
 from .style import save, style
 from .subgroups import MIN_USERS, GroupMean, segment_means, users_of
+from .trend import trend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +60,7 @@ __all__ = [
     "precision_recall",
     "save",
     "style",
+    "trend",
 ]
 
 #: Longest names in characters: above the rows of a chart; of one of two models, or beside a row; of

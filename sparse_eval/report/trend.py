@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.formatting import records
+from ..core.mistaken import describe
 from ..errors import InvalidDataError, InvalidFileError
 from ..results.history import LEVEL, History
 from ..results.nights import changes
+from .axes import COLOURS, axes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
 
 #: Charts of so many metrics, the main one first.
 _MAX_CHARTS = 4
-
-_COLOUR, _CHANGED = "#3a7ebf", "#d9661f"
 
 
 class TrendChart(NamedTuple):
@@ -110,21 +110,43 @@ def _draw(history: History, metric: str, number: int) -> TrendChart:
     return TrendChart(title, draw_svg(partial(trend, history, metric), f"trend{number}", title))
 
 
-def trend(history: History, metric: str, *, ax: Axes) -> Axes:
-    """Draw a metric over the nights, with its 95 % intervals.
+def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
+    """Draw a metric over the nights of a history, with its 95 % intervals.
+
+    Nights that differ significantly from the one before, by `History.changes`, have another marker.
 
     Parameters
     ----------
     history : History
     metric : str
-        By its name in the evaluations.
-    ax : matplotlib Axes
+        Name of the metric in the evaluations, such as "ndcg@10".
+    ax : matplotlib Axes, optional
 
-    Returns
-    -------
-    matplotlib Axes
-        Nights that differ significantly from the one before have another colour and marker.
+    Raises
+    ------
+    InvalidDataError
+        If `history` is something else, or no night has the metric.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparse_eval as se
+    >>> from matplotlib.figure import Figure
+    >>> from scipy.sparse import csr_matrix
+    >>> ev = se.evaluate(se.Rankings.from_topk([[0], [1]]), csr_matrix([[1, 0], [1, 0]]), "mrr@1")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     history = se.History(Path(folder) / "nights.jsonl")
+    ...     history.append(ev, "als", time="2026-11-22T03:00Z")
+    ...     history.append(ev, "als", time="2026-11-23T03:00Z")
+    ...     ax = se.plots.trend(history, "mrr@1", ax=Figure().subplots())
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('night (UTC)', 'mrr@1')
     """
+    if not isinstance(history, History):
+        raise InvalidDataError(f"history is {describe(history)}; expected a History")
+    table = history.changes(metric)
+    ax = axes_of(ax)
     from matplotlib import dates
 
     nights = [night for night in history.nights if metric in night.metrics]
@@ -135,15 +157,14 @@ def trend(history: History, metric: str, *, ax: Axes) -> Axes:
         for end in ("ci_low", "ci_high")
     )
     bars = np.clip(np.nan_to_num([means - low, high - means]), 0, None)
-    ax.errorbar(times, means, bars, color=_COLOUR, marker="o", markersize=4, linewidth=1)
-    table = history.changes(metric)
+    ax.errorbar(times, means, bars, color=COLOURS[0], marker="o", markersize=4, linewidth=1)
     changed = np.isin(times, _times(table[table["change"] != ""]["time"]))
     if changed.any():
         ax.plot(
             times[changed],
             means[changed],
             "D",
-            color=_CHANGED,
+            color=COLOURS[1],
             markersize=7,
             label="changed",
             zorder=3,
@@ -155,7 +176,8 @@ def trend(history: History, metric: str, *, ax: Axes) -> Axes:
         dates.ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
     )
     ax.set_xlabel("night (UTC)")
-    ax.set_ylabel(nights[-1].shown(metric))
+    higher = nights[-1].metrics[metric].higher_is_better
+    ax.set_ylabel(nights[-1].shown(metric) + ("" if higher else " (lower is better)"))
     return ax
 
 

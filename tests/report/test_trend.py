@@ -69,6 +69,13 @@ def test_the_chart_marks_what_has_changed(history: se.History) -> None:
     assert list(marked.get_ydata()) == [EVS["good"]["ndcg@10"]]
 
 
+def test_refuses_what_is_no_history(history: se.History) -> None:
+    with pytest.raises(InvalidDataError, match="history is a dict; expected a History"):
+        trend({}, "ndcg@10")  # type: ignore[arg-type]
+    with pytest.raises(InvalidDataError, match="no night has mrr@3, but coverage@10, "):
+        trend(history, "mrr@3")
+
+
 def test_nights_that_do_not_compare(tmp_path: Path) -> None:
     history = se.History(tmp_path / "h.jsonl")
     history.append(EVS["good"], "good", time="2026-11-01T03:00Z")
