@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from .csv_text import check_safe_csv
-from .judging import FailIfWorse, fail_if_worse
+from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_tolerances
 from .options import Correction, Format, Printed, SafeCSV, Test, Users
 from .printing import counted, print_json, print_table, step
 
@@ -81,6 +81,7 @@ def compare(
     by: By = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     worse: FailIfWorse = False,
+    tolerance: Tolerance = [],
     format: Printed = Format.table,
     safe_csv: SafeCSV = False,
 ) -> None:
@@ -88,12 +89,18 @@ def compare(
     from ..results.comparison import compare as compare_evaluations
 
     check_safe_csv(safe_csv, format)
+    if tolerance and not worse:
+        raise InvalidDataError("--tolerance is for --fail-if-worse; give both, or neither")
     saved = _load(results)
     if saved.n_results < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
+    metrics = _metrics(metric, saved)
+    first = _first(saved)
+    convention = first.request.convention.name
+    tolerances = parse_tolerances(tolerance, metrics or first.names, convention)
     compared = compare_evaluations(
         saved.evaluations,
-        _metrics(metric, saved),
+        metrics,
         test=test.value,
         correction=correction.value,
         how=users.value,
@@ -103,7 +110,7 @@ def compare(
     _print_comparison(compared, format, safe_csv)
     _fail_if_left_out(saved)
     if worse:
-        fail_if_worse(compared)
+        fail_if_worse(compared, tolerances)
 
 
 def report(
@@ -169,12 +176,16 @@ def report(
     _fail_if_left_out(saved)
 
 
+def _first(saved: SavedResults) -> Evaluation | CrossValidation:
+    results = saved.evaluations
+    return next(iter(results.values())) if isinstance(results, dict) else results
+
+
 def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
     """Return the names of metrics in the results; None for all."""
     from ..metrics import convention_named, parse_metrics
 
-    results = saved.evaluations
-    first = next(iter(results.values())) if isinstance(results, dict) else results
+    first = _first(saved)
     convention = first.request.convention.name
     rules = convention_named(None if convention == "standard" else convention)
     names: list[str] = []

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from ..core.arguments import check_number
 from ..core.formatting import number
 from ..errors import InvalidMetricError
 from ..metrics import convention_named, parse_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..metrics import Metric
     from ..results.comparison import Comparison
@@ -44,6 +45,17 @@ FailIfWorse = Annotated[
 ]
 
 
+Tolerance = Annotated[
+    list[str],
+    typer.Option(
+        "--tolerance",
+        metavar="METRIC=NUMBER",
+        help="With --fail-if-worse: a loss that does not matter, as ndcg@10=0.002; repeatable.",
+        show_default=False,
+    ),
+]
+
+
 class Bound(NamedTuple):
     """The worst value that a metric may have."""
 
@@ -66,7 +78,10 @@ class Bound(NamedTuple):
 
 
 def parse_bounds(
-    words: Sequence[str], metrics: Sequence[str], convention: str | None
+    words: Sequence[str],
+    metrics: Sequence[str],
+    convention: str | None,
+    option: str = "--fail-under",
 ) -> list[Bound]:
     """Parse ``METRIC=NUMBER``, or raise unless each is about one of the metrics to compute."""
     defaults = convention_named(convention).options
@@ -77,13 +92,12 @@ def parse_bounds(
         worst = _number(text)
         if not name or math.isnan(worst):
             raise InvalidMetricError(
-                f"--fail-under is {word!r}; expected a metric and a number, as ndcg@10=0.15"
+                f"{option} is {word!r}; expected a metric and a number, as ndcg@10=0.15"
             )
         for metric in parse_metrics(name, defaults):
             if metric not in computed:
                 raise InvalidMetricError(
-                    f"--fail-under is about {metric}, which is not computed; ask for it: "
-                    f"-m '{metric}'"
+                    f"{option} is about {metric}, which is not computed; ask for it: -m '{metric}'"
                 )
             bounds.append(Bound(metric, worst))
     return bounds
@@ -100,24 +114,39 @@ def fail_if_under(bounds: Sequence[Bound], value_of: Callable[[str], float], wha
         raise typer.Exit(NOT_GOOD_ENOUGH)
 
 
-def fail_if_worse(compared: Comparison) -> None:
-    """End the command if the last model is worse than another one."""
-    faults = losses(compared)
+def parse_tolerances(
+    words: Sequence[str], metrics: Sequence[str], convention: str | None
+) -> dict[str, float]:
+    """Parse ``METRIC=NUMBER``, or raise unless each is about one of the metrics compared."""
+    bounds = parse_bounds(words, metrics, convention, "--tolerance")
+    for metric, loss in bounds:
+        check_number(f"--tolerance {metric}", loss, 0)
+    return {str(metric): loss for metric, loss in bounds}
+
+
+def fail_if_worse(compared: Comparison, tolerances: Mapping[str, float]) -> None:
+    """End the command if the last model is worse than another one, by more than is tolerated."""
+    faults = losses(compared, tolerances)
     if faults:
         typer.echo(f"{compared.names[-1]} is worse {'; '.join(faults)}", err=True)
         raise typer.Exit(NOT_GOOD_ENOUGH)
 
 
-def losses(compared: Comparison) -> list[str]:
-    """Return what the last model is worse than, by the corrected test; empty for none."""
-    last = compared.names[-1]
+def losses(compared: Comparison, tolerances: Mapping[str, float] | None = None) -> list[str]:
+    """Return what the last model is worse than, by the corrected test; empty for none.
+
+    Differences of no more than the tolerance of a metric are left out.
+    """
+    last, tolerated = compared.names[-1], tolerances or {}
     return [
         f"than {row['better']} by {row['metric']}"
         + (f" in {row['by']} {row['segment']}" if compared.by else "")
         + f" ({number(abs(row['difference']))}, p = "
         f"{row['p_corrected']:.2g})"
         for row in compared.table.to_dict("records")
-        if last in (row["a"], row["b"]) and row["better"] not in ("", last)
+        if last in (row["a"], row["b"])
+        and row["better"] not in ("", last)
+        and abs(row["difference"]) > tolerated.get(row["metric"], 0.0)
     ]
 
 

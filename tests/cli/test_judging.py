@@ -117,3 +117,20 @@ def test_the_last_of_several_models(command: Command, tmp_path: Path) -> None:
     assert "poor is worse than good by ndcg@10 (0." in said
     assert command("compare", good, poor, "-m", "ndcg@10")[0] == 0
     assert command("compare", f"a={good}", f"b={good}", *words)[0] == 0
+    compared = reporting.three()["good"].compare(reporting.three()["poor"], "ndcg@10").table
+    lost = compared["difference"][0]
+    least = f"ndcg@10={lost + 1e-6}"
+    assert command("compare", good, poor, *words, "--tolerance", least)[0] == 0
+    least = f"ndcg@10={lost - 1e-6}"
+    assert command("compare", good, poor, *words, "--tolerance", least)[0] == 3
+    for given, message in (
+        (("--tolerance", "recall@5=0.1"), "--tolerance is about recall@5, which is not computed"),
+        (("--tolerance", "0.1"), "--tolerance is '0.1'; expected a metric and a number"),
+        (("--tolerance", "ndcg@10=-1"), "expected a finite number of at least 0, found -1"),
+    ):
+        status, _, said = command("compare", good, poor, *words, *given)
+        assert status == 2
+        assert message in said
+    status, _, said = command("compare", good, poor, "--tolerance", "ndcg@10=0.1")
+    assert status == 2
+    assert "--tolerance is for --fail-if-worse" in said

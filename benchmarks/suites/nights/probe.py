@@ -20,7 +20,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +73,9 @@ FACTOR_USERS, TRAINING_USERS = 500, (500, 2000)
 
 def simulate(scale: float) -> dict[str, Any]:
     nights = scaled(NIGHTS, scale)
-    kept = {size: what_is_kept(size) for size in {case.n_users for case in LOST.values()}}
+    population = max(scaled(POPULATION_SIZE, scale), 2000)
+    sizes = {case.n_users for case in LOST.values()}
+    kept = {size: what_is_kept(size, population) for size in sizes}
 
     def share(stops: Callable[[int], bool]) -> float:
         return float(np.mean(repeat(stops, nights)))
@@ -111,14 +113,13 @@ def lists_of(case: Case, times: float, night: int) -> bool:
     return bool(losses(se.compare(evs, level=LEVEL)))
 
 
-@cache
-def what_is_kept(n_users: int) -> float:
+def what_is_kept(n_users: int, population: int) -> float:
     """Return how often a model finds something that has lost what is detectable of so many users.
 
     Relative to the other model, whose lists are drawn with the same numbers for each share.
     """
     rng = np.random.default_rng([SEED, POPULATION])
-    users = draw_users(rng, POPULATION_SIZE)
+    users = draw_users(rng, population)
     before = evaluate(draw_lists(rng, users), users.n_relevant, METRIC).values(METRIC[0])
     errors = _detectable_standard_errors(LEVEL, n_users - 1)
     low, high = 0.0, 1.0
