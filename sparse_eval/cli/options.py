@@ -53,13 +53,6 @@ class Correction(StrEnum):
     none = "none"
 
 
-class Sampler(StrEnum):
-    """How the trials of a search are sampled."""
-
-    tpe = "tpe"
-    random = "random"
-
-
 class Users(StrEnum):
     """What to do if evaluations are of different users."""
 

@@ -30,7 +30,6 @@ from .options import (
     Metrics,
     Printed,
     Progress,
-    Sampler,
     Seed,
     Splitting,
     TestAt,
@@ -85,12 +84,6 @@ def tune(
             show_default="the grid of all values",
         ),
     ] = None,
-    sampler: Annotated[
-        Sampler | None,
-        typer.Option(
-            help="How trials are sampled from ranges.", show_default="tpe; without ranges, the grid"
-        ),
-    ] = None,
     patience: Annotated[
         int | None,
         typer.Option(help="Stop a trial after this many iterations without improvement."),
@@ -118,7 +111,6 @@ def tune(
         metric,
         (factors, alpha, regularization, iterations),
         n_trials=trials,
-        sampler=None if sampler is None else sampler.value,
         patience=patience,
         monitor=monitor,
         among=candidates is not None,

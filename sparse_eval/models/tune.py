@@ -117,8 +117,7 @@ def tune(
     sampler : {"tpe", "random"} or optuna.samplers.BaseSampler, optional
         By default lists of values are a grid, of which `n_trials` are drawn at random, none twice;
         with a range it is "tpe", Optuna's ``TPESampler``, which learns from the trials before. A
-        sampler of your own goes on as it does in Optuna: one with a fixed seed samples the same
-        again if the search is interrupted.
+        sampler of your own that has a seed samples the same again when a search continues.
     pruner : optuna.pruners.BasePruner, optional
         Stops hopeless trials between iterations. By default ``MedianPruner``: after five trials,
         one that is worse than their median, from its fourth iteration on.

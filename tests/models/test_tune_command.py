@@ -91,10 +91,10 @@ def test_samples_and_cuts_in_three(command: Command, log: Path, tmp_path: Path) 
             ((folder,), by_date),
         )
     ):
-        given = (*SMALL, *ranges, "--sampler", "random", "--format", "json")
+        given = (*SMALL, *ranges, "--format", "json")
         status, printed, said = command("tune", *words, *given, "--out", tmp_path / str(position))
         assert status == 0, said
-        outcome = search((holdout.for_test(), holdout), sampler="random", **options)
+        outcome = search((holdout.for_test(), holdout), **options)
         result = json.loads(printed)
         assert (result["best"], result["test"]) == (outcome.best, outcome.test.to_dict())
     for words, message in (
