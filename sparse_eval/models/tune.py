@@ -450,13 +450,14 @@ def _frame(trials: list[FrozenTrial], best: FrozenTrial | None, names: list[str]
             "error": trial.user_attrs.get("error", ""),
             **{name: trial.params[name] for name in PARAMETERS},
             "best_iteration": trial.user_attrs.get("best_iteration"),
-            **dict.fromkeys(names, math.nan),
             **trial.user_attrs.get("metrics", {}),
             "seconds": trial.duration.total_seconds() if trial.duration else math.nan,
         }
         for trial in trials
     ]
-    return pd.DataFrame(rows).astype({"best_iteration": "Int64"})
+    columns = ["trial", "best", "status", "error", *PARAMETERS, "best_iteration", *names, "seconds"]
+    types = {"best_iteration": "Int64", **dict.fromkeys(names, "float64")}
+    return pd.DataFrame(rows, columns=columns).astype(types)
 
 
 class _Objective:

@@ -70,8 +70,8 @@ class Tuning(NamedTuple):
 
     def _heading(self) -> str:
         counts = self.trials["status"].value_counts()
-        states = ", ".join(f"{n:,} {status}" for status, n in counts.items())
-        return f"Tuning of {len(self.trials):,} trials: {states}"
+        states = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "none finished"
+        return f"Tuning of {len(self.trials):,} trial{'s' * (len(self.trials) != 1)}: {states}"
 
     def _show(self, style: str, most: int) -> str:
         """Return the trials, the metrics of the best one, and a line about each."""

@@ -159,3 +159,15 @@ def test_refuses_before_it_reads(
     assert message in said
     assert len(said.splitlines()) == 1
     assert not (tmp_path / "o").exists()
+
+
+def test_an_interrupt_of_the_first_trial(
+    command: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sparse_eval.models.tune.train_als", interrupted)
+    status, printed, said = command("tune", log, *SMALL, "--out", tmp_path / "o")
+    assert status == 130, said
+    assert printed.split()[:2] == ["trial", "best"]
