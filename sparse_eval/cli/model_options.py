@@ -118,6 +118,14 @@ class Hyperparameters(NamedTuple):
             for name, default in defaults.items()
         }
 
+    def check_new_users(self, source: str) -> None:
+        """Raise `InvalidDataError` if the model cannot fold in users, whom `source` holds out."""
+        if self.model in (Family.bpr, Family.lmf):
+            raise InvalidDataError(
+                f"{source} holds out users that the model is not trained on, and --model "
+                f"{self.model} cannot fold them in; use als or a model of neighbors"
+            )
+
     def describe(self) -> str:
         """Return the model in a few words: ``ALS, 64 factors, 15 iterations``."""
         settings = self.settings()

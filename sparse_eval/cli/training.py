@@ -22,6 +22,7 @@ from .options import (
     Iterations,
     JudgedOnly,
     Loading,
+    Method,
     Metrics,
     Out,
     Printed,
@@ -104,6 +105,8 @@ def run(
     check_splitting(splitting)
     check_seed(seed)
     model.settings()  # refuses what does not apply, before data are read
+    if splitting.how is Method.users:
+        model.check_new_users("--method users")
     if out is not None:
         make_folder(out)
     if validation is None:
@@ -237,6 +240,8 @@ def train(
     make_folder(out.parent)
     if validation is not None or is_split(input):
         holdout = _parts(input, validation, loading, filtering)
+        if evaluating and holdout.fold_in is not None:
+            model.check_new_users(str(input))
         matrix = holdout.train
     elif evaluating:
         raise InvalidDataError(

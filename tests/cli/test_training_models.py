@@ -100,6 +100,20 @@ def test_refuses_what_does_not_apply(
         assert says in said
 
 
+@pytest.mark.parametrize("model", ["bpr", "lmf"])
+def test_refuses_new_users_before_it_trains(
+    command: Command, log: Path, tmp_path: Path, model: str
+) -> None:
+    assert command("split", log, "--method", "users", "--out", tmp_path / "users")[0] == 0
+    train = ("train", tmp_path / "users", "--patience", 2, "--out", tmp_path / "m.npz")
+    for words in (("run", "missing.csv", "--method", "users"), train):
+        status, _, said = command(*words, "--model", model)
+        assert status == 2
+        assert f"and --model {model} cannot fold them in; use als or a model of neighbors" in said
+    status, _, said = command("run", log, "--method", "users", "--model", "cosine", "-m", "mrr@5")
+    assert status == 0, said
+
+
 def test_evaluates_stops_early_and_keeps_the_best(
     command: Command, split: Path, tmp_path: Path
 ) -> None:
