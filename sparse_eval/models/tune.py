@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from ..core.arguments import check_choice, check_whole
+from ..core.bars import tqdm
 from ..core.csv_log import check_origin
 from ..core.files import make_folder
 from ..core.labelled import labels_of

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tqdm.auto import tqdm
 
-from sparse_eval.core import progress
+from sparse_eval.core import bars, progress
+from sparse_eval.core.bars import tqdm
 from sparse_eval.core.progress import display, is_shown, lines_without_terminal
 from sparse_eval.errors import InvalidDataError
 
@@ -48,8 +49,9 @@ def test_shows_no_bar_for_what_is_done_within_a_second(monkeypatch: pytest.Monke
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", stream)
-    for _ in tqdm(range(3), **display(None)):
-        pass
+    with tqdm(range(3), **display(None)) as bar:
+        for i in bar:
+            bar.set_postfix_str(str(i))
     assert stream.getvalue() == ""
     for _ in tqdm(range(3), **display(True)):
         pass
@@ -66,6 +68,7 @@ def test_shows_no_bar_for_what_is_done_within_a_second(monkeypatch: pytest.Monke
 
 WITHOUT_WIDGETS = """
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 sys.modules["ipywidgets"] = None
 shell = SimpleNamespace(config={"IPKernelApp": {}}, kernel=object())
@@ -123,3 +126,11 @@ def test_lines_need_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
         assert display(None) == {"disable": True}
     with pytest.raises(InvalidDataError, match="True, False or None"):
         display("yes")  # type: ignore[arg-type]
+
+
+def test_every_bar_keeps_to_its_delay() -> None:
+    package = Path(bars.__file__).parents[1]
+    importing = [
+        path.name for path in package.rglob("*.py") if "from tqdm" in path.read_text("utf-8")
+    ]
+    assert importing == ["bars.py"]
