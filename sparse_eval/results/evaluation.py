@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .numbers import SavedNumber
     from .scores import Scores
     from .totals import Part
+    from .user_segments import UserSegments
 
 
 class Evaluation(Views):
@@ -211,6 +212,7 @@ class Evaluation(Views):
         test: Literal["t", "wilcoxon", "permutation"] = "t",
         correction: Literal["holm", "bh", "none"] = "holm",
         how: Literal["intersection", "same"] = "intersection",
+        by: UserSegments | None = None,
         level: float = 0.95,
     ) -> Comparison:
         """Compare with another evaluation, on the users and metrics that both have.
@@ -220,7 +222,7 @@ class Evaluation(Views):
         other : Evaluation
         names : pair of str
             What to call them.
-        metrics, test, correction, how, level
+        metrics, test, correction, how, by, level
             As in `sparse_eval.compare`, which compares more than two.
 
         Returns
@@ -250,6 +252,7 @@ class Evaluation(Views):
             test=test,
             correction=correction,
             how=how,
+            by=by,
             level=level,
         )
 

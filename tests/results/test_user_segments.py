@@ -89,6 +89,8 @@ def test_every_form_of_the_table_is_the_same(
         found = se.compare(pair, "ndcg@10", by=by)
         pd.testing.assert_frame_equal(found.table, expected.table)
         assert found.notes == expected.notes
+    method = pair["a"].compare(pair["b"], "ndcg@10", names=("a", "b"), by=table)
+    pd.testing.assert_frame_equal(method.table, expected.table)
     plans = table.set_index("user")["plan"]
     one = se.compare(pair, "ndcg@10", by=plans)
     assert one.by == ("plan",)
