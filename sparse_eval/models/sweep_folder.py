@@ -103,9 +103,9 @@ class EvaluationFolder:
             "checkpoint": {**(parameters or {}), "file": file, "sha256": sha256},
             "sweep": self._origin,
         }
-        if held is not None and held.sha256 != sha256:
+        if target.exists() and (held is None or held.sha256 != sha256):
             remove_saved(target)  # so that what is there is never of two checkpoints
-            del self._held[name]
+            self._held.pop(name, None)
         if scored.savable is not None:
             save(target, scored.savable, "csv", about)
         elif alike is not None:

@@ -161,10 +161,14 @@ def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
 
 
 def remove_saved(folder: Path) -> None:
-    """Remove a saved evaluation, the JSON first; other files in the folder are kept."""
+    """Remove a saved evaluation, the JSON first; other files in the folder are kept.
+
+    What a save left that was killed is removed too.
+    """
     try:
         for pattern in (SUMMARY, "totals*.npz", f"{PER_USER}.*"):
-            for file in folder.glob(pattern):
+            stem, _, suffix = pattern.partition(".")
+            for file in (*folder.glob(pattern), *folder.glob(f".{stem}.*.{suffix}")):
                 file.unlink()
     except OSError as error:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
