@@ -167,5 +167,5 @@ def test_json_lines(command: Command, folder: Path, tmp_path: Path) -> None:
         "tune", folder / "split", "--out", tmp_path / "t", "-m", "ndcg@10", "--factors", "2,4",
         "--iterations", "1",
     )  # fmt: skip
-    assert [row["trial"] for row in tuned[:2]] == [1, 2]
+    assert [row["trial"] for row in tuned[:2]] == [0, 1]
     assert tuned[2].keys() == {"best", "test"}
