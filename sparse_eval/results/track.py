@@ -36,6 +36,8 @@ class Tracker:
     --------
     >>> import sparse_eval as se
     >>> tracker = se.track.Tracker(print, prefix="validation/")
+    >>> tracker
+    Tracker(prefix='validation/')
     >>> tracker({"ndcg@10": 0.25, "recall(items=repeat)@5": 0.5}, 3)
     {'validation/ndcg_at_10': 0.25, 'validation/recall_items_repeat_at_5': 0.5} 3
     """
@@ -50,6 +52,9 @@ class Tracker:
         self._send = send
         self._prefix = prefix
         self._original: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Tracker(prefix={self._prefix!r})"
 
     def __call__(self, values: Evaluation | Mapping[str, float], step: int | None = None) -> None:
         """Log the means of an evaluation, or metrics by name, as a callback's ``log=`` is given.
