@@ -358,11 +358,15 @@ def _baselines(shown: Evaluations) -> tuple[dict[str, dict[str, float | None]], 
             for name in row:
                 if name not in _SUMMARY_COLUMNS:
                     means.setdefault(name, {}).setdefault(metric, row[name])
+    of_models = {
+        model: {metric: row["mean"] for metric, row in ev.record.content["metrics"].items()}
+        for model, ev in shown.items()
+    }
     same_as = {
         name: model
         for name, values in means.items()
-        for model, ev in shown.items()
-        if values == {key: ev.record.content["metrics"][key]["mean"] for key in values}
+        for model, own in of_models.items()
+        if values == {metric: own[metric] for metric in values if metric in own}
     }
     return {name: values for name, values in means.items() if name not in same_as}, same_as
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import reporting
+from cross_cases import cross
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -571,6 +572,14 @@ def test_baseline_that_is_one_of_the_models_has_no_column(tmp_path: Path) -> Non
     assert "metric pop ease random lists" in text
     assert "pop has the values of the baseline “popularity”" in text
     assert "The baseline “popularity” reaches" not in text
+    # A model without one of the baseline's metrics is no baseline.
+    fewer = se.evaluate_model(se.baselines.popularity(holdout), *parts(holdout), "ndcg@10")
+    more = ["ndcg@10", "recall@10"]
+    ease = se.evaluate_model(
+        se.baselines.ease(holdout, regularization=9), *parts(holdout), more, baselines=True
+    )
+    text = read(se.write_report({"pop": fewer, "ease": ease}, tmp_path / "r.html")).text
+    assert "popularitybaseline" in text
     text = read(se.write_report({"ease": evs["ease"]}, tmp_path / "r.html")).text
     assert "metric ease popularitybaseline random lists" in text
 
@@ -622,3 +631,13 @@ def test_names_segments_in_which_the_best_model_is_worse(tmp_path: Path) -> None
     text = read(se.write_report({"a": a, "b": b}, tmp_path / "r.html", by=plans)).text
     assert "a is better than b" in text
     assert "But a is worse than b for users of plan paid." in text
+
+
+def test_refuses_segments_without_values_of_the_users(tmp_path: Path) -> None:
+    lists = se.Rankings.from_topk([[0, 1], [1, 0]])
+    ev = se.evaluate(lists, csr_matrix([[1, 0], [1, 0]]), "mrr@2", per_user=False)
+    with pytest.raises(InvalidDataError, match="which als did not keep; evaluate with per_user="):
+        se.write_report({"als": ev}, tmp_path / "r.html", by={0: "a", 1: "b"})
+    for refused in (se.compare, lambda cv, by: se.write_report(cv, tmp_path / "r.html", by=by)):
+        with pytest.raises(InvalidDataError, match="cross-validation is of users in several folds"):
+            refused(cross(), by={0: "a"})
