@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 #: Of the intervals in a history.
 LEVEL = 0.95
 
+#: Every write goes to the end; Windows would change line ends without its own flag.
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+
 
 class History:
     """A file to which each night adds a line, and the nights in it.
@@ -154,8 +157,8 @@ class History:
         line = json.dumps(content, allow_nan=False) + "\n"
         with self._opened() as file:
             size = os.fstat(file).st_size
-            if size and os.pread(file, 1, size - 1) != b"\n":
-                line_number = os.pread(file, size, 0).count(b"\n") + 1
+            if size and _read(file, 1, size - 1) != b"\n":
+                line_number = _read(file, size, 0).count(b"\n") + 1
                 raise self._damaged(line_number, "it is cut off")
             try:
                 data = line.encode()
@@ -294,7 +297,7 @@ class History:
         if not self.path.exists():
             make_folder(self.path.parent)
         try:
-            file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            file = os.open(self.path, _FLAGS, 0o666)
             try:
                 with suppress(OSError):  # a file system without locks
                     lock_file(file)
@@ -303,6 +306,12 @@ class History:
                 os.close(file)
         except OSError as error:
             raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+
+def _read(file: int, size: int, at: int) -> bytes:
+    """Return bytes of a file, which Windows has no pread for."""
+    os.lseek(file, at, os.SEEK_SET)
+    return os.read(file, size)
 
 
 def night_of(evaluation: Evaluation, name: str) -> Night:
