@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.csv_log import check_origin
 from ..core.locks import lock_file
 from ..errors import InvalidFileError, OutputError, SparseEvalError
+from .search_space import PARAMETERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,11 +43,17 @@ _PAUSE = 0.2
 class SharedStudy:
     """The study of a search: its direction, and the settings that determine the values of trials.
 
-    Raises `InvalidFileError` if the folder belongs to another search, or its study cannot be read.
+    Its trials have values of the `metrics`. Raises `InvalidFileError` if the folder belongs to
+    another search, or its study cannot be read.
     """
 
     def __init__(
-        self, folder: Path | None, direction: Any, settings: dict[str, JSONValue], pruner: Any
+        self,
+        folder: Path | None,
+        direction: Any,
+        settings: dict[str, JSONValue],
+        pruner: Any,
+        metrics: list[str],
     ) -> None:
         self._folder = folder
         self.path = None if folder is None else folder / STUDY
@@ -56,14 +63,15 @@ class SharedStudy:
                 known = self.study.user_attrs.get("search")
                 if known is None and not self.study.trials:
                     self.study.set_user_attr("search", known := settings)
-                found = dict.fromkeys(settings) | known
-                self.finished()
+                if self.path is not None:
+                    found = dict.fromkeys(settings) | known
+                    check_origin(self.path, found, settings, "is of another search", _REMEDY)
+                for trial in self.finished():
+                    _check_trial(trial, metrics)
             except SparseEvalError:
                 raise
             except _DAMAGE as error:
                 raise InvalidFileError(_FOREIGN, self.path) from error
-        if self.path is not None:
-            check_origin(self.path, found, settings, "is of another search", _REMEDY)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -154,6 +162,22 @@ class SharedStudy:
                 os.close(file)
                 return None
         return file
+
+
+def _check_trial(trial: FrozenTrial, metrics: list[str]) -> None:
+    """Raise ValueError unless a finished trial is what a search makes of one."""
+    noted, state = trial.user_attrs, trial.state.name
+    numbers = [trial.params.get(name) for name in PARAMETERS] + list(trial.values or [])
+    if state != "FAIL":
+        values = noted.get("metrics")
+        if not isinstance(values, dict) or values.keys() != {*metrics}:
+            raise ValueError(values)
+        numbers += [noted.get("best_iteration"), *values.values()]
+    wrong = [one for one in numbers if isinstance(one, bool) or not isinstance(one, int | float)]
+    whole = isinstance(noted.get("best_iteration", 1), int)
+    reason = isinstance(noted.get("error", ""), str)
+    if wrong or not (whole and reason) or (state == "COMPLETE") != (len(trial.values or []) == 1):
+        raise ValueError(trial)
 
 
 def _unlock(lock: int | None) -> None:

@@ -359,7 +359,8 @@ class Search:
             "seed": self.seed,
         }
         direction = "maximize" if self.monitor.definition.higher_is_better else "minimize"
-        return SharedStudy(folder, direction, settings, self.pruner)
+        names = list(among.names(self.request).values())
+        return SharedStudy(folder, direction, settings, self.pruner, names)
 
     def _run_trials(
         self, shared: SharedStudy, objective: _Objective, progress: bool | None

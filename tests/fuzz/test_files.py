@@ -30,6 +30,7 @@ TRAIN, VALIDATION = (
 )
 PARTS = (TRAIN, VALIDATION, "mrr@5")
 FRAME = CLICKS.to_frame()
+OTHERS = {"als": MODEL, "popularity": se.baselines.popularity(HOLDOUT)}
 LISTS = se.top_k(MODEL, k=5, seen=HOLDOUT.train)
 
 #: A damaged file of a few kilobytes may claim to be large. This much more than before, in MiB,
@@ -68,6 +69,27 @@ def saved_folds(path: Path) -> None:
 def saved_sweep(path: Path) -> None:
     se.save_model(MODEL, path.parent / "one.npz")
     resume(path)
+
+
+def saved_night(path: Path) -> None:
+    history = se.History(path)
+    for night in range(1, 4):
+        ev = se.evaluate_model(MODEL, HOLDOUT, ["ndcg@5", "mean_rank"])
+        history.append(ev, "als", time=f"2026-11-0{night}T03:00Z")
+
+
+def nights(path: Path) -> object:
+    history = se.History(path)
+    return history.to_frame(), history.changes(), history.notes()
+
+
+def search(path: Path) -> object:
+    return se.tune(*PARTS, factors=[2, 3], iterations=2, out=path.parent, progress=False)
+
+
+def segmented(path: Path) -> object:
+    evs = {name: se.evaluate_model(m, HOLDOUT, "ndcg@5") for name, m in OTHERS.items()}
+    return se.compare(evs, by=path)
 
 
 def resume(path: Path) -> object:
@@ -159,6 +181,12 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "cv/cross_validation.json": (
         saved_folds,
         lambda path: se.CrossValidation.load(path.parent).summary(),
+    ),
+    "nights.jsonl": (saved_night, nights),
+    "search/study.jsonl": (search, search),
+    "plans.csv": (
+        text("user,plan\n" + "".join(f"{u},{'ab'[i % 2]}\n" for i, u in enumerate(HOLDOUT.users))),
+        segmented,
     ),
     "tables/recs.csv": (tables("csv"), evaluated),
     "tables/truth.csv": (tables("csv"), evaluated),
