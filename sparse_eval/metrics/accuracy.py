@@ -152,13 +152,15 @@ def auc(s: Statistics, among: str, weights: str, gamma: float | str) -> Floats:
     # half of their pairs count. The squares cancel in the sum of both.
     n, length = s.n_relevant, s.list_length
     n_misses = s.candidates - n
+    # Without a pair it is undefined; sums over ties are rounded, and not always 0 then.
+    n_pairs = np.where(n * n_misses > 0, n * n_misses, np.nan)
     if weights == "none":
         pairs = (s.hits * (s.candidates + length + 1) + n * (n_misses - length)) / 2 - s.rank_sum
-        return pairs / (n * n_misses)
+        return pairs / n_pairs
     # Each hit by its weight: the misses above it are its rank less the hits down to it.
     below = s.gain * n_misses - (s.gain_rank_sum - s.gain_step_sum)
     behind = (s.all_gain - s.gain) * (n_misses - length + s.hits) / 2
-    return (below + behind) / (n * n_misses)
+    return (below + behind) / n_pairs
 
 
 def gauc(s: Statistics, weight: str) -> Ratio:

@@ -11,7 +11,7 @@ import oracle
 import pytest
 from cases import gains, to_csr
 from evaluations import saved
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
@@ -66,6 +66,7 @@ def relevant_of(row: list[float], relevant: oracle.Gains) -> oracle.Gains:
 
 @settings(max_examples=40)
 @given(scores, st.dictionaries(st.integers(0, 5), gains), st.integers(1, 7))
+@example([0.5, 0.5, 0.5, 1.0], {1: 0.25, 2: 0.25, 3: 0.25}, 2)  # no miss, and thirds of ranks
 def test_the_expectation_is_the_mean_over_all_orders(
     row: list[float], relevant: oracle.Gains, k: int
 ) -> None:
