@@ -88,7 +88,7 @@ def test_reads_dates(value, seconds):
 @pytest.mark.parametrize(
     "value",
     ["", "5", "20191114", "2019", "2019-11", "2019-13-01", "2019-11-31", "14.11.2019", "yesterday",
-     1.5, True, pd.NaT, np.datetime64("NaT"), timedelta(1), [1], pd.Period("2019-11")],
+     1.5, True, pd.NaT, np.datetime64("NaT", "ns"), timedelta(1), [1], pd.Period("2019-11")],
 )  # fmt: skip
 def test_refuses_what_is_no_time(value):
     with pytest.raises(
@@ -100,7 +100,7 @@ def test_refuses_what_is_no_time(value):
 @pytest.mark.parametrize(
     "value",
     ["", "5", "1.5", "-1D", "1M", "soon", timedelta(-1), 1.5, True, None, pd.NaT,
-     np.timedelta64("NaT"), np.timedelta64(1, "M"), date(2019, 11, 14)],
+     np.timedelta64("NaT", "ns"), np.timedelta64(1, "M"), date(2019, 11, 14)],
 )  # fmt: skip
 def test_refuses_what_is_no_duration(value):
     with pytest.raises(InvalidDataError, match=r"gap: expected a duration such as '1D'"):
