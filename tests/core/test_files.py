@@ -150,7 +150,7 @@ def test_a_link_keeps_pointing_to_the_replaced_file(tmp_path: Path) -> None:
 )
 def test_refuses_paths_that_cannot_be_written(tmp_path: Path, name: str, says: str) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match=f"cannot be written: {says}"):
+    with pytest.raises(OutputError, match=f"cannot be written: .*{says}"):
         write(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
