@@ -176,7 +176,7 @@ def _check_trial(trial: FrozenTrial, metrics: list[str]) -> None:
     wrong = [one for one in numbers if isinstance(one, bool) or not isinstance(one, int | float)]
     whole = isinstance(noted.get("best_iteration", 1), int)
     reason = isinstance(noted.get("error", ""), str)
-    if wrong or not (whole and reason) or (state == "COMPLETE") != (len(trial.values or []) == 1):
+    if wrong or not (whole and reason) or (state == "COMPLETE" and len(trial.values or []) != 1):
         raise ValueError(trial)
 
 

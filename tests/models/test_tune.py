@@ -143,11 +143,12 @@ def test_a_part_of_a_grid_has_no_trial_twice(parts: Any, by_grid: Tuning, tmp_pa
     assert order.equals(by_grid.trials[METRICS])
 
 
-def test_hopeless_trials_are_pruned(parts: Any) -> None:
+def test_hopeless_trials_are_pruned(parts: Any, tmp_path: Path) -> None:
     factors = [2, 3, 4, 5, 6, 20]
     options: dict[str, Any] = {"factors": factors, "alpha": 1, "iterations": 8, "tested": False}
-    table = search(parts, **options).trials
+    table = search(parts, **options, out=tmp_path).trials
     assert table["status"].tolist() == ["ok"] * 5 + ["pruned"]
+    assert search(parts, **options, out=tmp_path).trials.equals(table)
     assert table["best_iteration"].iloc[-1] <= 4
     assert table["ndcg@10"].notna().all()
     whole = search(parts, pruner=optuna.pruners.NopPruner(), **options)

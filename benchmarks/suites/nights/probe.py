@@ -28,7 +28,7 @@ import numpy as np
 
 import sparse_eval as se
 from sparse_eval.cli.judging import losses
-from sparse_eval.results.comparison import POWER, _detectable_standard_errors
+from sparse_eval.results.differences import POWER, detectable_standard_errors
 
 sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
 
@@ -121,7 +121,7 @@ def what_is_kept(n_users: int, population: int) -> float:
     rng = np.random.default_rng([SEED, POPULATION])
     users = draw_users(rng, population)
     before = evaluate(draw_lists(rng, users), users.n_relevant, METRIC).values(METRIC[0])
-    errors = _detectable_standard_errors(LEVEL, n_users - 1)
+    errors = detectable_standard_errors(LEVEL, n_users - 1)
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         times = (low + high) / 2
