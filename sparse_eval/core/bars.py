@@ -19,7 +19,21 @@ if TYPE_CHECKING:
 else:
 
     class tqdm(_tqdm):  # noqa: N801 - as it is known
-        """A bar that new values beside it do not draw before its delay is over."""
+        """A bar that new values beside it do not draw before its delay is over.
+
+        One that is not shown leaves the process as it is: tqdm would start a thread for it, and
+        settle how processes are started.
+        """
+
+        def __new__(cls, *given: Any, **options: Any) -> Any:  # noqa: D102
+            return object.__new__(cls) if options.get("disable") else super().__new__(cls)
+
+        def __init__(self, iterable: Any = None, **options: Any) -> None:
+            if not options.get("disable"):
+                super().__init__(iterable, **options)
+                return
+            self.iterable, self.disable, self.leave = iterable, True, False
+            self.n, self.total = options.get("initial", 0), options.get("total")
 
         def refresh(self, *given: Any, **options: Any) -> Any:
             """Draw the bar."""

@@ -354,10 +354,14 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
     """
     index_dtypes = (np.dtype(np.int32), np.dtype(np.int64))
     arrays = (csr.data, csr.indices, csr.indptr)
+    for part, array in (("indices", csr.indices), ("indptr", csr.indptr)):
+        if isinstance(array, np.ndarray) and array.dtype not in index_dtypes:
+            raise InvalidDataError(
+                f"{name} has {part} of dtype {array.dtype.str!r}; expected int32 or int64 with the "
+                "bytes in this machine's order, as .astype(np.int64) returns them"
+            )
     if (
         any(type(array) not in (np.ndarray, np.memmap) or array.ndim != 1 for array in arrays)
-        or csr.indices.dtype not in index_dtypes
-        or csr.indptr.dtype not in index_dtypes
         or len(csr.indptr) != csr.shape[0] + 1
         or csr.indptr[0] != 0
         or len(csr.indices) != len(csr.data)

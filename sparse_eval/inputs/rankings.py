@@ -503,7 +503,7 @@ class Rankings:
         >>> Rankings.from_topk([[7, 2, 5], [1, -1, -1]]).head(2)
         <Rankings: 2 lists of up to 2 items, 2 users × 8 items>
         """
-        k = check_whole("k", k, 1)
+        k = min(check_whole("k", k, 1), np.iinfo(np.int64).max)  # no list is longer
         kept = self.positions <= k
         before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
         positions = (self.gapped_positions, self.last_positions)

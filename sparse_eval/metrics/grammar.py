@@ -234,7 +234,8 @@ def _cutoffs(entry: Definition, text: str | None, part: str) -> list[int | None]
         least = entry.least_cutoff
         if not re.fullmatch("[0-9]{1,18}", number) or int(number) < least:
             raise InvalidMetricError(
-                f"{part!r} has the cut-off {number!r}; expected a whole number of at least {least}"
+                f"{part[:80]!r} has the cut-off {number[:40]!r}; expected a whole number of at "
+                f"least {least}, of at most 18 digits"
             )
         cutoffs.append(int(number))
     return cutoffs

@@ -131,6 +131,7 @@ def test_other_names_are_no_names_of_metrics() -> None:
         ("ndgc@10", "no metric 'ndgc'; did you mean 'ndcg'"),
         ("qqq", "expected one of aclt, alpha_ndcg, aplt, arhr, auc, bpref"),
         ("ndcg@0", "cut-off '0'; expected a whole number of at least 1"),
+        ("ndcg@9223372036854775807", "a whole number of at least 1, of at most 18 digits"),
         ("ndcg@-1", "cut-off '-1'"),
         ("relative_p_5(denominator=k)", "option 'denominator' is given twice"),
         ("iprec_at_recall_1.50", "option 'level' is '1.50'; expected number from 0 to 1"),

@@ -367,6 +367,7 @@ def test_users_without_a_list_count_or_not() -> None:
 def test_first_positions_of_lists() -> None:
     gapped = se.Rankings.from_positions(csr_matrix([[1, 0, 4, 2], [0, 0, 3, 0]]))
     cut = gapped.head(3)
+    assert len(gapped.head(2**70).items) == len(gapped.items)
     assert cut.to_positions().toarray().tolist() == [[1, 0, 0, 2], [0, 0, 3, 0]]
     assert cut.lengths.tolist() == [3, 3]
     assert (

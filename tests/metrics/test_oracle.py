@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
 from sparse_eval.metrics import accuracy
 from sparse_eval.metrics.measure import measure
 
@@ -124,3 +125,11 @@ def test_scores_rank_by_score_then_id(rows: list[list[float]], k: int, seen: set
             mine = slice(lists.indptr[user], lists.indptr[user + 1])
             assert lists.items[mine].tolist() == order[:k]
             assert lists.positions[mine].tolist() == list(range(1, len(order[:k]) + 1))
+
+
+@pytest.mark.parametrize(("gain", "fault"), [(1.7e308, "so large"), (5e-324, "so small")])
+def test_gains_at_the_ends_of_floats(gain: float, fault: str) -> None:
+    truth = csr_matrix([[1.0, 0, 1.0], [gain, 0, gain]])
+    lists = se.Rankings.from_topk([[0, 1], [1, 0]], shape=(2, 3))
+    with pytest.raises(InvalidDataError, match=f"row 1 .* the gains are {fault}"):
+        se.evaluate(lists, truth, "ndcg@2")
