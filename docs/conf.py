@@ -29,6 +29,7 @@ extensions = [
     "repository_links",
 ]
 root_doc = "index"
+smartquotes = False  # they would change the dashes and quotes of commands
 default_role = "autolink"
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]

@@ -133,11 +133,15 @@ def conventions(definition: Definition) -> str:
         for convention in CONVENTIONS.values()
         if convention is not STANDARD and (given := convention.options.get(definition.name))
     ]
+    others = (
+        "Libraries may also count other users, ties or ideal lists: "
+        "[each convention](../../guide/conventions.md) has a page."
+    )
     if not rows:
-        return ""
+        return f"## Conventions\n\nNo convention sets options of this metric. {others}"
     intro = (
-        "## Conventions\n\nWhat `convention=` sets for this metric; "
-        "`sparse-eval metrics --convention NAME` has all of it.\n\n"
+        "## Conventions\n\nWhat `convention=` sets for this metric; a library that is not named "
+        f"sets nothing. {others}\n\n"
     )
     return intro + table(("convention", "library", "options"), rows)
 

@@ -132,8 +132,8 @@ class EvaluationCallback:
         for that, a copy of the best factors is kept (two for a moment). By default the training
         runs to the end, no copy is kept, and the model keeps its last factors.
     monitor : str or Metric, optional
-        The metric to improve; by default the first of `metrics`. Higher values are better, except
-        for ``gini``, ``popularity``, ``mean_rank`` and ``percentile_rank``.
+        The metric to improve; by default the first of `metrics`. Lower values are better where
+        ``sparse-eval metrics NAME`` says so, as of ``mean_rank`` and ``gini``.
     candidates, corrected, seen, judged_only
         As in `evaluate_model`. Metrics among candidates are called so in `history` and by `log`,
         as ``hit_rate@10 (1+99)``.

@@ -109,8 +109,8 @@ def sweep(
         ``ndcg@10 (judged)``.
     monitor : str or Metric, optional
         The metric that determines the best checkpoint, the first of equal ones; by default the
-        first of `metrics`. Higher values are better, except for ``gini``, ``popularity``,
-        ``mean_rank`` and ``percentile_rank``.
+        first of `metrics`. Lower values are better where ``sparse-eval metrics NAME`` says so, as
+        of ``mean_rank`` and ``gini``.
     watch : float, optional
         Follow the folder `paths`: scan it for new and changed checkpoints at this interval in
         seconds, at least 0.1, until interrupted (Ctrl-C), and then return the table. A file that

@@ -232,4 +232,5 @@ class Scores(Counts):
 
     @cached_property
     def _rows(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.names)}
+        rows = {self.shown(name): row for row, name in enumerate(self.names)}
+        return rows | {name: row for row, name in enumerate(self.names)}

@@ -56,7 +56,8 @@ class Views(Scores):
         if self._block is None:
             raise InvalidDataError(
                 f"{what} needs the lists, which were not kept; evaluate in memory: matrices or "
-                "frames, without memory=, client= and per_user=False"
+                "frames, without memory=, client= and per_user=False; of a saved evaluation, "
+                "compare(by=) and plots.by_group know groups of users"
             )
         return self._block
 

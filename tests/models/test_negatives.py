@@ -147,6 +147,7 @@ def test_says_what_they_are_wherever_they_are_shown() -> None:
     assert len(said) == 1  # that of few negatives was said before
     assert "hit_rate@10 (1+99)" in str(ev)
     assert "hit_rate@10 (1+99)" in repr(ev)
+    assert ev["hit_rate@10 (1+99)"] == ev["hit_rate@10"]
     assert ev.summary()["candidates"].tolist() == ["1+99"]
     assert ev.random("hit_rate@10").mean == pytest.approx(0.1, rel=0.1)
     several = se.split.random(clicks, seed=0)
