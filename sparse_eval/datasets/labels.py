@@ -177,6 +177,6 @@ def label_array(name: str, labels: Labels) -> AnyArray:
         if array.tolist() == texts:  # NumPy drops trailing NUL characters
             return array
     raise InvalidDataError(
-        f"{name}: only labels that are all text, without a null character at the end, or all int64 "
-        f"can be saved; rename them first, for example with {name}.map(str)"
+        f"{name}: only labels that are all text or all int64 can be saved, and text without a null "
+        f"character at its end; rename them first, for example with {name}.map(str)"
     )

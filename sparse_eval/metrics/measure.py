@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 #: Discounts of so many ranks are tabulated, unless a user has more relevant items.
 MAX_TABLE = 1 << 20
 
-#: The least sum of gains: parts of smaller ones are subnormal numbers, of fewer digits.
-LEAST_SUM = 1e-290
-
 
 def measure(
     aligned: Aligned,
@@ -122,7 +119,7 @@ class _Sweep:
             buffer = np.empty(n_sums * size)  # no later block is larger
         table = buffer[: n_sums * size].reshape(len(NAMES), len(self.cutoffs), size)
         first_hit, hits = self._fill(first, last, table)
-        _check_range(table, first)
+        _check_finite(table, first)
         statistics = self._statistics(first, last, table, first_hit, hits)
         without_relevant = first + np.flatnonzero(self.n_relevant[first:last] == 0)
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 for these users
@@ -356,7 +353,7 @@ def value_of_lists(plan: Plan, lists: Any) -> float:
     return float(value)
 
 
-def _check_range(table: Floats, first_user: int) -> None:
+def _check_finite(table: Floats, first_user: int) -> None:
     # At the last cut-off these three bound every other statistic of gains.
     for name in ("gain", "idcg", "idcg_exp"):
         gain = "2^g − 1" if name == "idcg_exp" else "g"
@@ -369,12 +366,6 @@ def _check_sums(sums: Floats, first_user: int, summand: str) -> None:
         raise InvalidDataError(
             f"row {user} of the validation matrix: the gains are so large that the sum of "
             f"{summand} is not finite; scale them down or use gain=binary"
-        )
-    small = (sums > 0) & (sums < LEAST_SUM)
-    if small.any():
-        raise InvalidDataError(
-            f"row {first_user + int(np.argmax(small))} of the validation matrix: the gains are so "
-            f"small that parts of the sum of {summand} are rounded away; scale them up"
         )
 
 

@@ -423,7 +423,7 @@ FILES: dict[str, tuple[str, Any, str]] = {
     "a text shape": ("shape", np.array(["a", "b"]), "shape.npy: holds .* expected two whole"),
     "a negative shape": ("shape", np.array([-1, 3]), r"shape.npy: holds \[-1, 3\]; expected two"),
     "another shape": ("shape", np.array([22, 3]), "indptr.npy: holds 24 bounds of rows, but shape"),
-    "float indices": ("indices", np.zeros(3), "lists: the matrix is not a CSR"),
+    "float indices": ("indices", np.zeros(3), "lists: the matrix has indices of dtype '<f8'"),
     "text": ("data", np.array(["a"] * positions().nnz), "lists: the matrix holds <U1; expected"),
     "too short": ("data", np.ones(3, np.int32), "lists: the matrix is not a CSR"),
 }

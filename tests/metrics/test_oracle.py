@@ -127,9 +127,8 @@ def test_scores_rank_by_score_then_id(rows: list[list[float]], k: int, seen: set
             assert lists.positions[mine].tolist() == list(range(1, len(order[:k]) + 1))
 
 
-@pytest.mark.parametrize(("gain", "fault"), [(1.7e308, "so large"), (5e-324, "so small")])
-def test_gains_at_the_ends_of_floats(gain: float, fault: str) -> None:
-    truth = csr_matrix([[1.0, 0, 1.0], [gain, 0, gain]])
+def test_gains_whose_sum_is_not_finite() -> None:
+    truth = csr_matrix([[1.0, 0, 1.0], [1.7e308, 0, 1.7e308]])
     lists = se.Rankings.from_topk([[0, 1], [1, 0]], shape=(2, 3))
-    with pytest.raises(InvalidDataError, match=f"row 1 .* the gains are {fault}"):
+    with pytest.raises(InvalidDataError, match="row 1 .* the gains are so large"):
         se.evaluate(lists, truth, "ndcg@2")

@@ -115,6 +115,7 @@ def test_what_a_site_loads_and_links(extension: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.slow  # where kernels run as Python
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib").use("agg")
