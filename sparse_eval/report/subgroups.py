@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..core.exact_sums import Moments
 from ..results.comparison import compare
-from ..results.intervals import Interval, interval_of_mean, student
+from ..results.intervals import NO_INTERVAL, Interval, interval_of_mean, interval_of_moments
 from ..results.paired_tests import correct
 from ..results.segments import by_activity
 
@@ -112,13 +112,11 @@ def segment_means(ev: Evaluation, column: Segmentation, metric: str) -> list[Gro
     for code, name in enumerate(column.names):
         inside = values[column.codes == code]
         inside = inside[~np.isnan(inside)]
-        half = math.nan
-        if len(inside) >= MIN_USERS:
-            error = inside.std(ddof=1) / math.sqrt(len(inside))
-            half = float(student(0.95, len(inside) - 1)[1]) * error
         if len(inside):
-            mean = float(inside.mean())
-            rows.append(GroupMean(name, mean, mean - half, mean + half))
+            moments = Moments.of(inside)
+            enough = len(inside) >= MIN_USERS
+            interval = interval_of_moments(moments, 0.95) if enough else NO_INTERVAL
+            rows.append(GroupMean(name, moments.mean, interval.low, interval.high))
     return rows
 
 

@@ -401,21 +401,21 @@ def compare(
     notes += [note for column in columns if (note := column.note())]
     if columns:
         chosen = _divisible(chosen, overall, notes)
-    # Where users are divided, the members of each segment; otherwise all of them.
+    # Where users are divided, the rows of the members of each segment; otherwise those of all.
     parts = [
-        (column.title, name, column.codes == code)
+        (column.title, name, [row[column.codes == code] for row in rows])
         for column in columns
         for code, name in enumerate(column.names)
-    ] or [("", "", np.ones(shared.n_users, bool))]
+    ] or [("", "", rows)]
     results = []
     pairs = list(product(parts, chosen, combinations(range(len(scored)), 2)))
     bar = tqdm(total=len(pairs), desc="compare", **display(progress))
     with bar:
-        for (title, segment, inside), metric, (i, j) in pairs:
+        for (title, segment, members), metric, (i, j) in pairs:
             bar.update()
             pair = (scored[i], scored[j])
             if scored[i].is_per_user(metric):
-                a, b = (scored[m].values(metric)[rows[m][inside]] for m in (i, j))
+                a, b = (scored[m].values(metric)[members[m]] for m in (i, j))
                 numbers = compare_values(a, b, test, level)
             else:
                 numbers = compare_replicates(pair, metric, level, shared.n_users, shared.are_all)

@@ -5,28 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import reporting
 from commands import Command
+from judged_checkpoints import save_split_and_models
 from scipy import sparse
 
 import sparse_eval as se
-
-CLICKS = se.datasets.synthetic(n_users=200, n_items=80, seed=0)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a split, and checkpoints of which als8 is the better one."""
-    folder = tmp_path_factory.mktemp("judged")
-    holdout = se.split.random(CLICKS, seed=0)
-    holdout.save(folder / "split")
-    (folder / "models").mkdir()
-    se.save_model(se.train_als(holdout.train, factors=8), folder / "models" / "als8.npz")
-    worthless = (np.ones((200, 2)), np.zeros((80, 2)))
-    se.save_model(se.factor_model(*worthless), folder / "models" / "none.npz")
-    return folder
+    return save_split_and_models(tmp_path_factory.mktemp("judged"))
 
 
 def value(folder: Path, metric: str) -> float:

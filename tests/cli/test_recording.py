@@ -8,31 +8,23 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import reporting
 from commands import Command
+from judged_checkpoints import save_split_and_models
 from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.cli.prometheus import write_prometheus
 from sparse_eval.results.history import night_of
 
-CLICKS = se.datasets.synthetic(n_users=200, n_items=80, seed=0)
 METRICS = ("-m", "ndcg@10,recall@10,coverage@10")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a split, and checkpoints of which als8 is the better one."""
-    folder = tmp_path_factory.mktemp("recorded")
-    holdout = se.split.random(CLICKS, seed=0)
-    holdout.save(folder / "split")
-    (folder / "models").mkdir()
-    se.save_model(se.train_als(holdout.train, factors=8), folder / "models" / "als8.npz")
-    worthless = (np.ones((200, 2)), np.zeros((80, 2)))
-    se.save_model(se.factor_model(*worthless), folder / "models" / "none.npz")
-    return folder
+    return save_split_and_models(tmp_path_factory.mktemp("recorded"))
 
 
 def words(folder: Path, *models: str) -> tuple[object, ...]:
