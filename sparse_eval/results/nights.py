@@ -160,7 +160,7 @@ def changes(
                 continue
             a, b = before.metrics[metric], night.metrics[metric]
             difference = b.mean - a.mean if alike else math.nan
-            error = add_variances([a.error, b.error]) if alike else UNKNOWN
+            error = add_variances([a.error, b.error])
             interval = error.interval(difference, level)
             rows.append(
                 {
