@@ -119,7 +119,7 @@ class _Sweep:
             buffer = np.empty(n_sums * size)  # no later block is larger
         table = buffer[: n_sums * size].reshape(len(NAMES), len(self.cutoffs), size)
         first_hit, hits = self._fill(first, last, table)
-        _check_finite(table, first)
+        _check_sizes(table, first)
         statistics = self._statistics(first, last, table, first_hit, hits)
         without_relevant = first + np.flatnonzero(self.n_relevant[first:last] == 0)
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 for these users
@@ -353,11 +353,13 @@ def value_of_lists(plan: Plan, lists: Any) -> float:
     return float(value)
 
 
-def _check_finite(table: Floats, first_user: int) -> None:
+def _check_sizes(table: Floats, first_user: int) -> None:
     # At the last cut-off these three bound every other statistic of gains.
     for name in ("gain", "idcg", "idcg_exp"):
         gain = "2^g − 1" if name == "idcg_exp" else "g"
         _check_sums(table[NAMES.index(name), -1], first_user, gain)
+    for name in ("idcg", "idcg_exp"):
+        _check_ideal(table[NAMES.index(name), -1], first_user)
 
 
 def _check_sums(sums: Floats, first_user: int, summand: str) -> None:
@@ -365,7 +367,18 @@ def _check_sums(sums: Floats, first_user: int, summand: str) -> None:
         user = first_user + int(np.flatnonzero(~np.isfinite(sums))[0])
         raise InvalidDataError(
             f"row {user} of the validation matrix: the gains are so large that the sum of "
-            f"{summand} is not finite; scale them down or use gain=binary"
+            f"{summand} is not finite; scale them down, or set each to 1"
+        )
+
+
+def _check_ideal(ideal: Floats, first_user: int) -> None:
+    # Below the smallest normal number a sum has few digits left, and 5e-324 / log2(3) is 5e-324.
+    is_small = (ideal > 0) & (ideal < np.finfo(np.float64).tiny)
+    if is_small.any():
+        user = first_user + int(np.flatnonzero(is_small)[0])
+        raise InvalidDataError(
+            f"row {user} of the validation matrix: all gains are below 1e-307, where numbers lose "
+            "digits; scale them up, or set each to 1"
         )
 
 

@@ -229,7 +229,7 @@ class _Block:
         gains = np.where(aligned.drawn_hits[entries], aligned.hit_gains[0][entries], 0.0)
         self.n_hits = np.bincount(rows[gains > 0], minlength=size)
         self.gain = np.bincount(rows, gains, size).astype(np.float64)
-        raised = np.exp2(gains) - 1.0 if exponential else gains
+        raised = np.expm1(gains * np.log(2.0)) if exponential else gains
         self.exp_gain = np.bincount(rows, raised, size).astype(np.float64)
         self.total_gain = np.bincount(rows, aligned.relevant_gains[entries], size)
 

@@ -204,6 +204,31 @@ def test_gains_too_large_to_sum() -> None:
     assert se.evaluate(lists, large, "ndcg(gain=binary)@2")["ndcg(gain=binary)@2"] == 1.0
 
 
+@pytest.mark.parametrize("metric", ["ndcg@3", "ndcg(gain=exp)@3"])
+def test_gains_too_small_to_sum(metric: str) -> None:
+    lists = se.Rankings.from_topk([[0, 1, 2], [0, 1, 2]])
+    one_user = np.array([1.0, 0.5, 0.25])
+    for smallest, fits in ((1e-306, True), (1e-310, False), (5e-324, False)):
+        tiny = csr_matrix([[5.0, 1.0, 5e-324], one_user[[2, 0, 1]] * smallest])
+        if fits:
+            expected = se.evaluate(lists, csr_matrix([[5.0, 1.0, 0], [0.25, 1, 0.5]]), "ndcg@3")
+            found = se.evaluate(lists, tiny, "ndcg@3")
+            np.testing.assert_allclose(found.per_user, expected.per_user, rtol=1e-15)
+        else:
+            with pytest.raises(InvalidDataError, match="row 1 of the validation.*1e-307"):
+                se.evaluate(lists, tiny, metric)
+
+
+def test_the_random_baseline_of_small_gains_keeps_its_digits() -> None:
+    lists = se.Rankings.from_topk([[0, 1, 2]])
+    summaries = [
+        se.evaluate(lists, csr_matrix([[scale, 0, scale / 2]]), "ndcg(gain=exp)@2").summary()
+        for scale in (1e-12, 1e-13)
+    ]
+    found, expected = (summary["random"].iloc[0] for summary in summaries)
+    assert found == pytest.approx(expected, rel=1e-11)
+
+
 @pytest.mark.parametrize("bad", [0, -1, 2.0, "two", True])
 def test_refuses_thread_counts(bad: object) -> None:
     with pytest.raises(InvalidDataError, match="num_threads"):
