@@ -152,9 +152,7 @@ def report(
     A sweep.csv in a folder of results becomes a learning curve.
     """
     from ..report import write_report
-    from ..results.label_table import read_label_table
 
-    names = None if item_names is None else read_label_table(item_names, "item")
     saved = _load(results)
     with step("report") as note:
         page = write_report(
@@ -167,7 +165,7 @@ def report(
             how=users.value,
             curves=saved.sweeps,
             left_out=saved.left_out,
-            item_names=names,
+            item_names=item_names,
             history=history,
             by=by,
         )

@@ -17,7 +17,7 @@ from ..results.item_names import check_known, item_table
 from ..results.pooled import pooled_evaluation
 from ..results.sampled import NOTE as SAMPLED_NOTE
 from ..results.shared import shared_metrics
-from ..results.user_segments import as_table, segmentations
+from ..results.user_segments import segmentations, segments_table
 from .axes import named_evaluations
 from .names import pieces
 from .number_format import format_number, format_numbers, format_p, format_share
@@ -96,7 +96,7 @@ def write_report(
         Learning curves by name: ``EvaluationCallback.history``, or tables of `sweep`.
     left_out : mapping of str to str, optional
         Results that could not be shown, and why; the page lists them.
-    item_names : mapping, Series or DataFrame, optional
+    item_names : mapping, Series, table or path, optional
         What to show beside the items of single users, as in `Evaluation.explain`. Labels match if
         they are the same as text.
     history : History, str or Path, optional
@@ -414,7 +414,7 @@ def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -
                 f"by needs the values of each user, which {name} did not keep; evaluate with "
                 "per_user=True"
             )
-    table = as_table(by)
+    table = segments_table(by)
     for ev in shown.values():
         segmentations(table, users_of(ev))
     return table

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import InvalidDataError
+from .label_table import LabelTable, label_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: Names by item: of a table, every column is a name.
-ItemNames: TypeAlias = "Mapping[Any, Any] | pd.Series[Any] | pd.DataFrame"
+ItemNames: TypeAlias = LabelTable
 
 
 def item_table(item_names: ItemNames) -> pd.DataFrame:
@@ -19,30 +19,17 @@ def item_table(item_names: ItemNames) -> pd.DataFrame:
 
     Parameters
     ----------
-    item_names : mapping, Series or DataFrame
-        By item. Of a frame with a column ``item`` that column names the item, otherwise its index.
+    item_names : mapping, Series, DataFrame, other table or path
+        By item. Of a table with a column ``item`` that column names the item, otherwise its index.
 
     Raises
     ------
     InvalidDataError
         If it is something else, has no column, or names an item twice.
+    InvalidFileError, MissingExtraError
+        As from `read_label_table`.
     """
-    import pandas as pd
-
-    if isinstance(item_names, pd.DataFrame):
-        table = item_names.set_index("item") if "item" in item_names else item_names
-    elif isinstance(item_names, pd.Series):
-        table = item_names.to_frame("name" if item_names.name is None else item_names.name)
-    elif isinstance(item_names, Mapping):
-        index = pd.Index(list(item_names), tupleize_cols=False)
-        table = pd.DataFrame({"name": list(item_names.values())}, index=index)
-    else:
-        raise InvalidDataError(
-            f"item_names is a {type(item_names).__name__}; expected names by item: a mapping, a "
-            "Series, or a DataFrame indexed by item or with a column 'item'"
-        )
-    if not table.shape[1]:
-        raise InvalidDataError("item_names has no column beside the item; give one with the names")
+    table = label_table(item_names, "item", argument="item_names", column="name")
     if table.index.has_duplicates:
         twice = table.index[table.index.duplicated()].tolist()[0]
         raise InvalidDataError(f"item_names names item {twice!r} twice; give each item one row")

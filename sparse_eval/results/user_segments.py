@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..core.frames import ArrowStream, as_pandas, exports_rows
 from ..errors import InvalidDataError
-from .label_table import read_label_table
+from .label_table import LabelTable, label_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import Integers, Labels, PathLike
+    from ..core.types import Integers, Labels
 
 #: Segments by user: of a table, every column divides the users.
-UserSegments: TypeAlias = (
-    "Mapping[Any, Any] | pd.Series[Any] | pd.DataFrame | ArrowStream | PathLike"
-)
+UserSegments: TypeAlias = LabelTable
 
 #: Segments of a column; more are no segments but values such as ages or dates of birth.
 MOST_SEGMENTS = 30
@@ -62,7 +57,7 @@ def segmentations(by: UserSegments, users: Labels) -> list[Segmentation]:
     InvalidFileError, MissingExtraError
         As from `read_label_table`.
     """
-    table = as_table(by)
+    table = segments_table(by)
     labels = table.index.map(str)
     if labels.has_duplicates:
         twice = labels[labels.duplicated()].tolist()[0]
@@ -77,33 +72,9 @@ def segmentations(by: UserSegments, users: Labels) -> list[Segmentation]:
     return [_segmentation(str(title), column, rows) for title, column in table.items()]
 
 
-def as_table(by: UserSegments) -> pd.DataFrame:
+def segments_table(by: UserSegments) -> pd.DataFrame:
     """Return segments by user as a table that is indexed by user, or raise as `segmentations`."""
-    import pandas as pd
-
-    if isinstance(by, str | Path):
-        by = read_label_table(by, "user")
-    elif exports_rows(by) and not isinstance(by, pd.DataFrame):
-        by = as_pandas(by)
-    if isinstance(by, pd.DataFrame):
-        table = by.set_index("user") if "user" in by else by
-    elif isinstance(by, pd.Series):
-        table = by.to_frame("segment" if by.name is None else by.name)
-    elif isinstance(by, Mapping):
-        index = pd.Index(list(by), tupleize_cols=False)
-        table = pd.DataFrame({"segment": pd.Series(list(by.values()), dtype=object)})
-        table.index = index
-    else:
-        raise InvalidDataError(
-            f"by is a {type(by).__name__}; expected segments by user: a mapping, a Series, a "
-            "table indexed by user or with a column 'user', or the path of one"
-        )
-    titles = [str(title) for title in table]
-    if not titles:
-        raise InvalidDataError("by has no column beside the user; give one with the segments")
-    if len(set(titles)) < len(titles):
-        raise InvalidDataError(f"by has two columns of the same name: {', '.join(titles)}")
-    return table
+    return label_table(by, "user", argument="by", column="segment")
 
 
 def _segmentation(title: str, column: pd.Series[Any], rows: Integers) -> Segmentation:

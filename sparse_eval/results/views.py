@@ -199,9 +199,10 @@ class Views(Scores):
         ----------
         user : hashable
             The user's label, or the row number where there are no labels.
-        item_names : mapping, Series or DataFrame, optional
+        item_names : mapping, Series, table or path, optional
             What to show beside each item, by its label or column number: a name each, or every
-            column of a frame that is indexed by item or has a column ``item``.
+            column of a table that is indexed by item or has a column ``item``. The labels of a CSV
+            file are text.
 
         Returns
         -------

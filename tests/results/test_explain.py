@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from evaluations import TEXT, in_memory, of_model, saved
 from scipy.sparse import csr_matrix
@@ -35,7 +36,8 @@ def test_every_column_of_a_table_is_beside_its_item() -> None:
     ev = labelled()
     plain = ev.explain("u")
     before = FILMS.copy()
-    for table in (FILMS, FILMS.rename_axis("item").reset_index(), FILMS.iloc[::-1]):
+    with_items = FILMS.rename_axis("item").reset_index()
+    for table in (FILMS, with_items, FILMS.iloc[::-1], pa.Table.from_pandas(with_items)):
         found = ev.explain("u", item_names=table)
         assert list(found) == ["rank", "item", "title", "year", *list(plain)[2:]]
         assert found["item"].tolist() == ["a", "b", "c", "d"]
@@ -60,6 +62,24 @@ def test_names_alone_are_a_column(names: Any) -> None:
     assert found["name"].fillna("").tolist() == ["Alien", "", "", "Clue"]
 
 
+def test_numbers_stay_whole_beside_missing_ones() -> None:
+    found = labelled().explain("u", item_names={"a": 1979, "b": None, "d": 1985})
+    assert [str(year) for year in found["name"].dropna()] == ["1979", "1985"]
+
+
+@pytest.mark.parametrize("name", ["films.csv", "films.tsv.gz", "films.parquet"])
+def test_names_may_be_in_a_file(name: str, tmp_path: Path) -> None:
+    table = FILMS.rename_axis("item").reset_index()
+    if name.endswith("parquet"):
+        table.to_parquet(tmp_path / name)
+    else:
+        table.to_csv(tmp_path / name, index=False, sep="," if "csv" in name else "\t")
+    expected = labelled().explain("u", item_names=FILMS)
+    for path in (tmp_path / name, str(tmp_path / name)):
+        found = labelled().explain("u", item_names=path)
+        pd.testing.assert_frame_equal(found.astype(str), expected.astype(str))
+
+
 def test_columns_are_named_by_number() -> None:
     ev = se.evaluate(se.Rankings.from_topk([[2, 0]]), csr_matrix([[0, 1, 1]]), "mrr@2")
     assert ev.explain(0, item_names={0: "x", 1: "y", 2: "z"})["name"].tolist() == ["z", "x", "y"]
@@ -72,6 +92,7 @@ def test_columns_are_named_by_number() -> None:
         (pd.DataFrame(index=["a"]), "item_names has no column beside the item"),
         (pd.Series(["x", "y"], index=["a", "a"]), "item_names names item 'a' twice"),
         (FILMS.rename(columns={"year": "gain"}), "has a column 'gain', as what explain returns"),
+        (pd.DataFrame([[1, 2]], columns=["t", "t"], index=["a"]), "two columns of the same name"),
         ({0: "Alien"}, r"none of these items \('a', …\), but 0, …; give names by"),
         ({}, r"none of these items \('a', …\), but nothing"),
     ],
