@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .counted_above import COMPARED, add_up, place_candidate
 from .exact import contains, cut, write_list, write_sorted
 from .jit import kernel
 
@@ -181,6 +182,11 @@ def rank_held_out(
             exact[h] = line[unsorted[h]]
         write_sorted(exact, unsorted, n, held_out.scores[start:], held_out.items[start:])
         held_out.alive[i] = n
+        if n > COMPARED:
+            for j in range(len(line)):
+                place_candidate(line[j], j, start, start + n, held_out)
+            add_up(start, start + n, held_out)
+            continue
         for h in range(start, start + n):
             score = held_out.scores[h]
             above = np.int32(0)

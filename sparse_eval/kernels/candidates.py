@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .exact import count_above_item, score_exactly, select_best, write_sorted
+from .counted_above import count_above_row
+from .exact import score_exactly, select_best, write_sorted
 from .jit import kernel, part
 from .prefetch import prefetch
 
@@ -93,5 +94,4 @@ def rank_candidates(
         for i in range(n):
             items[i] = unseen.items[start + i]
         score_exactly(users[row], user_factors, item_factors, items, n, exact)
-        for h in range(begin, stop):
-            held_out.above[h] = count_above_item(n, items, exact, h, held_out)
+        count_above_row(n, items, exact, row, held_out)

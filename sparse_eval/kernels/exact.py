@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .counted_above import count_above_row
 from .jit import allocating_kernel, kernel, part
 from .prefetch import DISTANCE, prefetch
 from .sorting import is_better, sort_best_first
@@ -332,17 +333,6 @@ def write_list(i: int, row: int, k: int, lists: Lists, room: SortingRoom, out: L
 
 
 @part
-def count_above_item(n: int, selected: Array, exact: Array, h: int, held_out: HeldOut) -> int:
-    """Count the first `n` selected items above held-out item `h`; add ties to its own."""
-    above = 0
-    for e in range(n):
-        if selected[e] != held_out.items[h]:
-            above += is_better(exact[e], selected[e], held_out.scores[h], held_out.items[h])
-            held_out.tied[h] += exact[e] == held_out.scores[h]
-    return above
-
-
-@part
 def limit_of_ranks(row: int, alive: int, scale: float, held_out: HeldOut) -> float:
     """Return the relative score to reach: that of the lowest held-out item that is alive."""
     held_out.alive[row] = alive
@@ -451,7 +441,10 @@ def rank_exhaustively(
     seen: Seen,
     held_out: HeldOut,
 ) -> None:
-    """Count the candidates above each held-out item, for users as in `list_exhaustively`."""
+    """Count the candidates above each held-out item, for users as in `list_exhaustively`.
+
+    Or for users with very many held-out items, each of which a search would compare with all.
+    """
     n = len(candidates)
     unseen = np.empty(n, np.int32)
     exact = np.zeros(n + 7)
@@ -462,9 +455,9 @@ def rank_exhaustively(
         if not cold:
             score_exactly(user, user_factors, item_factors, unseen, size, exact)
         held_out.alive[row] = held_out.indptr[row + 1] - held_out.indptr[row]
-        for h in range(held_out.indptr[row], held_out.indptr[row + 1]):
-            if cold:
+        if cold:
+            for h in range(held_out.indptr[row], held_out.indptr[row + 1]):
                 held_out.above[h] = lower_bound(unseen, 0, size, held_out.items[h])
                 held_out.tied[h] = size - 1
-            else:
-                held_out.above[h] = count_above_item(size, unseen, exact, h, held_out)
+        else:
+            count_above_row(size, unseen, exact, row, held_out)

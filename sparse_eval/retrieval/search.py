@@ -98,6 +98,10 @@ MAX_CELLS = 1 << 24
 #: Users whose scores are smaller are ranked exactly: the selection would lose digits.
 _TINY = 1e-250
 
+#: Users of whom more is held out are ranked exactly if that many may count: the search compares
+#: each of these with what is above it, and the time would grow with the square of the catalogue.
+MOST_HELD_OUT = 4096
+
 
 class _Goal(NamedTuple):
     """What is searched for, of the users in `rows`: the ranks of what is held out, or else lists.
@@ -161,12 +165,10 @@ class Search(FactorRanker):
             maxima *= 2
         batch = min(ITEMS_PER_PART * maxima, len(self.candidates))
         goal = _Goal(rows, held_out, out, k, maxima, batch)
-        plainly: Kernel = list_exhaustively if held_out is None else rank_exhaustively
-        results: Any = (k, out) if held_out is None else (held_out,)
         is_small = len(self.candidates) <= SMALL_CATALOGUE
         in_order = is_small if in_groups is None else not in_groups
         with self._progress(len(rows)) as bar:
-            for block, result_rows in enumerate(self._regular_blocks(rows, bar, plainly, *results)):
+            for block, result_rows in enumerate(self._regular_blocks(rows, k, held_out, out, bar)):
                 if held_out is not None:
                     lengths = held_out.indptr[result_rows + 1] - held_out.indptr[result_rows]
                     held_out.alive[result_rows] = lengths
@@ -263,7 +265,7 @@ class Search(FactorRanker):
         task = Task(1, 0, ORDER_TILE, ORDER_CHUNK)
         packed = self._packed_in_chunks(task.chunk)
         with self._progress(len(rows)) as bar:
-            for block in self._regular_blocks(rows, bar, rank_exhaustively, held_out):
+            for block in self._regular_blocks(rows, len(self.candidates), held_out, None, bar):
                 result_rows = block[np.diff(held_out.indptr)[block] > 0]
                 bar.update(len(block) - len(result_rows))
                 lowest = held_out.scores[held_out.indptr[result_rows + 1] - 1]
@@ -343,24 +345,37 @@ class Search(FactorRanker):
         self._share(work, len(starts) - 1, block=block)
 
     def _regular_blocks(
-        self, rows: Integers, bar: tqdm[Any], plainly: Kernel, *results: object
+        self,
+        rows: Integers,
+        k: int,
+        held_out: HeldOut | None,
+        out: Lists | None,
+        bar: tqdm[Any],
     ) -> Iterator[Integers]:
-        """Rank degenerate users exactly, then yield the positions of the others in blocks.
+        """Rank some users exactly, then yield the positions of the others in blocks.
 
-        A user is degenerate if all scores are zero (cold) or too small for the selection.
+        Those whose scores are all zero (cold) or too small for the selection, and those of whom
+        very much is held out.
         """
         norms = self.user_norms[rows]
         with np.errstate(under="ignore"):  # which the caller's settings may raise
             scale = norms * self.largest
         cold = (norms == 0.0) | (self.largest == 0.0)
-        tiny = ~cold & ((scale < _TINY) | (norms < _TINY) | (self.largest < _TINY))
+        chosen = (scale < _TINY) | (norms < _TINY) | (self.largest < _TINY)
         self.cold_users = int((norms == 0.0).sum())
+        plainly: Kernel = list_exhaustively
+        results: Any = (k, out)
+        if held_out is not None:
+            plainly, results = rank_exhaustively, (held_out,)
+            if k > MOST_HELD_OUT:
+                chosen |= np.diff(held_out.indptr) > MOST_HELD_OUT
+        chosen &= ~cold
         factors = (self.user_factors, self.item_factors)
-        for is_cold, chosen in ((True, np.flatnonzero(cold)), (False, np.flatnonzero(tiny))):
-            arguments = (chosen, rows, is_cold, *factors, self.candidates, self.seen, *results)
-            self._share(plainly, len(chosen), *arguments)
-            bar.update(len(chosen))
-        regular = np.flatnonzero(~cold & ~tiny)
+        for is_cold, users in ((True, np.flatnonzero(cold)), (False, np.flatnonzero(chosen))):
+            arguments = (users, rows, is_cold, *factors, self.candidates, self.seen, *results)
+            self._share(plainly, len(users), *arguments)
+            bar.update(len(users))
+        regular = np.flatnonzero(~cold & ~chosen)
         for start in range(0, len(regular), USERS_PER_BLOCK):
             yield regular[start : start + USERS_PER_BLOCK]
 
