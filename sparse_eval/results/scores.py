@@ -106,7 +106,8 @@ class Scores(Counts):
         users = self.users
         index = pd.RangeIndex(columns.shape[1]) if users is None else users
         names = [name for name in self.names if self.is_per_user(name)]
-        return pd.DataFrame(columns.T, index=index.rename("user"), columns=names)
+        # A copy, which pandas takes by itself from version 3 on.
+        return pd.DataFrame(columns.T, index=index.rename("user"), columns=names, copy=True)
 
     def to_csv(self, path: PathLike) -> None:
         """Write `per_user` as CSV, every value in full.
