@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -268,7 +269,10 @@ def _read_sweep(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        table = pd.read_csv(path)
+        text = path.read_text(encoding="utf-8")
+        if not text.endswith("\n"):
+            raise ValueError("its last line is cut off")
+        table = pd.read_csv(StringIO(text))
         return table[table["status"] == "ok"]
     except (ValueError, KeyError) as error:
         raise InvalidFileError(f"is not the table of a sweep ({error})", path) from None

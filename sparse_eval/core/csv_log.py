@@ -46,6 +46,8 @@ class CSVLog:
             except UnicodeDecodeError:
                 raise self.foreign() from None
             self.columns = self._parse(n_rows=1)[0]
+            if not self._text.endswith("\n"):
+                raise self.unsound(self._text.count("\n") + 1)
 
     def rows(self) -> Iterator[tuple[int, Row]]:
         """Yield the line number and the cells of each row of the file."""

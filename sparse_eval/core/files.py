@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidDataError, MissingExtraError, OutputError
+from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, OutputError
 from .mistaken import describe
 
 if TYPE_CHECKING:
@@ -26,6 +26,20 @@ def as_path(path: object) -> Path:
     if isinstance(path, str | os.PathLike):
         return Path(path)
     raise InvalidDataError(f"the path is {describe(path)}; expected text, or a pathlib.Path")
+
+
+def check_repeatable(path: Path) -> None:
+    """Raise `InvalidFileError` for a pipe or a device: what was read of it cannot be read again."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # said when it is opened
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InvalidFileError(
+            "is no regular file, and has to be read more than once; write what it gives to a file "
+            "first",
+            path,
+        )
 
 
 @contextmanager

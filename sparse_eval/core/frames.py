@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ..errors import InvalidDataError, MissingExtraError
+from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 
@@ -33,6 +35,22 @@ class ArrowStream(Protocol):
 
 #: What functions accept that take a frame.
 Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
+
+
+def check_header(table: pd.DataFrame, path: Path) -> None:
+    """Raise `InvalidFileError` if lines have more fields than the header of a CSV file.
+
+    pandas takes the first ones for an index then, and calls each column by the name of another.
+    """
+    import pandas as pd
+
+    if len(table) and not isinstance(table.index, pd.RangeIndex):
+        n_names = len(table.columns)
+        raise InvalidFileError(
+            f"its header names {n_names} columns, and its lines have "
+            f"{n_names + table.index.nlevels} fields; name every column",
+            path,
+        )
 
 
 def exports_rows(table: object) -> bool:

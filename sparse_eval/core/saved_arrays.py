@@ -7,6 +7,7 @@ compared with the size of the file first. Nothing is unpickled.
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -15,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from .types import AnyArray, SparseInput
@@ -26,10 +27,14 @@ NPY = b"\x93NUMPY"
 #: How an ``.npz`` file begins.
 _ZIP = b"PK\x03\x04"
 
-_HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
+#: Bytes that say how long a header is, and NumPy's parser of it, by version.
+_HEADERS: dict[tuple[int, int], tuple[int, Callable[..., Any]]] = {
+    (1, 0): (2, np.lib.format.read_array_header_1_0),
+    (2, 0): (4, np.lib.format.read_array_header_2_0),
 }
+
+#: Bytes of the longest header that NumPy parses; what claims to be longer is not read.
+_LONGEST_HEADER = 10_000
 
 #: More than DEFLATE can compress: what claims to be larger is not what it claims.
 _MOST_COMPRESSED = 1100
@@ -57,7 +62,7 @@ def map_array(path: Path) -> AnyArray:
     Raises
     ------
     UnreadableError
-        If the file is something else, or shorter than it says.
+        If the file is something else, or shorter or longer than it says.
     OSError
         If it cannot be opened.
     """
@@ -72,6 +77,10 @@ def map_array(path: Path) -> AnyArray:
     needed = _n_bytes(shape, dtype)
     if needed > size - offset:
         raise UnreadableError(f"ends early: {size - offset} bytes instead of {needed}")
+    if needed < size - offset:
+        raise UnreadableError(
+            f"has {size - offset} bytes of numbers, and its header says {needed}; save it again"
+        )
     order: Any = "F" if fortran else "C"
     if needed == 0:  # nothing can be mapped
         return np.empty(shape, dtype, order)
@@ -84,17 +93,28 @@ def read_arrays(stream: BinaryIO) -> dict[str, AnyArray]:
     Raises
     ------
     UnreadableError
-        If the file is something else, or a part of it is damaged.
+        If the file is something else, a part of it is damaged, two arrays have one name, or the
+        arrays take far more memory than the file, see `most_unpacked`.
     """
     try:
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
         raise UnreadableError(f"is not an .npz file ({_reason(error)})") from None
     with archive:
-        return {
-            member.filename.removesuffix(".npy"): _read_member(archive, member)
-            for member in archive.infolist()
-        }
+        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        if len(members) < len(archive.infolist()):
+            raise UnreadableError("holds two arrays of one name; save it again")
+        _check_sizes(members.values(), stream.seek(0, 2))
+        return {name: _read_member(archive, member) for name, member in members.items()}
+
+
+def most_unpacked(size: int) -> int:
+    """Return how many bytes a compressed file of `size` bytes may unpack to.
+
+    1 GiB, or 200 times its size if that is more: a compressed file that is larger in memory is
+    made to exhaust it, or as easily kept uncompressed.
+    """
+    return max(1 << 30, 200 * size)
 
 
 def read_sparse(stream: BinaryIO) -> SparseInput:
@@ -122,10 +142,23 @@ def read_sparse(stream: BinaryIO) -> SparseInput:
     return matrix
 
 
+def _check_sizes(members: Collection[zipfile.ZipInfo], size: int) -> None:
+    """Raise unless the members of an archive of `size` bytes may be as large as they claim."""
+    for one in members:
+        if one.file_size > _MOST_COMPRESSED * max(one.compress_size, 1):
+            raise UnreadableError(
+                f"{one.filename} is damaged: it claims to have {one.file_size} bytes"
+            )
+    unpacked = sum(one.file_size for one in members)
+    if unpacked > most_unpacked(size):
+        raise UnreadableError(
+            f"would take {unpacked / 1e9:,.1f} GB of memory, {unpacked // size:,} times as much as "
+            "the file; if that is right, save it without compression"
+        )
+
+
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> AnyArray:
     name = member.filename
-    if member.file_size > _MOST_COMPRESSED * max(member.compress_size, 1):
-        raise UnreadableError(f"{name} is damaged: it claims to have {member.file_size} bytes")
     try:
         with archive.open(member) as stream:
             shape, fortran, dtype = _read_header(stream)
@@ -149,7 +182,10 @@ def _read_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape, the order and the dtype of an array, and stop where its numbers begin."""
     try:
         version = np.lib.format.read_magic(stream)
-        shape, fortran, dtype = _HEADERS[version](stream)
+        n_bytes, parse = _HEADERS[version]
+        length = stream.read(n_bytes)
+        header = stream.read(min(int.from_bytes(length, "little"), _LONGEST_HEADER))
+        shape, fortran, dtype = parse(io.BytesIO(length + header))
     except Exception as error:  # noqa: BLE001 - see the module's docstring
         raise UnreadableError(f"is not an array that numpy.save wrote ({_reason(error)})") from None
     if dtype.hasobject:

@@ -9,12 +9,16 @@ import math
 import zlib
 from typing import TYPE_CHECKING
 
+from ..core.saved_arrays import most_unpacked
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+#: Bytes that are unpacked at once.
+_AT_ONCE = 1 << 24
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -114,9 +118,7 @@ def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -
         If there is no such encoding.
     """
     try:
-        data = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            data = gzip.decompress(data)
+        data = _unpacked(path) if path.suffix.lower() == ".gz" else path.read_bytes()
     except FileNotFoundError:
         raise InvalidFileError("there is no such file", path) from None
     except IsADirectoryError:
@@ -153,6 +155,24 @@ def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -
     if not data or data.isspace():
         raise InvalidFileError("the file is empty", path)
     return data
+
+
+def _unpacked(path: Path) -> bytes:
+    """Return what is in a ``.gz`` file, or raise if that is far more than one expects."""
+    most = most_unpacked(path.stat().st_size)
+    parts: list[bytes] = []
+    n_bytes = 0
+    with gzip.open(path) as file:
+        while part := file.read(_AT_ONCE):
+            n_bytes += len(part)
+            if n_bytes > most:
+                raise InvalidFileError(
+                    f"unpacks to more than {most / 1e9:,.1f} GB, {most // path.stat().st_size:,} "
+                    "times its size; if that is right, unpack it first",
+                    path,
+                )
+            parts.append(part)
+    return b"".join(parts)
 
 
 def _transcoded(data: bytes, path: Path, encoding: str) -> bytes:

@@ -38,7 +38,7 @@ def read_batches(path: Path, columns: Mapping[str, Hashable]) -> BlockTable:
     table = BlockTable(events="event" in columns)
     texts = [columns[role] for role in table.ids if not pa.types.is_integer(types[role])]
     names = list(dict.fromkeys(columns.values()))
-    with parquet.ParquetFile(path, read_dictionary=texts) as file:
+    with parquet.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(_ROWS, row_groups=[group], columns=names):
                 fields = {role: batch.column(name) for role, name in columns.items()}

@@ -104,7 +104,8 @@ def load_parquet(
                 warn_of_zeros(values, columns["value"], named=value is not USUAL)
             return replace(interactions, recognized=recognized(columns, given))
         # Read as a single file: a path like year=2024/x.parquet must not add a column.
-        table = parquet.ParquetFile(path).read(columns=list(dict.fromkeys(needed.values())))
+        file = parquet.ParquetFile(path, page_checksum_verification=True)
+        table = file.read(columns=list(dict.fromkeys(needed.values())))
         return Interactions.from_frame(
             table,
             user=user,

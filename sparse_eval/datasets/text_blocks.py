@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..core.files import check_repeatable
 from ..errors import InvalidFileError
 from .blocks import BlockTable, UnusualError
 from .lines import MalformedLineError, numbered_lines, read_text
@@ -47,9 +48,15 @@ class TextFile:
     ----------
     path, encoding, guess
         As of `read_text`.
+
+    Raises
+    ------
+    InvalidFileError
+        If it can be read only once, as a pipe can.
     """
 
     def __init__(self, path: Path, encoding: str | None = None, *, guess: bool = False) -> None:
+        check_repeatable(path)
         self.path = path
         self._encoding, self._guess = encoding, guess
 

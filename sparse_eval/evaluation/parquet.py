@@ -192,7 +192,7 @@ def _open(path: Path) -> Any:
     need_pyarrow()
     from pyarrow import parquet
 
-    return _readable(lambda: parquet.ParquetFile(path), path)
+    return _readable(lambda: parquet.ParquetFile(path, page_checksum_verification=True), path)
 
 
 def cut_users(recs: list[RowGroup], truth: list[RowGroup], n_rows: int) -> list[UserRange] | None:

@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.files import check_repeatable
 from ..errors import InvalidFileError
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def kind_of(path: PathLike) -> Kind:
     path = Path(path)
     if path.is_dir():
         return _kind_of_folder(path)
+    check_repeatable(path)
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)

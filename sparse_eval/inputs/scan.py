@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..core.frames import as_pandas, exports_rows
+from ..core.frames import as_pandas, check_header, exports_rows
 from ..errors import InvalidDataError, InvalidFileError
 from .kinds import Kind, kind_of, separator_of
 
@@ -208,7 +208,7 @@ def _read_file(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
 
     need_pyarrow()
     try:
-        return pd.read_parquet(path)
+        return pd.read_parquet(path, page_checksum_verification=True)
     except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
         raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
 
@@ -234,6 +234,7 @@ def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
         )
     except ValueError as error:  # ragged lines
         raise InvalidFileError(f"is not a readable CSV ({error})", path) from None
+    check_header(frame, path)
     for name in dict.fromkeys(ids):
         if name in frame and text_labels(frame[name].unique().tolist()).dtype == "int64":
             frame[name] = frame[name].astype("int64")

@@ -267,7 +267,7 @@ class History:
     def _read(self) -> None:
         for number, line in enumerate(self._lines(), start=1):
             try:
-                content = json.loads(line)
+                content = json.loads(line.decode())
             except (ValueError, RecursionError):
                 raise self._damaged(number, "it is not JSON") from None
             try:
@@ -276,7 +276,7 @@ class History:
                 raise self._damaged(number, str(error)) from None
         self.nights.sort(key=lambda night: night.time)
 
-    def _lines(self) -> list[str]:
+    def _lines(self) -> list[bytes]:
         try:
             with self.path.open("rb") as file:
                 with suppress(OSError):  # a file system without locks
@@ -284,7 +284,7 @@ class History:
                 data = file.read()
         except OSError as error:
             raise InvalidFileError(f"cannot be read: {error.strerror}", self.path) from None
-        return data.decode("utf-8", "replace").removesuffix("\n").split("\n") if data else []
+        return data.removesuffix(b"\n").split(b"\n") if data else []
 
     def _damaged(self, line: int, why: str) -> InvalidFileError:
         return InvalidFileError(

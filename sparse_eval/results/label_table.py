@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.files import as_path, need_pyarrow
-from ..core.frames import ArrowStream, as_pandas, exports_rows
+from ..core.frames import ArrowStream, as_pandas, check_header, exports_rows
+from ..datasets.lines import read_text
 from ..errors import InvalidDataError, InvalidFileError
 
 if TYPE_CHECKING:
@@ -100,10 +102,14 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
     try:
         if kind == "parquet":
             need_pyarrow()
-            table = pd.read_parquet(path)
+            table = pd.read_parquet(path, page_checksum_verification=True)
         else:  # as text: an item "007" is not 7, and "NA" is a name
             separator = "," if kind == "csv" else "\t"
-            table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
+            text = BytesIO(read_text(path))
+            table = pd.read_csv(text, sep=separator, dtype=str, keep_default_na=False)
+            check_header(table, path)
+    except InvalidFileError:
+        raise
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
     except ValueError as error:  # as those of pandas' parsers and of pyarrow are

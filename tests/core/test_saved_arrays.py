@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +122,47 @@ def test_a_member_that_claims_to_be_larger_than_it_can_be() -> None:
     stream.seek(0)
     with pytest.raises(UnreadableError, match="claims to have|is damaged|is not an .npz"):
         read_arrays(stream)
+
+
+def test_an_array_ends_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.ones(3))
+    path.write_bytes(path.read_bytes() + bytes(8))
+    with pytest.raises(UnreadableError, match="has 32 bytes of numbers, and its header says 24"):
+        map_array(path)
+
+
+def test_an_archive_has_each_array_once() -> None:
+    stream = io.BytesIO()
+    np.savez(stream, x=np.ones(3))
+    with zipfile.ZipFile(stream, "a") as archive:
+        archive.writestr("x", npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (8,), }"))
+    with pytest.raises(UnreadableError, match="holds two arrays of one name"):
+        read_arrays(stream)
+
+
+def test_an_archive_takes_no_more_memory_than_its_size_explains() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in ("x.npy", "y.npy"):
+            archive.writestr(name, bytes(2**20))
+        for member in archive.infolist():
+            member.file_size = 1000 * 2**20  # what DEFLATE can do
+    with pytest.raises(UnreadableError, match=r"take 2\.1 GB of memory, 999 times .* compression"):
+        read_arrays(stream)
+
+
+def test_a_long_header_is_not_read() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        start = b"\x93NUMPY\x02\x00" + (10**8).to_bytes(4, "little")
+        archive.writestr("x.npy", start + b" " * 10**8)
+    tracemalloc.start()
+    with pytest.raises(UnreadableError, match="x.npy is not an array that numpy.save wrote"):
+        read_arrays(stream)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10**6
 
 
 @pytest.mark.parametrize("n_bytes", [24, 40])

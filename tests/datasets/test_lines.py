@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
 
 from sparse_eval.datasets import (
+    lines,
+    load,
     load_adjacency,
     load_csv,
     load_mind,
@@ -42,6 +45,29 @@ def test_refuses_missing_empty_binary_and_unreadable_files(write, tmp_path, monk
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(InvalidFileError, match="cannot be read .*Permission denied"):
         loader(path)
+
+
+@pytest.mark.parametrize("loader", [load_csv, load_mind, load_movielens, load_adjacency])
+def test_refuses_what_unpacks_to_far_more(write, monkeypatch, loader):
+    monkeypatch.setattr(lines, "most_unpacked", lambda size: 50 * size)
+    path = write("line.gz", gzip.compress(b"0" * 100_000))
+    with pytest.raises(InvalidFileError, match="unpacks to more than .*, 50 times its size; if"):
+        loader(path)
+
+
+def test_tables_that_unpack_to_far_more_are_read_in_blocks(write, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(lines, "most_unpacked", lambda size: size)
+    path = write("rows.csv.gz", gzip.compress(b"user,item\n" + b"1,1\n" * 10_000))
+    assert len(load_csv(path)) == 10_000
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes that have names")
+def test_refuses_pipes(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for loader in (load, load_csv, load_movielens):
+        with pytest.raises(InvalidFileError, match="is no regular file, and has to be read more"):
+            loader(tmp_path / "pipe")
 
 
 def test_refuses_folders_without_one_known_file(tmp_path):

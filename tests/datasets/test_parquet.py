@@ -11,9 +11,11 @@ from events import rows
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sparse_eval as se
 from sparse_eval.datasets import blocks, guess_format, load, load_parquet, parquet_blocks, tables
 from sparse_eval.datasets.blocks import UnusualError
 from sparse_eval.errors import InvalidFileError, MissingExtraError, SparseEvalError
+from sparse_eval.results.label_table import read_label_table
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -171,3 +173,26 @@ def test_plain_files_are_read_in_batches(tmp_path, monkeypatch):
     assert read.timestamps[:2].tolist() == [0, 3 * 10**9]
     assert read.items.tolist()[:3] == [0, 3, 4]
     assert read.recognized == {"value": "rating"}
+
+
+def test_refuses_pages_that_were_damaged(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    frame = pd.DataFrame({"user": range(100), "item": range(100), "score": [0.5] * 100})
+    frame.to_parquet(
+        path, compression="none", use_dictionary=False, write_page_checksum=True, index=False
+    )
+    content = path.read_bytes()
+    number = (77).to_bytes(8, "little")
+    assert content.count(number) == 2  # of a user, and of an item
+    path.write_bytes(content.replace(number, (78).to_bytes(8, "little"), 1))
+    for read in (
+        load_parquet,
+        lambda path: se.evaluate(path, frame, "mrr@5"),
+        lambda path: se.Rankings.scan(path).to_pandas(),
+        lambda path: read_label_table(path, "user"),
+    ):
+        with pytest.raises(InvalidFileError, match="CRC"):
+            read(path)
+    monkeypatch.setattr(tables, "read_batches", refuse)
+    with pytest.raises(InvalidFileError, match="CRC"):
+        load_parquet(path)

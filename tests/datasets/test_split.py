@@ -418,3 +418,12 @@ def test_refuses_files_of_two_splits(tmp_path):
     (tmp_path / "two" / "train.npz").replace(tmp_path / "one" / "train.npz")
     with pytest.raises(InvalidFileError, match="are of different splits; split again"):
         split.Holdout.load(tmp_path / "one")
+
+
+def test_refuses_files_of_two_splits_that_differ_in_values_alone(tmp_path):
+    data = sparse.random(30, 20, 0.3, format="csr", random_state=0)
+    for name, matrix in (("one", data), ("two", data * 2)):
+        split.random(matrix, seed=1).save(tmp_path / name)
+    (tmp_path / "two" / "train.npz").replace(tmp_path / "one" / "train.npz")
+    with pytest.raises(InvalidFileError, match="are of different splits; split again"):
+        split.Holdout.load(tmp_path / "one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,21 @@ def test_ids_of_a_csv_are_whole_numbers_only_if_all_are(tmp_path: Path) -> None:
         assert ev.users is not None
         assert {type(user) for user in ev.users.tolist()} == {int if name == "plain" else str}
         assert ev["ndcg@3"] == expected_of(recs, truth)["ndcg@3"]
+
+
+def test_refuses_a_csv_whose_header_lacks_names(tmp_path: Path) -> None:
+    path = tmp_path / "recs.csv"
+    path.write_text("user,item,score\n1,2,3,0.5\n1,3,4,0.7\n")
+    with pytest.raises(InvalidFileError, match="header names 3 columns, and its lines have 4"):
+        se.evaluate(path, tables()[1], METRICS)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes that have names")
+def test_refuses_a_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "recs.csv"
+    os.mkfifo(path)
+    with pytest.raises(InvalidFileError, match="is no regular file, and has to be read more than"):
+        se.evaluate(path, tables()[1], METRICS)
 
 
 def test_engines() -> None:

@@ -214,6 +214,14 @@ def test_names_a_damaged_line(tmp_path: Path, damage: Any, why: str) -> None:
         se.History(path)
 
 
+def test_names_a_line_that_is_no_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "h.jsonl").path
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"name": "', b'"name": "\xff', 1))
+    with pytest.raises(InvalidFileError, match="line 1: is no line of a history: it is not JSON"):
+        se.History(path)
+
+
 def test_does_not_add_to_a_line_that_is_cut_off(tmp_path: Path) -> None:
     history = write(tmp_path / "h.jsonl")
     with history.path.open("a") as file:

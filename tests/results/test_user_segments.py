@@ -167,9 +167,11 @@ def test_refuses(pair: dict[str, se.Evaluation], by: Any, message: str) -> None:
 
 def test_refuses_files_without_users(pair: dict[str, se.Evaluation], tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("visitor,plan\n1,free\n")
+    (tmp_path / "b.csv").write_text("user,plan\n1,free,2\n")
     for name, message in (
         ("a.csv", "has no column 'user', but visitor, plan"),
-        ("none.csv", "cannot be read"),
+        ("none.csv", "there is no such file"),
+        ("b.csv", "header names 2 columns, and its lines have 3 fields; name every column"),
         ("a.xlsx", "is no table of users by its name"),
     ):
         with pytest.raises(InvalidFileError, match=message):

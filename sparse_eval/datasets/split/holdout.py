@@ -334,6 +334,7 @@ class Holdout:
                 allow_pickle=False,
                 parts=np.array([name for name, _ in self._parts()]),
                 checksums=self._checksums(),
+                values=self._checksums_of_values(),
                 left_out=np.array(self.left_out, np.int64),
                 **arrays,
             )
@@ -365,6 +366,8 @@ class Holdout:
         ):
             arrays = read_arrays(file)
             checksums = arrays["checksums"].tolist() if "checksums" in arrays else []
+            # older versions did not write these
+            values = arrays["values"].tolist() if "values" in arrays else None
             labels = {
                 name: pd.Index(arrays[name].tolist())
                 for name in ("users", "items")
@@ -389,7 +392,9 @@ class Holdout:
             )
         except InvalidDataError as error:
             raise InvalidFileError(str(error), folder) from error
-        if checksums != holdout._checksums():
+        if checksums != holdout._checksums() or (
+            values is not None and values != holdout._checksums_of_values()
+        ):
             listed = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
             raise InvalidFileError(
                 f"{listed} and labels.npz are of different splits; split again", folder
@@ -424,6 +429,10 @@ class Holdout:
             zlib.crc32(part.indptr.astype("<i8").data, zlib.crc32(part.indices.astype("<i4").data))
             for _, part in self._parts()
         ]
+
+    def _checksums_of_values(self) -> list[int]:
+        """Return a number for the values of each matrix, likewise."""
+        return [zlib.crc32(part.data.astype("<f8").data) for _, part in self._parts()]
 
 
 def _with_values(matrix: CSRMatrix) -> tuple[Booleans, Booleans]:
