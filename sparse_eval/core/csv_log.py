@@ -46,12 +46,12 @@ class CSVLog:
             except UnicodeDecodeError:
                 raise self.foreign() from None
             self.columns = self._parse(n_rows=1)[0]
-            if not self._text.endswith("\n"):
-                raise self.unsound(self._text.count("\n") + 1)
 
     def rows(self) -> Iterator[tuple[int, Row]]:
         """Yield the line number and the cells of each row of the file."""
         header, *rows = self._parse()
+        if not self._text.endswith("\n"):  # cut off, maybe in the middle of a number
+            raise self.unsound(self._text.count("\n") + 1)
         for line, cells in enumerate(rows, start=2):
             row = zip(header, cells, strict=True)
             yield line, {name: text for name, text in row if text != ""}

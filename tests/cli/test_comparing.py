@@ -172,6 +172,11 @@ def test_report_has_the_learning_curve_of_a_sweep(
     assert "Learning curve: results" in page
     assert "&lt;My&gt; report" in page
     assert "recall@5 by" not in page
+    whole = (results / "sweep.csv").read_text(encoding="utf-8")
+    (results / "sweep.csv").write_text(whole[:-3], encoding="utf-8")
+    status, _, said = command(*words)
+    assert status == 2
+    assert "sweep.csv: is not the table of a sweep (its last line is cut off)" in said
     (results / "sweep.csv").write_text("nonsense")
     status, _, said = command(*words)
     assert status == 2
