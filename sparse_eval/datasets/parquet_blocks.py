@@ -43,7 +43,7 @@ def read_batches(path: Path, columns: Mapping[str, Hashable]) -> BlockTable:
             for batch in file.iter_batches(_ROWS, row_groups=[group], columns=names):
                 fields = {role: batch.column(name) for role, name in columns.items()}
                 _add_batch(table, fields, columns)
-        if not file.metadata.num_rows:
+        if not table.n_rows or table.n_rows != file.metadata.num_rows:
             raise UnusualError
     pa.default_memory_pool().release_unused()
     return table

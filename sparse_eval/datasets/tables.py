@@ -106,6 +106,11 @@ def load_parquet(
         # Read as a single file: a path like year=2024/x.parquet must not add a column.
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         table = file.read(columns=list(dict.fromkeys(needed.values())))
+        if table.num_rows != file.metadata.num_rows:
+            raise InvalidDataError(
+                f"has {table.num_rows} rows, and says that there are {file.metadata.num_rows}; "
+                "write it again"
+            )
         return Interactions.from_frame(
             table,
             user=user,

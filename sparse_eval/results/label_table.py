@@ -112,7 +112,7 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
         raise
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except ValueError as error:  # as those of pandas' parsers and of pyarrow are
+    except (ValueError, MemoryError) as error:  # as those of pandas' parsers and of pyarrow are
         raise InvalidFileError(f"is not a table ({error})", path) from None
     if key not in table:
         found = ", ".join(map(str, table.columns))

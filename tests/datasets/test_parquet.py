@@ -196,3 +196,32 @@ def test_refuses_pages_that_were_damaged(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "read_batches", refuse)
     with pytest.raises(InvalidFileError, match="CRC"):
         load_parquet(path)
+
+
+def test_refuses_numbers_of_rows_that_are_not_there(tmp_path):
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"user": [0] * 1000, "item": range(1000)}).to_parquet(path, index=False)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(thrift(1000), thrift(1001)))  # in the footer, as Thrift
+    with pytest.raises(InvalidFileError, match="has 1000 rows, and says that there are 1001"):
+        load_parquet(path)
+    footer = int.from_bytes(content[-8:-4], "little")
+    huge = content[-8 - footer : -8].replace(thrift(1000), thrift(2**60))
+    size = len(huge).to_bytes(4, "little")
+    path.write_bytes(content[: -8 - footer] + huge + size + b"PAR1")
+    for read in (
+        load_parquet,
+        lambda path: se.Rankings.scan(path).to_pandas(),
+        lambda path: read_label_table(path, "user"),
+    ):
+        with pytest.raises(InvalidFileError, match=r"a\.parquet"):
+            read(path)
+
+
+def thrift(number: int) -> bytes:
+    """Return a field of 64 bits, as Thrift's compact protocol writes it."""
+    number, groups = 2 * number, []
+    while number:
+        number, low = divmod(number, 128)
+        groups.append(low | 128 * (number > 0))
+    return bytes([0x16, *groups])
