@@ -13,7 +13,10 @@ from scipy import sparse
 from tries import Tries
 
 import sparse_eval as se
+from sparse_eval.cli.opening import open_propensity
+from sparse_eval.cli.table_options import TableColumns
 from sparse_eval.datasets import load
+from sparse_eval.inputs.kinds import Kind
 from sparse_eval.models.sweep import sweep
 
 pytestmark = [
@@ -32,6 +35,8 @@ PARTS = (TRAIN, VALIDATION, "mrr@5")
 FRAME = CLICKS.to_frame()
 OTHERS = {"als": MODEL, "popularity": se.baselines.popularity(HOLDOUT)}
 LISTS = se.top_k(MODEL, k=5, seen=HOLDOUT.train)
+LABELLED = se.Rankings.from_topk(LISTS.ids, users=HOLDOUT.users, items=HOLDOUT.items)
+PLANS = FRAME[["user"]].drop_duplicates().assign(plan="a")
 
 #: A damaged file of a few kilobytes may claim to be large. This much more than before, in MiB,
 #: is what a whole run may take: readers work in blocks, and parsers keep caches.
@@ -117,8 +122,7 @@ def evaluated(path: Path) -> object:
 
 
 def trec(path: Path) -> None:
-    lists = se.Rankings.from_topk(LISTS.ids, users=HOLDOUT.users, items=HOLDOUT.items)
-    se.trec.write_run(lists, path.parent / "run.txt")
+    se.trec.write_run(LABELLED, path.parent / "run.txt")
     relevance = se.Relevance.from_csr(VALIDATION, users=HOLDOUT.users, items=HOLDOUT.items)
     se.trec.write_qrels(relevance, path.parent / "qrels.txt")
 
@@ -140,6 +144,12 @@ def csr_folder(path: Path) -> None:
 
 def of_model(path: Path) -> object:
     return se.evaluate_model(path, HOLDOUT, "mrr@5")
+
+
+def labelled_factors(path: Path) -> None:
+    factors(path)
+    np.save(path.parent / "user_ids.npy", HOLDOUT.users.to_numpy(str))
+    np.save(path.parent / "item_ids.npy", HOLDOUT.items.to_numpy(str))
 
 
 def of_folder(path: Path) -> object:
@@ -187,6 +197,38 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "plans.csv": (
         text("user,plan\n" + "".join(f"{u},{'ab'[i % 2]}\n" for i, u in enumerate(HOLDOUT.users))),
         segmented,
+    ),
+    "plans.tsv.gz": (
+        lambda path: PLANS.to_csv(path, sep="\t", index=False),
+        segmented,
+    ),
+    "plans.parquet": (lambda path: PLANS.to_parquet(path, index=False), segmented),
+    "candidates.csv": (
+        lambda path: FRAME[["user", "item"]].to_csv(path, index=False),
+        lambda path: se.evaluate_model(MODEL, HOLDOUT, "ndcg@5", candidates=path),
+    ),
+    "counted.txt": (
+        text("".join(f"5 {' '.join(str((i * j) % 11) for j in range(5))}\n" for i in range(30))),
+        lambda path: load(path, format="adjacency", counts=True),
+    ),
+    "ml/ratings.csv": (
+        text(
+            "userId,movieId,rating,timestamp\n"
+            + "".join(f"{i % 9},{i % 7},3.5,97830{i:04}\n" for i in range(60))
+        ),
+        lambda path: load(path.parent),
+    ),
+    "labelled/user_ids.npy": (
+        labelled_factors,
+        lambda path: se.evaluate_model(path.parent, HOLDOUT, "mrr@5"),
+    ),
+    "trec/run.txt.gz": (
+        lambda path: se.trec.write_run(LABELLED, path),
+        se.trec.read_run,
+    ),
+    "propensity.csv": (
+        text("item,propensity\n" + "".join(f"{item},0.5\n" for item in HOLDOUT.items)),
+        lambda path: open_propensity(path, TableColumns(), Kind.CSV),
     ),
     "tables/recs.csv": (tables("csv"), evaluated),
     "tables/truth.csv": (tables("csv"), evaluated),
