@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.files import make_folder, replacing, write_parquet
+from ..core.files import make_folder_of, replacing, write_parquet
 from ..errors import InvalidDataError
 from .csv_text import check_safe_csv, write_csv
 from .loading import is_split, load, load_candidates
@@ -66,6 +66,8 @@ def recommend(
             f"--out is {str(out)!r}; expected a file that ends in {', '.join(_SUFFIXES)}"
         )
     check_safe_csv(safe_csv, format, out)
+    if out is not None:
+        make_folder_of(out)
     train = _read(seen, loading)
     labels = getattr(train, "users", None)
     words = [word for words in users for word in words.split(",")]
@@ -83,7 +85,6 @@ def recommend(
     if out is None:
         print_table(table, format, safe_csv)
     else:
-        make_folder(out.parent)
         _write(table, out, safe_csv)
         typer.echo(f"left in {out}: {counted(len(table), 'row')}", err=True)
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ..core.files import make_folder
-from ..errors import InvalidDataError
+from ..core.files import make_folder_of
 from .prometheus import write_prometheus
 
 if TYPE_CHECKING:
@@ -58,11 +57,7 @@ class Recording(NamedTuple):
         if opened is not None:
             opened.begin()
         if prometheus is not None:
-            if prometheus.is_dir():
-                raise InvalidDataError(
-                    f"--prometheus is {str(prometheus)!r}, a folder; name a file"
-                )
-            make_folder(prometheus.parent)
+            make_folder_of(prometheus)
         return cls(opened, prometheus, time.monotonic())
 
     @property

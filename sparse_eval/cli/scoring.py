@@ -389,7 +389,7 @@ def _sweep(
                 table = sweep(*inputs, save=folder, watch=watch, client=scheduler, **options)
             except KeyboardInterrupt:
                 if log is not None and log.exists():
-                    _print_sweep(pd.read_csv(log), format, safe_csv)
+                    _print_sweep(pd.read_csv(log.absolute()), format, safe_csv)
                 raise
             note(counted(len(table), "checkpoint"))
         _print_sweep(table, format, safe_csv)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.arguments import check_whole
-from ..core.files import make_folder
+from ..core.files import make_folder, make_folder_of
 from ..errors import InvalidDataError
 from .checks import check_seed, check_splitting
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
@@ -237,7 +237,7 @@ def train(
         check_whole("patience", patience, 1)
     if evaluating:
         metric = check_metrics(metric or ["ndcg@10"])
-    make_folder(out.parent)
+    make_folder_of(out)
     if validation is not None or is_split(input):
         holdout = _parts(input, validation, loading, filtering)
         if evaluating and holdout.fold_in is not None:

@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, Outp
 from .mistaken import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pandas as pd
 
@@ -22,24 +22,43 @@ if TYPE_CHECKING:
 
 
 def as_path(path: object) -> Path:
-    """Return `path` as a Path, or raise `InvalidDataError` if it is none."""
-    if isinstance(path, str | os.PathLike):
-        return Path(path)
-    raise InvalidDataError(f"the path is {describe(path)}; expected text, or a pathlib.Path")
-
-
-def check_repeatable(path: Path) -> None:
-    """Raise `InvalidFileError` for a pipe or a device: what was read of it cannot be read again."""
+    """Return `path` as a Path, or raise `InvalidDataError` if no file can have it."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidDataError(f"the path is {describe(path)}; expected text, or a pathlib.Path")
+    if path == "":  # such as an unset variable; pathlib would take it for the current folder
+        raise InvalidDataError('the path is empty; name a file, or a folder, as "."')
     try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):  # said when it is opened
-        return
+        name = os.fsencode(path)
+    except UnicodeEncodeError:  # a surrogate
+        name = b"\0"
+    if b"\0" in name:
+        raise InvalidDataError(f"the path {str(path)!a} has a character that no path can have")
+    return Path(path)
+
+
+def as_input(path: object) -> Path:
+    """Return the path of a file or folder, or of nothing, which those who read it tell.
+
+    Raises
+    ------
+    InvalidDataError
+        As `as_path`.
+    InvalidFileError
+        If it is a pipe or a device: files are looked at before they are read, and a pipe would
+        have lost what was looked at.
+    """
+    checked = as_path(path)
+    try:
+        mode = checked.stat().st_mode
+    except OSError:
+        return checked
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InvalidFileError(
-            "is no regular file, and has to be read more than once; write what it gives to a file "
-            "first",
-            path,
+            "is a pipe or a device, which can be read only once; write what it gives to a file, "
+            "and name that",
+            checked,
         )
+    return checked
 
 
 @contextmanager
@@ -63,18 +82,11 @@ def replacing(path: PathLike) -> Iterator[Path]:
     ...     [file.name for file in Path(folder).iterdir()]
     ['numbers.txt']
     """
-    target = as_path(path)
+    target = _target_of(path)
     try:
-        if target.is_symlink():
-            target = target.resolve()  # the file is replaced, not the link to it
-        is_regular = stat.S_ISREG(target.stat().st_mode)
-    except FileNotFoundError:
-        is_regular = True
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
+        temporary = _beside(target)
+    except OSError as error:  # the current folder is gone
         raise _cannot_write(target, error) from error
-    if not is_regular:
-        raise OutputError(f"{target}: cannot be written: it is no regular file")
-    temporary = target.parent / f".{target.stem}.{secrets.token_hex(8)}{target.suffix}"
     try:
         # Created in here, under a name that is known before: an interruption at any time, even
         # between two bytecodes, finds it and removes it.
@@ -84,17 +96,76 @@ def replacing(path: PathLike) -> Iterator[Path]:
     except OSError as error:
         raise _cannot_write(target, error) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # it is not there, or what has been raised says why
+            temporary.unlink()
 
 
-def _cannot_write(target: Path, error: OSError | ValueError) -> OutputError:
-    reason = getattr(error, "strerror", None) or error
-    return OutputError(f"{target}: cannot be written: {reason}")
+@contextmanager
+def replacing_npz(path: PathLike) -> Iterator[Path]:
+    """Do what `replacing` does for a file whose name ends in ``.npz``, as NumPy has it."""
+    target = as_path(path)
+    is_named = target.name.endswith(".npz")
+    with replacing(target if is_named else target.with_name(f"{target.name}.npz")) as temporary:
+        yield temporary
+
+
+@contextmanager
+def replacing_together(folder: Path, last: str) -> Iterator[Callable[[str], Path]]:
+    """Yield a function that returns, by the name of a file in a folder, a temporary one for it.
+
+    All of them are moved to their places if the block succeeds, the one named `last` at the end. So
+    the files that were there before stay together where the disk is full.
+    """
+    with ExitStack() as files:
+        temporary: dict[str, Path] = {}
+
+        def temporary_for(name: str) -> Path:
+            if name not in temporary:
+                temporary[name] = files.enter_context(replacing(folder / name))
+            return temporary[name]
+
+        temporary_for(last)  # the stack ends with what it began with
+        yield temporary_for
+
+
+def _target_of(path: PathLike) -> Path:
+    """Return the file that is replaced, which need not exist, or raise `OutputError`."""
+    target = as_path(path)
+    try:
+        if target.is_symlink():
+            target = Path(os.path.realpath(target))  # the file is replaced, not the link to it
+        is_regular = stat.S_ISREG(target.stat().st_mode)
+    except FileNotFoundError:
+        is_regular = True
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    if not is_regular:
+        raise OutputError(f"{target}: cannot be written: it is no regular file")
+    return target
+
+
+def _beside(target: Path) -> Path:
+    """Return a new name in the folder of a file, with its suffix.
+
+    It is absolute, as pandas and pyarrow take ``~`` and ``http:`` at the beginning for other
+    places; and of at most 255 bytes, even if it begins with the name of the file.
+    """
+    suffix = target.suffix if len(target.suffix) <= 16 else ""
+    return target.parent.absolute() / f".{target.stem[:40]}.{secrets.token_hex(8)}{suffix}"
+
+
+def _cannot_write(target: Path, error: OSError) -> OutputError:
+    return OutputError(f"{target}: cannot be written: {error.strerror or error}")
 
 
 def make_folder(path: PathLike) -> Path:
     """Return `path` as a folder that exists and can be written to, or raise `OutputError`."""
-    folder = Path(path)
+    folder = as_path(path)
+    if folder.parts[:1] == ("~",) and not Path("~").exists():
+        raise OutputError(
+            f"{folder}: cannot be used as an output folder: ~ is expanded by shells alone, and "
+            "there is no folder of this name; write the path of the home folder"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -104,6 +175,14 @@ def make_folder(path: PathLike) -> Path:
             f"{folder}: cannot be used as an output folder: {error.strerror or error}"
         ) from error
     return folder
+
+
+def make_folder_of(path: PathLike) -> Path:
+    """Return the path of a file, whose folder is made, or raise `OutputError` if it is no file."""
+    file = as_path(path)
+    make_folder(file.parent)
+    _target_of(file)
+    return file
 
 
 def need_pyarrow() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
+from ..core.files import as_input
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
 from .interactions import Interactions
@@ -120,7 +121,7 @@ def load_adjacency(
         raise InvalidDataError("expected the path of at least one file")
     if counts is not None and not isinstance(counts, bool):
         raise InvalidDataError(f"counts: expected True, False or None, found {counts!r}")
-    texts = [read_text(Path(path), encoding, guess=True) for path in paths]
+    texts = [read_text(as_input(path), encoding, guess=True) for path in paths]
     counted = _begin_with_counts(texts, paths) if counts is None else counts
     user_numbers, item_numbers = vocabulary(), vocabulary()
     files = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pandas as pd
@@ -28,6 +27,7 @@ from .text_table import Layout, read_table, split_fields
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
+    from pathlib import Path
 
     from ..core.types import Floats, Labels, PathLike
     from .labels import Column
@@ -149,7 +149,7 @@ def load_csv(
             raise InvalidDataError(f"{role}: expected {expected}, found {name!r}")
     if sep is not None and (not isinstance(sep, str) or not sep or set(sep) & set('"\r\n')):
         raise InvalidDataError(f"sep: expected the text between two fields, found {sep!r}")
-    table = TextTable(TextFile(Path(path), encoding, guess=True), sep, header, on_bad_lines)
+    table = TextTable(TextFile(path, encoding, guess=True), sep, header, on_bad_lines)
     return table.load(given, event=event, keep=keep, users=users, items=items)
 
 

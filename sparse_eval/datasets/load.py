@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..core.files import as_path, check_repeatable
+from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
 from . import mind, movielens
 from .adjacency import load_adjacency
@@ -199,7 +199,6 @@ def guess_format(path: PathLike) -> str:
     by_suffix = _BY_SUFFIX.get(Path(name).suffix)
     if by_suffix is not None:
         return by_suffix
-    check_repeatable(path)
     # Any encoding will do here: what decides are separators and numbers.
     lines = [line for _, line in islice(numbered_lines(read_text(path, "latin-1")), _N_LINES)]
     if names_columns(lines[0]):
@@ -212,12 +211,10 @@ def guess_format(path: PathLike) -> str:
 
 def _check_path(path: PathLike) -> Path:
     """Return a path, or raise if there can be no such file."""
+    checked = as_input(path)
     try:
-        checked = as_path(path)
         checked.exists()
-    except InvalidDataError:
-        raise
-    except (OSError, ValueError) as error:  # the name is too long, or has a NUL character
+    except OSError as error:  # the name is too long
         raise InvalidFileError(f"cannot be read ({error})", path) from error
     return checked
 

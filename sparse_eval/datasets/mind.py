@@ -6,12 +6,12 @@ import re
 from array import array
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from ..core.files import as_input
 from ..errors import InvalidFileError
 from .interactions import Interactions
 from .labels import vocabulary
@@ -87,7 +87,7 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
     1   U1  N10    0.0           1573463158
     2   U1  N30    1.0 -9223372036854775808
     """
-    path = find_file(Path(path), (FILE_NAME,))
+    path = find_file(as_input(path), (FILE_NAME,))
     bad = BadLines(path, on_bad_lines)
     log = _Log(history)
     for number, line in numbered_lines(read_text(path)):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.files import as_input
 from ..errors import InvalidFileError
 from .delimited import TextTable
 from .lines import find_file, shorten
@@ -65,7 +65,7 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
        user  item  value  timestamp
     0     1  1193    5.0  978300760
     """
-    path = find_file(Path(path), FILE_NAMES)
+    path = find_file(as_input(path), FILE_NAMES)
     file = TextFile(path)
     number, first = file.first
     if first == _HEADER:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ..core import saved_arrays
 from ..core.csr import coordinates
+from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
 from .interactions import Interactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from ..core.types import PathLike, SparseInput
 
@@ -53,7 +54,7 @@ def load_npz(path: PathLike) -> Interactions:
     ...     load_npz(path)
     Interactions(2 users × 2 items, 2 events)
     """
-    path = Path(path)
+    path = as_input(path)
     try:
         rows, columns, values, shape = coordinates(read_sparse(path))
     except InvalidDataError as error:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.files import need_pyarrow
+from ..core.files import as_input, need_pyarrow
 from ..core.frames import USUAL, Usual
 from ..errors import InvalidDataError, InvalidFileError
 from .blocks import UnusualError
@@ -81,15 +80,16 @@ def load_parquet(
     need_pyarrow()
     from pyarrow import ArrowException, parquet
 
-    path = Path(path)
+    path = as_input(path)
     if not path.is_file():
         raise InvalidFileError(
             "expected a file, found a folder" if path.is_dir() else "there is no such file", path
         )
+    file = path.absolute()  # pyarrow takes ~ for another place
     given = {"user": user, "item": item, "value": value, "timestamp": timestamp}
     check_events(event, keep)
     try:
-        names = parquet.read_schema(path).names
+        names = parquet.read_schema(file).names
         columns = choose_columns(names, given)
         needed = columns if event is None else {**columns, "event": event}
         for name in needed.values():
@@ -97,19 +97,19 @@ def load_parquet(
                 raise InvalidDataError(missing_column(name, names))
         # What is at fault, and in which row, is told by the whole table.
         with suppress(ArrowException, InvalidDataError, OSError, UnusualError):
-            interactions, values = read_batches(path, needed).interactions(
+            interactions, values = read_batches(file, needed).interactions(
                 lambda role, ids: column_of(needed[role], ids), users, items, keep
             )
             if "value" in columns:
                 warn_of_zeros(values, columns["value"], named=value is not USUAL)
             return replace(interactions, recognized=recognized(columns, given))
         # Read as a single file: a path like year=2024/x.parquet must not add a column.
-        file = parquet.ParquetFile(path, page_checksum_verification=True)
-        table = file.read(columns=list(dict.fromkeys(needed.values())))
-        if table.num_rows != file.metadata.num_rows:
+        table_file = parquet.ParquetFile(file, page_checksum_verification=True)
+        table = table_file.read(columns=list(dict.fromkeys(needed.values())))
+        if table.num_rows != table_file.metadata.num_rows:
             raise InvalidDataError(
-                f"has {table.num_rows} rows, and says that there are {file.metadata.num_rows}; "
-                "write it again"
+                f"has {table.num_rows} rows, and says that there are "
+                f"{table_file.metadata.num_rows}; write it again"
             )
         return Interactions.from_frame(
             table,

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..core.files import check_repeatable
+from ..core.files import as_input
 from ..errors import InvalidFileError
 from .blocks import BlockTable, UnusualError
 from .lines import MalformedLineError, numbered_lines, read_text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from pathlib import Path
 
-    from ..core.types import Integers
+    from ..core.types import Integers, PathLike
     from .lines import BadLines
     from .text_table import Layout, Parsers
 
@@ -55,9 +55,8 @@ class TextFile:
         If it can be read only once, as a pipe can.
     """
 
-    def __init__(self, path: Path, encoding: str | None = None, *, guess: bool = False) -> None:
-        check_repeatable(path)
-        self.path = path
+    def __init__(self, path: PathLike, encoding: str | None = None, *, guess: bool = False) -> None:
+        self.path = as_input(path)
         self._encoding, self._guess = encoding, guess
 
     @cached_property

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..core.files import need_pyarrow
+from ..core.files import as_input, need_pyarrow
 from ..core.hashing import hash_labels
 from ..core.progress import display
 from ..errors import InvalidDataError, InvalidFileError, OutputError
@@ -104,7 +104,7 @@ class ParquetTable:
     """A Parquet file, or all those in a folder and below."""
 
     def __init__(self, path: PathLike) -> None:
-        self.path = Path(path).absolute()
+        self.path = as_input(path).absolute()
         if not self.path.exists():
             raise InvalidFileError("does not exist; expected a Parquet file or a folder", self.path)
         self.files = [self.path]

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.files import check_repeatable
+from ..core.files import as_input
 from ..errors import InvalidFileError
 
 if TYPE_CHECKING:
@@ -63,10 +63,9 @@ def kind_of(path: PathLike) -> Kind:
     InvalidFileError
         If the path does not exist, cannot be read or holds something else.
     """
-    path = Path(path)
+    path = as_input(path)
     if path.is_dir():
         return _kind_of_folder(path)
-    check_repeatable(path)
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from ..core.csr import canonical_csr, check_csr_arrays
+from ..core.files import as_input
 from ..core.mistaken import SPARSE, mistaken
 from ..core.saved_arrays import UnreadableError, map_array
 from ..errors import InvalidDataError, InvalidFileError
@@ -18,6 +18,8 @@ from .rankings import Rankings
 from .relevance import Relevance
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
 
 Rows = TypeVar("Rows", bound="CSRMatrix | Rankings | Relevance")
@@ -50,7 +52,7 @@ def open_csr(folder: PathLike) -> CSRMatrix:
     InvalidFileError
         If a file is missing or cannot be read, or the parts do not fit together.
     """
-    folder = Path(folder)
+    folder = as_input(folder)
     shape = open_array(folder / "shape.npy")
     if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape.min() < 0:
         raise InvalidFileError(

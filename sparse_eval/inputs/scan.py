@@ -208,7 +208,7 @@ def _read_file(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
 
     need_pyarrow()
     try:
-        return pd.read_parquet(path, page_checksum_verification=True)
+        return pd.read_parquet(path.absolute(), page_checksum_verification=True)
     except (OSError, ValueError, MemoryError) as error:  # as pyarrow's own errors are
         raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
 

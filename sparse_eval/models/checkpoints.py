@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ..core.csr import canonical_csr
-from ..core.files import replacing
+from ..core.files import as_input, as_path, replacing, replacing_npz
 from ..core.saved_arrays import NPY, UnreadableError, read_arrays, read_sparse
 from ..errors import InvalidCheckpointError, InvalidDataError, UnsupportedModelError
 from ..inputs.labels import axis_labels
@@ -22,6 +21,8 @@ from .identifiers import ITEM_IDS, USER_IDS, id_arrays, ids_of
 from .scorers import ITEM_WEIGHTS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..core.types import AnyArray, CSRMatrix, Labels, PathLike
 
 
@@ -48,7 +49,8 @@ class Factors(NamedTuple):
 
     def save(self, path: PathLike) -> None:
         """Save the factors, without ids; `save_model` saves them with these."""
-        np.savez(path, user_factors=self.user_factors, item_factors=self.item_factors)
+        with replacing_npz(path) as temporary:
+            np.savez(temporary, user_factors=self.user_factors, item_factors=self.item_factors)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +114,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
         or has no factors, or if the factors are not finite (the error names the row) or those of
         users and items differ in width.
     """
-    path = Path(path)
+    path = as_input(path)
     arrays = _read_arrays(path)
     if isinstance(arrays, np.ndarray):
         return Checkpoint(path, item_weights=_check_item_weights(arrays, path))
@@ -206,7 +208,7 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
     >>> ev.users[:3].tolist()
     ['U1', 'U10', 'U100']
     """
-    path = Path(path)
+    path = as_path(path)
     if path.suffix != ".npz" or path.is_dir():
         raise InvalidDataError(f"path is {str(path)!r}; expected a file name that ends in .npz")
     if not callable(getattr(model, "save", None)):

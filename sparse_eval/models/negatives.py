@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy import sparse
 
 from ..core.arguments import check_choice, check_whole
 from ..core.csr import as_int32, canonical_csr
+from ..core.files import as_input
 from ..core.hashing import hash_labels
 from ..core.labelled import labels_of
 from ..core.random import uniforms
@@ -26,6 +26,8 @@ from .inputs import name_of, open_held_out, open_train
 from .matching import match_sides
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..core.types import CSRMatrix, Floats, Hashes, Integers, Labels, PathLike
     from .inputs import TrainLike
 
@@ -333,7 +335,7 @@ def read_negatives(path: PathLike, train: TrainLike) -> Negatives:
     <Candidates: 1+2, 6 of 2 users × 5 items>
     """
     opened = open_train(train)
-    path = Path(path)
+    path = as_input(path)
     users, items, negatives = _read_lines(path)
     labels = labels_of(opened)
     n_negatives = np.array(list(map(len, negatives)))

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.files import as_input
 from ..errors import InvalidFileError
 from ..inputs.npy import open_array
 from ..inputs.paths import open_truth
@@ -32,14 +33,14 @@ def open_model(model: ModelLike) -> ModelLike:
     ``item_factors.npy`` (and, optionally, ``user_ids.npy`` and ``item_ids.npy``), stands for a
     model with these factors.
     """
-    if isinstance(model, str | Path) and Path(model).is_dir():
+    if isinstance(model, str | Path) and as_input(model).is_dir():
         folder = Path(model)
         files = [folder / f"{name}.npy" for name in (USER_IDS, ITEM_IDS)]
         ids = [open_array(file) if file.exists() else None for file in files]
         return Factors(*(open_array(folder / f"{name}.npy") for name in _FACTORS), *ids)
     if isinstance(model, tuple) and len(model) == 2:
         users, items = (
-            open_array(Path(side)) if isinstance(side, str | Path) else side for side in model
+            open_array(as_input(side)) if isinstance(side, str | Path) else side for side in model
         )
         return Factors(users, items)
     return model
@@ -66,7 +67,7 @@ class FileReference:
     @classmethod
     def of(cls, path: PathLike, *, is_model: bool = False) -> FileReference:
         """Make a reference to files that this process can read."""
-        absolute = Path(path).absolute()
+        absolute = as_input(path).absolute()
         return cls(absolute, _digest(absolute), is_model)
 
     def open(self) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from ..core.files import replacing_npz
 from ..errors import InvalidDataError
 from ..inputs.labels import axis_labels
 
@@ -42,11 +43,12 @@ class ItemItemModel:
 
     def save(self, path: PathLike) -> None:
         """Save the matrix, without ids; `save_model` saves it with them."""
-        if sparse.issparse(self.weights):
-            sparse.save_npz(path, self.weights)
-        else:
-            arrays: dict[str, Any] = {ITEM_WEIGHTS: self.weights}
-            np.savez(path, **arrays)
+        with replacing_npz(path) as temporary:
+            if sparse.issparse(self.weights):
+                sparse.save_npz(temporary, self.weights)
+            else:
+                arrays: dict[str, Any] = {ITEM_WEIGHTS: self.weights}
+                np.savez(temporary, **arrays)
 
 
 class Scorer:

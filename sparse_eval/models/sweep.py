@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ..core.arguments import check_number, check_whole
 from ..core.bars import tqdm
+from ..core.files import as_path
 from ..core.formatting import plain
 from ..core.progress import display
 from ..core.versions import installed_version
@@ -435,7 +436,7 @@ def _as_paths(paths: PathLike | Iterable[PathLike]) -> list[Path]:
             raise InvalidDataError(
                 f"{path!r} is a {type(path).__name__}; expected the path of a checkpoint or folder"
             )
-    return [Path(path) for path in given]
+    return [as_path(path) for path in given]
 
 
 def _watched(paths: PathLike | Iterable[PathLike]) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.csv_log import CSVLog, check_origin
-from ..core.files import as_path, make_folder
+from ..core.files import make_folder_of
 from .callback import signed_score
 from .sweep_folder import EvaluationFolder
 
@@ -53,7 +53,7 @@ class Table:
         self.log: CSVLog | None = None
         if out is not None:
             self.log = CSVLog(
-                make_folder(as_path(out).parent) / as_path(out).name,
+                make_folder_of(out),
                 "is not a table that a sweep wrote, and is left as it is; choose another file",
                 "is not what a sweep wrote; delete the line, and its checkpoint is scored again",
             )

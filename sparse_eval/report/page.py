@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from ..core.files import as_path, make_folder, replacing
+from ..core.files import make_folder_of, replacing
 from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
 from ..metrics import REGISTRY, convention_named
@@ -152,6 +152,7 @@ def write_report(
             'reports need jinja2 and matplotlib: pip install "sparse_eval[report]"'
         ) from None
     cv = None
+    file = make_folder_of(path)
     if isinstance(evaluations, CrossValidation):
         cv = evaluations
         evaluations = {model: pooled_evaluation(cv, model) for model in cv.models}
@@ -224,10 +225,9 @@ def write_report(
         provenance=_provenance(shown),
         left_out=left_out or {},
     )
-    make_folder(as_path(path).parent)
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
-    return Path(path)
+    return file
 
 
 def _template() -> jinja2.Template:

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from ..core.files import as_path, make_folder, replacing
+from ..core.files import as_path, make_folder_of, replacing
 from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError
 
@@ -161,7 +161,7 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
         )
     import matplotlib as mpl
 
-    make_folder(as_path(path).parent)
+    make_folder_of(path)
     with replacing(path) as temporary, RC_LOCK, mpl.rc_context(_FILES):
         figure.draw_without_rendering()  # what has been laid out once fits better the second time
         figure.savefig(temporary, format=kind, metadata=_UNDATED[kind], dpi=300)

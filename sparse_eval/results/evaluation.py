@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.arguments import check_fraction
-from ..core.files import as_path, replacing
+from ..core.files import as_input, as_path, replacing
 from ..core.warning import warn
 from ..errors import InvalidDataError
 from .comparison import compare
@@ -22,6 +21,7 @@ from .views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
+    from pathlib import Path
 
     import pandas as pd
 
@@ -363,7 +363,7 @@ class Evaluation(Views):
         OutputError
             If a file cannot be written.
         """
-        return save(Path(folder), self._savable(), table, about)
+        return save(as_path(folder), self._savable(), table, about)
 
     def _savable(self) -> Savable:
         """Return what is written by `save`."""
@@ -411,7 +411,7 @@ class Evaluation(Views):
         >>> saved.mean(), saved.about
         ({'mrr@2': 0.75}, {'seed': 1})
         """
-        saved = load(as_path(path))
+        saved = load(as_input(path))
         evaluations = {
             name: cls(saved.request, parts=[part], saved=saved.numbers[name])
             for name, part in saved.parts.items()

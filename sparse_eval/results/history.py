@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.files import as_path, make_folder
+from ..core.files import as_input, make_folder
 from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
 from ..core.locks import lock_file
@@ -93,7 +93,7 @@ class History:
     """
 
     def __init__(self, path: PathLike) -> None:
-        self.path = as_path(path)
+        self.path = as_input(path)
         self.nights: list[Night] = []
         if self.path.exists():
             self._read()

@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..core.files import as_path, need_pyarrow
+from ..core.files import as_input, need_pyarrow
 from ..core.frames import ArrowStream, as_pandas, check_header, exports_rows
 from ..datasets.lines import read_text
 from ..errors import InvalidDataError, InvalidFileError
@@ -93,7 +93,7 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
     """
     import pandas as pd
 
-    path = Path(as_path(path))
+    path = as_input(path)
     kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     if kind not in ("csv", "tsv", "parquet"):
         raise InvalidFileError(
@@ -102,7 +102,8 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
     try:
         if kind == "parquet":
             need_pyarrow()
-            table = pd.read_parquet(path, page_checksum_verification=True)
+            # pandas takes ~ and http: for other places.
+            table = pd.read_parquet(path.absolute(), page_checksum_verification=True)
         else:  # as text: an item "007" is not 7, and "NA" is a name
             separator = "," if kind == "csv" else "\t"
             text = BytesIO(read_text(path))

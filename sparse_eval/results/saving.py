@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..core.files import make_folder, need_pyarrow, replacing, write_parquet
+from ..core.files import make_folder, need_pyarrow, replacing_together, write_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
 from ..metrics import Definition, Metric, convention_named, parse
@@ -52,7 +52,7 @@ from .serialize import pack, unpack
 from .totals import Part, Totals, UserValues
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import pandas as pd
 
@@ -110,7 +110,7 @@ def save(
     table_kind: Literal["csv", "parquet"],
     about: Mapping[str, Any] | None,
 ) -> Path:
-    """Write the tables, then the JSON that names them; see `Evaluation.save`."""
+    """Write the tables, and the JSON that names them; see `Evaluation.save`."""
     if table_kind not in _KINDS:
         raise InvalidDataError(f"table is {table_kind!r}; expected 'csv' or 'parquet'")
     content, table = savable.record
@@ -118,22 +118,22 @@ def save(
         content = content | {"about": check_about(about)}
     json.dumps(content, allow_nan=False)  # before anything that is there is replaced
     folder = make_folder(folder)
-    files = {
-        name: _save_totals(one, folder / f"totals{'-' if name else ''}{name}.npz")
-        for name, one in savable.totals.items()
-    }
-    beside = None
-    if table is not None:
-        beside = _save_table(table, folder / f"{PER_USER}.{table_kind}", savable.labels)
-    _save_summary(content | {"users": beside, "totals": files}, folder)
+    # The JSON is moved last: a folder without it holds no evaluation.
+    with replacing_together(folder, last=SUMMARY) as temporary_for:
+        files = {
+            name: _save_totals(one, f"totals{'-' if name else ''}{name}.npz", temporary_for)
+            for name, one in savable.totals.items()
+        }
+        beside = None
+        if table is not None:
+            beside = _save_table(table, f"{PER_USER}.{table_kind}", savable.labels, temporary_for)
+        _write_summary(content | {"users": beside, "totals": files}, temporary_for(SUMMARY))
     return folder
 
 
-def _save_summary(content: dict[str, Any], folder: Path) -> None:
-    """Write the JSON, last: a folder without it holds no evaluation."""
-    with replacing(folder / SUMMARY) as temporary:
-        text = json.dumps(_signed(content), indent=2, allow_nan=False) + "\n"
-        temporary.write_text(text, encoding="utf-8")
+def _write_summary(content: dict[str, Any], path: Path) -> None:
+    text = json.dumps(_signed(content), indent=2, allow_nan=False) + "\n"
+    path.write_text(text, encoding="utf-8")
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -154,10 +154,10 @@ def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
     """Copy a saved evaluation to another folder, where something else is remembered with it."""
     content = read_summary(source)
     folder = make_folder(folder)
-    for file in files_beside(source, content):
-        with replacing(folder / file.name) as temporary:
-            shutil.copyfile(file, temporary)
-    _save_summary(content | {"about": check_about(about)}, folder)
+    with replacing_together(folder, last=SUMMARY) as temporary_for:
+        for file in files_beside(source, content):
+            shutil.copyfile(file, temporary_for(file.name))
+        _write_summary(content | {"about": check_about(about)}, temporary_for(SUMMARY))
 
 
 def remove_saved(folder: Path) -> None:
@@ -176,29 +176,31 @@ def remove_saved(folder: Path) -> None:
         folder.rmdir()
 
 
-def _save_totals(totals: Totals, path: Path) -> dict[str, str]:
-    with replacing(path) as temporary:
-        temporary.write_bytes(pack(Part(totals)))
-        return {"file": path.name, "sha256": _digest(temporary)}
+def _save_totals(totals: Totals, name: str, temporary_for: Callable[[str], Path]) -> dict[str, str]:
+    path = temporary_for(name)
+    path.write_bytes(pack(Part(totals)))
+    return {"file": name, "sha256": _digest(path)}
 
 
-def _save_table(table: pd.DataFrame, path: Path, labels: str | None) -> dict[str, Any]:
+def _save_table(
+    table: pd.DataFrame, name: str, labels: str | None, temporary_for: Callable[[str], Path]
+) -> dict[str, Any]:
     table = table.assign(evaluated=table["evaluated"].astype(np.int64))
     flat = table.reset_index()
-    with replacing(path) as temporary:
-        if path.suffix == ".csv":
-            # "\n" everywhere, so that the file and its hash are the same on every system; text in
-            # quotes, or a carriage return in a label would end the line.
-            flat.to_csv(temporary, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-        else:
-            write_parquet(flat, temporary, index=False)
-        return {
-            "file": path.name,
-            "sha256": _digest(temporary),
-            "rows": len(table),
-            "columns": [name for name in table if name in USER_COLUMNS],
-            "labels": labels,
-        }
+    path = temporary_for(name)
+    if path.suffix == ".csv":
+        # "\n" everywhere, so that the file and its hash are the same on every system; text in
+        # quotes, or a carriage return in a label would end the line.
+        flat.to_csv(path, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    else:
+        write_parquet(flat, path, index=False)
+    return {
+        "file": name,
+        "sha256": _digest(path),
+        "rows": len(table),
+        "columns": [name for name in table if name in USER_COLUMNS],
+        "labels": labels,
+    }
 
 
 def load(path: Path) -> Saved:
@@ -449,7 +451,7 @@ def _read_csv(path: Path, names: list[str]) -> pd.DataFrame:
 
     try:
         # As text: pandas would take a user "NA" for none, and round some numbers.
-        table = pd.read_csv(path, dtype=str, na_filter=False)
+        table = pd.read_csv(path.absolute(), dtype=str, na_filter=False)
         for name in set(table.columns).intersection([*USER_COLUMNS, *names]):
             cells = table[name].tolist()
             if name in USER_COLUMNS:
@@ -466,6 +468,6 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
     need_pyarrow()
     try:
-        return pd.read_parquet(path)
+        return pd.read_parquet(path.absolute())
     except ValueError as error:  # as pyarrow's own errors are
         raise InvalidFileError(f"is not a table of users ({error})", path) from None

@@ -11,11 +11,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pandas as pd
 import pytest
+from systems import need_posix
 
 from sparse_eval.core import files
-from sparse_eval.core.files import make_folder, replacing
-from sparse_eval.errors import OutputError
+from sparse_eval.core.files import (
+    as_path,
+    make_folder,
+    replacing,
+    replacing_together,
+    write_parquet,
+)
+from sparse_eval.errors import InvalidDataError, OutputError
 
 
 def write(target: Path, text: str = "new") -> None:
@@ -144,15 +152,92 @@ def test_a_link_keeps_pointing_to_the_replaced_file(tmp_path: Path) -> None:
         ("", "it is no regular file"),
         ("missing/table.csv", "No such file or directory"),
         ("file/table.csv", "Not a directory"),
-        ("table\0.csv", "embedded null"),
         ("x" * 300, "File name too long"),
+        ("loop", "Too many levels of symbolic links|Too many symbolic links"),
     ],
 )
 def test_refuses_paths_that_cannot_be_written(tmp_path: Path, name: str, says: str) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match=f"cannot be written: .*{says}"):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(OutputError, match=f"cannot be written: .*({says})"):
         write(tmp_path / name)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "loop"]
+
+
+@pytest.mark.parametrize("name", ["", "table\0.csv", "table\ud800.csv"])
+def test_refuses_paths_that_no_file_has(name: str) -> None:
+    for function in (as_path, make_folder, write):
+        with pytest.raises(InvalidDataError, match="the path (is empty|'table.* no path can have)"):
+            function(name)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", ["x" * 251 + ".npz", "é" * 125 + ".npz", "x." + "y" * 253])
+def test_names_may_be_as_long_as_the_file_system_allows(tmp_path: Path, name: str) -> None:
+    write(tmp_path / name)
+    assert (tmp_path / name).read_text() == "new"
+
+
+@pytest.mark.parametrize("name", ["~/table", "~", "file:/table", "http:/table"])
+def test_no_library_takes_a_name_for_another_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    Path(name).parent.mkdir(exist_ok=True)
+    frame = pd.DataFrame({"user": ["ann"]})
+    with replacing(name) as temporary:
+        frame.to_csv(temporary)
+    assert Path(name).read_text() == ",user\n0,ann\n"
+    with replacing(name) as temporary:
+        write_parquet(frame, temporary, index=False)
+    assert Path(name).read_bytes().startswith(b"PAR1")
+
+
+def test_makes_no_folder_called_like_the_shells_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutputError, match="~/als: .* write the path of the home folder"):
+        make_folder("~/als")
+    assert not list(tmp_path.iterdir())
+    Path("~").mkdir()
+    assert make_folder("~/als").is_dir()
+
+
+def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_posix()
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(OutputError, match=r"table.csv: cannot be written: No such file"):
+        write(Path("table.csv"))
+
+
+def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
+    names = ["a.txt", "b.txt", "last.txt"]
+    for name in names:
+        write(tmp_path / name, "old")
+
+    def fail() -> None:
+        with replacing_together(tmp_path, last="last.txt") as temporary_for:
+            temporary_for("a.txt").write_text("new")
+            temporary_for("last.txt").write_text("new")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OutputError, match=r"a.txt: cannot be written: No space"):
+        fail()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(
+        names, "old"
+    )
+    moved = []
+    with replacing_together(tmp_path, last="last.txt") as temporary_for:
+        for name in names:
+            temporary_for(name).write_text("new")
+        moved.append({path.read_text() for path in tmp_path.glob("[!.]*")})
+    assert moved == [{"old"}]
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(
+        names, "new"
+    )
 
 
 def test_refuses_a_file_as_a_folder(tmp_path: Path) -> None:

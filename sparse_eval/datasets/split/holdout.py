@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
@@ -13,7 +12,7 @@ import pandas as pd
 from scipy import sparse
 
 from ...core.csr import coordinates, summed_csr
-from ...core.files import make_folder, replacing
+from ...core.files import as_path, make_folder, replacing_together
 from ...core.labelled import LabelledMatrix, SplitPart, labels_of
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
@@ -22,6 +21,8 @@ from ..npz import read_sparse, reading_npz
 from ..times import time_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ...core.types import Booleans, CSRMatrix, Labels, PathLike
 
 #: The parts of a split; the first three in the order of time.
@@ -283,8 +284,8 @@ class Holdout:
     def save(self, folder: PathLike) -> None:
         """Write the parts, such as ``train.npz`` and ``validation.npz``, and ``labels.npz``.
 
-        Each file is written under a temporary name and then renamed, so that no reader ever sees
-        an incomplete one.
+        Each file is written under a temporary name, and all are then renamed, so that no reader
+        ever sees an incomplete one, and a split that was there stays whole if the disk is full.
 
         Parameters
         ----------
@@ -321,16 +322,11 @@ class Holdout:
         if self.cut is not None:
             arrays["cut"] = np.asarray(self.cut)
         folder = make_folder(folder)
-        for name, matrix in self._parts():
-            with replacing(folder / f"{name}.npz") as temporary:
-                sparse.save_npz(temporary, matrix)
-        for name in PARTS:
-            if getattr(self, name) is None:
-                with suppress(OSError):  # one that another split left here; `load` knows better
-                    (folder / f"{name}.npz").unlink()
-        with replacing(folder / "labels.npz") as temporary:
+        with replacing_together(folder, last="labels.npz") as temporary_for:
+            for name, matrix in self._parts():
+                sparse.save_npz(temporary_for(f"{name}.npz"), matrix)
             np.savez_compressed(
-                temporary,
+                temporary_for("labels.npz"),
                 allow_pickle=False,
                 parts=np.array([name for name, _ in self._parts()]),
                 checksums=self._checksums(),
@@ -338,6 +334,10 @@ class Holdout:
                 left_out=np.array(self.left_out, np.int64),
                 **arrays,
             )
+        for name in PARTS:
+            if getattr(self, name) is None:
+                with suppress(OSError):  # one that another split left here; `load` knows better
+                    (folder / f"{name}.npz").unlink()
 
     @classmethod
     def load(cls, folder: PathLike) -> Holdout:
@@ -357,7 +357,7 @@ class Holdout:
         InvalidFileError
             If a file is missing or damaged, or the files are of different splits.
         """
-        folder = Path(folder)
+        folder = as_path(folder)
         parts = {name: _read_part(folder / f"{name}.npz") for name in PARTS[:2]}
         path = folder / "labels.npz"
         with (

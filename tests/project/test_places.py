@@ -1,0 +1,138 @@
+"""Places to read from and write to: full disks, pipes, and names that libraries read otherwise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import Command
+from systems import need_posix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidFileError, OutputError
+
+CLICKS = se.datasets.synthetic(n_users=60, n_items=40, seed=0)
+SPLITS = [se.split.random(CLICKS, seed=seed) for seed in (0, 1)]
+MODEL = se.baselines.popularity(SPLITS[0])
+EVALUATIONS = [se.evaluate_model(MODEL, SPLITS[0], f"ndcg@{k}") for k in (5, 10)]
+
+#: What writes several files: saving one of two, and telling which one is there.
+FOLDERS: dict[str, tuple[Callable[[int, Path], object], Callable[[Path], object]]] = {
+    "evaluation": (
+        lambda i, folder: EVALUATIONS[i].save(folder),
+        lambda folder: se.Evaluation.load(folder).names,
+    ),
+    "parquet": (
+        lambda i, folder: EVALUATIONS[i].save(folder, table="parquet"),
+        lambda folder: se.Evaluation.load(folder).names,
+    ),
+    "split": (
+        lambda i, folder: SPLITS[i].save(folder),
+        lambda folder: se.Holdout.load(folder).validation.indices.tolist(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("n_files", range(3))
+def test_what_is_there_stays_whole_where_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, n_files: int
+) -> None:
+    save, found = FOLDERS[name]
+    save(0, tmp_path)
+    before, listed = found(tmp_path), sorted(tmp_path.iterdir())
+    create, created = os.open, []
+
+    def failing(path: Any, flags: int, mode: int = 0o777, **options: Any) -> int:
+        if flags & os.O_EXCL and str(path).endswith((".npz", ".json", ".csv", ".parquet")):
+            if len(created) == n_files:
+                raise OSError(28, os.strerror(28))
+            created.append(path)
+        return create(path, flags, mode, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", failing)
+        with pytest.raises(OutputError, match="cannot be written: No space left"):
+            save(1, tmp_path)
+    assert found(tmp_path) == before
+    assert sorted(tmp_path.iterdir()) == listed
+    save(1, tmp_path)
+    assert found(tmp_path) != before
+
+
+@pytest.mark.parametrize("name", ["factors", "weights"])
+def test_models_are_saved_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    factors = np.ones((2, 1)), np.ones((3, 1))
+    model: Any = se.factor_model(*factors) if name == "factors" else se.baselines.ease(SPLITS[0])
+    model.save(tmp_path / "m")
+    content = (tmp_path / "m.npz").read_bytes()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OutputError, match=r"m.npz: cannot be written: No space left"):
+        model.save(tmp_path / "m.npz")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m.npz", content)]
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "load": se.datasets.load,
+    "load_csv": se.datasets.load_csv,
+    "load_parquet": se.datasets.load_parquet,
+    "load_npz": se.datasets.load_npz,
+    "load_movielens": se.datasets.load_movielens,
+    "load_mind": se.datasets.load_mind,
+    "load_adjacency": se.datasets.load_adjacency,
+    "lists": lambda path: se.evaluate(path, SPLITS[0].validation, "ndcg@5"),
+    "model": lambda path: se.evaluate_model(path, SPLITS[0], "ndcg@5"),
+    "negatives": lambda path: se.read_negatives(path, SPLITS[0].train),
+    "evaluation": se.Evaluation.load,
+    "history": se.History,
+    "scan": lambda path: se.evaluate(se.Rankings.scan(path), SPLITS[0].validation, "ndcg@5"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_pipes_are_not_waited_for(tmp_path: Path, name: str) -> None:
+    need_posix()
+    pipe = tmp_path / "clicks.csv"
+    os.mkfifo(pipe)
+    with pytest.raises(InvalidFileError, match=r"clicks.csv: is a pipe or a device, .* to a file"):
+        READERS[name](pipe)
+
+
+@pytest.mark.parametrize("folder", ["~", "file:", "http:"])
+def test_names_that_pandas_and_pyarrow_read_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    Path(folder).mkdir()
+    ev = EVALUATIONS[0]
+    ev.save(f"{folder}/csv")
+    ev.save(f"{folder}/parquet", table="parquet")
+    for table in ("csv", "parquet"):
+        assert se.Evaluation.load(f"{folder}/{table}").per_user.equals(ev.per_user)
+    ev.to_csv(f"{folder}/a.csv")
+    ev.to_parquet(f"{folder}/a.parquet")
+    assert min(Path(folder, name).stat().st_size for name in ("a.csv", "a.parquet")) > 500
+    CLICKS.to_frame().to_parquet(Path(folder).absolute() / "clicks.parquet")
+    assert len(se.datasets.load_parquet(f"{folder}/clicks.parquet")) == len(CLICKS)
+    assert [path.name for path in tmp_path.iterdir()] == [folder]
+
+
+def test_outputs_are_checked_before_the_work(tmp_path: Path, command: Command) -> None:
+    SPLITS[0].save(tmp_path / "split")
+    loop = tmp_path / "loop.npz"
+    loop.symlink_to(loop)
+    status, _, said = command("train", tmp_path / "split", "--out", loop)
+    assert status == 2
+    assert "loop.npz: cannot be written: " in said
+    assert "train: " not in said
