@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
+from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv
 from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_tolerances
 from .options import Correction, Format, Printed, SafeCSV, Test, Users
@@ -154,6 +155,8 @@ def report(
     """
     from ..report import write_report
 
+    paths = [_parse_argument(word)[1] for word in results]
+    check_inputs_are_kept([item_names, history, *paths], [out])
     saved = _load(results)
     with step("report") as note:
         page = write_report(

@@ -9,6 +9,7 @@ import typer
 
 from ..core.files import make_folder_of, replacing, write_parquet
 from ..errors import InvalidDataError
+from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv, write_csv
 from .loading import is_split, load, load_candidates
 from .options import (
@@ -67,6 +68,7 @@ def recommend(
         )
     check_safe_csv(safe_csv, format, out)
     if out is not None:
+        check_inputs_are_kept([checkpoint, seen, candidates], [out])
         make_folder_of(out)
     train = _read(seen, loading)
     labels = getattr(train, "users", None)

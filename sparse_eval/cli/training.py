@@ -10,7 +10,7 @@ import typer
 from ..core.arguments import check_whole
 from ..core.files import make_folder, make_folder_of
 from ..errors import InvalidDataError
-from .checks import check_seed, check_splitting
+from .checks import check_inputs_are_kept, check_seed, check_splitting, files_of_split
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
 from .model_options import Hyperparameters
 from .options import (
@@ -108,6 +108,8 @@ def run(
     if splitting.how is Method.users:
         model.check_new_users("--method users")
     if out is not None:
+        outputs = [*files_of_split(out / "split"), out / "model.npz"]
+        check_inputs_are_kept([input, validation], outputs)
         make_folder(out)
     if validation is None:
         interactions = load(input, loading, filtering, times_for(splitting))
@@ -154,6 +156,7 @@ def split(
     """Hold out a part of each user's interactions, what came after a point in time, or users."""
     check_splitting(splitting)
     check_seed(seed)
+    check_inputs_are_kept([input], files_of_split(out))
     interactions = load(input, loading, filtering, times_for(splitting))
     holdout = split_by(
         interactions, splitting, seed, three_way=test_at is not None, test_at=test_at
@@ -237,6 +240,7 @@ def train(
         check_whole("patience", patience, 1)
     if evaluating:
         metric = check_metrics(metric or ["ndcg@10"])
+    check_inputs_are_kept([input, validation], [out])
     make_folder_of(out)
     if validation is not None or is_split(input):
         holdout = _parts(input, validation, loading, filtering)

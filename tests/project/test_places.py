@@ -136,3 +136,29 @@ def test_outputs_are_checked_before_the_work(tmp_path: Path, command: Command) -
     assert status == 2
     assert "loop.npz: cannot be written: " in said
     assert "train: " not in said
+
+
+def test_inputs_are_not_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    SPLITS[0].save("split")
+    CLICKS.to_frame().to_csv("clicks.csv", index=False)
+    se.save_model(MODEL, "model.npz")
+    Path("train.npz").write_bytes(Path("split/train.npz").read_bytes())
+    Path("linked.npz").symlink_to("train.npz")
+    EVALUATIONS[0].save("results")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for words in (
+        ("split", "train.npz", "--out", "."),
+        ("train", "train.npz", "--out", "linked.npz"),
+        ("train", "split", "--out", "split/train.npz"),
+        ("run", "split/train.npz", "split/validation.npz", "--out", "."),
+        ("recommend", "model.npz", "clicks.csv", "--out", "clicks.csv"),
+        ("report", "results", "--item-names", "clicks.csv", "-o", "clicks.csv"),
+        ("report", "results/summary.json", "-o", "results/summary.json"),
+    ):
+        status, _, said = command(*words)
+        assert status == 2, words
+        assert "is read, and would be replaced; name another place with --out" in said, words
+        assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
