@@ -11,6 +11,7 @@ from __future__ import annotations
 import shlex
 import sys
 import traceback
+from contextlib import suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,17 +64,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with lines_without_terminal():
                 app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
         except (SparseEvalError, OSError, MemoryError, UnicodeEncodeError) as error:
-            if debug:
-                traceback.print_exc()
-            typer.echo(f"error: {message_of(error)}", err=True)
+            with suppress(OSError):  # where standard error is full, the status has to do
+                if debug:
+                    traceback.print_exc()
+                typer.echo(f"error: {message_of(error)}", err=True)
             raise SystemExit(2) from None
         except (KeyboardInterrupt, SystemExit) as end:
             if received or isinstance(end, KeyboardInterrupt):
                 raise SystemExit(exit_status(received)) from None
             raise
         except Exception as error:  # noqa: BLE001 - whatever else is raised is a bug
-            traceback.print_exc()
-            typer.echo(bug_report(error), err=True)
+            with suppress(OSError):
+                traceback.print_exc()
+                typer.echo(bug_report(error), err=True)
             raise SystemExit(BUG) from None
 
 

@@ -67,7 +67,7 @@ def is_shown(progress: bool | None) -> bool:
         return (sys.stderr is not None and sys.stderr.isatty()) or _in_notebook()
     if not isinstance(progress, bool):
         raise InvalidDataError(f"progress: expected True, False or None, found {progress!r}")
-    return progress
+    return progress and (sys.stderr is not None or _in_notebook())
 
 
 def _in_notebook() -> bool:

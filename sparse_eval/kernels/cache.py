@@ -282,6 +282,8 @@ class _Waiting:
 
     def tell(self) -> None:
         self.told = True
+        if sys.stderr is None:  # it was closed
+            return
         sys.stderr.write(
             "sparse_eval compiles its kernels for this processor, which takes some seconds, once; "
             "'sparse-eval compile' does so ahead\n"

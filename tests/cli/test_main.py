@@ -282,6 +282,10 @@ def test_short_and_long_help_agree(command: Command) -> None:
         (InvalidDataError("the level is a number"), "the level is a number"),
         (OutputError("seed=1: cannot be written"), "seed=1: cannot be written"),
         (MemoryError(), "not enough memory"),
+        (
+            OSError(28, "No space left on device"),
+            "standard output, or a temporary file, cannot be written: No space left on device",
+        ),
     ],
 )
 def test_errors_name_options_as_on_the_command_line(error: Exception, message: str) -> None:

@@ -124,6 +124,7 @@ def test_lines_need_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     with lines_without_terminal():
         assert display(None) == {"disable": True}
+        assert display(True) == {"disable": True}
     with pytest.raises(InvalidDataError, match="True, False or None"):
         display("yes")  # type: ignore[arg-type]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from commands import Command
 from systems import need_posix
 
 import sparse_eval as se
+from sparse_eval.cli import main
 from sparse_eval.errors import InvalidFileError, OutputError
 
 CLICKS = se.datasets.synthetic(n_users=60, n_items=40, seed=0)
@@ -162,3 +165,14 @@ def test_inputs_are_not_written_over(
         assert status == 2, words
         assert "is read, and would be replaced; name another place with --out" in said, words
         assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+
+
+def test_a_command_whose_messages_find_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(sys, "stderr", Full())
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "nothing"])
+    assert ended.value.code == 2
