@@ -72,8 +72,14 @@ class InvalidFileError(SparseEvalError):
         self.line = line
         message = _in_a_line(message)
         if path is not None:
-            message = f"{path}: {message}" if line is None else f"{path}, line {line}: {message}"
+            place = shown(path) if line is None else f"{shown(path)}, line {line}"
+            message = f"{place}: {message}"
         super().__init__(message)
+
+
+def shown(path: object) -> str:
+    """Return a path as one line of printable characters."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in str(path))
 
 
 def _in_a_line(message: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, shown
 from .options import Filtering, Loading, Splitting
 from .printing import step, warnings_in_a_line
 
@@ -26,7 +26,7 @@ def load(
 
     options = _loader_options(path, loading, timestamp)
     conditions = {name: least for name, least in filtering._asdict().items() if least is not None}
-    with step(f"read {path}") as note, warnings_in_a_line():
+    with step(f"read {shown(path)}") as note, warnings_in_a_line():
         interactions = datasets.load(path, format=loading.input_format, **options)
         if conditions:
             interactions = interactions.filter(**conditions)
@@ -46,7 +46,7 @@ def load_parts(
     from .. import datasets
 
     options = _loader_options(train, loading, timestamp)
-    with step(f"read {train} and {held_out}") as note, warnings_in_a_line():
+    with step(f"read {shown(train)} and {shown(held_out)}") as note, warnings_in_a_line():
         a, b = datasets.load_parts(train, held_out, format=loading.input_format, **options)
         note(f"{len(a):,} to train on, {len(b):,} held out")
         for part in dict.fromkeys((tuple(a.notes), tuple(b.notes))):

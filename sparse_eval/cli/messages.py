@@ -7,7 +7,7 @@ import platform
 import re
 
 from ..core.versions import library_versions
-from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, shown
 
 #: What a system says of a place that holds no more.
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -77,7 +77,7 @@ def message_of(error: Exception) -> str:
     text = " ".join(str(error).splitlines())
     if not isinstance(error, InvalidDataError | InvalidFileError | InvalidMetricError):
         return text
-    path = str(error.path) if isinstance(error, InvalidFileError) else ""
+    path = shown(error.path) if isinstance(error, InvalidFileError) else ""
     text = text.removeprefix(path)  # its words are no options
     text = _SCAN.sub(lambda match: match[1].replace("=…", "="), text)
     text = _SUBJECT.sub(lambda match: _OPTIONS[match[1] or match[2]], text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.files import make_folder_of, replacing, write_parquet
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, shown
 from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv, write_csv
 from .loading import is_split, load, load_candidates
@@ -88,7 +88,7 @@ def recommend(
         print_table(table, format, safe_csv)
     else:
         _write(table, out, safe_csv)
-        typer.echo(f"left in {out}: {counted(len(table), 'row')}", err=True)
+        typer.echo(f"left in {shown(out)}: {counted(len(table), 'row')}", err=True)
 
 
 def _read(path: Path, loading: Loading) -> Any:

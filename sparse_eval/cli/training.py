@@ -9,7 +9,7 @@ import typer
 
 from ..core.arguments import check_whole
 from ..core.files import make_folder, make_folder_of
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, shown
 from .checks import check_inputs_are_kept, check_seed, check_splitting, files_of_split
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
 from .model_options import Hyperparameters
@@ -75,7 +75,7 @@ def demo(
     trained = _train(holdout.train, model, seed, progress, out / "model.npz")
     ev = score_model(trained, holdout, metric, progress, lists=True)
     print_evaluation(command, ev, format, out, **_about("synthetic", model, seed))
-    typer.echo(f"left in {out}: split/, model.npz, per_user.csv, summary.json", err=True)
+    typer.echo(f"left in {shown(out)}: split/, model.npz, per_user.csv, summary.json", err=True)
 
 
 def run(
@@ -164,7 +164,7 @@ def split(
     holdout.save(out)
     more = [f"{name}.npz" for name in ("test", "fold_in") if getattr(holdout, name) is not None]
     files = ", ".join(["train.npz", "validation.npz", *more, "labels.npz"])
-    typer.echo(f"left in {out}: {files}", err=True)
+    typer.echo(f"left in {shown(out)}: {files}", err=True)
 
 
 def train(

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, OutputError
+from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, OutputError, shown
 from .mistaken import describe
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _target_of(path: PathLike) -> Path:
     except OSError as error:
         raise _cannot_write(target, error) from error
     if not is_regular:
-        raise OutputError(f"{target}: cannot be written: it is no regular file")
+        raise OutputError(f"{shown(target)}: cannot be written: it is no regular file")
     return target
 
 
@@ -155,7 +155,7 @@ def _beside(target: Path) -> Path:
 
 
 def _cannot_write(target: Path, error: OSError) -> OutputError:
-    return OutputError(f"{target}: cannot be written: {error.strerror or error}")
+    return OutputError(f"{shown(target)}: cannot be written: {error.strerror or error}")
 
 
 def make_folder(path: PathLike) -> Path:
@@ -163,8 +163,8 @@ def make_folder(path: PathLike) -> Path:
     folder = as_path(path)
     if folder.parts[:1] == ("~",) and not Path("~").exists():
         raise OutputError(
-            f"{folder}: cannot be used as an output folder: ~ is expanded by shells alone, and "
-            "there is no folder of this name; write the path of the home folder"
+            f"{shown(folder)}: cannot be used as an output folder: ~ is expanded by shells alone, "
+            "and there is no folder of this name; write the path of the home folder"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -172,7 +172,7 @@ def make_folder(path: PathLike) -> Path:
             pass
     except OSError as error:
         raise OutputError(
-            f"{folder}: cannot be used as an output folder: {error.strerror or error}"
+            f"{shown(folder)}: cannot be used as an output folder: {error.strerror or error}"
         ) from error
     return folder
 

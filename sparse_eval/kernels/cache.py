@@ -54,7 +54,9 @@ def folders(path: str) -> list[Path]:
     if config.CACHE_DIR:  # type: ignore[attr-defined]
         return [Path(config.CACHE_DIR, name)]  # type: ignore[attr-defined]
     user = AppDirs(appname="numba", appauthor=False).user_cache_dir
-    return [Path(path).parent / "__pycache__", Path(user, name)]
+    own = Path(path).parent / "__pycache__"
+    # Without a home, or with a relative XDG_CACHE_HOME, it would be wherever the process is.
+    return [own, Path(user, name)] if Path(user).is_absolute() else [own]
 
 
 def writable_folder() -> Path | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.csv_log import check_origin
 from ..core.locks import lock_file
-from ..errors import InvalidFileError, OutputError, SparseEvalError
+from ..errors import InvalidFileError, OutputError, SparseEvalError, shown
 from .search_space import PARAMETERS
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class SharedStudy:
             yield
         except OSError as error:
             reason = error.strerror or error
-            raise OutputError(f"{self.path}: cannot be written: {reason}") from error
+            raise OutputError(f"{shown(self.path)}: cannot be written: {reason}") from error
 
     def finished(self) -> list[FrozenTrial]:
         """Return the finished trials."""

@@ -20,7 +20,13 @@ from ..core.files import as_path
 from ..core.formatting import plain
 from ..core.progress import display
 from ..core.versions import installed_version
-from ..errors import InvalidCheckpointError, InvalidDataError, InvalidFileError, SparseEvalError
+from ..errors import (
+    InvalidCheckpointError,
+    InvalidDataError,
+    InvalidFileError,
+    SparseEvalError,
+    shown,
+)
 from ..evaluation.clients import open_runner
 from .accepted import as_model
 from .callback import parse_monitored
@@ -369,7 +375,7 @@ def _attempt(
     except (SparseEvalError, OSError, MemoryError) as error:
         if _state(path) != state:
             return None
-        reason = str(error).removeprefix(f"{path}: ") or "there is not enough memory"
+        reason = str(error).removeprefix(f"{shown(path)}: ") or "there is not enough memory"
         row |= {"status": "failed", "error": text_of(" ".join(reason.split()))}
         savable = None
     row["seconds"] = str(round(time.perf_counter() - start, 3))

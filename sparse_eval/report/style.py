@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -162,9 +163,14 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
     import matplotlib as mpl
 
     make_folder_of(path)
-    with replacing(path) as temporary, RC_LOCK, mpl.rc_context(_FILES):
+    drawn = (
+        BytesIO()
+    )  # where the disk is full, matplotlib fails to end a PDF, with errors of its own
+    with RC_LOCK, mpl.rc_context(_FILES):
         figure.draw_without_rendering()  # what has been laid out once fits better the second time
-        figure.savefig(temporary, format=kind, metadata=_UNDATED[kind], dpi=300)
+        figure.savefig(drawn, format=kind, metadata=_UNDATED[kind], dpi=300)
+    with replacing(path) as temporary:
+        temporary.write_bytes(drawn.getvalue())
     return Path(path)
 
 

@@ -30,7 +30,7 @@ from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
 from ..core.locks import lock_file
 from ..core.versions import installed_version
-from ..errors import InvalidDataError, InvalidFileError, OutputError
+from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from .evaluation import Evaluation
 from .nights import Night, changes, notes, parse_night
 from .paired_tests import CORRECTIONS
@@ -305,7 +305,7 @@ class History:
             finally:
                 os.close(file)
         except OSError as error:
-            raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from error
+            raise OutputError(f"{shown(self.path)}: cannot be written: {error.strerror}") from error
 
 
 def _read(file: int, size: int, at: int) -> bytes:

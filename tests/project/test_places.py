@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import Command
+from numba import config
 from systems import need_posix
 
 import sparse_eval as se
 from sparse_eval.cli import main
 from sparse_eval.errors import InvalidFileError, OutputError
+from sparse_eval.kernels.cache import folders
 
 CLICKS = se.datasets.synthetic(n_users=60, n_items=40, seed=0)
 SPLITS = [se.split.random(CLICKS, seed=seed) for seed in (0, 1)]
@@ -48,7 +50,8 @@ def test_what_is_there_stays_whole_where_the_disk_is_full(
     save, found = FOLDERS[name]
     save(0, tmp_path)
     before, listed = found(tmp_path), sorted(tmp_path.iterdir())
-    create, created = os.open, []
+    create = os.open
+    created: list[object] = []
 
     def failing(path: Any, flags: int, mode: int = 0o777, **options: Any) -> int:
         if flags & os.O_EXCL and str(path).endswith((".npz", ".json", ".csv", ".parquet")):
@@ -176,3 +179,33 @@ def test_a_command_whose_messages_find_no_place(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(SystemExit) as ended:
         main(["compare", "nothing"])
     assert ended.value.code == 2
+
+
+def test_names_of_several_lines_are_told_in_one(tmp_path: Path, command: Command) -> None:
+    need_posix()
+    odd = tmp_path / "a\nb"
+    SPLITS[0].save(odd / "split")
+    for words, name in (
+        (("score", odd / "x.npz", "--split", odd / "split"), "x.npz"),
+        (("split", odd / "x.csv", "--out", tmp_path / "new"), "x.csv"),
+        (("compare", odd / "x", odd / "y"), "x"),
+        (("train", odd / "split", "--out", odd / "x.npz" / "m.npz"), "x.npz"),
+    ):
+        (odd / "x.npz").write_bytes(b"")
+        status, _, said = command(*words)
+        assert status == 2
+        assert said.splitlines()[-1].startswith(f"error: {tmp_path}/a\\nb/{name}: ")
+        assert said.count("\n") == 1
+    SPLITS[0].save(odd)
+    status, _, said = command("split", odd / "train.npz", "--out", odd / "new")
+    assert status == 0
+    assert f"left in {tmp_path}/a\\nb/new: " in said
+    assert said.count("\n") == 3
+
+
+def test_compiled_kernels_are_kept_in_no_relative_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "CACHE_DIR", "")
+    for environment in ({"XDG_CACHE_HOME": "relative"}, {"XDG_CACHE_HOME": "~/nowhere"}):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        assert [folder.name for folder in folders(__file__)] == ["__pycache__"]
