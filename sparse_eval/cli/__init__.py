@@ -21,7 +21,12 @@ from ..core.progress import lines_without_terminal
 from ..errors import SparseEvalError
 from .comparing import compare, report
 from .compiling import compile_ahead
-from .interrupts import exit_status, signals_as_interrupts, tell_what_is_kept
+from .interrupts import (
+    signals_as_interrupts,
+    tell_interruption,
+    tell_what_is_kept,
+    was_interrupted,
+)
 from .listing import metrics
 from .messages import bug_report, message_of
 from .options import expand_groups
@@ -63,21 +68,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             with lines_without_terminal():
                 app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
-        except (SparseEvalError, OSError, MemoryError, UnicodeEncodeError) as error:
-            with suppress(OSError):  # where standard error is full, the status has to do
-                if debug:
-                    traceback.print_exc()
-                typer.echo(f"error: {message_of(error)}", err=True)
-            raise SystemExit(2) from None
-        except (KeyboardInterrupt, SystemExit) as end:
-            if received or isinstance(end, KeyboardInterrupt):
-                raise SystemExit(exit_status(received)) from None
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever else is raised is a bug
-            with suppress(OSError):
-                traceback.print_exc()
-                typer.echo(bug_report(error), err=True)
-            raise SystemExit(BUG) from None
+        except BaseException as end:
+            if was_interrupted(end, received):
+                raise SystemExit(tell_interruption(received)) from None
+            if isinstance(end, SystemExit):
+                raise
+            raise SystemExit(_tell_error(end, debug)) from None
+
+
+def _tell_error(error: BaseException, debug: bool) -> int:
+    """Say what went wrong, and return the exit status."""
+    if isinstance(error, SparseEvalError | OSError | MemoryError | UnicodeEncodeError):
+        with suppress(OSError):  # where standard error is full, the status has to do
+            if debug:
+                traceback.print_exception(error)
+            typer.echo(f"error: {message_of(error)}", err=True)
+        return 2
+    with suppress(OSError):
+        traceback.print_exception(error)  # whatever else is raised is a bug
+        typer.echo(bug_report(error), err=True)
+    return BUG
 
 
 def _print_version(requested: bool) -> None:

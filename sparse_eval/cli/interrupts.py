@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import signal
 from contextlib import contextmanager
-from functools import wraps
+from contextvars import ContextVar
+from functools import partial, wraps
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 #: The signals that end a command, unless whoever started it has them ignored.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+#: The exit status of typer for a command in which KeyboardInterrupt was raised.
+_INTERRUPTED = 128 + signal.SIGINT
+
 
 @contextmanager
 def signals_as_interrupts() -> Iterator[list[int]]:
@@ -34,6 +38,7 @@ def signals_as_interrupts() -> Iterator[list[int]]:
         The signals that came.
     """
     received: list[int] = []
+    _left.set(_nothing)
 
     def interrupt(number: int, _: FrameType | None) -> None:
         received.append(number)
@@ -56,25 +61,56 @@ def signals_as_interrupts() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def exit_status(received: list[int]) -> int:
-    """Return the exit status of a command that was interrupted, as a shell would: 130, or 143."""
-    return 128 + (received[-1] if received else signal.SIGINT)
+def was_interrupted(end: BaseException, received: list[int]) -> bool:
+    """Return whether a signal is what ended a command.
+
+    Whatever else was raised after one came is its doing: compiled modules make an ImportError of
+    the interruption of their import.
+    """
+    status = end.code if isinstance(end, SystemExit) else None
+    if isinstance(end, KeyboardInterrupt) or status == _INTERRUPTED:
+        return True
+    return bool(received) and not (isinstance(end, SystemExit) and not status)
+
+
+def tell_interruption(received: list[int]) -> int:
+    """Say what an interrupted command leaves, undisturbed by more signals.
+
+    Returns
+    -------
+    int
+        The exit status, as a shell would have it: 130, or 143.
+    """
+    if received:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+    typer.echo(f"interrupted: {_left.get()() or 'nothing is kept'}", err=True)
+    return 128 + received[-1] if received else _INTERRUPTED
 
 
 def tell_what_is_kept(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that, interrupted, says what it leaves and how to go on."""
+    """Return a command of which `tell_interruption` can say what it leaves and how to go on."""
 
     @wraps(command)
     def run(*given: Any, **values: Any) -> None:
-        try:
-            command(*given, **values)
-        except KeyboardInterrupt:
-            left = _LEFT.get(command.__name__)
-            message = None if left is None else left(**values)
-            typer.echo(f"interrupted: {message or 'nothing is kept'}", err=True)
-            raise
+        left = _LEFT.get(command.__name__)
+        _left.set(_nothing if left is None else partial(left, **values))
+        command(*given, **values)
+        _left.set(_everything)
 
     return run
+
+
+def _nothing() -> None:
+    """Return what is left before a command has begun, and by those that write only at their end."""
+
+
+def _everything() -> str:
+    return "the command was done, and everything is kept"
+
+
+#: Returns what the command leaves if it is interrupted now.
+_left: ContextVar[Callable[[], str | None]] = ContextVar("_left", default=_nothing)
 
 
 def _left_by_score(out: Path | None, checkpoint: list[str], **_: Any) -> str | None:
@@ -104,7 +140,7 @@ def _left_by_run(out: Path | None, **_: Any) -> str | None:
 
 
 def _left_by_train(checkpoints: Path | None, input: Path, **_: Any) -> str | None:
-    if checkpoints is None or not any(checkpoints.glob("*.npz")):
+    if checkpoints is None or not any(checkpoints.glob("[!.]*.npz")):
         return None
     split = f" --split {input}" if input.is_dir() else ""
     return (

@@ -87,7 +87,7 @@ def message_of(error: Exception) -> str:
     return path + text
 
 
-def bug_report(error: Exception) -> str:
+def bug_report(error: BaseException) -> str:
     """Return what is said below the traceback of a bug: what to send, and where.
 
     It holds versions alone, nothing of the data and no path; a traceback may hold either.

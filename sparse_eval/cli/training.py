@@ -70,7 +70,7 @@ def demo(
         note(repr(interactions))
     with step("hold out a fifth of each user's") as note:
         holdout = split.random(interactions, fraction=0.2, seed=seed)
-        holdout.save(out / "split")
+        _save_split(holdout, out)
         note(describe(holdout))
     trained = _train(holdout.train, model, seed, progress, out / "model.npz")
     ev = score_model(trained, holdout, metric, progress, lists=True)
@@ -123,7 +123,7 @@ def run(
         holdout = holdout_of(*load_parts(input, validation, loading, times_for(splitting)))
         holdout = only_known(holdout) if splitting.only_known else holdout
     if out is not None:
-        holdout.save(out / "split")
+        _save_split(holdout, out)
     checkpoint = None if out is None else out / "model.npz"
     trained = _train(holdout.train, model, seed, progress, checkpoint)
     lists = out is not None
@@ -268,6 +268,15 @@ def train(
     )
     with warnings_in_a_line():
         _train(matrix, model, seed, progress, out, callback)
+
+
+def _save_split(holdout: Holdout, out: Path) -> None:
+    """Save a split, without what an earlier run left there of another one."""
+    from ..results.saving import remove_saved
+
+    remove_saved(out)
+    (out / "model.npz").unlink(missing_ok=True)
+    holdout.save(out / "split")
 
 
 def _parts(input: Path, validation: Path | None, loading: Loading, filtering: Filtering) -> Holdout:

@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 import tempfile
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,22 +82,8 @@ def replacing(path: PathLike) -> Iterator[Path]:
     ...     [file.name for file in Path(folder).iterdir()]
     ['numbers.txt']
     """
-    target = _target_of(path)
-    try:
-        temporary = _beside(target)
-    except OSError as error:  # the current folder is gone
-        raise _cannot_write(target, error) from error
-    try:
-        # Created in here, under a name that is known before: an interruption at any time, even
-        # between two bytecodes, finds it and removes it.
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        yield temporary
-        temporary.replace(target)
-    except OSError as error:
-        raise _cannot_write(target, error) from error
-    finally:
-        with suppress(OSError):  # it is not there, or what has been raised says why
-            temporary.unlink()
+    with _replacing() as temporary_for:
+        yield temporary_for(as_path(path))
 
 
 @contextmanager
@@ -113,19 +99,66 @@ def replacing_npz(path: PathLike) -> Iterator[Path]:
 def replacing_together(folder: Path, last: str) -> Iterator[Callable[[str], Path]]:
     """Yield a function that returns, by the name of a file in a folder, a temporary one for it.
 
-    All of them are moved to their places if the block succeeds, the one named `last` at the end. So
-    the files that were there before stay together where the disk is full.
+    All of them are moved to their places, one right after the other, if the block succeeds; the one
+    named `last` at the end. So the files that were there before stay together where the disk is
+    full, and an interruption between two moves is raised after the last one. Only a process that is
+    killed there leaves some of them, as `temporary_beside` names them.
     """
-    with ExitStack() as files:
-        temporary: dict[str, Path] = {}
+    with _replacing() as temporary_for:
+        temporary_for(folder / last)
+        yield lambda name: temporary_for(folder / name)
 
-        def temporary_for(name: str) -> Path:
-            if name not in temporary:
-                temporary[name] = files.enter_context(replacing(folder / name))
-            return temporary[name]
 
-        temporary_for(last)  # the stack ends with what it began with
+@contextmanager
+def _replacing() -> Iterator[Callable[[Path], Path]]:
+    """Yield a function that returns a temporary file for another, which is moved there at the end.
+
+    What was asked for first is moved last.
+    """
+    token = secrets.token_hex(8)
+    temporaries: dict[Path, Path] = {}
+    latest, is_written = Path(), False
+
+    def temporary_for(path: Path) -> Path:
+        nonlocal latest
+        latest = _target_of(path)
+        if latest not in temporaries:
+            # Created in here, under a name that is known before: an interruption at any time, even
+            # between two bytecodes, finds it and removes it.
+            temporaries[latest] = temporary_beside(latest, token)
+            os.close(os.open(temporaries[latest], os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        return temporaries[latest]
+
+    def move() -> None:
+        nonlocal latest
+        for latest, temporary in reversed(temporaries.items()):
+            if temporary.exists():
+                temporary.replace(latest)
+
+    try:
         yield temporary_for
+        is_written = True
+        move()
+    except OSError as error:
+        raise _cannot_write(latest, error) from error
+    except KeyboardInterrupt:
+        if is_written:
+            move()
+        raise
+    finally:
+        for temporary in temporaries.values():
+            with suppress(OSError):  # it is not there, or what has been raised says why
+                temporary.unlink()
+
+
+def temporary_beside(target: Path, token: str) -> Path:
+    """Return the path of the temporary file of a target; those moved together share the token.
+
+    It is absolute, as pandas and pyarrow take ``~`` and ``http:`` at the beginning for other
+    places; and of at most 255 bytes, even if it begins with the name of the file.
+    """
+    suffix = target.suffix if len(target.suffix) <= 16 else ""
+    return target.parent.absolute() / f".{target.stem[:40]}.{token}{suffix}"
 
 
 def _target_of(path: PathLike) -> Path:
@@ -142,16 +175,6 @@ def _target_of(path: PathLike) -> Path:
     if not is_regular:
         raise OutputError(f"{shown(target)}: cannot be written: it is no regular file")
     return target
-
-
-def _beside(target: Path) -> Path:
-    """Return a new name in the folder of a file, with its suffix.
-
-    It is absolute, as pandas and pyarrow take ``~`` and ``http:`` at the beginning for other
-    places; and of at most 255 bytes, even if it begins with the name of the file.
-    """
-    suffix = target.suffix if len(target.suffix) <= 16 else ""
-    return target.parent.absolute() / f".{target.stem[:40]}.{secrets.token_hex(8)}{suffix}"
 
 
 def _cannot_write(target: Path, error: OSError) -> OutputError:

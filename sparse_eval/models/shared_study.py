@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from ..core.types import JSONValue
 
-#: Optuna's journal, and the file that is locked while a trial is running.
-STUDY, _RUNNING = "study.jsonl", "study.lock"
+#: Optuna's journal, and the files that are locked while a trial is running and while one writes.
+STUDY, _RUNNING, _WRITING = "study.jsonl", "study.lock", "journal.lock"
 
 _FOREIGN = "is not the study of a search, or was damaged; choose another folder, or delete it"
 _REMEDY = "choose another folder for this search, or delete that one"
@@ -38,6 +38,28 @@ _DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeErro
 
 #: Seconds between two looks at the trials of other processes.
 _PAUSE = 0.2
+
+
+class JournalLock:
+    """What keeps processes from writing the journal at once, as Optuna calls it.
+
+    It ends with the process that holds it; after those of Optuna, the next one waits for 30 s.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: Any = None
+
+    def acquire(self) -> bool:
+        """Wait for others."""
+        file = self._path.open("ab")
+        lock_file(file.fileno())
+        self._file = file
+        return True
+
+    def release(self) -> None:
+        """Let others write."""
+        self._file.close()
 
 
 class SharedStudy:
@@ -113,16 +135,17 @@ class SharedStudy:
             with self.turn():
                 self._fail_lost()
                 trials = self._trials()
-                known = [one.system_attrs.get("fixed_params") for one in trials]
-                for parameters in grid:
-                    if parameters not in known:
-                        self.study.enqueue_trial(parameters)
                 if sum(one.state.is_finished() for one in trials) >= n_trials:
                     return
                 n_started = sum(one.state.name != "WAITING" for one in trials)
                 if n_started < n_trials:
                     lock = self._lock(_RUNNING, shared=True)
                     self.study.sampler = sampler(n_started)
+                    known = [one.system_attrs.get("fixed_params") for one in trials]
+                    for parameters in grid:
+                        if parameters not in known:  # in the order of the grid, also what was lost
+                            self.study.enqueue_trial(parameters)
+                            break
                     trial = self.study.ask(space)
             if trial is None:  # others are running the last ones
                 sleep(_PAUSE)
@@ -189,11 +212,11 @@ def _open(path: Path | None, direction: Any, pruner: Any) -> Any:
     """Return the study in memory or in a journal, which may hold no other."""
     import optuna
     from optuna.storages import InMemoryStorage, JournalStorage
-    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+    from optuna.storages.journal import JournalFileBackend
 
     storage: Any = InMemoryStorage()
     if path is not None:
-        lock = JournalFileOpenLock(str(path))
+        lock: Any = JournalLock(path.with_name(_WRITING))
         _check(path, lock)
         storage = JournalStorage(JournalFileBackend(str(path), lock))
     given = {"study_name": "tune", "storage": storage, "pruner": pruner}

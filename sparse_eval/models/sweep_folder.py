@@ -13,8 +13,8 @@ from ..errors import InvalidFileError
 from ..results.saving import (
     PER_USER,
     SUMMARY,
+    check_beside,
     copy_saved,
-    files_beside,
     read_summary,
     remove_saved,
     save,
@@ -160,7 +160,7 @@ def _read(folder: Path) -> Iterator[tuple[str, SavedCheckpoint]]:
             continue
         sha256 = about["checkpoint"]["sha256"]
         try:
-            files_beside(summary.parent, content)
+            check_beside(summary.parent, content)
         except InvalidFileError:
             sha256 = ""
         yield summary.parent.name, SavedCheckpoint(about["checkpoint"]["file"], sha256, about)

@@ -33,14 +33,21 @@ import hashlib
 import json
 import re
 import shutil
-from contextlib import suppress
+import time
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..core.files import make_folder, need_pyarrow, replacing_together, write_parquet
+from ..core.files import (
+    make_folder,
+    need_pyarrow,
+    replacing_together,
+    temporary_beside,
+    write_parquet,
+)
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
 from ..metrics import Definition, Metric, convention_named, parse
@@ -52,7 +59,7 @@ from .serialize import pack, unpack
 from .totals import Part, Totals, UserValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
     import pandas as pd
 
@@ -63,6 +70,9 @@ if TYPE_CHECKING:
 SUMMARY, PER_USER = "summary.json", "per_user"
 
 _KINDS = ("csv", "parquet")
+
+#: Seconds in which the files of a save are moved to their places, one after the other.
+_MOVING = 0.1
 
 
 class Savable(NamedTuple):
@@ -110,7 +120,11 @@ def save(
     table_kind: Literal["csv", "parquet"],
     about: Mapping[str, Any] | None,
 ) -> Path:
-    """Write the tables, and the JSON that names them; see `Evaluation.save`."""
+    """Write the tables and the JSON that names them; see `Evaluation.save`.
+
+    All are written before one is moved to its place, and the JSON is moved last: whoever is killed
+    before leaves the evaluation that was there, and a folder without a JSON holds none.
+    """
     if table_kind not in _KINDS:
         raise InvalidDataError(f"table is {table_kind!r}; expected 'csv' or 'parquet'")
     content, table = savable.record
@@ -118,17 +132,30 @@ def save(
         content = content | {"about": check_about(about)}
     json.dumps(content, allow_nan=False)  # before anything that is there is replaced
     folder = make_folder(folder)
-    # The JSON is moved last: a folder without it holds no evaluation.
+    earlier = _files_of(folder)
     with replacing_together(folder, last=SUMMARY) as temporary_for:
-        files = {
-            name: _save_totals(one, f"totals{'-' if name else ''}{name}.npz", temporary_for)
-            for name, one in savable.totals.items()
-        }
+        files = {}
+        for name, totals in savable.totals.items():
+            place = f"totals{'-' if name else ''}{name}.npz"
+            files[name] = _save_totals(totals, temporary_for(place)) | {"file": place}
         beside = None
         if table is not None:
-            beside = _save_table(table, f"{PER_USER}.{table_kind}", savable.labels, temporary_for)
-        _write_summary(content | {"users": beside, "totals": files}, temporary_for(SUMMARY))
+            place = f"{PER_USER}.{table_kind}"
+            beside = _save_table(table, temporary_for(place), savable.labels) | {"file": place}
+        content |= {"users": beside, "totals": files}
+        _write_summary(content, temporary_for(SUMMARY))
+    for file in earlier.difference(_files_of(folder)):  # of the evaluation that was there
+        with suppress(OSError):
+            file.unlink()
     return folder
+
+
+def _files_of(folder: Path) -> set[Path]:
+    """Return the files beside the JSON of the evaluation in a folder, if there is one."""
+    try:
+        return {_place(folder / SUMMARY, facts) for facts in _facts(read_summary(folder))}
+    except InvalidFileError:
+        return set()
 
 
 def _write_summary(content: dict[str, Any], path: Path) -> None:
@@ -141,13 +168,16 @@ def read_summary(folder: Path) -> dict[str, Any]:
     return _read_json(folder / SUMMARY)
 
 
-def files_beside(folder: Path, content: Mapping[str, Any]) -> list[Path]:
-    """Return the files that belong to the JSON of a saved evaluation.
+def check_beside(folder: Path, content: Mapping[str, Any]) -> None:
+    """Raise unless the files that belong to the JSON of a saved evaluation are there."""
+    for facts in _facts(content):
+        with _beside(folder / SUMMARY, facts):
+            pass
 
-    Raises `InvalidFileError` if one is missing, or is not what the evaluation was saved with.
-    """
-    facts = [*content["totals"].values(), *filter(None, [content["users"]])]
-    return [_beside(folder / SUMMARY, one) for one in facts]
+
+def _facts(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what the JSON says of each file beside it."""
+    return [*content["totals"].values(), *filter(None, [content["users"]])]
 
 
 def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
@@ -155,8 +185,10 @@ def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
     content = read_summary(source)
     folder = make_folder(folder)
     with replacing_together(folder, last=SUMMARY) as temporary_for:
-        for file in files_beside(source, content):
-            shutil.copyfile(file, temporary_for(file.name))
+        for facts in _facts(content):
+            copied = _place(folder / SUMMARY, facts).name
+            with _beside(source / SUMMARY, facts) as file, temporary_for(copied).open("wb") as copy:
+                shutil.copyfileobj(file, copy)
         _write_summary(content | {"about": check_about(about)}, temporary_for(SUMMARY))
 
 
@@ -176,18 +208,14 @@ def remove_saved(folder: Path) -> None:
         folder.rmdir()
 
 
-def _save_totals(totals: Totals, name: str, temporary_for: Callable[[str], Path]) -> dict[str, str]:
-    path = temporary_for(name)
+def _save_totals(totals: Totals, path: Path) -> dict[str, str]:
     path.write_bytes(pack(Part(totals)))
-    return {"file": name, "sha256": _digest(path)}
+    return {"sha256": _digest(path)}
 
 
-def _save_table(
-    table: pd.DataFrame, name: str, labels: str | None, temporary_for: Callable[[str], Path]
-) -> dict[str, Any]:
+def _save_table(table: pd.DataFrame, path: Path, labels: str | None) -> dict[str, Any]:
     table = table.assign(evaluated=table["evaluated"].astype(np.int64))
     flat = table.reset_index()
-    path = temporary_for(name)
     if path.suffix == ".csv":
         # "\n" everywhere, so that the file and its hash are the same on every system; text in
         # quotes, or a carriage return in a label would end the line.
@@ -195,7 +223,6 @@ def _save_table(
     else:
         write_parquet(flat, path, index=False)
     return {
-        "file": name,
         "sha256": _digest(path),
         "rows": len(table),
         "columns": [name for name in table if name in USER_COLUMNS],
@@ -206,14 +233,43 @@ def _save_table(
 def load(path: Path) -> Saved:
     """Read what `save` wrote; see `Evaluation.load`."""
     path = path / SUMMARY if path.is_dir() else path
-    content = _read_json(path)
-    parts = {
-        name: _read_totals(_beside(path, facts), path) for name, facts in content["totals"].items()
-    }
+    while True:
+        content = _read_json(path)
+        try:
+            return _load(path, content)
+        except InvalidFileError:
+            if (saved := _load_partly_moved(path)) is not None:
+                return saved
+            time.sleep(_MOVING)  # another process may be saving one here
+            if _read_json(path)["digest"] == content["digest"]:
+                raise
+
+
+def _load_partly_moved(path: Path) -> Saved | None:
+    """Return the evaluation of a save that was killed, or still is, between two of its files."""
+    for written in path.parent.glob(f".{path.stem}.*{path.suffix}"):
+        with suppress(InvalidFileError):
+            content = _read_json(written)
+            if not all(_hidden(written, facts).exists() for facts in _facts(content)):
+                return _load(written, content)
+    return None
+
+
+def _hidden(written: Path, facts: dict[str, Any]) -> Path:
+    """Return where a file was written that belongs to a JSON that was not moved to its place."""
+    return temporary_beside(_place(written, facts), written.name.split(".")[2])
+
+
+def _load(path: Path, content: dict[str, Any]) -> Saved:
+    parts = {}
+    for name, facts in content["totals"].items():
+        with _beside(path, facts) as file:
+            parts[name] = _read_totals(file, path)
     table = values = None
     facts = content["users"]
     if facts is not None:
-        table = _read_table(_beside(path, facts), path, facts, list(content["per_user"]))
+        with _beside(path, facts) as file:
+            table = _read_table(file, path, facts, list(content["per_user"]))
         values = UserValues(
             table.index.to_numpy(),
             table["evaluated"].to_numpy(),
@@ -343,37 +399,58 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
     return Plan(metric, definition, {"average": "micro"} if is_micro else {})
 
 
-def _beside(path: Path, facts: dict[str, Any]) -> Path:
-    """Return a file that was saved with the JSON, checked by its hash."""
+@contextmanager
+def _beside(path: Path, facts: dict[str, Any]) -> Iterator[BinaryIO]:
+    """Open a file that was saved with the JSON, checked by its hash.
+
+    What is read is what was checked, also if another file is moved to its place meanwhile.
+    """
+    file = _place(path, facts)
+    if path.name.startswith(".") and (hidden := _hidden(path, facts)).exists():
+        file = hidden
+    with ExitStack() as opened:
+        try:
+            stream = opened.enter_context(file.open("rb"))
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            raise InvalidFileError(
+                f"cannot be read ({error.strerror}); it belongs to {path.name}, keep both together",
+                file,
+            ) from None
+        if digest != facts["sha256"]:
+            raise InvalidFileError(
+                f"is not the file that {path.name} was saved with; save the evaluation again", file
+            )
+        stream.seek(0)
+        yield stream
+
+
+def _place(path: Path, facts: dict[str, Any]) -> Path:
     name: str = facts["file"]
     if not name or Path(name).name != name or "\\" in name or not name.isprintable():
         raise InvalidFileError("names no file beside it", path)
-    file = path.parent / name
-    try:
-        digest = _digest(file)
-    except OSError as error:
-        raise InvalidFileError(
-            f"cannot be read ({error.strerror}); it belongs to {path.name}, keep both together",
-            file,
-        ) from None
-    if digest != facts["sha256"]:
-        raise InvalidFileError(
-            f"is not the file that {path.name} was saved with; save the evaluation again", file
-        )
-    return file
+    return path.parent / name
 
 
-def _read_totals(file: Path, path: Path) -> Part:
+def _read_totals(file: BinaryIO, path: Path) -> Part:
     try:
-        return unpack(file.read_bytes())
+        return unpack(file.read())
     except InvalidDataError as error:
-        raise InvalidFileError(f"does not fit {path.name}: {error}", file) from None
+        raise InvalidFileError(f"does not fit {path.name}: {error}", Path(file.name)) from None
 
 
-def _read_table(file: Path, path: Path, facts: dict[str, Any], names: list[str]) -> pd.DataFrame:
-    table = _read_csv(file, names) if file.suffix == ".csv" else _read_parquet(file)
+def _read_table(
+    file: BinaryIO, path: Path, facts: dict[str, Any], names: list[str]
+) -> pd.DataFrame:
+    place = Path(file.name)
+    if place.suffix != ".csv":
+        need_pyarrow()
+    try:
+        table = _read_csv(file, names) if place.suffix == ".csv" else _read_parquet(file)
+    except ValueError as error:  # as pyarrow's own errors are
+        raise InvalidFileError(f"is not a table of users ({error})", place) from None
     if list(table.columns) != ["user", *facts["columns"], *names] or len(table) != facts["rows"]:
-        raise InvalidFileError(f"has other columns or rows than {path.name} says", file)
+        raise InvalidFileError(f"has other columns or rows than {path.name} says", place)
     table["user"] = table["user"].astype(str if facts["labels"] == "text" else np.int64)
     table["evaluated"] = table["evaluated"].astype(bool)
     return table.set_index("user")
@@ -446,28 +523,21 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read_csv(path: Path, names: list[str]) -> pd.DataFrame:
+def _read_csv(file: BinaryIO, names: list[str]) -> pd.DataFrame:
     import pandas as pd
 
-    try:
-        # As text: pandas would take a user "NA" for none, and round some numbers.
-        table = pd.read_csv(path.absolute(), dtype=str, na_filter=False)
-        for name in set(table.columns).intersection([*USER_COLUMNS, *names]):
-            cells = table[name].tolist()
-            if name in USER_COLUMNS:
-                table[name] = np.array([int(text) for text in cells], USER_COLUMNS[name])
-            else:
-                table[name] = np.array([float(text or "nan") for text in cells])
-    except ValueError as error:
-        raise InvalidFileError(f"is not a table of users ({error})", path) from None
+    # As text: pandas would take a user "NA" for none, and round some numbers.
+    table = pd.read_csv(file, dtype=str, na_filter=False)
+    for name in set(table.columns).intersection([*USER_COLUMNS, *names]):
+        cells = table[name].tolist()
+        if name in USER_COLUMNS:
+            table[name] = np.array([int(text) for text in cells], USER_COLUMNS[name])
+        else:
+            table[name] = np.array([float(text or "nan") for text in cells])
     return table
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(file: BinaryIO) -> pd.DataFrame:
     import pandas as pd
 
-    need_pyarrow()
-    try:
-        return pd.read_parquet(path.absolute())
-    except ValueError as error:  # as pyarrow's own errors are
-        raise InvalidFileError(f"is not a table of users ({error})", path) from None
+    return pd.read_parquet(file)

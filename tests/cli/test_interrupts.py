@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 from commands import SMALL, Command
 
 import sparse_eval as se
-from sparse_eval.cli import main
+from sparse_eval.cli import interrupts, main
 from sparse_eval.models import compile as compiling
 from sparse_eval.models import sweep as sweeping
 from sparse_eval.models import tune as tuning
@@ -119,6 +120,85 @@ def test_run_says_what_its_folder_has(
     status, _, said = command("run", tmp_path / "clicks.csv", *SMALL, "--out", out)
     assert status == 143
     assert said.splitlines()[-1].startswith(f"interrupted: {out} {left}")
+
+
+def test_a_run_over_an_earlier_one_leaves_nothing_of_that(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
+    clicks.to_frame().to_csv(tmp_path / "clicks.csv", index=False)
+    out = tmp_path / "r"
+    words = ("run", tmp_path / "clicks.csv", *SMALL, "--out", out)
+    assert command(*words)[0] == 0
+    (out / "notes.txt").write_text("kept")
+    killed_at(monkeypatch, sys.modules["sparse_eval.models.train"], "train_als", 1, signal.SIGTERM)
+    status, _, said = command(*words, "--seed", 1)
+    assert status == 143
+    # The model of before has seen what is held out now.
+    assert f"{out} has the split; go on with: sparse-eval train" in said.splitlines()[-1]
+    assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "split"]
+
+
+@SIGNALS
+def test_a_command_that_has_not_begun_keeps_nothing(
+    command: Command, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, expected: int
+) -> None:
+    killed_at(monkeypatch, typer.main, "get_command", 1, number)
+    assert command("metrics", "ndcg") == (expected, "", "interrupted: nothing is kept\n")
+
+
+def test_a_command_that_is_done_keeps_everything(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interrupts, "_everything", lambda: "everything is kept")
+    done = interrupts.tell_what_is_kept(lambda: None)
+
+    def interrupted(**_: object) -> None:
+        done()
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("sparse_eval.cli.app", interrupted)
+    assert command("metrics") == (143, "", "interrupted: everything is kept\n")
+
+
+def test_what_an_interruption_becomes_is_no_bug(
+    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def importing(*_: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("numpy._core.multiarray failed to import") from None
+
+    monkeypatch.setattr(se.Holdout, "load", importing)
+    assert command("train", split, "--out", split / "als.npz") == (
+        130, "", "interrupted: nothing is kept\n",
+    )  # fmt: skip
+
+
+def test_more_signals_do_not_disturb_the_end(
+    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def again(**_: object) -> str:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+        return "all of it"
+
+    monkeypatch.setitem(interrupts._LEFT, "train", again)
+    killed_at(monkeypatch, se.Holdout, "load", 1, signal.SIGTERM)
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    found = command("train", split, "--out", split / "als.npz")
+    assert found == (143, "", "interrupted: all of it\n")
+    assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
+
+
+def test_what_a_killed_training_left_is_no_checkpoint(
+    command: Command, split: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".best.0123456789abcdef.npz").write_bytes(b"half")
+    killed_at(monkeypatch, se.Holdout, "load", 1, signal.SIGTERM)
+    words = ("train", split, "--checkpoints", tmp_path, "--out", split / "als.npz")
+    assert command(*words)[2] == "interrupted: nothing is kept\n"
 
 
 def test_compile_says_that_the_rest_is_compiled_later(

@@ -35,13 +35,19 @@ def write(target: Path, text: str = "new") -> None:
 INTERRUPTED = {files.__file__, contextlib.__file__}
 
 
+def write_both(folder: Path, text: str = "new") -> None:
+    with replacing_together(folder, last="b.txt") as temporary_for:
+        for name in ("a.txt", "b.txt"):
+            temporary_for(name).write_text(text)
+
+
 def is_interrupted(n: int, work: Callable[[], None]) -> bool:
     """Raise KeyboardInterrupt before bytecode `n` of a call; False if it has fewer."""
     count = 0
 
     def trace(frame: FrameType, event: str, arg: Any) -> Any:
         nonlocal count
-        if frame.f_code.co_filename not in INTERRUPTED and frame.f_code is not write.__code__:
+        if frame.f_code.co_filename not in INTERRUPTED and frame.f_code not in WRITERS:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
@@ -59,6 +65,9 @@ def is_interrupted(n: int, work: Callable[[], None]) -> bool:
     finally:
         sys.settrace(tracer_before)
     return False
+
+
+WRITERS = (write.__code__, write_both.__code__)
 
 
 @pytest.mark.parametrize("exists", [False, True])
@@ -79,6 +88,22 @@ def test_an_interruption_at_any_bytecode_leaves_no_temporary_file(
     assert len(texts) > 100
     assert set(texts) == {before, "new"}
     assert texts == sorted(texts, key=lambda text: text == "new")  # old before new, never half
+
+
+def test_an_interruption_at_any_bytecode_leaves_files_of_before_or_all_new_ones(
+    tmp_path: Path,
+) -> None:
+    texts = []
+    interrupted = True
+    while interrupted:
+        for name in ("a.txt", "b.txt"):
+            (tmp_path / name).write_text("old")
+        interrupted = is_interrupted(len(texts) + 1, lambda: write_both(tmp_path))
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
+        texts.append([(tmp_path / name).read_text() for name in ("a.txt", "b.txt")])
+    assert len(texts) > 100
+    assert all(one == other for one, other in texts), texts
+    assert {one for one, _ in texts} == {"old", "new"}
 
 
 @pytest.mark.parametrize("call", ["open", "close", "replace"])
@@ -224,7 +249,7 @@ def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
             temporary_for("last.txt").write_text("new")
             raise OSError(28, "No space left on device")
 
-    with pytest.raises(OutputError, match=r"a.txt: cannot be written: No space"):
+    with pytest.raises(OutputError, match=r"last.txt: cannot be written: No space"):
         fail()
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(
         names, "old"

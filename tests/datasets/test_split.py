@@ -427,3 +427,25 @@ def test_refuses_files_of_two_splits_that_differ_in_values_alone(tmp_path):
     (tmp_path / "two" / "train.npz").replace(tmp_path / "one" / "train.npz")
     with pytest.raises(InvalidFileError, match="are of different splits; split again"):
         split.Holdout.load(tmp_path / "one")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_a_split_that_cannot_be_saved_leaves_the_one_before(tmp_path, monkeypatch, error):
+    data = sparse.random(30, 20, 0.3, format="csr", random_state=0)
+    before, after = (split.random(data, seed=seed) for seed in (1, 2))
+    before.save(tmp_path)
+    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    save, calls = sparse.save_npz, []
+
+    def failing(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise error
+        save(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sparse, "save_npz", failing)
+        with pytest.raises((KeyboardInterrupt, OutputError)):
+            after.save(tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
+    assert_same(split.Holdout.load(tmp_path).train, before.train)

@@ -18,10 +18,12 @@ import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import GridSampler, RandomSampler
 from scipy import sparse
+from systems import need_posix
 from tune_cases import GRID, METRICS, PARAMETERS, same_search, search, three_parts
 
 import sparse_eval as se
 import sparse_eval.models.tune as tuning
+from sparse_eval.core.locks import lock_file
 from sparse_eval.errors import (
     InvalidDataError,
     InvalidFileError,
@@ -29,6 +31,7 @@ from sparse_eval.errors import (
     OutputError,
 )
 from sparse_eval.models.checkpoints import read_checkpoint
+from sparse_eval.models.shared_study import JournalLock
 from sparse_eval.results.tuning import Tuning
 
 #: A search by TPE, of which the last trials learn from those before.
@@ -209,8 +212,7 @@ def test_an_interrupted_trial_is_run_again(
             with pytest.raises(KeyboardInterrupt):
                 search(parts, out=tmp_path / name, **options)
         outcome = search(parts, out=tmp_path / name, **options)
-        trials = outcome.trials.sort_values(PARAMETERS) if name == "grid" else outcome.trials
-        assert same_search(outcome._replace(trials=trials.reset_index(drop=True)), expected)
+        assert same_search(outcome, expected)  # in the same order
         assert [trial.state.name for trial in outcome.study.trials].count("RUNNING") == 0
         assert len(outcome.study.trials) == len(outcome.trials) + 1
 
@@ -262,6 +264,29 @@ def test_processes_share_a_study_and_one_that_is_killed_costs_its_trial(
     assert printed[1] == f"13 {outcome.best} {outcome.test and outcome.test.mean()}\n"
     states = [trial.state.name for trial in outcome.study.trials]
     assert (len(states), states.count("FAIL"), states.count("RUNNING")) == (14, 1, 0)
+
+
+LOCKED = """
+import os, signal, sys
+from pathlib import Path
+from sparse_eval.models.shared_study import JournalLock
+
+JournalLock(Path(sys.argv[1])).acquire()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_nobody_waits_for_the_lock_of_a_process_that_was_killed(tmp_path: Path) -> None:
+    need_posix()
+    path = tmp_path / "journal.lock"
+    done = subprocess.run([sys.executable, "-c", LOCKED, path], check=False)
+    assert done.returncode == -signal.SIGKILL
+    for _ in range(2):
+        lock = JournalLock(path)
+        assert lock.acquire()
+        with path.open("ab") as other, pytest.raises(BlockingIOError):
+            lock_file(other.fileno(), wait=False)
+        lock.release()
 
 
 def test_refuses_the_folder_of_another_search(

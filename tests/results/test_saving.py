@@ -7,12 +7,14 @@ import json
 import math
 import re
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from evaluations import KINDS, of_model, same_everything, saved, some
+from killed import run_killed
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -277,3 +279,92 @@ def test_refuses_what_an_older_version_saved(tmp_path: Path) -> None:
         " that are read here; save the evaluation again",
     ):
         se.Evaluation.load(tmp_path)
+
+
+@pytest.mark.parametrize("users", ["csv", "parquet"])
+def test_a_save_that_is_interrupted_leaves_the_one_before(
+    users: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = make(None), make(None, seed=2)
+    before.save(tmp_path, table=users)
+    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("to_csv", "to_parquet"):
+        monkeypatch.setattr(pd.DataFrame, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        after.save(tmp_path, table=users)
+    monkeypatch.undo()
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
+    assert se.Evaluation.load(tmp_path).mean() == before.mean()
+
+
+@pytest.mark.parametrize("call", [1, 2])
+@pytest.mark.parametrize("users", ["csv", "parquet"])
+def test_what_is_replaced_while_it_is_read_is_read_again(
+    users: Any, call: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process saves once the hash of a file has been compared."""
+    before, after = make(None), make(None, seed=2)
+    before.save(tmp_path, table=users)
+    file_digest, calls = hashlib.file_digest, []
+
+    def replaced(*given: Any) -> Any:
+        digest = file_digest(*given)
+        calls.append(digest)
+        if len(calls) == call:
+            after.save(tmp_path, table=users)
+        return digest
+
+    monkeypatch.setattr(hashlib, "file_digest", replaced)
+    found = se.Evaluation.load(tmp_path)
+    same_everything(found, before if call == 2 else after)
+
+
+def test_a_reader_waits_for_a_save_to_move_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = make(None), make(None, seed=2)
+    before.save(tmp_path)
+    replace, loaded = Path.replace, []
+    reader = Thread(target=lambda: loaded.append(se.Evaluation.load(tmp_path)))
+
+    def slowly(self: Path, target: Path) -> Path:
+        moved = replace(self, target)
+        if target.name == "totals.npz":  # the JSON is still that of before
+            reader.start()
+            reader.join(0.03)
+        return moved
+
+    monkeypatch.setattr(Path, "replace", slowly)
+    after.save(tmp_path)
+    reader.join()
+    same_everything(loaded[0], after)
+
+
+def test_files_of_the_evaluation_before_are_removed(tmp_path: Path) -> None:
+    make(None).save(tmp_path, table="csv")
+    (tmp_path / "per_user.txt").write_text("kept")
+    make(None).save(tmp_path, table="parquet")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["per_user.parquet", "per_user.txt", "summary.json", "totals.npz"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("users", "call"), [("csv", 1), ("csv", 2), ("parquet", 3)])
+def test_a_save_that_is_killed_leaves_the_one_before_or_the_new_one(
+    users: Any, call: int, tmp_path: Path
+) -> None:
+    """It is killed before it moves one of its three files to its place."""
+    before, after = make(None), make(None, seed=2)
+    before.save(tmp_path / "a", table=users)
+    after.save(tmp_path / "b", table=users)
+    code = "import sparse_eval as se\n"
+    code += f"se.Evaluation.load(sys.argv[2]).save(sys.argv[1], table={users!r})"
+    for _ in range(2):  # the second one finds what the first one left
+        run_killed(code, call, tmp_path / "a", tmp_path / "b")
+        same_everything(se.Evaluation.load(tmp_path / "a"), before if call == 1 else after)
+    before.save(tmp_path / "a", table=users)
+    same_everything(se.Evaluation.load(tmp_path / "a"), before)
