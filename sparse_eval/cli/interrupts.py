@@ -5,12 +5,14 @@ Handlers of signals belong to the process, so only the command line sets them, w
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import Path
-from threading import current_thread, main_thread
+from threading import Timer, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 #: The signals that end a command, unless whoever started it has them ignored.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+#: Seconds after which a signal comes again that Python lost.
+_AGAIN = 0.02
 
 #: The exit status of typer for a command in which KeyboardInterrupt was raised.
 _INTERRUPTED = 128 + signal.SIGINT
@@ -44,6 +49,13 @@ def signals_as_interrupts() -> Iterator[list[int]]:
         received.append(number)
         raise KeyboardInterrupt
 
+    def unraisable(event: Any) -> None:
+        # Python drops what is raised while an object is deleted, also by the handler above.
+        if not received:
+            hook(event)
+        elif event.exc_type is KeyboardInterrupt:
+            Timer(_AGAIN, os.kill, (os.getpid(), received[-1])).start()
+
     if current_thread() is not main_thread():  # only the main thread may set handlers
         yield received
         return
@@ -52,11 +64,14 @@ def signals_as_interrupts() -> Iterator[list[int]]:
         for number in _SIGNALS
         if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)
     }
+    hook = sys.unraisablehook
     try:
+        sys.unraisablehook = unraisable
         for number in replaced:
             signal.signal(number, interrupt)
         yield received
     finally:
+        sys.unraisablehook = hook
         for number, handler in replaced.items():
             signal.signal(number, handler)
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,22 @@ def test_what_an_interruption_becomes_is_no_bug(
     assert command("train", split, "--out", split / "als.npz") == (
         130, "", "interrupted: nothing is kept\n",
     )  # fmt: skip
+
+
+def test_a_signal_while_an_object_is_deleted_is_not_lost(
+    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Deleted:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    def deleting(*_: object) -> None:
+        Deleted()
+        time.sleep(60)
+
+    monkeypatch.setattr(se.Holdout, "load", deleting)
+    found = command("train", split, "--out", split / "als.npz")
+    assert found == (143, "", "interrupted: nothing is kept\n")
 
 
 def test_more_signals_do_not_disturb_the_end(
