@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
+from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
 from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv
 from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_tolerances
@@ -174,7 +174,7 @@ def report(
             by=by,
         )
         note(counted(saved.n_results, "result"))
-    typer.echo(str(page))
+    typer.echo(shown(page))
     _fail_if_left_out(saved)
 
 

@@ -232,7 +232,8 @@ def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
     from pyarrow import ArrowException
 
     try:
-        table.to_parquet(path, index=index)
+        with path.open("wb") as file:  # pyarrow takes no path that is not UTF-8
+            table.to_parquet(file, index=index)
     except ArrowException as error:
         raise InvalidDataError(
             f"the labels of the users do not fit into one Parquet column ({error}); write CSV"

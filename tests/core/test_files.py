@@ -202,7 +202,7 @@ def test_names_may_be_as_long_as_the_file_system_allows(tmp_path: Path, name: st
     assert (tmp_path / name).read_text() == "new"
 
 
-@pytest.mark.parametrize("name", ["~/table", "~", "file:/table", "http:/table"])
+@pytest.mark.parametrize("name", ["~/table", "~", "file:/table", "http:/table", "a\nb"])
 def test_no_library_takes_a_name_for_another_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -270,3 +270,14 @@ def test_refuses_a_file_as_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="file: cannot be used as an output folder"):
         make_folder(tmp_path / "file")
+
+
+def test_writes_parquet_to_names_beyond_utf8(tmp_path: Path) -> None:
+    name = tmp_path / os.fsdecode(b"\xff.parquet")
+    try:
+        with replacing(name) as temporary:
+            write_parquet(pd.DataFrame({"user": ["ann"]}), temporary, index=False)
+    except OutputError:
+        pytest.skip("the file system has no names but UTF-8")
+    with name.open("rb") as file:
+        assert pd.read_parquet(file)["user"].tolist() == ["ann"]
