@@ -276,6 +276,21 @@ class ParquetLoader:
         return self.rows((recs, truth))
 
 
+def _check_bounds(group: RowGroup, users: pa.ChunkedArray) -> None:
+    """Raise if a row group has users outside of its bounds, by which ranges of users are cut."""
+    import pyarrow.compute as pc
+
+    least, largest = pc.min_max(users).as_py().values()
+    if type(least) is not type(group.least):  # no rows, or text whose type is told elsewhere
+        return
+    if least < group.least or largest > group.largest:
+        raise InvalidFileError(
+            f"row group {group.number} has users from {least!r} to {largest!r}, and its statistics "
+            f"say from {group.least!r} to {group.largest!r}; write the file again",
+            group.path,
+        )
+
+
 def _read_range(
     groups: tuple[RowGroup, ...], names: tuple[str, ...], users: UserRange, schema: pa.Schema
 ) -> pa.Table:
@@ -291,6 +306,7 @@ def _read_range(
         table = _readable(partial(file.read_row_group, group.number, list(names)), group.path)
         table = table.select(list(names)).cast(plain)
         whole_column(table, names[0])  # raises where a user is missing, whom a filter would lose
+        _check_bounds(group, table.column(names[0]))
         if group.least < users.first:
             within = pc.greater_equal(table.column(names[0]), pa.scalar(users.first, dtype))
             table = table.filter(within)

@@ -462,6 +462,25 @@ def test_damaged_pages_are_told() -> None:
                 se.evaluate(recs, truth, ["mrr", "coverage@1"])
 
 
+def test_refuses_statistics_that_are_wrong() -> None:
+    with temporary(n_rows=4) as folder:
+        users = [1000, 1001, 1002, 1003, 2000, 2001, 2002, 2003]
+        items, ranks = list(range(8)), [1] * 8
+        sides = pair(
+            folder,
+            {"user": users, "item": items, "rank": ranks},
+            {"user": users, "item": items},
+            group=4,
+        )
+        assert se.evaluate(*sides, "mrr@1").mean()["mrr@1"] == 1
+        content = sides[0].read_bytes()
+        footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+        wrong = content[footer:].replace((2000).to_bytes(8, "little"), (2002).to_bytes(8, "little"))
+        sides[0].write_bytes(content[:footer] + wrong)
+        with pytest.raises(InvalidFileError, match="group 1 has users from 2000 to 2003, and its"):
+            se.evaluate(*sides, "mrr@1")
+
+
 def test_a_folder_with_other_files() -> None:
     with temporary() as folder:
         recs, truth = written(folder, "many", pa.table(RECS), n_files=3), pair(folder)[1]
