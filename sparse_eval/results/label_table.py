@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.files import as_input, need_pyarrow
 from ..core.frames import ArrowStream, as_pandas, check_header, exports_rows
-from ..datasets.lines import read_text
 from ..errors import InvalidDataError, InvalidFileError
 
 if TYPE_CHECKING:
@@ -92,6 +91,8 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
         If it is Parquet and pyarrow is not installed.
     """
     import pandas as pd
+
+    from ..datasets.lines import read_text
 
     path = as_input(path)
     kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
