@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,6 +98,16 @@ def same_bits(found: se.Evaluation, expected: se.Evaluation) -> None:
     same_numbers(found, expected)
 
 
+def writes_views() -> bool:
+    """Return whether Arrow writes views of text to Parquet, as newer versions do."""
+    try:
+        views = pa.table({"id": pa.array(["a"]).cast(pa.string_view())})
+        pq.write_table(views, io.BytesIO())
+    except (AttributeError, pa.ArrowNotImplementedError):
+        return False
+    return True
+
+
 IDS = {
     "int64": (lambda n: n - 5, "int64"),
     "int32": (lambda n: n, "int32"),
@@ -105,7 +116,7 @@ IDS = {
     "far": (lambda n: 2**31 - 5 + n, "uint64"),
     "text": (lambda n: f"ü{n % 7}\U0001f600{n}", "string"),
     "large": (lambda n: f"{n}\n", "large_string"),
-    "view": (lambda n: f"{n}é", "string_view" if hasattr(pa, "string_view") else "string"),
+    "view": (lambda n: f"{n}é", "string_view" if writes_views() else "string"),
     "dictionary": (lambda n: f"{n}", "dictionary"),
 }
 
