@@ -96,6 +96,7 @@ def test_what_is_promised_is_tested() -> None:
     oldest = PROJECT["requires-python"].removeprefix(">=")
     assert oldest in promised
     assert promised <= set(jobs["test"]["strategy"]["matrix"]["python"])
+    assert "continue-on-error" not in jobs["test"]
     of_oldest = [step["with"] for step in jobs["oldest"]["steps"] if "with" in step]
     assert of_oldest == [{"python-version": oldest}]
     commands = {step.get("run") for job in jobs.values() for step in job["steps"]}
