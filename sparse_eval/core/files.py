@@ -167,13 +167,14 @@ def _target_of(path: PathLike) -> Path:
     try:
         if target.is_symlink():
             target = Path(os.path.realpath(target))  # the file is replaced, not the link to it
-        is_regular = stat.S_ISREG(target.stat().st_mode)
+        mode = target.stat().st_mode
     except FileNotFoundError:
-        is_regular = True
+        return target
     except OSError as error:
         raise _cannot_write(target, error) from error
-    if not is_regular:
-        raise OutputError(f"{shown(target)}: cannot be written: it is no regular file")
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        raise OutputError(f"{shown(target)}: cannot be written: it is {kind}")
     return target
 
 

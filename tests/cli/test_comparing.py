@@ -271,10 +271,10 @@ def test_report_refuses_other_tables_of_items(
     words = ("report", results, "-m", "ndcg@5", "-o", out, "--item-names")
     files = {
         "items.csv": ("id,title\n1,x\n", "has no column 'item', but id, title; name the labels so"),
-        "empty.csv": ("", "is not a table"),
+        "empty.csv": ("", "the file is empty"),
         "items.parquet": ("nonsense", "is not a table"),
         "items.txt": ("item\n", "is no table of items by its name; expected .csv, .tsv or"),
-        "missing.csv": (None, "cannot be read: No such file"),
+        "missing.csv": (None, "there is no such file"),
         "alone.csv": ("item\n1\n", "has no column beside the item"),
         "other.csv": ("item,title\nx,y\n", "has none of these items"),
     }

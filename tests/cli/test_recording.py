@@ -113,7 +113,7 @@ def test_refuses_before_it_scores(command: Command, folder: Path, tmp_path: Path
         ("--history", tmp_path / "h.jsonl", "h.jsonl, line 1: is no line of a history"),
         ("--history", tmp_path / "h.jsonl" / "x", "cannot be "),
         ("--history", tmp_path, "cannot be read: Is a directory"),
-        ("--prometheus", tmp_path / "d.prom", "it is no regular file"),
+        ("--prometheus", tmp_path / "d.prom", "it is a folder"),
         ("--prometheus", tmp_path / "h.jsonl" / "x.prom", "cannot be used as an output folder"),
     ):
         status, printed, said = command(*words(folder, "models"), option, value)

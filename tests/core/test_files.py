@@ -174,7 +174,7 @@ def test_a_link_keeps_pointing_to_the_replaced_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("", "it is no regular file"),
+        ("", "it is a folder"),
         ("missing/table.csv", "No such file or directory"),
         ("file/table.csv", "Not a directory"),
         ("x" * 300, "File name too long"),

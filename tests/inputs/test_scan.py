@@ -230,7 +230,7 @@ def test_refuses_a_csv_whose_header_lacks_names(tmp_path: Path) -> None:
 def test_refuses_a_pipe(tmp_path: Path) -> None:
     path = tmp_path / "recs.csv"
     os.mkfifo(path)
-    with pytest.raises(InvalidFileError, match="is no regular file, and has to be read more than"):
+    with pytest.raises(InvalidFileError, match="is a pipe or a device"):
         se.evaluate(path, tables()[1], METRICS)
 
 

@@ -46,7 +46,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: in
         patch.setattr(owner, name, pressed)
         with pytest.raises(KeyboardInterrupt):
             yield
-    assert calls[0] == call
+    assert calls[0] >= call  # moves that are interrupted are made again
 
 
 @pytest.mark.parametrize("call", [1, 2, 3])
@@ -78,6 +78,8 @@ def test_ctrl_c_keeps_the_finished_rows(
         se.sweep(folder, *data, out=out)
     assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"] * out.exists()
     if owner not in (os, Path):
+        assert len(rows_of(out)) == call - 1
+    elif owner is Path and name == "replace":  # the table is whole, and is moved
         assert len(rows_of(out)) == call - 1
     elif call == 1:  # the empty table
         assert not out.exists()

@@ -18,7 +18,7 @@ from sweep_cases import (
 
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
-from sparse_eval.errors import InvalidFileError
+from sparse_eval.errors import InvalidFileError, OutputError
 
 
 def test_a_rerun_computes_only_what_is_missing(
@@ -128,7 +128,7 @@ def test_refuses_a_file_that_no_sweep_wrote(
     with pytest.raises(InvalidFileError, match="mine.csv: is not a table that a sweep wrote"):
         se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
     assert out.read_bytes() == content
-    with pytest.raises(InvalidFileError, match="cannot be read: Is a directory"):
+    with pytest.raises(OutputError, match="cannot be written: it is a folder"):
         se.sweep(folder, holdout.train, holdout.validation, METRICS, out=tmp_path)
 
 
