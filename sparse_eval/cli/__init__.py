@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
         except BaseException as end:
             if was_interrupted(end, received):
-                raise SystemExit(tell_interruption(received)) from None
+                raise SystemExit(tell_interruption(end, received)) from None
             if isinstance(end, SystemExit):
                 raise
             raise SystemExit(_tell_error(end, debug)) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
@@ -43,11 +44,13 @@ def signals_as_interrupts() -> Iterator[list[int]]:
         The signals that came.
     """
     received: list[int] = []
+    is_over = False
     _left.set(_nothing)
 
     def interrupt(number: int, _: FrameType | None) -> None:
         received.append(number)
-        raise KeyboardInterrupt
+        if not is_over:  # a traceback would be all that comes of it
+            raise KeyboardInterrupt
 
     def unraisable(event: Any) -> None:
         # Python drops what is raised while an object is deleted, also by the handler above.
@@ -71,6 +74,7 @@ def signals_as_interrupts() -> Iterator[list[int]]:
             signal.signal(number, interrupt)
         yield received
     finally:
+        is_over = True
         sys.unraisablehook = hook
         for number, handler in replaced.items():
             signal.signal(number, handler)
@@ -88,8 +92,10 @@ def was_interrupted(end: BaseException, received: list[int]) -> bool:
     return bool(received) and not (isinstance(end, SystemExit) and not status)
 
 
-def tell_interruption(received: list[int]) -> int:
+def tell_interruption(end: BaseException, received: list[int]) -> int:
     """Say what an interrupted command leaves, undisturbed by more signals.
+
+    What was half made at `end` is deleted here, where Python's complaints about it are not shown.
 
     Returns
     -------
@@ -99,6 +105,10 @@ def tell_interruption(received: list[int]) -> int:
     if received:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+    error: BaseException | None = end
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
     typer.echo(f"interrupted: {_left.get()() or 'nothing is kept'}", err=True)
     return 128 + received[-1] if received else _INTERRUPTED
 

@@ -193,6 +193,38 @@ def test_a_signal_while_an_object_is_deleted_is_not_lost(
     assert found == (143, "", "interrupted: nothing is kept\n")
 
 
+def test_what_is_half_made_is_deleted_in_silence(
+    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class HalfMade:
+        def __del__(self) -> None:
+            del self.made
+
+    def making(*_: object) -> None:
+        half = HalfMade()
+        signal.raise_signal(signal.SIGINT)
+        half.made = True
+
+    monkeypatch.setattr(se.Holdout, "load", making)
+    found = command("train", split, "--out", split / "als.npz")
+    assert found == (130, "", "interrupted: nothing is kept\n")
+
+
+def test_a_signal_behind_the_end_is_none() -> None:
+    signals: list[int] = []
+    with pytest.MonkeyPatch.context() as patch, interrupts.signals_as_interrupts() as received:
+        set_handler = signal.signal
+
+        def late(number: int, handler: Any) -> Any:
+            signal.raise_signal(number)
+            signals.append(number)
+            return set_handler(number, handler)
+
+        patch.setattr(interrupts.signal, "signal", late)
+        leaving = received
+    assert leaving == signals
+
+
 def test_more_signals_do_not_disturb_the_end(
     command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
