@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import errno
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from ..errors import OutputError, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 def lock_file(file: int, *, shared: bool = False, wait: bool = True) -> None:
@@ -29,3 +38,39 @@ def lock_file(file: int, *, shared: bool = False, wait: bool = True) -> None:
     except ImportError:
         raise OSError(errno.ENOTSUP, "this system has no locks on files") from None
     fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+
+
+@contextmanager
+def locked_folder(folder: Path | None) -> Iterator[None]:
+    """Keep a folder that exists from others who lock it too.
+
+    Of no folder, and where the system has no such locks, nothing is locked.
+
+    Raises
+    ------
+    OutputError
+        If another holds the lock.
+    """
+    file = None
+    try:
+        if folder is not None:
+            with suppress(OSError):  # some systems open no folder
+                file = os.open(folder, os.O_RDONLY)
+        if file is not None:
+            _lock(file, folder)
+        yield
+    finally:
+        if file is not None:
+            os.close(file)
+
+
+def _lock(file: int, folder: Path | None) -> None:
+    try:
+        lock_file(file, wait=False)
+    except BlockingIOError:
+        raise OutputError(
+            f"{shown(folder)}: another process writes to this folder; wait until it has ended, or "
+            "choose another folder"
+        ) from None
+    except OSError:
+        pass

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ..core.arguments import check_number, check_whole
 from ..core.bars import tqdm
-from ..core.files import as_path
+from ..core.files import as_path, make_folder
 from ..core.formatting import plain
+from ..core.locks import locked_folder
 from ..core.progress import display
 from ..core.versions import installed_version
 from ..errors import (
@@ -210,28 +211,29 @@ def sweep(
         seen=seen,
         judged_only=judged_only,
     )
-    job, table = prepare(
-        files, parts, held_out, request, out, save, candidates, monitored, num_threads
-    )
-    with tqdm(
-        total=len(files) if watch is None else None,
-        desc="score",
-        unit=" checkpoints",
-        **display(progress),
-    ) as bar:
-        if watch is None:
-            tasks = ((path.absolute(), path) for path in files)
-            with open_runner(client) as runner:
-                for path, scored in runner.run(score_task, (job, table.scored), tasks):
-                    bar.set_postfix_str(path.name)
-                    if not table.add(path, scored, files):
-                        table.add(path, score_file(path, job, {}), files)
-                    bar.update()
-        else:
-            with suppress(KeyboardInterrupt):
-                _follow(folder, interval, job, table, bar)
-            files = _in_folder(folder)
-    table.save(files)
+    with locked_folder(None if save is None else make_folder(save)):
+        job, table = prepare(
+            files, parts, held_out, request, out, save, candidates, monitored, num_threads
+        )
+        with tqdm(
+            total=len(files) if watch is None else None,
+            desc="score",
+            unit=" checkpoints",
+            **display(progress),
+        ) as bar:
+            if watch is None:
+                tasks = ((path.absolute(), path) for path in files)
+                with open_runner(client) as runner:
+                    for path, scored in runner.run(score_task, (job, table.scored), tasks):
+                        bar.set_postfix_str(path.name)
+                        if not table.add(path, scored, files):
+                            table.add(path, score_file(path, job, {}), files)
+                        bar.update()
+            else:
+                with suppress(KeyboardInterrupt):
+                    _follow(folder, interval, job, table, bar)
+                files = _in_folder(folder)
+        table.save(files)
     return table.frame(files)
 
 

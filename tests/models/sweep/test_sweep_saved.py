@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from killed import run_killed
 from sweep_cases import METRICS, NAMES, same_table, save
+from systems import need_posix
 
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
@@ -257,3 +258,22 @@ def test_a_folder_that_is_watched(
         os.utime(path, ns=(10**18, 10**18))
     se.sweep(folder, *data, save=tmp_path / "evs", watch=1)
     assert set(load_all(tmp_path / "evs")) == {"als-2", "als-4", "als-10"}
+
+
+def test_two_sweeps_do_not_save_in_one_folder(
+    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_posix()
+    score, refused = sweeping.score_task, []
+
+    def score_beside_another(*given: Any) -> Any:
+        with pytest.raises(OutputError, match="another process writes to this folder; wait"):
+            se.sweep(folder, *data, save=tmp_path / "saved")
+        refused.append(given)
+        return score(*given)
+
+    monkeypatch.setattr(sweeping, "score_task", score_beside_another)
+    se.sweep(folder, *data, save=tmp_path / "saved")
+    assert refused
+    monkeypatch.undo()
+    se.sweep(folder, *data, save=tmp_path / "saved")
