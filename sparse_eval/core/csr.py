@@ -382,8 +382,10 @@ def check_no_duplicates(coo: Any, users: Labels | None = None, items: Labels | N
         entry = order[np.argmin(starts_pair)]
         row, column = coo.row[entry], coo.col[entry]
         raise_repeated_item(
-            row if users is None else repr(users[row]),
-            column if items is None else repr(items[column]),
+            *(
+                number if labels is None else repr(labels[[number]].tolist()[0])
+                for number, labels in ((row, users), (column, items))
+            )
         )
 
 

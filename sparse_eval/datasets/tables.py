@@ -96,7 +96,8 @@ def load_parquet(
             if name not in names:
                 raise InvalidDataError(missing_column(name, names))
         # What is at fault, and in which row, is told by the whole table.
-        with suppress(ArrowException, InvalidDataError, OSError, UnusualError):
+        # IndexError: damaged rows may be of texts behind the last one.
+        with suppress(ArrowException, InvalidDataError, OSError, UnusualError, IndexError):
             interactions, values = read_batches(file, needed).interactions(
                 lambda role, ids: column_of(needed[role], ids), users, items, keep
             )

@@ -420,6 +420,15 @@ def test_refuses_files_of_two_splits(tmp_path):
         split.Holdout.load(tmp_path / "one")
 
 
+def test_refuses_counts_that_are_none(tmp_path):
+    split.random(sparse.random(30, 20, 0.3, format="csr", random_state=0), seed=1).save(tmp_path)
+    with np.load(tmp_path / "labels.npz") as file:
+        arrays = {**file, "left_out": np.array(["1", "x"])}
+    np.savez(tmp_path / "labels.npz", **arrays)
+    with pytest.raises(InvalidFileError, match=r"labels.npz: expected labels saved by .*'x'"):
+        split.Holdout.load(tmp_path)
+
+
 def test_refuses_files_of_two_splits_that_differ_in_values_alone(tmp_path):
     data = sparse.random(30, 20, 0.3, format="csr", random_state=0)
     for name, matrix in (("one", data), ("two", data * 2)):

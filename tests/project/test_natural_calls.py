@@ -253,3 +253,10 @@ def test_full_rankings_know_no_seen_items(model: Any, holdout: se.Holdout) -> No
             against = of[relevant][:, None] - of[~relevant]
             aucs.append(np.mean((against > 0) + (against == 0) / 2))
     assert right == pytest.approx(np.mean(aucs))
+
+
+@pytest.mark.parametrize(("user", "shown"), [(7, "user 7"), ("7", "user '7'")])
+def test_an_item_that_is_twice_in_a_list_is_named_as_it_is_given(user: object, shown: str) -> None:
+    lists = pd.DataFrame({"user": [user, user], "item": [3, 3], "score": [1.0, 2.0]})
+    with pytest.raises(InvalidDataError, match=f"^{shown} has item 3 twice in one list"):
+        se.Rankings.from_frame(lists, score="score")

@@ -374,7 +374,7 @@ class Holdout:
                 if name in arrays
             }
             cut = arrays["cut"][()] if "cut" in arrays else None
-            left_out = LeftOut(*arrays["left_out"].tolist()) if "left_out" in arrays else LeftOut()
+            left_out = LeftOut(*map(int, arrays["left_out"])) if "left_out" in arrays else LeftOut()
             names = PARTS[: len(checksums)]  # as older versions wrote them
             if "parts" in arrays:
                 names = tuple(name for name in PARTS if name in arrays["parts"].tolist())
