@@ -233,7 +233,8 @@ def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
     from pyarrow import ArrowException
 
     try:
-        with path.open("wb") as file:  # pyarrow takes no path that is not UTF-8
+        # pyarrow takes no path that is not UTF-8, and pandas 2 tells it the name of a file.
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o666), "wb") as file:
             table.to_parquet(file, index=index)
     except ArrowException as error:
         raise InvalidDataError(

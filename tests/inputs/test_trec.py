@@ -427,7 +427,7 @@ def test_refuses_a_tag_that_is_not_text(tmp_path: Path) -> None:
 def test_refuses_paths_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         trec.write_run(Rankings.from_topk([[1]]), tmp_path / "no folder" / "run")
-    with pytest.raises(OutputError, match="no regular file"):
+    with pytest.raises(OutputError, match="it is a folder"):
         trec.write_qrels(Relevance.from_csr(sparse.csr_matrix([[1]])), tmp_path)
 
 
