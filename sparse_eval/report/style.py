@@ -163,9 +163,8 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
     import matplotlib as mpl
 
     make_folder_of(path)
-    drawn = (
-        BytesIO()
-    )  # where the disk is full, matplotlib fails to end a PDF, with errors of its own
+    # Where the disk is full, matplotlib fails to end a PDF, with errors of its own.
+    drawn = BytesIO()
     with RC_LOCK, mpl.rc_context(_FILES):
         figure.draw_without_rendering()  # what has been laid out once fits better the second time
         figure.savefig(drawn, format=kind, metadata=_UNDATED[kind], dpi=300)
