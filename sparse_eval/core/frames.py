@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
+from .files import need_pyarrow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +52,28 @@ def check_header(table: pd.DataFrame, path: Path) -> None:
             f"{n_names + table.index.nlevels} fields; name every column",
             path,
         )
+
+
+def read_parquet(path: Path) -> pd.DataFrame:
+    """Read a Parquet file, its checksums compared, or raise OSError or ValueError.
+
+    Raises
+    ------
+    MissingExtraError
+        If pyarrow is not installed.
+    """
+    need_pyarrow()
+    from pyarrow import ArrowException, parquet
+
+    try:
+        # Absolute: pyarrow takes ~ for another place.
+        with parquet.ParquetFile(path.absolute(), page_checksum_verification=True) as file:
+            table = file.read()
+        table.validate(full=True)  # text that is not UTF-8 would fail later, wherever it is used
+        frame: pd.DataFrame = table.to_pandas()
+    except ArrowException as error:  # not every one is a ValueError
+        raise ValueError(str(error)) from None
+    return frame
 
 
 def exports_rows(table: object) -> bool:

@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..core.frames import as_pandas, check_header, exports_rows
+from ..core.frames import as_pandas, check_header, exports_rows, read_parquet
 from ..errors import InvalidDataError, InvalidFileError
 from .kinds import Kind, kind_of, separator_of
 
@@ -197,19 +197,14 @@ def read_table(table: Any, ids: tuple[str, str]) -> pd.DataFrame:
 
 
 def _read_file(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
-    import pandas as pd
-
     kind = kind_of(path)
     if kind is Kind.CSV:
         return _read_csv(path, ids)
     if kind is not Kind.PARQUET:
         raise InvalidFileError(f"holds {kind.value}; expected a table in Parquet or CSV", path)
-    from ..core.files import need_pyarrow
-
-    need_pyarrow()
     try:
-        return pd.read_parquet(path.absolute(), page_checksum_verification=True)
-    except (OSError, ValueError, MemoryError) as error:  # as pyarrow's own errors are
+        return read_parquet(path)
+    except (OSError, ValueError) as error:
         raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
 
 

@@ -7,8 +7,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..core.files import as_input, need_pyarrow
-from ..core.frames import ArrowStream, as_pandas, check_header, exports_rows
+from ..core.files import as_input
+from ..core.frames import ArrowStream, as_pandas, check_header, exports_rows, read_parquet
 from ..errors import InvalidDataError, InvalidFileError
 
 if TYPE_CHECKING:
@@ -102,9 +102,7 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
         )
     try:
         if kind == "parquet":
-            need_pyarrow()
-            # pandas takes ~ and http: for other places.
-            table = pd.read_parquet(path.absolute(), page_checksum_verification=True)
+            table = read_parquet(path)
         else:  # as text: an item "007" is not 7, and "NA" is a name
             separator = "," if kind == "csv" else "\t"
             text = BytesIO(read_text(path))
@@ -114,7 +112,7 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
         raise
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except (ValueError, MemoryError) as error:  # as those of pandas' parsers and of pyarrow are
+    except ValueError as error:  # as those of pandas' parsers are
         raise InvalidFileError(f"is not a table ({error})", path) from None
     if key not in table:
         found = ", ".join(map(str, table.columns))

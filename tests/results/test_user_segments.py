@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import reporting
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 from scipy import stats
 
 import sparse_eval as se
@@ -168,7 +170,11 @@ def test_refuses(pair: dict[str, se.Evaluation], by: Any, message: str) -> None:
 def test_refuses_files_without_users(pair: dict[str, se.Evaluation], tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("visitor,plan\n1,free\n")
     (tmp_path / "b.csv").write_text("user,plan\n1,free,2\n")
+    bounds, text = np.array([0, 2], np.int32), b"\xff\xfe"
+    damaged = pa.StringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(text))
+    parquet.write_table(pa.table({"user": damaged, "plan": ["free"]}), tmp_path / "c.parquet")
     for name, message in (
+        ("c.parquet", "c.parquet: is not a table .*UTF8"),
         ("a.csv", "has no column 'user', but visitor, plan"),
         ("none.csv", "there is no such file"),
         ("b.csv", "header names 2 columns, and its lines have 3 fields; name every column"),
