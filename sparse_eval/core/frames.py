@@ -55,7 +55,7 @@ def check_header(table: pd.DataFrame, path: Path) -> None:
 
 
 def read_parquet(path: Path) -> pd.DataFrame:
-    """Read a Parquet file, its checksums compared, or raise OSError or ValueError.
+    """Read a Parquet file or folder, checksums compared, or raise OSError or ValueError.
 
     Raises
     ------
@@ -67,8 +67,7 @@ def read_parquet(path: Path) -> pd.DataFrame:
 
     try:
         # Absolute: pyarrow takes ~ for another place.
-        with parquet.ParquetFile(path.absolute(), page_checksum_verification=True) as file:
-            table = file.read()
+        table = parquet.read_table(path.absolute(), page_checksum_verification=True)
         table.validate(full=True)  # text that is not UTF-8 would fail later, wherever it is used
         frame: pd.DataFrame = table.to_pandas()
     except ArrowException as error:  # not every one is a ValueError

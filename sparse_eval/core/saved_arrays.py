@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 import zipfile
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -84,7 +85,17 @@ def map_array(path: Path) -> AnyArray:
     order: Any = "F" if fortran else "C"
     if needed == 0:  # nothing can be mapped
         return np.empty(shape, dtype, order)
-    return np.memmap(path, dtype, "r", offset, shape, order)
+    array = np.memmap(path, dtype, "r", offset, shape, order)
+    _check_text(array)
+    return array
+
+
+def _check_text(array: AnyArray) -> None:
+    """Raise if text has characters that do not exist, of which Python makes no str."""
+    if array.dtype.kind == "U" and array.nbytes:
+        kind = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        if array.ravel(order="K").view(kind).max() > sys.maxunicode:
+            raise UnreadableError("holds text of characters that do not exist")
 
 
 def read_arrays(stream: BinaryIO) -> dict[str, AnyArray]:
@@ -169,13 +180,15 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> AnyArray:
             for start in range(0, needed, _AT_ONCE):
                 content[start : start + _AT_ONCE] = np.frombuffer(stream.read(_AT_ONCE), np.uint8)
             stream.read(1)  # compares the checksum
+        array = content.view(dtype).reshape(shape, order="F" if fortran else "C")
+        _check_text(array)
     except UnreadableError as error:
         raise UnreadableError(f"{name} {error}") from None
     except MemoryError as error:
         raise UnreadableError(f"{name} is too large ({_reason(error)})") from None
     except Exception as error:  # noqa: BLE001 - of any decompressor
         raise UnreadableError(f"{name} is damaged ({_reason(error)})") from None
-    return content.view(dtype).reshape(shape, order="F" if fortran else "C")
+    return array
 
 
 def _read_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -113,6 +113,27 @@ def test_says_what_is_wrong(tmp_path: Path) -> None:
         read_sparse(stream)
 
 
+@pytest.mark.parametrize("dtype", ["<U3", ">U3"])
+def test_text_is_of_characters_that_exist(dtype: str, tmp_path: Path) -> None:
+    labels = np.array([["ann", "\U0010ffff"], ["", "b"]], dtype, order="F")
+    np.save(tmp_path / "a.npy", labels)
+    assert map_array(tmp_path / "a.npy").tolist() == labels.tolist()
+    content = (tmp_path / "a.npy").read_bytes()
+    largest = labels[:1, 1:].tobytes()[:4]
+    damaged = content.replace(
+        largest, bytes([*largest[:3], 1] if dtype[0] == "<" else [1, *largest[1:]])
+    )
+    (tmp_path / "a.npy").write_bytes(damaged)
+    with pytest.raises(UnreadableError, match="characters that do not exist"):
+        map_array(tmp_path / "a.npy")
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("users.npy", damaged)
+    stream.seek(0)
+    with pytest.raises(UnreadableError, match="users.npy holds text of characters that do not"):
+        read_arrays(stream)
+
+
 def test_a_member_that_claims_to_be_larger_than_it_can_be() -> None:
     stream = io.BytesIO()
     size = 10**15
