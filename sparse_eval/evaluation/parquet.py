@@ -184,7 +184,7 @@ def _readable(read: Callable[[], Any], path: Path) -> Any:
 
     try:
         return read()
-    except (OSError, ArrowException) as error:
+    except (OSError, ArrowException, UnicodeDecodeError) as error:
         raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
 
 

@@ -602,3 +602,13 @@ def test_there_is_no_folder_for_temporary_files() -> None:
         missing = mock.patch.object(tempfile, "tempdir", str(folder / "missing"))
         with missing, pytest.raises(OutputError, match="no folder for temporary files .* TMPDIR"):
             se.evaluate(*paths, "mrr")
+
+
+def test_refuses_names_of_columns_that_are_not_utf8(tmp_path: Path) -> None:
+    table = {"user": [1], "item": [2], "score": [0.5], "another": [0]}
+    pq.write_table(pa.table(table), tmp_path / "recs.parquet")
+    content = (tmp_path / "recs.parquet").read_bytes()
+    (tmp_path / "recs.parquet").write_bytes(content.replace(b"another", b"\xffnother"))
+    pq.write_table(pa.table({"user": [1], "item": [2]}), tmp_path / "truth.parquet")
+    with pytest.raises(InvalidFileError, match="recs.parquet: not a readable Parquet file"):
+        se.evaluate(tmp_path / "recs.parquet", tmp_path / "truth.parquet", "mrr@1")
