@@ -44,5 +44,6 @@ def check_inputs_are_kept(inputs: Iterable[Path | None], outputs: Iterable[Path]
 
 def files_of_split(folder: Path) -> list[Path]:
     """Return the files that a split may be saved in."""
-    names = ("train", "validation", "test", "fold_in", "labels")
-    return [folder / f"{name}.npz" for name in names]
+    from ..datasets.split.holdout import PARTS
+
+    return [folder / f"{name}.npz" for name in (*PARTS, "labels")]

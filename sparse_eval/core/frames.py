@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
 from .files import need_pyarrow
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
 
@@ -54,7 +53,7 @@ def check_header(table: pd.DataFrame, path: Path) -> None:
         )
 
 
-def read_parquet(path: Path) -> pd.DataFrame:
+def read_parquet(source: Path | BinaryIO) -> pd.DataFrame:
     """Read a Parquet file or folder, checksums compared, or raise OSError or ValueError.
 
     Raises
@@ -67,7 +66,8 @@ def read_parquet(path: Path) -> pd.DataFrame:
 
     try:
         # Absolute: pyarrow takes ~ for another place.
-        table = parquet.read_table(path.absolute(), page_checksum_verification=True)
+        place = source.absolute() if isinstance(source, Path) else source
+        table = parquet.read_table(place, page_checksum_verification=True)
         table.validate(full=True)  # text that is not UTF-8 would fail later, wherever it is used
         frame: pd.DataFrame = table.to_pandas()
     except ArrowException as error:  # not every one is a ValueError

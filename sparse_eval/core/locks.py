@@ -41,10 +41,8 @@ def lock_file(file: int, *, shared: bool = False, wait: bool = True) -> None:
 
 
 @contextmanager
-def locked_folder(folder: Path | None) -> Iterator[None]:
-    """Keep a folder that exists from others who lock it too.
-
-    Of no folder, and where the system has no such locks, nothing is locked.
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Keep a folder that exists from others who lock it too, where the system has such locks.
 
     Raises
     ------
@@ -53,9 +51,8 @@ def locked_folder(folder: Path | None) -> Iterator[None]:
     """
     file = None
     try:
-        if folder is not None:
-            with suppress(OSError):  # some systems open no folder
-                file = os.open(folder, os.O_RDONLY)
+        with suppress(OSError):  # some systems open no folder
+            file = os.open(folder, os.O_RDONLY)
         if file is not None:
             _lock(file, folder)
         yield
@@ -64,7 +61,7 @@ def locked_folder(folder: Path | None) -> Iterator[None]:
             os.close(file)
 
 
-def _lock(file: int, folder: Path | None) -> None:
+def _lock(file: int, folder: Path) -> None:
     try:
         lock_file(file, wait=False)
     except BlockingIOError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -156,7 +156,8 @@ def sweep(
         metrics, under another convention or by another version, or was not written by a sweep.
         The file is left as it is. Likewise if `save` has evaluations of another sweep.
     OutputError
-        If `out` or `save` cannot be written. The previous content of `out` is kept.
+        If `out` or `save` cannot be written, or another sweep saves there. The previous content of
+        `out` is kept.
 
     See Also
     --------
@@ -211,9 +212,9 @@ def sweep(
         seen=seen,
         judged_only=judged_only,
     )
-    with locked_folder(None if save is None else make_folder(save)):
+    with ExitStack() as held:
         job, table = prepare(
-            files, parts, held_out, request, out, save, candidates, monitored, num_threads
+            files, parts, held_out, request, out, save, candidates, monitored, num_threads, held
         )
         with tqdm(
             total=len(files) if watch is None else None,
@@ -247,8 +248,9 @@ def prepare(
     candidates: CandidatesLike | None,
     monitor: Metric,
     num_threads: int | None,
+    held: ExitStack,
 ) -> tuple[Job, Table]:
-    """Validate the data of a sweep, and load the results of an earlier one."""
+    """Validate the data of a sweep, lock its folder, and load the results of an earlier one."""
     known = open_train(train.seen if isinstance(train, NewUsers) else train)
     matrix = train if isinstance(train, NewUsers) else known
     relevance = open_held_out(validation)
@@ -276,6 +278,8 @@ def prepare(
     }
     columns = among.names(request)
     job = Job(matrix, relevance, columns, options, origin, save is not None)
+    if save is not None:
+        held.enter_context(locked_folder(make_folder(save)))
     table = Table(out, save, columns, monitor, origin)
     table.save(files)  # an error in writing is raised now, and not after the first hour
     return job, table

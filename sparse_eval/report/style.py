@@ -162,7 +162,7 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
         )
     import matplotlib as mpl
 
-    make_folder_of(path)
+    file = make_folder_of(path)
     # Where the disk is full, matplotlib fails to end a PDF, with errors of its own.
     drawn = BytesIO()
     with RC_LOCK, mpl.rc_context(_FILES):
@@ -170,7 +170,7 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
         figure.savefig(drawn, format=kind, metadata=_UNDATED[kind], dpi=300)
     with replacing(path) as temporary:
         temporary.write_bytes(drawn.getvalue())
-    return Path(path)
+    return file
 
 
 def _checked(name: str, inches: float) -> float:

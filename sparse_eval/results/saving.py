@@ -41,13 +41,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..core.files import (
-    make_folder,
-    need_pyarrow,
-    replacing_together,
-    temporary_beside,
-    write_parquet,
-)
+from ..core.files import make_folder, replacing_together, temporary_beside, write_parquet
+from ..core.frames import read_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
 from ..metrics import Definition, Metric, convention_named, parse
@@ -443,11 +438,9 @@ def _read_table(
     file: BinaryIO, path: Path, facts: dict[str, Any], names: list[str]
 ) -> pd.DataFrame:
     place = Path(file.name)
-    if place.suffix != ".csv":
-        need_pyarrow()
     try:
-        table = _read_csv(file, names) if place.suffix == ".csv" else _read_parquet(file)
-    except ValueError as error:  # as pyarrow's own errors are
+        table = _read_csv(file, names) if place.suffix == ".csv" else read_parquet(file)
+    except ValueError as error:
         raise InvalidFileError(f"is not a table of users ({error})", place) from None
     if list(table.columns) != ["user", *facts["columns"], *names] or len(table) != facts["rows"]:
         raise InvalidFileError(f"has other columns or rows than {path.name} says", place)
@@ -535,9 +528,3 @@ def _read_csv(file: BinaryIO, names: list[str]) -> pd.DataFrame:
         else:
             table[name] = np.array([float(text or "nan") for text in cells])
     return table
-
-
-def _read_parquet(file: BinaryIO) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.read_parquet(file)

@@ -17,7 +17,7 @@ from systems import need_posix
 
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
-from sparse_eval.errors import InvalidFileError, OutputError
+from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 from sparse_eval.models.sweep_folder import saved_evaluations
 
 
@@ -277,3 +277,11 @@ def test_two_sweeps_do_not_save_in_one_folder(
     assert refused
     monkeypatch.undo()
     se.sweep(folder, *data, save=tmp_path / "saved")
+
+
+def test_no_folder_is_made_for_arguments_that_are_refused(
+    folder: Path, data: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidDataError, match="num_threads"):
+        se.sweep(folder, *data, num_threads=0, save=tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
