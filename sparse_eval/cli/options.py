@@ -5,9 +5,12 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import typer
+
+from ..core.files import as_path
+from ..errors import InvalidDataError
 
 
 class Format(StrEnum):
@@ -285,8 +288,22 @@ def seen_option(allow_seen: bool) -> Literal["exclude", "allow"]:
     return "allow" if allow_seen else "exclude"
 
 
+def path(word: str | Path) -> Path:
+    """Return the path that a word names, which is not the current folder if it is empty.
+
+    Help texts call such words by the name of this function.
+    """
+    try:
+        return as_path(word)
+    except InvalidDataError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Return `command` with the fields of its groups as options of their own, as typer needs it."""
+    """Return `command` as typer needs it.
+
+    The fields of its groups are options of their own, and words that are paths are read by `path`.
+    """
     groups: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
@@ -296,6 +313,10 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
             parameters += inspect.signature(group).parameters.values()
         else:
             parameters.append(parameter)
+    for parameter in parameters:
+        match get_args(parameter.annotation):
+            case (kind, option) if kind in (Path, Path | None):
+                option.parser = path
 
     @wraps(command)
     def run(**values: Any) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.files import make_folder_of, replacing, write_parquet
+from ..core.files import make_folder_of, replacing
+from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
 from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv, write_csv

@@ -10,13 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, OutputError, shown
+from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from .mistaken import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import pandas as pd
 
     from .types import PathLike
 
@@ -207,36 +205,3 @@ def make_folder_of(path: PathLike) -> Path:
     make_folder(file.parent)
     _target_of(file)
     return file
-
-
-def need_pyarrow() -> None:
-    """Raise `MissingExtraError` if pyarrow is not installed."""
-    try:
-        import pyarrow as pa  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(
-            'Parquet needs pyarrow: pip install "sparse_eval[parquet]"; CSV needs nothing'
-        ) from None
-
-
-def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
-    """Write a table of users as Parquet, with or without its index.
-
-    Raises
-    ------
-    MissingExtraError
-        If pyarrow is not installed.
-    InvalidDataError
-        If the users' labels have no common Parquet type.
-    """
-    need_pyarrow()
-    from pyarrow import ArrowException
-
-    try:
-        # pyarrow takes no path that is not UTF-8, and pandas 2 tells it the name of a file.
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o666), "wb") as file:
-            table.to_parquet(file, index=index)
-    except ArrowException as error:
-        raise InvalidDataError(
-            f"the labels of the users do not fit into one Parquet column ({error}); write CSV"
-        ) from error

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
-from .files import need_pyarrow
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 
@@ -51,28 +51,6 @@ def check_header(table: pd.DataFrame, path: Path) -> None:
             f"{n_names + table.index.nlevels} fields; name every column",
             path,
         )
-
-
-def read_parquet(source: Path | BinaryIO) -> pd.DataFrame:
-    """Read a Parquet file or folder, checksums compared, or raise OSError or ValueError.
-
-    Raises
-    ------
-    MissingExtraError
-        If pyarrow is not installed.
-    """
-    need_pyarrow()
-    from pyarrow import ArrowException, parquet
-
-    try:
-        # Absolute: pyarrow takes ~ for another place.
-        place = source.absolute() if isinstance(source, Path) else source
-        table = parquet.read_table(place, page_checksum_verification=True)
-        table.validate(full=True)  # text that is not UTF-8 would fail later, wherever it is used
-        frame: pd.DataFrame = table.to_pandas()
-    except ArrowException as error:  # not every one is a ValueError
-        raise ValueError(str(error)) from None
-    return frame
 
 
 def exports_rows(table: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.parquet import open_parquet
 from ..errors import InvalidDataError
 from .blocks import BlockTable, UnusualError
 from .columns import times_of, values_of
@@ -27,9 +28,8 @@ def read_batches(path: Path, columns: Mapping[str, Hashable]) -> BlockTable:
     missing.
     """
     import pyarrow as pa
-    from pyarrow import parquet
 
-    schema = parquet.read_schema(path)
+    schema = open_parquet(path).schema_arrow
     if any(schema.names.count(name) > 1 or "." in str(name) for name in columns.values()):
         raise UnusualError  # as part of a path a name may stand for several columns
     types = {role: schema.field(name).type for role, name in columns.items()}
@@ -38,7 +38,7 @@ def read_batches(path: Path, columns: Mapping[str, Hashable]) -> BlockTable:
     table = BlockTable(events="event" in columns)
     texts = [columns[role] for role in table.ids if not pa.types.is_integer(types[role])]
     names = list(dict.fromkeys(columns.values()))
-    with parquet.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
+    with open_parquet(path, texts) as file:
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(_ROWS, row_groups=[group], columns=names):
                 fields = {role: batch.column(name) for role, name in columns.items()}

@@ -6,8 +6,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..core.files import as_input, need_pyarrow
+from ..core.files import as_input
 from ..core.frames import USUAL, Usual
+from ..core.parquet import need_pyarrow, open_parquet, read_table
 from ..errors import InvalidDataError, InvalidFileError
 from .blocks import UnusualError
 from .columns import choose_columns, missing_column, recognized, warn_of_zeros
@@ -78,18 +79,17 @@ def load_parquet(
     Interactions(50,000 users × 51,277 items, 1,500,000 events)
     """
     need_pyarrow()
-    from pyarrow import ArrowException, parquet
+    from pyarrow import ArrowException
 
     path = as_input(path)
     if not path.is_file():
         raise InvalidFileError(
             "expected a file, found a folder" if path.is_dir() else "there is no such file", path
         )
-    file = path.absolute()  # pyarrow takes ~ for another place
     given = {"user": user, "item": item, "value": value, "timestamp": timestamp}
     check_events(event, keep)
     try:
-        names = parquet.read_schema(file).names
+        names = open_parquet(path).schema_arrow.names
         columns = choose_columns(names, given)
         needed = columns if event is None else {**columns, "event": event}
         for name in needed.values():
@@ -98,22 +98,14 @@ def load_parquet(
         # What is at fault, and in which row, is told by the whole table.
         # IndexError: damaged rows may be of texts behind the last one.
         with suppress(ArrowException, InvalidDataError, OSError, UnusualError, IndexError):
-            interactions, values = read_batches(file, needed).interactions(
+            interactions, values = read_batches(path, needed).interactions(
                 lambda role, ids: column_of(needed[role], ids), users, items, keep
             )
             if "value" in columns:
                 warn_of_zeros(values, columns["value"], named=value is not USUAL)
             return replace(interactions, recognized=recognized(columns, given))
-        # Read as a single file: a path like year=2024/x.parquet must not add a column.
-        table_file = parquet.ParquetFile(file, page_checksum_verification=True)
-        table = table_file.read(columns=list(dict.fromkeys(needed.values())))
-        if table.num_rows != table_file.metadata.num_rows:
-            raise InvalidDataError(
-                f"has {table.num_rows} rows, and says that there are "
-                f"{table_file.metadata.num_rows}; write it again"
-            )
         return Interactions.from_frame(
-            table,
+            read_table(path, dict.fromkeys(needed.values())),
             user=user,
             item=item,
             value=value,
@@ -123,6 +115,8 @@ def load_parquet(
             users=users,
             items=items,
         )
+    except InvalidFileError:
+        raise
     except InvalidDataError as error:
         raise InvalidFileError(str(error), path) from error
     except (OSError, ArrowException, KeyError, TypeError, ValueError) as error:

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from bisect import bisect_left
 from collections import deque
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..core.files import as_input, need_pyarrow
+from ..core.files import as_input
 from ..core.hashing import hash_labels
+from ..core.parquet import open_parquet, uncoded
 from ..core.progress import display
-from ..errors import InvalidDataError, InvalidFileError, OutputError
+from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from .arrow import (
     Columns,
     RowsLoader,
@@ -38,7 +39,7 @@ from .arrow import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -160,12 +161,15 @@ class ParquetTable:
                     groups.append(RowGroup(file, number, group.num_rows, *bounds))
         return groups
 
-    def batches(self, names: list[str], n_rows: int = BATCH) -> Iterator[pa.RecordBatch]:
+    def batches(self, fields: Iterable[pa.Field], n_rows: int = BATCH) -> Iterator[pa.Table]:
         """Yield `n_rows` rows at a time of some columns, in this order."""
+        import pyarrow as pa
+
+        schema = pa.schema(fields)
         for file in self.files:
-            batches = _open(file).iter_batches(n_rows, columns=names)
+            batches = _open(file, schema.names).iter_batches(n_rows, columns=schema.names)
             while (batch := _readable(partial(next, batches, None), file)) is not None:
-                yield batch.select(names)
+                yield _uncoded(pa.Table.from_batches([batch]), schema, file)
 
 
 def _bounds(statistics: Any) -> tuple[Any, Any]:
@@ -188,11 +192,13 @@ def _readable(read: Callable[[], Any], path: Path) -> Any:
         raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
 
 
-def _open(path: Path) -> Any:
-    need_pyarrow()
-    from pyarrow import parquet
+def _open(path: Path, coded: Sequence[str] = ()) -> Any:
+    return _readable(lambda: open_parquet(path, coded), path)
 
-    return _readable(lambda: parquet.ParquetFile(path, page_checksum_verification=True), path)
+
+def _uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
+    rows = rows.select(schema.names)  # they are in the order of the file
+    return _readable(lambda: uncoded(rows, schema, path), path)
 
 
 def cut_users(recs: list[RowGroup], truth: list[RowGroup], n_rows: int) -> list[UserRange] | None:
@@ -259,21 +265,42 @@ def _within(
         yield tuple(begun)
 
 
+@contextmanager
+def _naming(*paths: Path) -> Iterator[None]:
+    """Put paths before the message of an error about rows."""
+    try:
+        yield
+    except InvalidFileError:
+        raise
+    except InvalidDataError as error:
+        raise InvalidDataError(f"{', '.join(map(shown, paths))}: {error}") from None
+
+
 @dataclass(frozen=True)
 class ParquetLoader:
-    """Read the rows of some users, from ranges of row groups or from files of their own."""
+    """Read the rows of some users, from ranges of row groups or from files of their own.
+
+    Attributes
+    ----------
+    rows : RowsLoader
+    schemas : tuple of pyarrow.Schema
+        The columns that are read, without codes.
+    paths : tuple of Path
+        Where both tables are.
+    """
 
     rows: RowsLoader
     schemas: tuple[Any, Any]
+    paths: tuple[Path, Path]
 
     def __call__(self, task: UserRange | tuple[Path, Path]) -> Block:
         """Return the block of a task."""
-        if not isinstance(task, UserRange):
-            return self.rows((_read_dealt(task[0]), _read_dealt(task[1])))
-        columns = self.rows.columns
-        recs = _read_range(task.recs, columns.recs, task, self.schemas[0])
-        truth = _read_range(task.truth, columns.truth, task, self.schemas[1])
-        return self.rows((recs, truth))
+        with _naming(*self.paths):
+            if not isinstance(task, UserRange):
+                return self.rows((_read_dealt(task[0]), _read_dealt(task[1])))
+            recs = _read_range(task.recs, task, self.schemas[0])
+            truth = _read_range(task.truth, task, self.schemas[1])
+            return self.rows((recs, truth))
 
 
 def _check_bounds(group: RowGroup, users: pa.ChunkedArray) -> None:
@@ -291,20 +318,17 @@ def _check_bounds(group: RowGroup, users: pa.ChunkedArray) -> None:
         )
 
 
-def _read_range(
-    groups: tuple[RowGroup, ...], names: tuple[str, ...], users: UserRange, schema: pa.Schema
-) -> pa.Table:
+def _read_range(groups: tuple[RowGroup, ...], users: UserRange, schema: pa.Schema) -> pa.Table:
     """Read the rows of the users of a range."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    plain = _plain_schema(schema, names)
-    dtype = plain.field(0).type
-    tables = [plain.empty_table()]
+    names, dtype = schema.names, schema.field(0).type
+    tables = [schema.empty_table()]
     for group in groups:
-        file = _open(group.path)
-        table = _readable(partial(file.read_row_group, group.number, list(names)), group.path)
-        table = table.select(list(names)).cast(plain)
+        file = _open(group.path, names)
+        table = _readable(partial(file.read_row_group, group.number, names), group.path)
+        table = _uncoded(table, schema, group.path)
         whole_column(table, names[0])  # raises where a user is missing, whom a filter would lose
         _check_bounds(group, table.column(names[0]))
         if group.least < users.first:
@@ -367,12 +391,10 @@ class ParquetSource:
     ) -> None:
         self.tables = ParquetTable(rankings.table), ParquetTable(relevance.table)  # type: ignore[arg-type]
         schemas = self.tables[0].schema, self.tables[1].schema
-        try:
+        self.paths = self.tables[0].path, self.tables[1].path
+        with _naming(*self.paths):
             self.columns = Columns.of(rankings, relevance, schemas[0].names, schemas[1].names)
             kinds = check_id_kinds(*schemas, self.columns)
-        except InvalidDataError as error:
-            paths = f"{self.tables[0].path}, {self.tables[1].path}"
-            raise InvalidDataError(f"{paths}: {error}") from None
         self.tables[0].check_files(self.columns.recs)
         self.tables[1].check_files(self.columns.truth)
         groups = [
@@ -387,13 +409,17 @@ class ParquetSource:
         self.progress = progress
         self.total = self.tables[0].n_rows + self.tables[1].n_rows
         self.ranges = cut_users(groups[0], groups[1], n_rows)
+        self.schemas = (
+            _plain_schema(schemas[0], self.columns.recs),
+            _plain_schema(schemas[1], self.columns.truth),
+        )
         rows = RowsLoader(
             self.columns,
             self._catalogue(kinds[1]) if request.needs_catalogue else None,
             self._largest_gain() if request.needs_largest_gain else None,
             propensity,
         )
-        self.load = ParquetLoader(rows, schemas)
+        self.load = ParquetLoader(rows, self.schemas, self.paths)
         self._kind_of_items = kinds[1]
 
     @property
@@ -416,18 +442,20 @@ class ParquetSource:
         return _DealtTasks(self._deal_out)
 
     def _catalogue(self, kind: Literal["integer", "text"]) -> Any:
-        names = self.columns.recs[1], self.columns.truth[1]
-        pairs = zip(self.tables, names, strict=True)
-        return union_of_items(
-            ((batch, name) for table, name in pairs for batch in table.batches([name])), kind
+        batches = (
+            (batch, schema.names[1])
+            for table, schema in zip(self.tables, self.schemas, strict=True)
+            for batch in table.batches([schema.field(1)])
         )
+        with _naming(*self.paths):
+            return union_of_items(batches, kind)
 
     def _largest_gain(self) -> float:
         if len(self.columns.truth) < 3:
             return 1.0
         gains = (
             batch.column(0).to_numpy(zero_copy_only=False)
-            for batch in self.tables[1].batches([self.columns.truth[2]])
+            for batch in self.tables[1].batches([self.schemas[1].field(2)])
         )
         return float(max((values.max() for values in gains if len(values)), default=0.0))
 
@@ -459,11 +487,9 @@ class ParquetSource:
             unit_scale=True,
             **display(self.progress),
         ) as bar:
-            for number, (table, names) in enumerate(
-                zip(self.tables, (self.columns.recs, self.columns.truth), strict=True)
-            ):
+            for number, (table, schema) in enumerate(zip(self.tables, self.schemas, strict=True)):
                 paths.append([folder / f"{number}-{file}.arrow" for file in range(n_files)])
-                counts += _deal(table, list(names), paths[-1], min(BATCH, self.n_rows), bar)
+                counts += _deal(table, schema, paths[-1], min(BATCH, self.n_rows), bar)
         return list(zip(zip(*paths, strict=True), counts.tolist(), strict=True))
 
 
@@ -501,20 +527,19 @@ def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _deal(
-    table: ParquetTable, names: list[str], paths: list[Path], n_rows: int, bar: Any
+    table: ParquetTable, schema: pa.Schema, paths: list[Path], n_rows: int, bar: Any
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Write each row of a table to the file of its user; return the number of rows in each."""
     import pyarrow as pa
 
-    schema = _plain_schema(table.schema, names)
     counts = np.zeros(len(paths), np.int64)
     try:
         with ExitStack() as stack:
             files = [stack.enter_context(pa.OSFile(str(path), "wb")) for path in paths]
             writers = [stack.enter_context(pa.ipc.new_stream(file, schema)) for file in files]
-            for batch in table.batches(names, n_rows):
-                part = pa.Table.from_batches([batch]).cast(schema)
-                order, bounds = _order_by_file(part, names[0], len(paths))
+            for part in table.batches(schema, n_rows):
+                with _naming(table.path):
+                    order, bounds = _order_by_file(part, schema.names[0], len(paths))
                 dealt = part.take(pa.array(order))
                 counts += np.diff(bounds)
                 for writer, (start, end) in zip(writers, pairwise(bounds.tolist()), strict=True):

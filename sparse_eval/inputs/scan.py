@@ -7,7 +7,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..core.frames import as_pandas, check_header, exports_rows, read_parquet
+from ..core.frames import as_pandas, check_header, exports_rows
+from ..core.parquet import read_parquet
 from ..errors import InvalidDataError, InvalidFileError
 from .kinds import Kind, kind_of, separator_of
 
@@ -204,6 +205,8 @@ def _read_file(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
         raise InvalidFileError(f"holds {kind.value}; expected a table in Parquet or CSV", path)
     try:
         return read_parquet(path)
+    except InvalidFileError:
+        raise
     except (OSError, ValueError) as error:
         raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.files import as_input
-from ..core.frames import ArrowStream, as_pandas, check_header, exports_rows, read_parquet
+from ..core.frames import ArrowStream, as_pandas, check_header, exports_rows
+from ..core.parquet import read_parquet
 from ..errors import InvalidDataError, InvalidFileError
 
 if TYPE_CHECKING:

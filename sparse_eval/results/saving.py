@@ -41,8 +41,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..core.files import make_folder, replacing_together, temporary_beside, write_parquet
-from ..core.frames import read_parquet
+from ..core.files import make_folder, replacing_together, temporary_beside
+from ..core.parquet import read_parquet, write_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
 from ..metrics import Definition, Metric, convention_named, parse
@@ -440,6 +440,8 @@ def _read_table(
     place = Path(file.name)
     try:
         table = _read_csv(file, names) if place.suffix == ".csv" else read_parquet(file)
+    except InvalidFileError:
+        raise
     except ValueError as error:
         raise InvalidFileError(f"is not a table of users ({error})", place) from None
     if list(table.columns) != ["user", *facts["columns"], *names] or len(table) != facts["rows"]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.files import replacing, write_parquet
+from ..core.files import replacing
+from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import parse
 from .counts import Counts

@@ -137,6 +137,16 @@ def test_bad_input_is_one_line_and_status_2(
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize(("words", "name"), [(("run", ""), "input"), (("demo", "--out="), "--out")])
+def test_an_empty_path_is_not_the_current_folder(
+    command: Command, words: tuple[str, ...], name: str
+) -> None:
+    status, printed, said = command(*words)
+    assert (status, printed) == (2, "")
+    said = " ".join(said.replace("│", "").split())
+    assert f"Invalid value for '{name}': the path is empty; name a file, or a folder" in said
+
+
 def test_debug_shows_the_traceback_anywhere_on_the_line(command: Command) -> None:
     for words in (("--debug", "run", "missing.csv"), ("run", "missing.csv", "--debug")):
         status, _, said = command(*words)

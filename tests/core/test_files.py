@@ -21,8 +21,8 @@ from sparse_eval.core.files import (
     make_folder,
     replacing,
     replacing_together,
-    write_parquet,
 )
+from sparse_eval.core.parquet import write_parquet
 from sparse_eval.errors import InvalidDataError, OutputError
 
 
@@ -270,14 +270,3 @@ def test_refuses_a_file_as_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="file: cannot be used as an output folder"):
         make_folder(tmp_path / "file")
-
-
-def test_writes_parquet_to_names_beyond_utf8(tmp_path: Path) -> None:
-    name = tmp_path / os.fsdecode(b"\xff.parquet")
-    try:
-        with replacing(name) as temporary:
-            write_parquet(pd.DataFrame({"user": ["ann"]}), temporary, index=False)
-    except OutputError:
-        pytest.skip("the file system has no names but UTF-8")
-    with name.open("rb") as file:
-        assert pd.read_parquet(file)["user"].tolist() == ["ann"]

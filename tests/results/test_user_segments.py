@@ -174,7 +174,7 @@ def test_refuses_files_without_users(pair: dict[str, se.Evaluation], tmp_path: P
     damaged = pa.StringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(text))
     parquet.write_table(pa.table({"user": damaged, "plan": ["free"]}), tmp_path / "c.parquet")
     for name, message in (
-        ("c.parquet", "c.parquet: is not a table .*UTF8"),
+        ("c.parquet", "c.parquet: column 'user' is damaged, or its text is not"),
         ("a.csv", "has no column 'user', but visitor, plan"),
         ("none.csv", "there is no such file"),
         ("b.csv", "header names 2 columns, and its lines have 3 fields; name every column"),

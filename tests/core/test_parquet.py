@@ -1,0 +1,129 @@
+"""Parquet files: what is read of them, and what is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import sparse_eval as se
+from sparse_eval.core import parquet
+from sparse_eval.core.files import replacing
+from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+TABLE = pa.table(
+    {
+        "text": ["a", "b", "a"],
+        "large": pa.array(["x", None, "ü"], pa.large_string()),
+        "missing": pa.array([None] * 3, pa.string()),
+        "kind": pa.array(["x", "y", "x"]).dictionary_encode(),
+        "a.b": ["1", "2", "3"],
+        "bytes": pa.array([b"\xff", b"", None]),
+        "number": [1, 2, 3],
+        "lists": [["q"], [], ["r", "s"]],
+    }
+)
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Path:
+    """A name that UTF-8 cannot hold."""
+    path = tmp_path / os.fsdecode(b"\xff.parquet")
+    try:
+        path.touch()
+    except OSError:
+        pytest.skip("the file system has no names but UTF-8")
+    return path
+
+
+def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "year=2024.parquet"
+    pq.write_table(TABLE, path, row_group_size=2)
+    expected = pq.ParquetFile(path).read()
+    found = parquet.read_table(path)
+    assert found.schema.equals(expected.schema, check_metadata=True)
+    assert found.equals(expected)
+    frame = pd.DataFrame({"user": ["b", "a"], "kind": pd.Categorical(["x", "y"])}, [7, 5])
+    frame.to_parquet(tmp_path / "frame")
+    pd.testing.assert_frame_equal(parquet.read_parquet(tmp_path / "frame"), frame)
+    assert parquet.read_table(path, ["number", "text"]).column_names == ["number", "text"]
+    with path.open("rb") as file:
+        pd.testing.assert_frame_equal(parquet.read_parquet(file), pd.read_parquet(path))
+
+
+def test_text_is_read_once_for_each_that_is_distinct(tmp_path: Path) -> None:
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    file = parquet.open_parquet(tmp_path / "a.parquet", [*TABLE.column_names, "elsewhere"])
+    types = dict(zip(file.schema_arrow.names, file.schema_arrow.types, strict=True))
+    coded = {name for name, kind in types.items() if pa.types.is_dictionary(kind)}
+    assert coded == {"text", "large", "missing", "kind", "a.b"}
+    assert file.read().column("text").chunk(0).dictionary.to_pylist() == ["a", "b"]
+
+
+def test_two_columns_of_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    columns = pa.array(["x", "y"]), pa.array(["z", "z"])
+    table = pa.table([columns[0], columns[1], pa.array(["u", "v"])], names=["item", "user", "item"])
+    pq.write_table(table, path)
+    assert parquet.read_table(path).equals(table)
+    with pytest.raises(InvalidFileError, match="there are 2 columns named 'item'; rename one"):
+        se.datasets.load(path)
+
+
+def bomb(path: Path, name: str) -> None:
+    """Write a file of half a megabyte with a text of one in each of ten thousand rows."""
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * 10_000, pa.int32()), ["x" * 500_000])
+    other = "item" if name == "user" else "user"
+    table = pa.table({name: long, other: range(10_000), "rank": [1] * 10_000})
+    pq.write_table(table, path, compression="none", store_schema=False)
+
+
+@pytest.mark.parametrize("name", ["user", "item"])
+def test_a_long_text_in_each_of_many_rows(name: str, tmp_path: Path) -> None:
+    path, small = tmp_path / "bomb.parquet", tmp_path / "small.parquet"
+    bomb(path, name)
+    pq.write_table(pa.table({"user": ["a"], "item": ["b"], "rank": [1]}), small)
+    pq.write_table(pa.table({name: ["a"], "user" if name == "item" else "item": [1]}), small)
+    message = f"bomb.parquet: text of column '{name}' would take 5.0 GB of memory, .* times as much"
+    with pytest.raises(InvalidFileError, match=message):
+        parquet.read_table(path)
+    for metric in ("ndcg@5", "coverage@5"):  # which takes a first look at the items
+        with pytest.raises(InvalidFileError, match=message):
+            se.evaluate(path, small, metric)
+    assert len(se.datasets.load(path).values) == 10_000  # which keeps each text once
+
+
+def test_metadata_of_pandas_that_are_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "plans.parquet"
+    table = pa.Table.from_pandas(pd.DataFrame({"user": ["a", "b"], "plan": ["free", "paid"]}))
+    metadata = {b"pandas": table.schema.metadata[b"pandas"].replace(b"numpy_type", b"numpygtype")}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    with pytest.raises(ValueError, match="metadata that pandas has written is damaged: 'numpy_"):
+        parquet.read_parquet(path)
+
+
+def test_rows_that_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    read = pq.ParquetFile.read
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda *a, **k: read(*a, **k).slice(1))
+    with pytest.raises(InvalidDataError, match="has 2 rows, and says that there are 3"):
+        parquet.read_table(tmp_path / "a.parquet")
+
+
+def test_names_beyond_utf8(odd: Path) -> None:
+    with pytest.raises(InvalidFileError, match="not a readable Parquet file"):
+        se.datasets.load_parquet(odd)
+    events = pd.DataFrame({"user": ["ann", "bob"], "item": ["x", "y"], "rank": [1, 1]})
+    try:
+        with replacing(odd) as temporary:
+            parquet.write_parquet(events, temporary, index=False)
+    except OutputError:
+        pytest.skip("the file system has no names but UTF-8")
+    assert parquet.read_parquet(odd)["user"].tolist() == ["ann", "bob"]
+    assert list(se.datasets.load(odd).users) == ["ann", "bob"]
+    assert se.evaluate(odd, odd, "mrr@1").mean()["mrr@1"] == 1.0
