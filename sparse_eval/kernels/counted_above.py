@@ -25,12 +25,18 @@ def count_above_row(n: int, items: Array, exact: Array, row: int, held_out: Held
 
     The held-out items are sorted, the best first, and nothing is counted yet.
     """
+    count_some_above_row(n, items, exact, row, held_out)
+    add_up_row(row, held_out)
+
+
+@part
+def count_some_above_row(n: int, items: Array, exact: Array, row: int, held_out: HeldOut) -> None:
+    """Do what `count_above_row` does for some of the items; `add_up_row` follows the last ones."""
     start = held_out.indptr[row]
     stop = held_out.indptr[row + 1]
     if stop - start > COMPARED:
         for e in range(n):
             place_candidate(exact[e], items[e], start, stop, held_out)
-        add_up(start, stop, held_out)
         return
     for h in range(start, stop):
         above = 0
@@ -38,7 +44,16 @@ def count_above_row(n: int, items: Array, exact: Array, row: int, held_out: Held
             if items[e] != held_out.items[h]:
                 above += is_better(exact[e], items[e], held_out.scores[h], held_out.items[h])
                 held_out.tied[h] += exact[e] == held_out.scores[h]
-        held_out.above[h] = above
+        held_out.above[h] += above
+
+
+@part
+def add_up_row(row: int, held_out: HeldOut) -> None:
+    """Sum what was written down of a row, if its held-out items are more than are compared."""
+    start = held_out.indptr[row]
+    stop = held_out.indptr[row + 1]
+    if stop - start > COMPARED:
+        add_up(start, stop, held_out)
 
 
 @part

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .counted_above import count_above_row
+from .counted_above import add_up_row, count_some_above_row
 from .jit import allocating_kernel, kernel, part
 from .prefetch import DISTANCE, prefetch
 from .sorting import is_better, sort_best_first
@@ -440,10 +440,12 @@ def rank_exhaustively(
     candidates: Array,
     seen: Seen,
     held_out: HeldOut,
+    are_last: bool,
 ) -> None:
     """Count the candidates above each held-out item, for users as in `list_exhaustively`.
 
     Or for users with very many held-out items, each of which a search would compare with all.
+    Candidates can be given in several calls, unless users are cold, up to those that `are_last`.
     """
     n = len(candidates)
     unseen = np.empty(n, np.int32)
@@ -460,4 +462,6 @@ def rank_exhaustively(
                 held_out.above[h] = lower_bound(unseen, 0, size, held_out.items[h])
                 held_out.tied[h] = size - 1
         else:
-            count_above_row(size, unseen, exact, row, held_out)
+            count_some_above_row(size, unseen, exact, row, held_out)
+            if are_last:
+                add_up_row(row, held_out)

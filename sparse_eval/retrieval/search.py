@@ -63,6 +63,10 @@ ORDER_BLOCK = 1536
 #: Multiplications in one call of a kernel, at most, about a second's: Ctrl-C is heard after each.
 WORK_OF_A_CALL = 5 * 10**10
 
+#: Users, and candidates of each, in one call about those that are ranked without a search.
+PLAIN_USERS = 1_000
+PLAIN_CANDIDATES = 1 << 20
+
 #: Of a catalogue that is not larger, the more items in the first chunk the better its bounds are.
 LARGE_CATALOGUE = 60_000
 
@@ -363,21 +367,37 @@ class Search(FactorRanker):
         cold = (norms == 0.0) | (self.largest == 0.0)
         chosen = (scale < _TINY) | (norms < _TINY) | (self.largest < _TINY)
         self.cold_users = int((norms == 0.0).sum())
-        plainly: Kernel = list_exhaustively
-        results: Any = (k, out)
-        if held_out is not None:
-            plainly, results = rank_exhaustively, (held_out,)
-            if k > MOST_HELD_OUT:
-                chosen |= np.diff(held_out.indptr) > MOST_HELD_OUT
+        if held_out is not None and k > MOST_HELD_OUT:
+            chosen |= np.diff(held_out.indptr) > MOST_HELD_OUT
         chosen &= ~cold
-        factors = (self.user_factors, self.item_factors)
         for is_cold, users in ((True, np.flatnonzero(cold)), (False, np.flatnonzero(chosen))):
-            arguments = (users, rows, is_cold, *factors, self.candidates, self.seen, *results)
-            self._share(plainly, len(users), *arguments)
+            self._rank_plainly(users, rows, is_cold, k, held_out, out)
             bar.update(len(users))
         regular = np.flatnonzero(~cold & ~chosen)
         for start in range(0, len(regular), USERS_PER_BLOCK):
             yield regular[start : start + USERS_PER_BLOCK]
+
+    def _rank_plainly(
+        self,
+        users: Integers,
+        rows: Integers,
+        is_cold: bool,
+        k: int,
+        held_out: HeldOut | None,
+        out: Lists | None,
+    ) -> None:
+        """Score every candidate of users at some positions of `rows`."""
+        candidates, block = self.candidates, min(max(self._most_of_a_call, 1), PLAIN_USERS)
+        arguments = (users, rows, is_cold, self.user_factors, self.item_factors)
+        if held_out is None:
+            rest: tuple[object, ...] = (candidates, self.seen, k, out)
+            self._share(list_exhaustively, len(users), *arguments, *rest, block=block)
+            return
+        size = max(len(candidates), 1) if is_cold else PLAIN_CANDIDATES
+        for start in range(0, max(len(candidates), 1), size):
+            are_last = start + size >= len(candidates)
+            rest = (candidates[start : start + size], self.seen, held_out, are_last)
+            self._share(rank_exhaustively, len(users), *arguments, *rest, block=block)
 
     def _directions(self, factors: AnyArray, rows: Items | Integers, norms: Floats) -> Directions:
         width = factors.shape[1]

@@ -46,6 +46,7 @@ TILES: dict[str, tuple[int, ...]] = {
     "ORDER_CHUNK": (16, 64),
     "ORDER_BLOCK": (1, 7),
     "MOST_HELD_OUT": (0, 2, 4096, 4096),
+    "PLAIN_CANDIDATES": (1, 3, 1 << 20, 1 << 20),
     "SMALL_CATALOGUE": (0, 5, 20_000),
     "LARGE_CATALOGUE": (0, 60_000),
     "FEW_USERS": (0, 2),

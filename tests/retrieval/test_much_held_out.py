@@ -38,7 +38,7 @@ def much_held_out(kind: str) -> Case:
 def test_ranks_are_those_of_the_oracle(kind: str, most: int) -> None:
     case = much_held_out(kind)
     orders = case.orders()
-    with cut_into({"MOST_HELD_OUT": most}):
+    with cut_into({"MOST_HELD_OUT": most, "PLAIN_CANDIDATES": 250, "PLAIN_USERS": 2}):
         check_ranks(case, case.full_ranks(), orders=orders)
         for k in (10, 301, 800):
             check_ranks(case, case.held_out_ranks(k), k=k, orders=orders)
@@ -85,9 +85,9 @@ def test_kernels_count_above_and_ties(n_held_out: int) -> None:
     users = np.array([0, 1])
     results = {kernel: held_out(1) for kernel in ("candidates", "exhaustively", "lines")}
     rank_candidates(1, 2, users, *factors, allowed, results["candidates"], *room)
-    rank_exhaustively(
-        0, 1, np.array([1]), users, False, *factors, everything, nothing, results["exhaustively"]
-    )
+    for some, are_last in ((everything[:300], False), (everything[300:], True)):
+        plain = nothing, results["exhaustively"], are_last
+        rank_exhaustively(0, 1, np.array([1]), users, False, *factors, some, *plain)
     rank_held_out(1, 2, scores[None, :].copy(), results["lines"], *room)
     for kernel, result in results.items():
         assert result.above[1:].tolist() == above.tolist(), kernel
