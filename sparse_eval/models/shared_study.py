@@ -33,6 +33,9 @@ STUDY, _RUNNING, _WRITING = "study.jsonl", "study.lock", "journal.lock"
 _FOREIGN = "is not the study of a search, or was damaged; choose another folder, or delete it"
 _REMEDY = "choose another folder for this search, or delete that one"
 
+#: What a journal begins with: all that there is of one where the disk was full at once.
+_BEGINNING = b'{"op_code":0,'
+
 #: What Optuna raises where a journal holds something else.
 _DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -236,7 +239,8 @@ def _check(path: Path, lock: Any) -> None:
     lock.acquire()
     try:
         *lines, rest = path.read_bytes().split(b"\n")
-        if (rest and not lines) or not all("op_code" in json.loads(line) for line in lines):
+        is_foreign = not lines and rest[: len(_BEGINNING)] != _BEGINNING[: len(rest)]
+        if is_foreign or not all("op_code" in json.loads(line) for line in lines):
             raise ValueError(_FOREIGN)
         if rest:
             os.truncate(path, path.stat().st_size - len(rest))
