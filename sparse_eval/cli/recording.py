@@ -75,12 +75,13 @@ class Recording(NamedTuple):
         """Leave what was found of some models, whose names are different, and which is best."""
         from ..results.history import night_of
 
-        if self.history is not None and best is not None:
-            self.history.append(evaluations[best], best, about=about)
         if self.prometheus is not None:
             nights = {name: night_of(ev, name) for name, ev in evaluations.items()}
             seconds = time.monotonic() - self.began
             write_prometheus(self.prometheus, nights, best, n_failed, seconds)
+        # Last, as a command that is repeated after an error would add the night once more.
+        if self.history is not None and best is not None:
+            self.history.append(evaluations[best], best, about=about)
 
     def leave_sweep(self, table: pd.DataFrame, files: Sequence[Path], folder: Path) -> None:
         """Leave what a sweep over some files found, which has saved evaluations in a folder."""

@@ -271,12 +271,15 @@ def train(
 
 
 def _save_split(holdout: Holdout, out: Path) -> None:
-    """Save a split, without what an earlier run left there of another one."""
+    """Save a split, without what an earlier run left there of another one.
+
+    That is kept where there is no room for the split.
+    """
     from ..results.saving import remove_saved
 
-    remove_saved(out)
-    (out / "model.npz").unlink(missing_ok=True)
-    holdout.save(out / "split")
+    with holdout.saving(out / "split"):
+        remove_saved(out)
+        (out / "model.npz").unlink(missing_ok=True)
 
 
 def _parts(input: Path, validation: Path | None, loading: Loading, filtering: Filtering) -> Holdout:

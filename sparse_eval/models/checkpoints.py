@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ from .identifiers import ITEM_IDS, USER_IDS, id_arrays, ids_of
 from .scorers import ITEM_WEIGHTS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ..core.types import AnyArray, CSRMatrix, Labels, PathLike
@@ -208,6 +210,15 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
     >>> ev.users[:3].tolist()
     ['U1', 'U10', 'U100']
     """
+    with saving_model(model, path, users=users, items=items) as target:
+        return target
+
+
+@contextmanager
+def saving_model(
+    model: Any, path: PathLike, *, users: Any = None, items: Any = None
+) -> Iterator[Path]:
+    """Do what `save_model` does, and move the file to its place once the block succeeds."""
     path = as_path(path)
     if path.suffix != ".npz" or path.is_dir():
         raise InvalidDataError(f"path is {str(path)!r}; expected a file name that ends in .npz")
@@ -222,7 +233,7 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
             for name, array in ids.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                     np.lib.format.write_array(stream, array, allow_pickle=False)
-    return path
+        yield path
 
 
 def check_similarity(similarity: object) -> CSRMatrix:

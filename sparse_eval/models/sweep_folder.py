@@ -104,8 +104,7 @@ class EvaluationFolder:
             "sweep": self._origin,
         }
         if target.exists() and (held is None or held.sha256 != sha256):
-            remove_saved(target)  # so that what is there is never of two checkpoints
-            self._held.pop(name, None)
+            remove_saved(target, unfinished=held is not None)
         if scored.savable is not None:
             save(target, scored.savable, "csv", about)
         elif alike is not None:

@@ -30,7 +30,7 @@ from ..results import Evaluation
 from ..results.saving import SUMMARY
 from ..results.tuning import Tuning
 from .callback import EvaluationCallback, parse_monitored, signed_score
-from .checkpoints import save_model
+from .checkpoints import saving_model
 from .evaluate import evaluate_model
 from .identifiers import id_arrays
 from .inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
@@ -428,13 +428,13 @@ class Search:
             )
             if ev.about == about:
                 return ev
-            (place / SUMMARY).unlink()
         matrix = train.train if isinstance(train, NewUsers) else train
         model = train_als(matrix, **about["parameters"], progress=progress)
         parts = (model, train, truth, self.request.metrics)
         ev = evaluate_model(*parts, candidates=among.candidates, progress=progress, **self.options)
         if folder is not None and place is not None:
-            save_model(model, folder / _MODEL)
+            with saving_model(model, folder / _MODEL):
+                (place / SUMMARY).unlink(missing_ok=True)  # of another model
             ev.save(place, about=about)
         return ev
 

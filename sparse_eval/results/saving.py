@@ -187,16 +187,18 @@ def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
         _write_summary(content | {"about": check_about(about)}, temporary_for(SUMMARY))
 
 
-def remove_saved(folder: Path) -> None:
+def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
     """Remove a saved evaluation, the JSON first; other files in the folder are kept.
 
-    What a save left that was killed is removed too.
+    What a save left that was killed is removed too, or, if `unfinished`, alone.
     """
     try:
         for pattern in (SUMMARY, "totals*.npz", f"{PER_USER}.*"):
             stem, _, suffix = pattern.partition(".")
-            for file in (*folder.glob(pattern), *folder.glob(f".{stem}.*.{suffix}")):
-                file.unlink()
+            hidden = f".{stem}.*.{suffix}"
+            for name in [hidden] if unfinished else [pattern, hidden]:
+                for file in folder.glob(name):
+                    file.unlink()
     except OSError as error:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
     with suppress(OSError):  # there are other files

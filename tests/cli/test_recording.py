@@ -15,7 +15,9 @@ from judged_checkpoints import save_split_and_models
 from scipy import sparse
 
 import sparse_eval as se
+from sparse_eval.cli import recording
 from sparse_eval.cli.prometheus import write_prometheus
+from sparse_eval.errors import OutputError
 from sparse_eval.results.history import night_of
 
 METRICS = ("-m", "ndcg@10,recall@10,coverage@10")
@@ -42,6 +44,21 @@ def samples(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
             values = found.setdefault(sample.name.removeprefix("sparse_eval_"), {})
             assert values.setdefault(tuple(sample.labels.values()), sample.value) is sample.value
     return found
+
+
+def test_a_night_is_added_once_where_the_disk_was_full(
+    command: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OutputError("s.prom: cannot be written: No space left on device")
+
+    history = tmp_path / "h.jsonl"
+    options = ("--history", history, "--prometheus", tmp_path / "s.prom")
+    with monkeypatch.context() as patch:
+        patch.setattr(recording, "write_prometheus", full)
+        assert command(*words(folder, "models/als8.npz"), *options)[0] == 2
+    assert command(*words(folder, "models/als8.npz"), *options)[0] == 0
+    assert len(se.History(history)) == 1
 
 
 @pytest.mark.parametrize("with_out", [False, True])

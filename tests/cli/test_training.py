@@ -47,6 +47,28 @@ def test_demo_runs_every_step(command: Command, tmp_path: Path) -> None:
     assert rows[0]["user"] == "U1"
 
 
+def test_a_run_keeps_what_is_there_if_there_is_no_room_for_the_split(
+    command: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def contents() -> dict[str, bytes]:
+        files = [path for path in out.rglob("*") if path.is_file()]
+        return {str(path.relative_to(out)): path.read_bytes() for path in files}
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / "results"
+    assert command("run", log, *SMALL, "--out", out)[0] == 0
+    before = contents()
+    with monkeypatch.context() as patch:
+        patch.setattr("scipy.sparse.save_npz", full)
+        status, _, said = command("run", log, *SMALL, "--seed", 1, "--out", out)
+    assert status == 2
+    assert said.endswith("train.npz: cannot be written: No space left on device\n")
+    assert contents() == before
+    assert {"model.npz", "summary.json", "split/labels.npz"} <= before.keys()
+
+
 def test_split_train_and_score_equal_run(command: Command, log: Path, tmp_path: Path) -> None:
     status, printed, said = command("run", log, *SMALL, "-m", "ndcg@{5,10}", "--format", "json")
     assert status == 0, said

@@ -117,6 +117,29 @@ def test_the_test_trains_on_both_other_parts_and_no_trial_sees_it(
         search(parts, test=whole.validation[::-1], out=tmp_path)
 
 
+def test_a_test_is_kept_until_the_model_of_the_next_one_is_written(
+    parts: Any, by_grid: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    first = search(parts, out=tmp_path, n_trials=1)
+    assert by_grid.test is not None
+    assert first.best != by_grid.best
+    before = [(tmp_path / name).read_bytes() for name in ("model.npz", "test/summary.json")]
+    with monkeypatch.context() as patch:
+        patch.setattr("numpy.lib.format.write_array", full)
+        with pytest.raises(OutputError, match=r"/model.npz: cannot be written: No space left"):
+            search(parts, out=tmp_path)
+    after = [(tmp_path / name).read_bytes() for name in ("model.npz", "test/summary.json")]
+    assert after == before
+    second = search(parts, out=tmp_path)
+    assert second.best == by_grid.best
+    assert second.test is not None
+    assert second.test.to_dict() == by_grid.test.to_dict()
+    assert not list(tmp_path.glob(".*"))
+
+
 def test_a_sampled_search_is_reproducible_and_trials_can_be_added(
     parts: Any, by_tpe: Tuning, tmp_path: Path, trained: list[int]
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
@@ -21,6 +21,7 @@ from ..npz import read_sparse, reading_npz
 from ..times import time_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ...core.types import Booleans, CSRMatrix, Labels, PathLike
@@ -314,6 +315,12 @@ class Holdout:
         >>> (again.train != holdout.train).nnz
         0
         """
+        with self.saving(folder):
+            pass
+
+    @contextmanager
+    def saving(self, folder: PathLike) -> Iterator[None]:
+        """Do what `save` does, and move the files to their places once the block succeeds."""
         arrays = {
             name: label_array(name, index)
             for name, index in (("users", self.users), ("items", self.items))
@@ -334,6 +341,7 @@ class Holdout:
                 left_out=np.array(self.left_out, np.int64),
                 **arrays,
             )
+            yield
         for name in PARTS:
             if getattr(self, name) is None:
                 with suppress(OSError):  # one that another split left here; `load` knows better

@@ -244,6 +244,15 @@ def test_a_full_disk_stops_the_sweep(
     table = se.sweep(folder, *data, out=out, save=evs)
     assert same_table(table, se.sweep(folder, *data))
     assert list(table.columns[5:9]) == NAMES
+    before = contents(evs)
+    save(folder / "als-4.npz", 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OutputError, match="cannot be written: No space left on device"):
+            se.sweep(folder, *data, out=out, save=evs)
+    assert contents(evs) == before  # that of the earlier file of this name is not lost
+    se.sweep(folder, *data, out=out, save=evs)
+    assert load_all(evs)["als-4"].about["checkpoint"]["factors"] == 5
 
 
 def test_a_folder_that_is_watched(
