@@ -8,6 +8,7 @@ own, by a hash of the user.
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 from bisect import bisect_left
@@ -547,9 +548,15 @@ def _deal(
                         writer.write_table(dealt.slice(start, end - start))
                 bar.update(len(part))
     except OSError as error:
+        remedy = "name another folder for them in TMPDIR"
+        if error.errno == errno.EMFILE:
+            remedy = (
+                f"let the process open {len(paths):,} more files, as with ulimit -n, or sort the "
+                f"tables by {schema.names[0]!r}"
+            )
         raise OutputError(
-            f"{paths[0].parent}: rows cannot be dealt out to temporary files there ({error}); name "
-            "another folder for them in TMPDIR"
+            f"{paths[0].parent}: rows cannot be dealt out to temporary files there ({error}); "
+            f"{remedy}"
         ) from None
     return counts
 

@@ -318,6 +318,17 @@ def test_a_full_disk_is_told_before_rows_are_dealt_out() -> None:
             se.evaluate(*shuffled(folder), "mrr")
 
 
+def test_too_few_open_files_are_told() -> None:
+    error = OSError(errno.EMFILE, "Too many open files")
+    message = r"Too many open files\); let the process open .* or sort the tables by 'user'$"
+    with (
+        temporary(40) as folder,
+        mock.patch.object(pa, "OSFile", side_effect=error),
+        pytest.raises(OutputError, match=message),
+    ):
+        se.evaluate(*shuffled(folder), "mrr")
+
+
 def test_rows_are_dealt_out_only_where_there_is_no_order() -> None:
     with temporary(40) as folder, mock.patch.object(parquet.ParquetSource, "_deal_out") as dealt:
         rows = {"user": np.repeat(np.arange(50), 4), "item": np.tile(np.arange(4), 50)}
