@@ -193,7 +193,7 @@ class EvaluationCallback:
     ['train_seconds', 'evaluate_seconds', 'ndcg@10', 'recall@20']
     >>> callback.history.index.tolist()
     [5, 10, 15, 20]
-    >>> callback.best_iteration == callback.history["ndcg@10"].idxmax()
+    >>> callback.best_iteration == int(callback.history["ndcg@10"].idxmax())
     True
 
     If you call ``fit`` yourself, an early stop is an exception:
