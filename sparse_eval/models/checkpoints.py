@@ -13,7 +13,12 @@ from scipy import sparse
 from ..core.csr import canonical_csr
 from ..core.files import as_input, as_path, replacing, replacing_npz
 from ..core.saved_arrays import NPY, UnreadableError, read_arrays, read_sparse
-from ..errors import InvalidCheckpointError, InvalidDataError, UnsupportedModelError
+from ..errors import (
+    InvalidCheckpointError,
+    InvalidDataError,
+    OutputError,
+    UnsupportedModelError,
+)
 from ..inputs.labels import axis_labels
 from ..inputs.npy import open_array
 from ..retrieval.factors import check_factors
@@ -228,7 +233,10 @@ def saving_model(
         )
     ids = id_arrays(*ids_of(model, users, items))
     with replacing(path) as temporary:
-        model.save(str(temporary))
+        try:
+            model.save(str(temporary))
+        except OutputError as error:  # of a model of ours, which names the temporary file
+            raise error.__cause__ or error from None
         with zipfile.ZipFile(temporary, "a") as archive:
             for name, array in ids.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:

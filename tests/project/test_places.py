@@ -85,6 +85,8 @@ def test_models_are_saved_whole_or_not_at_all(
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OutputError, match=r"m.npz: cannot be written: No space left"):
         model.save(tmp_path / "m.npz")
+    with pytest.raises(OutputError, match=r"/m.npz: cannot be written: No space left"):
+        se.save_model(model, tmp_path / "m.npz")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m.npz", content)]
 
 
