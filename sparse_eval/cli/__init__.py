@@ -28,7 +28,7 @@ from .interrupts import (
     was_interrupted,
 )
 from .listing import metrics
-from .messages import bug_report, message_of
+from .messages import bug_report, lacks_memory, message_of
 from .options import expand_groups
 from .recommending import recommend
 from .scoring import evaluate, score
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _tell_error(error: BaseException, debug: bool) -> int:
     """Say what went wrong, and return the exit status."""
-    if isinstance(error, SparseEvalError | OSError | MemoryError | UnicodeEncodeError):
+    if isinstance(error, SparseEvalError | OSError | UnicodeEncodeError) or lacks_memory(error):
         with suppress(OSError):  # where standard error is full, the status has to do
             if debug:
                 traceback.print_exception(error)

@@ -65,9 +65,15 @@ _UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
 _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal|users)\b")
 
 
-def message_of(error: Exception) -> str:
+def lacks_memory(error: BaseException) -> bool:
+    """Return whether there was too little memory, as for a library that is loaded when needed."""
+    text = "failed to map segment from shared object"  # as the loader of Linux says it
+    return isinstance(error, MemoryError) or (isinstance(error, ImportError) and text in str(error))
+
+
+def message_of(error: BaseException) -> str:
     """Return the message of an error in one line, with options named as on the command line."""
-    if isinstance(error, MemoryError):
+    if lacks_memory(error):
         return "not enough memory"
     if isinstance(error, UnicodeEncodeError):  # of a system whose output is no UTF-8
         missing = ascii(error.object[error.start])

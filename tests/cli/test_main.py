@@ -177,7 +177,8 @@ def test_a_bug_is_status_70_and_says_what_to_send(
 def test_what_is_no_bug_has_another_status(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for error in (InvalidDataError("no"), MemoryError(), PermissionError("no")):
+    unmapped = ImportError("a.so: failed to map segment from shared object")
+    for error in (InvalidDataError("no"), MemoryError(), PermissionError("no"), unmapped):
         monkeypatch.setattr("sparse_eval.metrics.registry.load_extensions", Mock(side_effect=error))
         assert command("metrics")[0] == 2
 
@@ -292,6 +293,7 @@ def test_short_and_long_help_agree(command: Command) -> None:
         (InvalidDataError("the level is a number"), "the level is a number"),
         (OutputError("seed=1: cannot be written"), "seed=1: cannot be written"),
         (MemoryError(), "not enough memory"),
+        (ImportError("a.so: failed to map segment from shared object"), "not enough memory"),
         (
             OSError(28, "No space left on device"),
             "standard output, or a temporary file, cannot be written: No space left on device",
