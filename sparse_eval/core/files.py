@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from .types import PathLike
+
+
+#: What is said of a path with nothing at it.
+_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 def as_path(path: object) -> Path:
@@ -43,13 +48,16 @@ def as_input(path: object) -> Path:
         As `as_path`.
     InvalidFileError
         If it is a pipe or a device: files are looked at before they are read, and a pipe would
-        have lost what was looked at.
+        have lost what was looked at. Or if the system does not say what is there, as where a name
+        is too long.
     """
     checked = as_path(path)
     try:
         mode = checked.stat().st_mode
-    except OSError:
-        return checked
+    except OSError as error:
+        if error.errno in _NOTHING:
+            return checked
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", checked) from None
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InvalidFileError(
             "is a pipe or a device, which can be read only once; write what it gives to a file, "

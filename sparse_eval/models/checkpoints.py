@@ -225,7 +225,7 @@ def saving_model(
 ) -> Iterator[Path]:
     """Do what `save_model` does, and move the file to its place once the block succeeds."""
     path = as_path(path)
-    if path.suffix != ".npz" or path.is_dir():
+    if path.suffix != ".npz":
         raise InvalidDataError(f"path is {str(path)!r}; expected a file name that ends in .npz")
     if not callable(getattr(model, "save", None)):
         raise UnsupportedModelError(

@@ -11,10 +11,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from systems import need_posix
 
+import sparse_eval as se
 from sparse_eval.core import files
 from sparse_eval.core.files import (
     as_path,
@@ -23,7 +26,7 @@ from sparse_eval.core.files import (
     replacing_together,
 )
 from sparse_eval.core.parquet import write_parquet
-from sparse_eval.errors import InvalidDataError, OutputError
+from sparse_eval.errors import InvalidDataError, OutputError, SparseEvalError
 
 
 def write(target: Path, text: str = "new") -> None:
@@ -194,6 +197,24 @@ def test_refuses_paths_that_no_file_has(name: str) -> None:
     for function in (as_path, make_folder, write):
         with pytest.raises(InvalidDataError, match="the path (is empty|'table.* no path can have)"):
             function(name)  # type: ignore[operator]
+
+
+def test_names_that_are_too_long_are_told_of_whatever_is_read_or_written(tmp_path: Path) -> None:
+    held_out = csr_matrix([[1, 0], [0, 1]])
+    ev = se.evaluate(se.Rankings.from_topk([[0], [0]]), held_out, "mrr@1")
+    model = se.factor_model(np.ones((2, 1)), np.ones((2, 1)))
+    path = tmp_path / f"{'x' * 300}.npz"
+    for call in (
+        lambda: se.Evaluation.load(path),
+        lambda: se.evaluate(path, held_out, "mrr@1"),
+        lambda: se.evaluate_model(path, held_out, held_out, "mrr@1"),
+        lambda: se.History(path).append(ev, "night"),
+        lambda: se.save_model(model, path),
+    ):
+        with pytest.raises(
+            SparseEvalError, match=r"x\.npz: cannot be (read|written): File name too"
+        ):
+            call()
 
 
 @pytest.mark.parametrize("name", ["x" * 251 + ".npz", "é" * 125 + ".npz", "x." + "y" * 253])
