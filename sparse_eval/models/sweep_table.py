@@ -156,7 +156,7 @@ class Table:
 
 def natural(name: str) -> tuple[list[str | int], str]:
     """Return a sort key that puts als-2 before als-10."""
-    parts = re.split("([0-9]+)", name)
+    parts = re.split("([0-9]{1,18})", name)  # Python makes no int of thousands of digits
     return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
