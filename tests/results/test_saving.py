@@ -18,9 +18,11 @@ from killed import run_killed
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
+from sparse_eval.core.files import temporary_beside
 from sparse_eval.core.formatting import number
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
-from sparse_eval.results.saving import _signed
+from sparse_eval.results import saving
+from sparse_eval.results.saving import _signed, copy_saved, remove_saved
 
 NAMES = ["ndcg@5", "mean_rank", "coverage@5", "recall(average=micro)@5"]
 ODD = [
@@ -281,6 +283,16 @@ def test_refuses_what_an_older_version_saved(tmp_path: Path) -> None:
         se.Evaluation.load(tmp_path)
 
 
+def test_reads_what_was_saved_before_some_options_were(tmp_path: Path) -> None:
+    ev = make(None)
+    path = ev.save(tmp_path) / "summary.json"
+    content = json.loads(path.read_text())
+    for name in ("lower", "corrected", "seen"):
+        del content[name]
+    path.write_text(json.dumps(_signed(content)))
+    same_everything(se.Evaluation.load(tmp_path), ev)
+
+
 @pytest.mark.parametrize("users", ["csv", "parquet"])
 def test_a_save_that_is_interrupted_leaves_the_one_before(
     users: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -344,6 +356,38 @@ def test_a_reader_waits_for_a_save_to_move_its_files(
     same_everything(loaded[0], after)
 
 
+@pytest.mark.parametrize("users", ["csv", "parquet"])
+def test_the_json_is_moved_to_its_place_last(
+    users: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, moved = Path.replace, []
+
+    def noted(self: Path, target: Path) -> Path:
+        moved.append(target)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", noted)
+    make(None).save(tmp_path / "a", table=users)
+    copy_saved(tmp_path / "a", tmp_path / "b", {})
+    assert len(moved) == 6
+    assert moved[2::3] == [tmp_path / name / "summary.json" for name in ("a", "b")]
+    assert se.Evaluation.load(tmp_path / "b").mean() == make(None).mean()
+
+
+def test_a_reader_waits_for_a_save_that_has_nothing_hidden_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = make(None).save(tmp_path / "a"), make(None, seed=2).save(tmp_path / "b")
+    (after / "totals.npz").replace(before / "totals.npz")
+
+    def saved_meanwhile(_: float) -> None:
+        for file in after.iterdir():
+            file.replace(before / file.name)
+
+    monkeypatch.setattr(saving.time, "sleep", saved_meanwhile)
+    same_everything(se.Evaluation.load(before), make(None, seed=2))
+
+
 def test_files_of_the_evaluation_before_are_removed(tmp_path: Path) -> None:
     make(None).save(tmp_path, table="csv")
     (tmp_path / "per_user.txt").write_text("kept")
@@ -368,3 +412,29 @@ def test_a_save_that_is_killed_leaves_the_one_before_or_the_new_one(
         same_everything(se.Evaluation.load(tmp_path / "a"), before if call == 1 else after)
     before.save(tmp_path / "a", table=users)
     same_everything(se.Evaluation.load(tmp_path / "a"), before)
+
+
+def test_a_save_that_was_killed_before_it_moved_anything_is_not_read(tmp_path: Path) -> None:
+    make(None).save(tmp_path / "a")
+    for file in make(None, seed=2).save(tmp_path / "b").iterdir():
+        file.replace(temporary_beside(tmp_path / "a" / file.name, "0123456789abcdef"))
+    totals = tmp_path / "a" / "totals.npz"
+    totals.write_bytes(totals.read_bytes()[:-1])
+    with pytest.raises(InvalidFileError, match="totals.npz: is not the file that summary.json was"):
+        se.Evaluation.load(tmp_path / "a")
+
+
+def test_an_evaluation_is_removed_with_its_json_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(None).save(tmp_path / "als")
+    unlink = Path.unlink
+
+    def interrupted(path: Path, *given: Any) -> None:
+        unlink(path, *given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "unlink", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        remove_saved(folder)
+    assert sorted(file.name for file in folder.iterdir()) == ["per_user.csv", "totals.npz"]
