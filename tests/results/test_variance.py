@@ -17,6 +17,9 @@ from sparse_eval.results.variance import Cells, components_of_numbers, error_of_
 
 Array = NDArray[Any]
 
+#: Deviations of users, folds, seeds, users × folds, and the rest.
+EFFECTS = (0.8, 0.3, 0.2, 0.5, 0.6)
+
 
 def draw(
     n_users: int,
@@ -83,14 +86,28 @@ def test_users_in_some_folds_only(seed: int) -> None:
     assert cells.error(0.25).variance >= np.var(cells.users, ddof=1) / len(expected) - 1e-15
 
 
+@pytest.mark.parametrize("crossed", [True, False])
+def test_error_is_the_variance_of_the_mean_where_users_are_in_some_folds(crossed: bool) -> None:
+    """The mean over many draws; half of the users are in the first of four folds alone."""
+    has = np.ones((60, 4), bool) if crossed else np.arange(60)[:, None] % 3 + 1 == np.arange(4)
+    has[:30] = np.arange(4) == 0
+    errors = []
+    for seed in range(600):
+        values = draw(60, 4, 2, EFFECTS, seed)
+        values[~has] = np.nan
+        errors.append(Cells(values).error(0.0).variance)
+    shares = has / has.sum(axis=1, keepdims=True) / 60  # of each value in the mean
+    users, folds, seeds, user_folds, residual = np.square(EFFECTS)
+    expected = users / 60 + np.square(shares.sum(axis=0)).sum() * (folds + seeds / 2)
+    expected += np.square(shares).sum() * (user_folds + residual / 2)
+    assert np.mean(errors) == pytest.approx(expected, rel=0.15)
+
+
 def test_a_fold_that_nobody_has_a_value_in_does_not_count() -> None:
     values = draw(20, 4, 2, (1.0, 0.2, 0.2, 0.3, 0.3), 1)
     without = np.insert(values, 2, np.nan, axis=1)
     for of in (lambda cells: cells.error(0.2), lambda cells: cells.components()):
         assert of(Cells(without)) == pytest.approx(of(Cells(values)))
-
-
-EFFECTS = (0.8, 0.3, 0.2, 0.5, 0.6)
 
 
 @pytest.mark.parametrize("shares", ["all", "some", "apart"])
