@@ -120,6 +120,16 @@ def test_no_model_is_better_if_ranks_and_means_disagree() -> None:
         assert difference["better"] == better
 
 
+def test_ranks_are_summed_without_users_of_equal_values() -> None:
+    # 24 small losses and 20 large wins; among the ranks of 200 ties as well, losses would win.
+    a, b = np.zeros(244), np.zeros(244)
+    b[:24] = np.linspace(0.01, 0.02, 24)
+    a[24:44] = np.linspace(0.03, 0.04, 20)
+    p, favours = p_value(a, b, "wilcoxon", 0.95)
+    assert p == stats.wilcoxon(a - b).pvalue < 0.05
+    assert favours == 1
+
+
 def test_wins_effect_size_and_detectable_difference(three: dict[str, se.Evaluation]) -> None:
     one = row(se.compare(three), "ndcg@10", "fair", "good")
     difference = three["fair"].values("ndcg@10") - three["good"].values("ndcg@10")
