@@ -8,6 +8,7 @@ of users, unless the values of users are kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -466,13 +467,8 @@ def distinct_parts(parts: Iterable[Part]) -> list[Part]:
             )
         if previous.values is None:
             distinct[-1] = part
-    furthest = None
-    for part in distinct:
-        if furthest is not None and not part.span.starts_after(furthest):
-            _check_users_distinct(distinct)
-            break
-        if furthest is None or part.span.last > furthest.last:  # type: ignore[operator]
-            furthest = part.span
+    if not all(part.span.starts_after(before.span) for before, part in pairwise(distinct)):
+        _check_users_distinct(distinct)
     return distinct
 
 
