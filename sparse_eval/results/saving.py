@@ -123,7 +123,7 @@ def save(
     if table_kind not in _KINDS:
         raise InvalidDataError(f"table is {table_kind!r}; expected 'csv' or 'parquet'")
     content, table = savable.record
-    if about is not None or not content["about"]:
+    if about is not None:
         content = content | {"about": check_about(about)}
     json.dumps(content, allow_nan=False)  # before anything that is there is replaced
     folder = make_folder(folder)
