@@ -35,7 +35,7 @@ import re
 import shutil
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, NoReturn
 
@@ -274,8 +274,6 @@ def _load(path: Path, content: dict[str, Any]) -> Saved:
             table["fingerprint"].to_numpy(),
             np.ascontiguousarray(table[list(content["per_user"])].to_numpy(np.float64).T),
         )
-        if facts["labels"] == "text":
-            values = _with_text(values)
     # older versions did not write these
     content = {"lower": {}, "corrected": None, "seen": "exclude"} | content
     request = _request_of({name: content[name] for name in _REQUEST})
@@ -283,10 +281,6 @@ def _load(path: Path, content: dict[str, Any]) -> Saved:
     parts[""] = Part(parts[""].totals, values)
     labelled = facts is not None and facts["labels"] is not None
     return Saved(request, parts, numbers, Record(content, table), labelled)
-
-
-def _with_text(values: UserValues) -> UserValues:
-    return replace(values, users=np.array(list(map(str, values.users.tolist())), object))
 
 
 def _saved_numbers(
