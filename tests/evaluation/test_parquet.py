@@ -487,7 +487,8 @@ def test_damaged_pages_are_told() -> None:
                 se.evaluate(recs, truth, ["mrr", "coverage@1"])
 
 
-def test_refuses_statistics_that_are_wrong() -> None:
+@pytest.mark.parametrize(("bound", "wrong"), [(2000, 2002), (2003, 2001)])
+def test_refuses_statistics_that_are_wrong(bound: int, wrong: int) -> None:
     with temporary(n_rows=4) as folder:
         users = [1000, 1001, 1002, 1003, 2000, 2001, 2002, 2003]
         items, ranks = list(range(8)), [1] * 8
@@ -500,10 +501,21 @@ def test_refuses_statistics_that_are_wrong() -> None:
         assert se.evaluate(*sides, "mrr@1").mean()["mrr@1"] == 1
         content = sides[0].read_bytes()
         footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-        wrong = content[footer:].replace((2000).to_bytes(8, "little"), (2002).to_bytes(8, "little"))
-        sides[0].write_bytes(content[:footer] + wrong)
+        changed = content[footer:].replace(bound.to_bytes(8, "little"), wrong.to_bytes(8, "little"))
+        sides[0].write_bytes(content[:footer] + changed)
         with pytest.raises(InvalidFileError, match="group 1 has users from 2000 to 2003, and its"):
             se.evaluate(*sides, "mrr@1")
+
+
+@pytest.mark.parametrize("n_rows", [1, 1000])
+def test_refuses_pages_that_are_not_as_their_checksums_say(n_rows: int) -> None:
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    with temporary(n_rows) as folder:
+        recs, truth = pair(folder, {**RECS, "item": [1, 2, 1, 77_777]}, **options)
+        changed = recs.read_bytes().replace((77_777).to_bytes(8, "little"), b"\3" + b"\0" * 7)
+        recs.write_bytes(changed)
+        with pytest.raises(InvalidFileError, match="recs.parquet: not a readable Parquet file"):
+            se.evaluate(recs, truth, "mrr")
 
 
 def test_a_folder_with_other_files() -> None:
