@@ -263,6 +263,10 @@ def test_refuses_files_that_hold_something_else_though_signed(users: Any, tmp_pa
         sign("users", data)
         with pytest.raises(InvalidFileError, match=f"per_user.{users}: (is not a table|has other)"):
             se.Evaluation.load(path)
+    if users == "csv":
+        sign("users", b"".join(table.splitlines(keepends=True)[:-1]))
+        with pytest.raises(InvalidFileError, match="per_user.csv: has other columns or rows than"):
+            se.Evaluation.load(path)
     sign("users", table)
     for data in (b"", b"nonsense", b"PK\x03\x04"):
         sign("totals", data)
