@@ -9,7 +9,17 @@ import pytest
 from evaluations import some, without_lists
 
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.results.totals import Part, RunningTotals, distinct_parts, merge_in_order
+from sparse_eval.results.candidates import CandidateCounts
+from sparse_eval.results.sampled import SampledLists
+from sparse_eval.results.seen import SeenCounts
+from sparse_eval.results.totals import (
+    ListSums,
+    Part,
+    Retrieval,
+    RunningTotals,
+    distinct_parts,
+    merge_in_order,
+)
 
 
 def part_of(first: int = 0, *, per_user: bool = True, **options: object) -> Part:
@@ -36,9 +46,19 @@ def test_parts_are_equal_if_all_sums_and_values_are() -> None:
         replace(totals, moments=totals.moments[::-1]),
         replace(totals, span=totals.span._replace(checksum=1)),
         replace(totals, key=totals.key._replace(no_relevant="zero")),
+        replace(totals, retrieval=Retrieval("top_k", 1)),
+        replace(totals, seen=SeenCounts(0, 1, 2, 3)),
+        replace(totals, sampled=SampledLists(1, 2, 3)),
+        replace(totals, candidates=CandidateCounts("candidates", 1, 2, 3, 4, 5, 6)),
     ):
         assert not part.equals(Part(other, values))
         assert not Part(other).equals(Part(totals))
+    one, two = (
+        Part(replace(totals, list_sums={0: ListSums(np.array([10]), np.array([number]))}))
+        for number in (5, 6)
+    )
+    assert one.equals(one)
+    assert not one.equals(two)
 
 
 def test_values_are_the_same_in_any_order() -> None:
@@ -82,8 +102,6 @@ def test_values_are_kept_only_if_every_part_has_them() -> None:
 
 
 def test_lists_that_were_made_in_different_ways_are_not_merged() -> None:
-    from sparse_eval.results.totals import Retrieval
-
     one, other = part_of(per_user=False).totals, part_of(10, per_user=False).totals
     ranked = replace(one, retrieval=Retrieval("top_k", 3, 2, 1, 5))
     with pytest.raises(InvalidDataError, match="in different ways, top_k and None; evaluate all"):
