@@ -338,6 +338,16 @@ def test_rows_are_dealt_out_only_where_there_is_no_order() -> None:
         dealt.assert_not_called()
 
 
+@pytest.mark.parametrize("group", [4, 5, 7])
+def test_users_with_rows_in_two_row_groups_are_in_one_range(group: int) -> None:
+    rows = {"user": np.repeat(np.arange(30), 3), "item": np.arange(90) % 7}
+    recs, truth = {**rows, "rank": np.tile([1, 2, 3], 30)}, {**rows, "item": np.arange(90) % 4}
+    with temporary(20) as folder, mock.patch.object(parquet.ParquetSource, "_deal_out") as dealt:
+        found = se.evaluate(*pair(folder, recs, truth, group=group), METRICS)
+        dealt.assert_not_called()
+    same_bits(found, of_frames(pd.DataFrame(recs), pd.DataFrame(truth), METRICS))
+
+
 def test_many_row_groups_are_planned_quickly() -> None:
     groups = [parquet.RowGroup(Path("x"), n, 10, n * 10, n * 10 + 12) for n in range(50_000)]
     ranges = parquet.cut_users(groups, groups[::-1], 1000)
