@@ -210,6 +210,25 @@ def test_what_is_half_made_is_deleted_in_silence(
     assert found == (130, "", "interrupted: nothing is kept\n")
 
 
+def test_what_fails_while_an_object_is_deleted_is_shown_as_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken:
+        def __del__(self) -> None:
+            raise ValueError("broken")
+
+    shown: list[str] = []
+
+    def show(event: Any) -> None:
+        shown.append(str(event.exc_value))
+
+    monkeypatch.setattr(sys, "unraisablehook", show)
+    with interrupts.signals_as_interrupts():
+        Broken()
+    assert shown == ["broken"]
+    assert sys.unraisablehook is show
+
+
 def test_a_signal_behind_the_end_is_none() -> None:
     signals: list[int] = []
     with pytest.MonkeyPatch.context() as patch, interrupts.signals_as_interrupts() as received:

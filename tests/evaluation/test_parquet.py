@@ -541,21 +541,26 @@ def test_a_folder_with_other_files() -> None:
         assert se.evaluate(str(recs), str(truth), METRICS).mean() == expected
 
 
-def test_files_with_other_columns() -> None:
+@pytest.mark.parametrize("side", [0, 1])
+def test_files_with_other_columns(side: int) -> None:
+    truth = {**TRUTH, "gain": [1.0, 2.0, 0.5]}
+    whole, value = (RECS, "rank") if side == 0 else (truth, "gain")
+    dtype = "int64" if side == 0 else "double"
     for other, match in (
-        ({**RECS, "user": list("aabb")}, "column 'user' is string, and in a.parquet int64"),
-        ({"user": [5], "item": [1]}, "column 'rank' is missing, and in a.parquet int64"),
-        (pa.Table.from_arrays([pa.array([1])] * 4, ["user", "user", "item", "rank"]), "several"),
-    ):
+        ({**whole, "user": list("abcd")[: len(whole["user"])]},
+         "column 'user' is string, and in a.parquet int64"),
+        ({"user": [5], "item": [1]}, f"column '{value}' is missing, and in a.parquet {dtype}"),
+        (pa.Table.from_arrays([pa.array([1])] * 4, ["user", "user", "item", value]), "several"),
+    ):  # fmt: skip
         with temporary() as folder:
-            truth = pair(folder)[1]
-            recs = folder / "recs"
-            recs.mkdir()
-            pq.write_table(pa.table(RECS), recs / "a.parquet")
+            sides = list(pair(folder, RECS, truth))
+            sides[side] = folder / "side"
+            sides[side].mkdir()
+            pq.write_table(pa.table(whole), sides[side] / "a.parquet")
             table = other if isinstance(other, pa.Table) else pa.table(other)
-            pq.write_table(table, recs / "b.parquet")
+            pq.write_table(table, sides[side] / "b.parquet")
             with pytest.raises(InvalidFileError, match=f"b.parquet: .*{match}"):
-                se.evaluate(recs, truth, "mrr")
+                se.evaluate(*sides, "mrr")
 
 
 @pytest.mark.parametrize("n_rows", [2, 1000])

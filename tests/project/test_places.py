@@ -161,6 +161,8 @@ def test_inputs_are_not_written_over(
         ("split", "train.npz", "--out", "."),
         ("train", "train.npz", "--out", "linked.npz"),
         ("train", "split", "--out", "split/train.npz"),
+        ("train", "split", "--out", "split/validation.npz"),
+        ("train", "split", "--out", "split/labels.npz"),
         ("run", "split/train.npz", "split/validation.npz", "--out", "."),
         ("recommend", "model.npz", "clicks.csv", "--out", "clicks.csv"),
         ("report", "results", "--item-names", "clicks.csv", "-o", "clicks.csv"),
