@@ -162,6 +162,24 @@ def test_a_command_that_is_done_keeps_everything(
     assert command("metrics") == (143, "", "interrupted: everything is kept\n")
 
 
+@pytest.mark.parametrize(
+    ("end", "received", "expected"),
+    [
+        (SystemExit(0), [signal.SIGTERM], False),  # who caught it went on to the end
+        (SystemExit(), [signal.SIGTERM], False),
+        (SystemExit(2), [signal.SIGTERM], True),
+        (SystemExit(2), [], False),
+        (SystemExit(130), [], True),
+        (ValueError(), [signal.SIGTERM], True),
+        (ValueError(), [], False),
+    ],
+)
+def test_what_ends_a_command_after_a_signal_is_its_doing(
+    end: BaseException, received: list[int], expected: bool
+) -> None:
+    assert interrupts.was_interrupted(end, received) == expected
+
+
 def test_what_an_interruption_becomes_is_no_bug(
     command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

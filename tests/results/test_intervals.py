@@ -57,6 +57,7 @@ def test_few_values_have_that_of_a_bootstrap() -> None:
     # Drawn in other blocks, so not the same draws.
     assert found[:2] == pytest.approx(tuple(expected), abs=2e-3)
     assert intervals.interval_of_mean(values, 0.9) == found
+    assert intervals.interval_of_mean(values[::-1], 0.9) == found  # whatever the order of users
 
 
 @given(arrays(np.float64, st.integers(0, 40), elements=st.floats(0, 1, width=32)))
