@@ -60,6 +60,15 @@ def test_few_values_have_that_of_a_bootstrap() -> None:
     assert intervals.interval_of_mean(values[::-1], 0.9) == found  # whatever the order of users
 
 
+def test_numbers_out_of_range_have_none() -> None:
+    values = np.array([1.7e308, -1.7e308] * 100)
+    assert intervals.interval_of_mean(values, 0.95).method == "t"
+    low, high, method = intervals.interval_of_mean(values[:-2], 0.95)
+    assert math.isnan(low)
+    assert math.isnan(high)
+    assert method == "none"
+
+
 @given(arrays(np.float64, st.integers(0, 40), elements=st.floats(0, 1, width=32)))
 def test_an_interval_is_around_the_mean(values: Array) -> None:
     low, high, method = intervals.interval_of_mean(values, 0.95)
