@@ -119,7 +119,7 @@ def correct(p: Floats, correction: str) -> Floats:
     corrected = p.astype(float).copy()
     defined = np.flatnonzero(~np.isnan(corrected))
     values = corrected[defined]
-    if correction == "bh" and len(defined):
+    if correction == "bh":
         from scipy import stats
 
         corrected[defined] = stats.false_discovery_control(values, method="bh")

@@ -130,6 +130,15 @@ def test_ranks_are_summed_without_users_of_equal_values() -> None:
     assert favours == 1
 
 
+@pytest.mark.parametrize(("level", "favoured"), [(0.95, -1), (0.9, 1)])
+def test_ranks_decide_whom_they_favour_at_every_level(level: float, favoured: int) -> None:
+    # By ranks a is better, and by the mean b, because of one user.
+    differences = np.concatenate([np.linspace(0.03, 0.04, 19), -np.linspace(0.01, 0.02, 23), [-9]])
+    p, favours = p_value(differences, np.zeros(43), "wilcoxon", level)
+    assert 0.05 < p < 0.1
+    assert favours == favoured
+
+
 def test_wins_effect_size_and_detectable_difference(three: dict[str, se.Evaluation]) -> None:
     one = row(se.compare(three), "ndcg@10", "fair", "good")
     difference = three["fair"].values("ndcg@10") - three["good"].values("ndcg@10")
@@ -172,7 +181,10 @@ def test_corrections_follow_their_definitions(p: Array) -> None:
         assert holm[i] == pytest.approx(worst)
         least = min(p[order[k]] * n / (k + 1) for k in range(rank, n))
         assert bh[i] == pytest.approx(min(least, 1.0))
-    assert correct(np.array([math.nan, 0.04]), "holm").tolist()[1] == 0.04
+    for name in ("holm", "bh", "none"):
+        corrected = correct(np.array([math.nan, 0.04, math.nan]), name)
+        np.testing.assert_array_equal(corrected, [math.nan, 0.04, math.nan])
+        assert np.isnan(correct(np.array([math.nan]), name)).all()
 
 
 def test_corrects_for_the_chosen_metrics_only(three: dict[str, se.Evaluation]) -> None:
