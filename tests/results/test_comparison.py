@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.results.paired_tests import PERMUTATIONS, correct, p_value
+from sparse_eval.results.paired_tests import PERMUTATIONS, correct, p_value, significance
 
 Array = NDArray[Any]
 
@@ -128,6 +128,10 @@ def test_ranks_are_summed_without_users_of_equal_values() -> None:
     p, favours = p_value(a, b, "wilcoxon", 0.95)
     assert p == stats.wilcoxon(a - b).pvalue < 0.05
     assert favours == 1
+
+
+def test_what_is_significant_has_no_rounding_error() -> None:
+    assert [significance(level) for level in (0.95, 0.99, 0.9)] == [0.05, 0.01, 0.1]
 
 
 @pytest.mark.parametrize(("level", "favoured"), [(0.95, -1), (0.9, 1)])

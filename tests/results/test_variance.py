@@ -149,6 +149,11 @@ def test_equal_values_have_no_variance() -> None:
     cells = Cells(np.full((20, 3, 2), 0.1))
     assert tuple(cells.components()) == (0.0,) * 5
     assert cells.error(0.5).p_value(0.0) == 1.0
+    assert cells.error(0.5).interval(0.1, 0.95) == (0.1, 0.1, "pooled")
+    of_folds = np.random.default_rng(0).random((1, 5, 1)) / 3 + 0.1
+    components = Cells(np.broadcast_to(of_folds, (30, 5, 6))).components()
+    assert components.folds == pytest.approx(of_folds.var(ddof=1))
+    assert tuple(components._replace(folds=0.0)) == (0.0,) * 5
     assert Cells(np.zeros((20, 3, 2))).error(0.5).p_value(0.1) == 0.0
 
 
