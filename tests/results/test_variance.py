@@ -133,6 +133,16 @@ def test_components_are_those_that_were_drawn(shares: str) -> None:
         assert user_folds == pytest.approx(EFFECTS[3] ** 2, rel=0.1)
 
 
+def test_the_rest_is_of_users_who_have_values_of_every_seed() -> None:
+    rng = np.random.default_rng(7)
+    found = []
+    for seed in range(200):
+        values = draw(60, 3, 3, EFFECTS, seed)
+        values[rng.random(values.shape) < 0.2] = np.nan
+        found.append(Cells(values).components().residual)
+    assert np.mean(found) == pytest.approx(EFFECTS[4] ** 2, rel=0.03)
+
+
 def test_what_too_few_folds_or_seeds_cannot_tell() -> None:
     one_fold = Cells(draw(50, 1, 3, EFFECTS, 0)).components()
     assert math.isnan(one_fold.folds)
