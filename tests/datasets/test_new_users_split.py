@@ -109,6 +109,7 @@ def test_by_time_the_model_is_given_the_earliest_pairs(events, fraction, fold_in
         assert {events[n][1] for n in own & given_to_model} == set(order[:n_given])
         assert {n for n in own if events[n][1] in order[n_given:]} == own & held_out
         cut = first[order[n_given]]
+        assert cut > -99  # what is held out has a date
         assert own & left_out == {
             n
             for n in own
