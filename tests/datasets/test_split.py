@@ -347,6 +347,7 @@ def test_saves_and_loads_what_is_beside_the_two_parts(tmp_path):
     assert not (tmp_path / "test.npz").exists()  # of the other split
     loaded = split.Holdout.load(tmp_path)
     assert (loaded.test, loaded.cut, loaded.left_out) == (None, 7, (1, 0, 0))
+    assert type(loaded.cut) is int
     with pytest.raises(InvalidDataError, match="there is no test part; split in three"):
         loaded.for_test()
     three.save(tmp_path)
@@ -436,6 +437,15 @@ def test_refuses_files_of_two_splits_that_differ_in_values_alone(tmp_path):
     (tmp_path / "two" / "train.npz").replace(tmp_path / "one" / "train.npz")
     with pytest.raises(InvalidFileError, match="are of different splits; split again"):
         split.Holdout.load(tmp_path / "one")
+
+
+def test_refuses_a_file_whose_pairs_are_of_other_users(tmp_path):
+    matrix = sparse.csr_matrix([[1, 1, 0], [0, 0, 1]])
+    split.Holdout(matrix, matrix).save(tmp_path)
+    other = sparse.csr_matrix((matrix.data, matrix.indices, [0, 1, 3]), shape=matrix.shape)
+    sparse.save_npz(tmp_path / "train.npz", other)
+    with pytest.raises(InvalidFileError, match="are of different splits; split again"):
+        split.Holdout.load(tmp_path)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
