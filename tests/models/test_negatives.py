@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import sparse_eval as se
+from sparse_eval.core.hashing import hash_labels
+from sparse_eval.core.random import uniforms
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.inputs.candidates import Candidates
+from sparse_eval.models.negatives import _Draw
 
 NCF = Path(__file__).parents[3] / "shared" / "published" / "ncf_ml1m"
 
@@ -219,6 +222,24 @@ def test_reads_what_is_published(tmp_path: Path) -> None:
         assert validation.items_index is not None
         assert candidates.items_index is not None
         assert validation.items_index.equals(candidates.items_index)
+
+
+def test_reads_several_lines_of_a_user(tmp_path: Path) -> None:
+    path = write(tmp_path, "( 0 , 1 )\t3\t4\n(0,1)\t3\t2\n(0,2)\t3\t4\t0\n(1,0)\t3\t4\n")
+    validation, candidates = se.read_negatives(path, sparse.csr_matrix(np.eye(2, 5)))
+    assert rows_of(candidates) == [{0, 1, 2, 3, 4}, {0, 3, 4}]
+    assert (validation.items.tolist(), validation.gains.tolist()) == ([1, 2, 0], [1, 1, 1])
+    assert candidates.kind == "n+2"  # as most lines have
+    path = write(tmp_path, "( ann , x )\ta\n(new,a)\tb\tc\n(ann,c)\tx\n")
+    _, candidates = se.read_negatives(path, pd.DataFrame({"user": ["ann"], "item": ["x"]}))
+    assert named(candidates) == {"ann": {"x", "a", "c"}, "new": {"a", "b", "c"}}
+
+
+def test_rounds_and_random_lists_have_numbers_of_their_own() -> None:
+    users, sizes = np.arange(3), np.full(3, 2)
+    draw = _Draw(np.arange(4), hash_labels(users), 2, 0, "popularity")
+    numbers = [draw._numbers(users, 2, part).ravel() for part in (1, 2, 3)]
+    assert len(np.unique([*numbers, uniforms(draw.keys, sizes, 0)])) == 24
 
 
 @pytest.mark.parametrize(
