@@ -455,9 +455,8 @@ def _union(train: CSRMatrix, held_out: CSRMatrix, users: Integers, n_items: int)
     """Return what users have seen or held out, a row for each."""
     keys = []
     for side in (train, held_out):
-        known = users < side.shape[0]
-        chosen = side[users[known]]
-        rows = np.repeat(np.flatnonzero(known), np.diff(chosen.indptr))
+        chosen = side[users]
+        rows = np.repeat(np.arange(len(users)), np.diff(chosen.indptr))
         keys.append(rows * n_items + chosen.indices)
     pairs = np.sort(np.concatenate(keys))
     pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]
