@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparse_eval.datasets import UNDATED, Interactions, load_frame, split
+from sparse_eval.datasets.labels import text_labels
 from sparse_eval.errors import InvalidDataError
 
 IDS = st.one_of(
@@ -95,6 +96,21 @@ def test_sorts_labels(ids, labels):
     assert interactions.users.tolist() == labels
     decoded = interactions.to_frame()["user"].tolist()
     assert decoded == list(ids)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [["0", "-0"], ["7", "007"], ["1", "+1"], ["1", " 1"], ["1", "-01"], ["1", "1_0"], ["1", "١"],
+     ["1", str(2**63)], ["1", str(-(2**63) - 1)]],
+)  # fmt: skip
+def test_ids_that_numbers_would_change_are_text(ids):
+    assert text_labels(ids).tolist() == ids
+
+
+def test_ids_that_are_all_numbers_are_int64():
+    ids = [0, -5, 2**63 - 1, -(2**63)]
+    labels = text_labels(list(map(str, ids)))
+    assert (labels.dtype, labels.tolist()) == (np.int64, ids)
 
 
 def test_keeps_integers_of_an_object_column_as_int64():
