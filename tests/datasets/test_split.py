@@ -359,6 +359,19 @@ def test_saves_and_loads_what_is_beside_the_two_parts(tmp_path):
         split.Holdout.load(tmp_path)
 
 
+def test_reads_splits_that_say_less_of_themselves(tmp_path):
+    """As older versions wrote them."""
+    whole = split.temporal(synthetic(50, 60, n_interactions=900), at="2019-11-20", test="2019-12-01")
+    whole.save(tmp_path)
+    with np.load(tmp_path / "labels.npz") as file:
+        arrays = {name: file[name] for name in ("users", "items", "checksums")}
+    np.savez(tmp_path / "labels.npz", **arrays)
+    loaded = split.Holdout.load(tmp_path)
+    for name in ("train", "validation", "test"):
+        assert_same(getattr(loaded, name), getattr(whole, name))
+    assert (loaded.cut, loaded.left_out, loaded.fold_in) == (None, (0, 0, 0), None)
+
+
 def test_refuses_different_shapes():
     matrix = sparse.csr_matrix([[1.0, 1.0]])
     with pytest.raises(InvalidDataError, match=r"train has shape \(1, 2\), test \(2, 1\)"):
