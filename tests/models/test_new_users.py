@@ -85,6 +85,24 @@ def test_lists_are_those_of_implicit(holdout, als):
     assert se.evaluate_model(als, holdout, METRICS).mean() == expected.mean()
 
 
+def test_users_who_were_trained_on_keep_their_factors(holdout, als):
+    rows = np.flatnonzero(np.diff(holdout.train.indptr))
+    ours, expected = (
+        se.recommend(als, part, 5, user_rows=rows) for part in (holdout, holdout.train)
+    )
+    assert ours.equals(expected)
+
+
+def test_users_of_one_factor_that_is_zero_are_folded_in(holdout, als):
+    model = type(als)(factors=1, regularization=0.3)
+    model.user_factors = np.zeros((150, 1), np.float32)
+    model.item_factors = als.item_factors[:, :1].copy()
+    folded = se.evaluate_model(
+        se.fold_in(model, holdout), holdout.seen, holdout.validation, "ndcg@10"
+    )
+    assert se.evaluate_model(model, holdout, "ndcg@10").mean() == folded.mean()
+
+
 def test_every_way_has_the_same_bits(holdout, als, tmp_path):
     before = als.user_factors.copy(), als.item_factors.copy(), dict(vars(als))
     whole = se.evaluate_model(als, holdout, METRICS)
@@ -205,6 +223,8 @@ def test_refuses_to_guess_how_users_are_found(holdout, als, tmp_path):
         assert ev["ndcg@10"] > 0
     as_trained = se.fold_in(pair, holdout, regularization=0.3, alpha=7.0).user_factors
     assert np.array_equal(as_trained, se.fold_in(als, holdout).user_factors)
+    of_one, usual = (se.fold_in(pair, holdout, regularization=0.3, alpha=a) for a in (1.0, None))
+    assert np.array_equal(usual.user_factors, of_one.user_factors)
 
 
 def test_refuses_what_does_not_fit(holdout, als):
