@@ -291,3 +291,9 @@ def test_refuses_a_file_as_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="file: cannot be used as an output folder"):
         make_folder(tmp_path / "file")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system has no such folder")
+def test_refuses_a_folder_that_takes_no_files() -> None:
+    with pytest.raises(OutputError, match="/proc: cannot be used as an output folder"):
+        make_folder("/proc")

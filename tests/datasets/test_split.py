@@ -361,7 +361,9 @@ def test_saves_and_loads_what_is_beside_the_two_parts(tmp_path):
 
 def test_reads_splits_that_say_less_of_themselves(tmp_path):
     """As older versions wrote them."""
-    whole = split.temporal(synthetic(50, 60, n_interactions=900), at="2019-11-20", test="2019-12-01")
+    whole = split.temporal(
+        synthetic(50, 60, n_interactions=900), at="2019-11-20", test="2019-12-01"
+    )
     whole.save(tmp_path)
     with np.load(tmp_path / "labels.npz") as file:
         arrays = {name: file[name] for name in ("users", "items", "checksums")}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError
-from sparse_eval.inputs.npy import sliceable_csr
+from sparse_eval.inputs.npy import release, sliceable_csr
 
 
 @pytest.mark.parametrize("options", [{}, {"memory": 1 << 24}, {"per_user": False}])
@@ -37,3 +38,14 @@ def test_a_matrix_of_another_format_is_summed_only_if_that_is_asked_for() -> Non
     assert sliceable_csr(repeated, "m").toarray()[1, 2] == 3
     with pytest.raises(InvalidDataError, match="twice"):
         sliceable_csr(repeated, "m", sum_duplicates=False)
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+def test_pages_that_are_released_hold_what_was_written_to_them(mode: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "values.npy", np.arange(9000.0))
+    values = np.load(tmp_path / "values.npy", mmap_mode=mode)
+    if mode != "r":
+        values[7] = -1
+    before = values.copy()
+    release(values, values[5:], sparse.csr_matrix(np.eye(2)), None)
+    np.testing.assert_array_equal(values, before)

@@ -103,8 +103,29 @@ def test_values_are_kept_only_if_every_part_has_them() -> None:
 
 def test_lists_that_were_made_in_different_ways_are_not_merged() -> None:
     one, other = part_of(per_user=False).totals, part_of(10, per_user=False).totals
-    ranked = replace(one, retrieval=Retrieval("top_k", 3, 2, 1, 5))
+    ranked = replace(one, retrieval=Retrieval("top_k", 3, 2, 1, 5, 6, 7))
     with pytest.raises(InvalidDataError, match="in different ways, top_k and None; evaluate all"):
         ranked.merge(other)
-    both = ranked.merge(replace(other, retrieval=Retrieval("top_k", 4, 1, 2, 5)))
-    assert both.retrieval == Retrieval("top_k", 7, 3, 3, 5)
+    both = ranked.merge(replace(other, retrieval=Retrieval("top_k", 4, 1, 2, 5, 1, 2)))
+    assert both.retrieval == Retrieval("top_k", 7, 3, 3, 5, 7, 9)
+
+
+def test_counts_about_users_are_added_up() -> None:
+    one, other = (
+        replace(
+            part_of(first, per_user=False).totals,
+            seen=SeenCounts(n, 1, 2, 3),
+            sampled=SampledLists(n, 4, 5),
+            candidates=CandidateCounts("1+9", n, 6, 7, 8, 9, 2**64 - n),
+        )
+        for first, n in ((0, 1), (10, 2))
+    )
+    both = one.merge(other)
+    assert both.seen == (3, 2, 4, 6)
+    assert both.sampled == (3, 8, 10)
+    assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**64 - 3)
+    assert both.n_without_list == one.n_without_list + other.n_without_list
+    with pytest.raises(InvalidDataError, match="of given candidates in one block, and of all"):
+        one.merge(replace(other, candidates=None))
+    without = one.merge(replace(other, seen=None, sampled=None))
+    assert (without.seen, without.sampled) == (None, None)
