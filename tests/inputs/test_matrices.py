@@ -14,6 +14,7 @@ from scipy import sparse
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError
+from sparse_eval.inputs.alignment import align
 
 POSITIONS = np.array([[0, 2, 1, 0], [0, 0, 0, 0], [5, 0, 2, 9]])
 GAINS = np.array([[0, 3, 0, 1], [0, 0, 2, 0], [1, 0, 0, 1]])
@@ -474,3 +475,14 @@ def test_labels_that_are_text_are_sorted_as_their_bytes(labels: list[str]) -> No
 def test_popularity_of_what_is_not_finite_is_refused() -> None:
     with pytest.raises(InvalidDataError, match="train matrix holds nan in row 0, column 0"):
         se.Rankings.from_popularity(sparse.csr_matrix([[np.nan, 1.0]]), 1)
+
+
+def test_labels_of_one_side_are_those_of_the_other_as_far_as_they_go() -> None:
+    truth = se.Relevance.from_csr(sparse.csr_matrix([[1, 0, 1]]), items=["a", "b", "c"])
+    narrow, wide = (se.Rankings.from_topk([[item, 0]]) for item in (1, 5))
+    lists, relevant = align(narrow, truth)
+    assert lists.items_index is relevant.items_index is truth.items_index
+    lists, relevant = align(wide, truth)
+    assert lists.items_index is None
+    assert lists.shape == (1, 6)
+    assert se.evaluate(wide, truth, "recall@2")["recall@2"] == 0.5
