@@ -50,6 +50,7 @@ def test_refuses_missing_empty_binary_and_unreadable_files(write, tmp_path, monk
 @pytest.mark.parametrize("loader", [load_csv, load_mind, load_movielens, load_adjacency])
 def test_refuses_what_unpacks_to_far_more(write, monkeypatch, loader):
     monkeypatch.setattr(lines, "most_unpacked", lambda size: 50 * size)
+    monkeypatch.setattr(lines, "_AT_ONCE", 1000)
     path = write("line.gz", gzip.compress(b"0" * 100_000))
     with pytest.raises(InvalidFileError, match="unpacks to more than .*, 50 times its size; if"):
         loader(path)

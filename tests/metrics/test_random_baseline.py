@@ -14,8 +14,9 @@ from random_cases import N_ITEMS, N_USERS, many_users
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
+from sparse_eval.core.exact_sums import Moments
 from sparse_eval.metrics import parse
-from sparse_eval.metrics.random_baseline import is_exact
+from sparse_eval.metrics.random_baseline import RandomSums, is_exact
 from sparse_eval.metrics.request import Request
 
 EXACT = [
@@ -183,6 +184,14 @@ def test_expectations_follow_the_convention(convention: str) -> None:
     errors = np.std(draws, axis=0, ddof=1) / math.sqrt(len(draws))
     found = ev.summary()["random"].to_numpy()
     assert (np.abs(found - np.mean(draws, axis=0)) <= 4.5 * errors).all()
+
+
+def test_an_average_over_nobody_is_not_known() -> None:
+    nobody = (Moments.of(np.empty(0)),)
+    for name in ("recall@3", "recall(average=micro)@3"):
+        (plan,) = Request.parse(name).plans
+        below = nobody if "micro" in name else ()
+        assert math.isnan(RandomSums(nobody, below).expectation(plan).mean)
 
 
 def test_the_popularity_ranking() -> None:

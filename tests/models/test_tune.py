@@ -350,6 +350,11 @@ def test_refuses_what_no_search_wrote(
     for text in (
         b"of another program", b"two\nlines", b"{}\n", b"7\n", b"\xff\n", f"{other}\n".encode(),
         sound.replace(b'"op_code":4', b'"op_code":44'), b"".join(lines[1:]), sound[40:],
+        sound.replace(b'"metrics":{"ndcg@10"', b'"metrics":{"ndcg@9"'),
+        re.sub(rb'("recall@5":)([0-9.]+)', rb'\1"\2"', sound),
+        re.sub(rb'("recall@5":)([0-9.]+)', rb"\1true", sound),
+        re.sub(rb'("best_iteration":)([0-9]+)', rb"\1\2.5", sound),
+        re.sub(rb'("values":\[[0-9.]+)\]', rb"\1,0.5]", sound),
     ):  # fmt: skip
         path.write_bytes(text)
         with pytest.raises(InvalidFileError, match=r"study.jsonl: is not the study of a search"):
