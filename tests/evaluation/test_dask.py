@@ -356,12 +356,16 @@ def test_frames_give_the_number_of_every_way(client: Any, convention: str) -> No
         same_by_every_way(found, expected)
 
 
-@pytest.mark.parametrize("ids", ["int64", "int32", "text"])
+@pytest.mark.parametrize("ids", ["int64", "int32", "category", "text"])
 def test_tables_have_the_bits_of_one_process(client: Any, tables: Any, ids: str) -> None:
     lists, truth = tables
     wanted = in_memory(lists, truth)
     if ids == "int32":  # on one side
         lists = lists.astype({"user": "int32", "item": "int32"})
+    elif ids == "category":  # of another type
+        truth = truth.astype({"user": "int32", "item": "int16"}).astype(
+            {"user": "category", "item": "category"}
+        )
     elif ids == "text":
         both = (frame.assign(item=frame["item"].map("{:03}".format)) for frame in tables)
         lists, truth = (f.assign(user=f["user"].map("{:04}".format)) for f in both)
@@ -422,6 +426,17 @@ def test_partitions_of_their_own_users_are_not_shuffled(
     monkeypatch.setattr(type(apart[0]), "shuffle", refuse)
     found = se.evaluate(*apart, OF_TABLES, client=client)
     assert found.mean() == in_memory(lists, truth).mean()
+
+
+def test_a_user_in_two_partitions_is_put_together(client: Any, tables: Any) -> None:
+    lists, truth = (frame.sort_values("user", kind="stable") for frame in tables)
+    apart = [
+        dataframe.from_delayed([_delayed(frame[:cut]), _delayed(frame[cut:])], meta=frame.iloc[:0])
+        for frame, cut in ((lists, 502), (truth, 240))  # user 100 has two rows before the cut
+    ]
+    assert lists["user"].iloc[501] == lists["user"].iloc[502] == truth["user"].iloc[240] == 100
+    found = se.evaluate(*apart, OF_TABLES, client=client)
+    same_numbers(found, in_memory(lists, truth))
 
 
 def _delayed(frame: pd.DataFrame) -> Any:

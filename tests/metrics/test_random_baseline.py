@@ -186,6 +186,18 @@ def test_expectations_follow_the_convention(convention: str) -> None:
     assert (np.abs(found - np.mean(draws, axis=0)) <= 4.5 * errors).all()
 
 
+def test_what_was_seen_is_drawn_where_it_may_be_recommended_again() -> None:
+    clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    model = se.baselines.popularity(holdout)
+    with pytest.warns(UserWarning, match="no held-out item is in its user's train"):
+        again = se.evaluate_model(model, holdout, "gini@5", seen="allow")
+    every = se.evaluate(se.recommend(model, holdout, 5), holdout.validation, "gini@5")
+    assert again.random("gini@5") == every.random("gini@5")
+    new = se.evaluate_model(model, holdout, "gini@5")
+    assert new.random("gini@5") != every.random("gini@5")
+
+
 def test_an_average_over_nobody_is_not_known() -> None:
     nobody = (Moments.of(np.empty(0)),)
     for name in ("recall@3", "recall(average=micro)@3"):
