@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evaluations import some
 from killed import run_killed
 from sweep_cases import METRICS, NAMES, same_table, save
 from systems import need_posix
@@ -149,6 +150,16 @@ def test_equal_names_get_those_of_their_folders(
     (folder / "als-10.npz").unlink()
     se.sweep(["checkpoints", "monday"], *data, out="sweep.csv", save="evs")
     assert contents(tmp_path / "evs") == before
+
+
+def test_only_whole_evaluations_of_sweeps_are_found(tmp_path: Path) -> None:
+    checkpoint = {"file": "/models/als.npz", "sha256": "5f3a"}
+    some().save(tmp_path / "als", about={"sweep": {}, "checkpoint": checkpoint})
+    some().save(tmp_path / "mine")
+    some().save(tmp_path / "another", about={"checkpoint": checkpoint})
+    assert saved_evaluations(tmp_path) == {"/models/als.npz": tmp_path / "als"}
+    (tmp_path / "als" / "totals.npz").unlink()
+    assert saved_evaluations(tmp_path) == {}
 
 
 def test_refuses_evaluations_of_other_data(folder: Path, data: Any, tmp_path: Path) -> None:
