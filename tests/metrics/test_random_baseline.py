@@ -198,6 +198,13 @@ def test_what_was_seen_is_drawn_where_it_may_be_recommended_again() -> None:
     assert new.random("gini@5") != every.random("gini@5")
 
 
+def test_random_lists_are_as_long_as_those_of_the_users() -> None:
+    lists = se.Rankings.from_topk([[4], [-1], [-1]], shape=(3, 10))
+    row = se.evaluate(lists, csr_matrix(np.eye(3, 10)), "gini").summary().loc["gini"]
+    assert row["mean"] == row["random"] == pytest.approx(0.9)  # one item, whichever it is
+    assert row["random_se"] == 0
+
+
 def test_an_average_over_nobody_is_not_known() -> None:
     nobody = (Moments.of(np.empty(0)),)
     for name in ("recall@3", "recall(average=micro)@3"):
