@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 import numpy as np
 import oracle
@@ -211,6 +212,19 @@ def test_an_average_over_nobody_is_not_known() -> None:
         (plan,) = Request.parse(name).plans
         below = nobody if "micro" in name else ()
         assert math.isnan(RandomSums(nobody, below).expectation(plan).mean)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("convention", ["rectools", "irspack"])
+def test_ideal_lists_of_random_ones_are_those_of_the_convention(convention: str, k: int) -> None:
+    """Which are longer than the catalogue, or no longer than the user's own list."""
+    truth, name = csr_matrix([[1.0, 0.0, 1.0]]), f"ndcg@{k}"
+    found = [
+        se.evaluate(se.Rankings.from_topk([order[:k]]), truth, name, convention=convention)
+        for order in map(list, permutations(range(3)))
+    ]
+    expected = math.fsum(ev[name] for ev in found) / len(found)
+    assert found[0].random(name).mean == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_popularity_ranking() -> None:
