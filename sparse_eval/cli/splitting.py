@@ -179,5 +179,8 @@ def _count(splitting: Splitting) -> int:
 
 
 def _number_or_text(text: str | None) -> int | str | None:
-    """Return a whole number, which is in the unit of the timestamps, or a date or duration."""
-    return int(text) if text is not None and re.fullmatch(r"-?[0-9]+", text) else text
+    """Return a whole number, which is in the unit of the timestamps, or a date or duration.
+
+    Python makes no number of more than 4,300 digits.
+    """
+    return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,4000}", text) else text

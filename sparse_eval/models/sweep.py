@@ -289,7 +289,7 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     """Return the files that `sweep` scores, each once, or raise as it does if there are none."""
     files: dict[Path, None] = {}
     for path in _as_paths(paths):
-        members = _in_folder(path) if path.is_dir() else [path]
+        members = _in_folder(path) if _is_folder(path) else [path]
         if not members and path.suffix == ".npz":  # as the shell makes of models/*.npz
             members = [path]
         if not members:
@@ -454,12 +454,19 @@ def _as_paths(paths: PathLike | Iterable[PathLike]) -> list[Path]:
 def _watched(paths: PathLike | Iterable[PathLike]) -> Path:
     """Return the one folder in `paths`, or raise `InvalidDataError`."""
     given = _as_paths(paths)
-    if len(given) != 1 or not given[0].is_dir():
+    if len(given) != 1 or not _is_folder(given[0]):
         raise InvalidDataError(
             f"watch follows one folder, found {', '.join(map(str, given)) or 'nothing'}; name the "
             "folder that checkpoints are written to"
         )
     return given[0]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long: what is wrong is told as of any checkpoint
+        return False
 
 
 def _in_folder(folder: Path) -> list[Path]:

@@ -183,6 +183,7 @@ def test_run_at_a_date_and_with_known_items_only(
     ("words", "says"),
     [
         (("--at", "14.11.2019"), "error: --at: expected a date such as '2019-11-14'"),
+        (("--at", "1" * 4301), "error: --at: expected a date such as '2019-11-14'"),
         (("--at", "2021-01-01"), "error: the cut 2021-01-01 leaves validation empty; events with"),
         (("--at", "2019-11-14", "--gap", "soon"), "error: --gap: expected a duration such as '1D'"),
         (("--at", "2019-11-14", "--gap", "1ms"), "error: --gap: expected a whole number of s"),

@@ -28,6 +28,7 @@ from sweep_cases import (
 
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
+from sparse_eval.models.sweep_table import natural
 
 
 def test_a_folder_becomes_a_table(folder: Path, holdout: Any, tmp_path: Path) -> None:
@@ -75,6 +76,16 @@ def test_paths_are_files_folders_or_both(folder: Path, holdout: Any, tmp_path: P
     failed = table[table["status"] == "failed"]
     assert failed["file"].tolist() == [str(folder / "sub.npz")]
     assert failed["error"].tolist() == ["is not a file"]
+
+
+def test_names_that_are_too_long_and_numbers_of_thousands_of_digits(
+    folder: Path, holdout: Any, tmp_path: Path
+) -> None:
+    long = tmp_path / f"{'x' * 300}.npz"
+    table = se.sweep([long, folder], holdout.train, holdout.validation, METRICS)
+    assert "File name too long" in table.loc[table["status"] == "failed", "error"].item()
+    names = [f"als-{'1' * 5000}2.npz", "als-10.npz", f"als-{'1' * 5000}.npz", "als-9.npz"]
+    assert sorted(names, key=natural)[:2] == ["als-9.npz", "als-10.npz"]
 
 
 def test_takes_every_kind_of_model_and_matrix(folder: Path, holdout: Any) -> None:
