@@ -81,6 +81,7 @@ def test_refuses_what_is_not_metrics_by_name(values: Any) -> None:
         Tracker(print)({"loss": 1.0}, -1)
 
 
+@pytest.mark.filterwarnings("ignore:codecs.open:DeprecationWarning")  # of mlflow, on Python 3.14
 def test_mlflow(holdout: se.Holdout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("a connection was opened")
