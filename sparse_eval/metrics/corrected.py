@@ -312,18 +312,22 @@ def minimal_estimates(values: Floats, m: int, gamma: float = GAMMA) -> Floats:
     ndarray of float64, shape (n_metrics, m + 1)
         The estimate of each metric for each rank among the candidates.
     """
+    from scipy.linalg import lu_factor, lu_solve  # here, because few calls need it
+
     n = values.shape[1]
-    gram, moments = np.zeros((m + 1, m + 1)), np.zeros((m + 1, len(values)))
+    gram, moments = np.zeros((m + 1, m + 1)), np.zeros((len(values), m + 1))
     step = max(_CELLS // (m + 1), 1)
     for first in range(0, n, step):
         last = min(first + step, n)
         chances = rank_chances(first, last, n, m)
         gram += chances.T @ chances
-        moments += chances.T @ values[:, first:last].T
+        for moment, value in zip(moments, values, strict=True):
+            moment += chances.T @ value[first:last]
     # Each rank among the candidates is as likely as any other.
     system = (1 - gamma) * gram + gamma * np.eye(m + 1) * (n / (m + 1))
-    estimates: Floats = np.linalg.solve(system, moments).T
-    return estimates
+    factors = lu_factor(system)
+    # One by one: solved together, the last bits of a metric would depend on the others.
+    return np.stack([lu_solve(factors, moment) for moment in moments])
 
 
 def rank_chances(first: int, last: int, n: int, m: int) -> Floats:

@@ -120,7 +120,7 @@ class ExpectedStatistics(Statistics):
         return cls(
             k=k,
             n_relevant=n_relevant,
-            first_hit=np.zeros(len(m), np.int64),
+            first_found=np.zeros(len(m), np.int64),
             lengths=m,
             hits=n_hits * c.share,
             gain=c.gain * c.share,

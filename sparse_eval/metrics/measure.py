@@ -75,8 +75,8 @@ class _Sweep:
         self.columns = columns
         # In the order of a loop over blocks: tuples are read faster than the attributes of plans.
         self.formulas = [
-            (row, plans[row].metric, plans[row].definition.formula, plans[row].arguments)
-            for row in swept
+            (row, plan.depth, plan.metric, plan.definition.formula, plan.arguments)
+            for row, plan in ((row, plans[row]) for row in swept)
         ]
         # A user without items of those that count adds nothing to either sum of a micro average.
         self.empty = {
@@ -84,7 +84,7 @@ class _Sweep:
             for row in swept
             if not plans[row].of_everyone
         }
-        self.cutoffs = np.array(sorted({plans[row].metric.k for row in swept}), np.int64)
+        self.cutoffs = np.array(sorted({plans[row].depth for row in swept}), np.int64)
         uses = {name for row in swept for name in plans[row].uses}
         self.exponential = any(plans[row].is_exponential for row in swept)
         self.slots = convention.ideal == "slots"
@@ -118,13 +118,13 @@ class _Sweep:
         except IndexError:
             buffer = np.empty(n_sums * size)  # no later block is larger
         table = buffer[: n_sums * size].reshape(len(NAMES), len(self.cutoffs), size)
-        first_hit, hits = self._fill(first, last, table)
+        first_found, hits = self._fill(first, last, table)
         _check_sizes(table, first)
-        statistics = self._statistics(first, last, table, first_hit, hits)
+        statistics = self._statistics(first, last, table, first_found, hits)
         without_relevant = first + np.flatnonzero(self.n_relevant[first:last] == 0)
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 for these users
-            for row, metric, formula, arguments in self.formulas:
-                value = formula(statistics[metric.k], **arguments)
+            for row, depth, metric, formula, arguments in self.formulas:
+                value = formula(statistics[depth], **arguments)
                 self.columns.store(row, first, last, value, metric)
                 # Here, while the row is in the cache: later it took a tenth of the whole time.
                 if row in self.empty:
@@ -146,13 +146,13 @@ class _Sweep:
             self.exponential, self.slots, limits, room_for_ideal(indptr, relevance.binary),
             table, self.n_relevant[users],
         )  # fmt: skip
-        first_hit = np.zeros(last - first, np.int64)
+        first_found = np.zeros(last - first, np.int64)
         hits = _allocate_hits(lists[0], indptr, self.collects_hits)
         relevant = (indptr, relevance.items, hit_gains)
         if rankings.last_positions is None:
             sweep(
                 *lists, self.gapped, *relevant, binary_hits, self.cutoffs, self.tables[0],
-                float(self.aligned.convention.shift), self.exponential, table, first_hit,
+                float(self.aligned.convention.shift), self.exponential, table, first_found,
                 self.collects_hits, *hits,
             )  # fmt: skip
         else:
@@ -161,11 +161,11 @@ class _Sweep:
                 *lists, rankings.last_positions, lengths, *relevant, self.cutoffs, self.tables[0],
                 self.exponential, table, self.collects_hits, *tied_hits,
             )  # fmt: skip
-            return first_hit, tied_hits
-        return first_hit, hits
+            return first_found, tied_hits
+        return first_found, hits
 
     def _statistics(
-        self, first: int, last: int, table: Floats, first_hit: Integers, hits: Hits | TiedHits
+        self, first: int, last: int, table: Floats, first_found: Integers, hits: Hits | TiedHits
     ) -> dict[int, Statistics]:
         """Return the statistics of a block by cut-off."""
         n_relevant = self.n_relevant[first:last]
@@ -184,7 +184,7 @@ class _Sweep:
             optional["ideal_gain"] = None if ideal_gain is None else ideal_gain[cut]
             raised = (named.pop("dcg_exp"), named.pop("idcg_exp"))
             optional["raised_sums"] = raised if self.exponential else None
-            statistics[k] = kind(k, n_relevant, first_hit, lengths, **named, **optional)
+            statistics[k] = kind(k, n_relevant, first_found, lengths, **named, **optional)
         return statistics
 
 

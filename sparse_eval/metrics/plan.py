@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .averages import OF_SUMS, number_of
 from .propensity import Weights, weights_of
+from .statistics import FULL_LIST
 
 if TYPE_CHECKING:
     from .conventions import Convention
@@ -78,6 +79,14 @@ class Plan(NamedTuple):
     def view(self) -> View:
         """What it takes for relevant."""
         return View(self.items, self.weights, self.uses_judged)
+
+    @property
+    def depth(self) -> int:
+        """The rank down to which its formula reads lists.
+
+        An estimate from sampled candidates takes the rank of a relevant item below k as well.
+        """
+        return FULL_LIST if "population" in self.definition.uses else self.metric.k
 
     @property
     def is_exponential(self) -> bool:

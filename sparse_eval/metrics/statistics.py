@@ -48,7 +48,7 @@ class Statistics:
     n_relevant : ndarray of int64
         n, the number of the user's relevant items.
     first_hit : ndarray of int64
-        The rank of the first hit in the whole list, 0 without one.
+        The rank of the first hit down to `k`, 0 without one.
     lengths : ndarray of int64
         The length of the whole list.
     hits, gain, dcg, dcg_binary : ndarray of float64
@@ -66,7 +66,8 @@ class Statistics:
     total_gain : ndarray of float64 or None
         Σ g over all relevant items of the user, if a metric uses "total_gain".
     all_hits : Hits or None
-        The hits of the whole list, if a metric uses "hits".
+        The hits down to the largest cut-off of all metrics, if a metric uses "hits". Formulas
+        read `hits_of_list`, which ends at `k`.
     largest_gain : float
         The largest gain of the whole validation data; 0 if no metric uses "hits".
     n_population : ndarray of int64 or None
@@ -85,7 +86,7 @@ class Statistics:
 
     k: int
     n_relevant: Integers
-    first_hit: Integers
+    first_found: Integers  # the rank of the first hit down to the largest cut-off of all metrics
     lengths: Integers
     hits: Floats
     gain: Floats
@@ -115,6 +116,11 @@ class Statistics:
         """`dcg_exp` of the ideal list, for a metric that uses "exp"."""
         return declared(self.raised_sums, "exp")[1]
 
+    @cached_property
+    def first_hit(self) -> Integers:
+        """The rank of the first hit down to `k`, 0 without one."""
+        return np.where(self.first_found <= self.k, self.first_found, 0)
+
     @property
     def list_length(self) -> Integers:
         """min(list length, k)."""
@@ -128,8 +134,8 @@ class Statistics:
     @property
     def reciprocal_rank(self) -> Floats:
         """1 / rank of the first hit, 0 without one."""
-        reached = (self.first_hit > 0) & (self.first_hit <= self.k)
-        return np.where(reached, 1.0 / np.maximum(self.first_hit, 1), 0.0)
+        first_hit = self.first_hit
+        return np.where(first_hit > 0, 1.0 / np.maximum(first_hit, 1), 0.0)
 
     @property
     def step_sum(self) -> Floats:
@@ -172,10 +178,16 @@ class Statistics:
         """`n_judged`, for a metric that uses "judged"."""
         return declared(self.n_judged, "judged")
 
-    @property
+    @cached_property
     def hits_of_list(self) -> Hits:
-        """`all_hits`, for a metric that uses "hits"."""
-        return declared(self.all_hits, "hits")
+        """The hits down to `k`, for a metric that uses "hits"."""
+        indptr, ranks, gains = declared(self.all_hits, "hits")
+        kept = ranks[: indptr[-1]] <= self.k
+        if kept.all():
+            return Hits(indptr, ranks, gains)
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
+        entries = np.flatnonzero(kept)
+        return Hits(before[indptr], ranks[entries], gains[entries])
 
     def hits_within(self, ranks: Integers) -> Floats:
         """Return the number of hits down to a rank of each user's own, at most k."""
@@ -194,13 +206,12 @@ class Statistics:
     @cached_property
     def gain_step_sum(self) -> Floats:
         """Σ g·(hits down to r)."""
-        indptr, ranks, gains = self.hits_of_list
+        indptr, _, gains = self.hits_of_list
         sizes = np.diff(indptr)
         steps = np.arange(indptr[0], indptr[-1]) - np.repeat(indptr[:-1], sizes) + 1
         entries = slice(indptr[0], indptr[-1])
-        terms = np.where(ranks[entries] <= self.k, gains[entries] * steps, 0.0)
         rows = np.repeat(np.arange(len(sizes)), sizes)
-        return np.bincount(rows, terms, len(sizes)).astype(np.float64)
+        return np.bincount(rows, gains[entries] * steps, len(sizes)).astype(np.float64)
 
     def geometric_sum(self, p: float, graded: bool) -> Floats:
         """Σ h·p^(r − 1), or Σ g·p^(r − 1) if `graded`.

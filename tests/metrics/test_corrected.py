@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from typing import Any
 
@@ -96,7 +97,7 @@ def of_rank(spelling: str, rank: int, n: int) -> float:
     """A metric of one relevant item at a rank among n, by the oracle."""
     name, _, k = spelling.partition("@")
     name, _, inside = name.partition("(")
-    options = dict([inside.rstrip(")").split("=")]) if inside else {}
+    options = dict(option.split("=") for option in inside.rstrip(")").split(",") if option)
     context = oracle.Context(n_items=n, list_length=n, largest_gain=1.0)
     return oracle.value(name, options, int(k) if k else None, {0: rank}, {0: 1.0}, context)
 
@@ -141,6 +142,96 @@ def test_bias_variance_is_the_solution_of_its_equations() -> None:
             assert ev.values(spelling)[user] == pytest.approx(expected, rel=1e-9, abs=1e-9), (
                 spelling
             )
+
+
+#: Metrics of the oracle, at cut-offs above and below most ranks.
+SPELLINGS = [
+    oracle.spelling(name, options, k)
+    for name, options in oracle.METRICS
+    for k in (None, 1, 4, 13, 200)
+    if (k is not None or name not in oracle.NEEDS_CUTOFF)
+    and (k is None or name not in oracle.NO_CUTOFF)
+]
+
+
+def is_defined(spelling: str) -> bool:
+    try:
+        Request.parse(spelling, inputs=("train", "candidates"), corrected="unbiased")
+    except InvalidMetricError:
+        return False
+    return True
+
+
+DEFINED = [spelling for spelling in SPELLINGS if is_defined(spelling)]
+
+
+class Formula:
+    """The estimates of metrics, by the rank among m sampled of n − 1 other items."""
+
+    def __init__(self, spellings: list[str], n: int, m: int) -> None:
+        self.n, self.m = n, m
+        self.of_ranks = np.array([[of_rank(s, rank, n) for s in spellings]
+                                  for rank in range(1, n + 1)])  # fmt: skip
+        chances = np.array(
+            [[math.comb(r - 1, j) * math.comb(n - r, m - j) / math.comb(n - 1, m)
+              for j in range(m + 1)] for r in range(1, n + 1)]
+        )  # fmt: skip
+        system = (1 - GAMMA) * chances.T @ chances + GAMMA * np.diag(chances.sum(axis=0))
+        self.bias_variance = np.linalg.solve(system, chances.T @ self.of_ranks)
+
+    def estimates(self, corrected: str, place: int) -> Any:
+        """Return the estimate of each metric; None where no whole rank is estimated."""
+        if corrected == "bias_variance":
+            return self.bias_variance[place]
+        rank = 1 + (self.n - 1) * place / self.m
+        return self.of_ranks[int(rank) - 1] if rank == int(rank) else None
+
+
+@SAMPLED
+@pytest.mark.parametrize("corrected", ["unbiased", "bias_variance"])
+def test_every_way_gives_the_formula_at_every_cut_off(corrected: Any) -> None:
+    problem = Problem(n_users=80, n_items=31, m=6)
+    problem.train = csr_matrix(problem.held.shape)  # so that ranks are estimated by 1, 6, 11, …
+    problem.candidates = se.sample_negatives(problem.train, problem.held, 6, seed=1)
+    own = problem.candidates.to_csr().toarray() > 0
+    problem.lists = problem.ranked(own)
+    best = problem.scores[np.arange(80), problem.relevant][:, None]
+    places = (own & (problem.scores > best)).sum(axis=1)
+    formula = Formula(DEFINED, 31, 6)
+    expected = np.array([formula.estimates(corrected, place) for place in places])
+    assert len(DEFINED) > 100
+    assert len(set(places.tolist())) == 7
+
+    def by_model(metrics: Any, **options: Any) -> se.Evaluation:
+        return se.evaluate_model(
+            lambda users: problem.scores[users], problem.train, problem.held, metrics,
+            candidates=problem.candidates, corrected=corrected, **options,
+        )  # fmt: skip
+
+    cut = [spelling for spelling in DEFINED if "@" in spelling]
+    found = [
+        problem.evaluate(DEFINED, corrected),
+        by_model(DEFINED),
+        by_model(DEFINED, via="full_ranks"),
+        by_model(cut),
+        by_model(cut, via="held_out_ranks"),
+        by_model(cut, via="top_k"),
+        by_model(cut, via="top_k", memory=10**9),
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        found += [by_model(DEFINED, client=pool), by_model(cut, via="top_k", client=pool)]
+    for ev in found:
+        columns = np.array([ev.values(spelling) for spelling in ev.request.names]).T
+        asked = DEFINED if len(ev.request.names) > len(cut) else cut
+        rows = [DEFINED.index(spelling) for spelling in asked]
+        np.testing.assert_allclose(columns, expected[:, rows], rtol=1e-9, atol=1e-9)
+    together = found[1]
+    for spelling in DEFINED:  # no metric depends on the others that are asked for
+        ways = [None, "top_k"] if "@" in spelling else [None]
+        for via in ways:
+            alone = by_model(spelling, via=via)
+            assert alone.values(spelling).tobytes() == together.values(spelling).tobytes()
+            assert alone.random(spelling) == together.random(spelling)
 
 
 @SAMPLED

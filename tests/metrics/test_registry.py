@@ -62,6 +62,35 @@ def test_evaluates_a_formula_over_lists() -> None:
     assert ev.per_user.columns.tolist() == ["largest_id@2"]
 
 
+def test_statistics_do_not_depend_on_the_cut_offs_of_other_metrics() -> None:
+    names = ("k", "n_relevant", "first_hit", "lengths", "reciprocal_rank", "hits_of_list")
+    names += ("gain_step_sum", "rank_sum", "pairs", "step_sum", "order_of_list", "list_length")
+    read: list[dict[str, Any]] = []
+
+    @se.register_metric("reader", "the rank of the first hit", uses=("hits", "total_gain"))
+    def reader(s: Statistics) -> np.ndarray:
+        values = {name: getattr(s, name) for name in names}
+        indptr, ranks, gains = values.pop("hits_of_list")
+        values["hits_of_list"] = np.split(np.stack((ranks, gains))[:, : indptr[-1]], indptr, 1)
+        read.append(values)
+        return s.first_hit.astype(np.float64)
+
+    rng = np.random.default_rng(0)
+    lists = se.Rankings.from_topk(rng.permuted(np.tile(np.arange(30), (50, 1)), axis=1))
+    gains = csr_matrix(rng.choice([0.0, 0, 0, 1, 2], (50, 30)))
+    for k in ("@1", "@5", ""):
+        read.clear()
+        alone, beside = (
+            se.evaluate(lists, gains, [f"reader{k}", *others]).values(f"reader{k}")
+            for others in ([], ["ndcg@3", "map@9", "mrr", "auc@20"])
+        )
+        assert alone.tobytes() == beside.tobytes()
+        one, other = read[0], read[1]
+        for name, value in one.items():
+            np.testing.assert_equal(value, other[name], err_msg=name)
+        assert k == "" or max(one["first_hit"]) <= int(k[1:])
+
+
 def test_linear_formulas_have_an_exact_expectation() -> None:
     @se.register_metric("half", "half of the recall", linear=True)
     def half(s: Statistics) -> np.ndarray:
