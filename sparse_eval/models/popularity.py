@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..inputs.candidates import JUDGED
 from ..inputs.rankings import Rankings
-from .ranking import eligible_of
+from .ranking import eligible_of, with_unjudged_lists
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Items
@@ -40,7 +41,10 @@ def popularity_rankings(
     users = np.flatnonzero(relevance.n_relevant)
     ids = eligible_of(train, candidates, users).first(order, len(order) if k is None else k)
     shape = (relevance.shape[0], train.shape[1])
-    return Rankings.from_topk(ids, user_rows=users, shape=shape)
+    rankings = Rankings.from_topk(ids, user_rows=users, shape=shape)
+    if candidates is not None and candidates.kind == JUDGED:
+        return with_unjudged_lists(rankings, train, users)
+    return rankings
 
 
 def popularity_ranks(order: Items, train: CSRMatrix, relevance: Relevance) -> Rankings:

@@ -193,7 +193,20 @@ def rank(
             ranks.gapped_positions,
             lengths,
         )
+    if judged_only:
+        rankings = with_unjudged_lists(rankings, excluded, users)
     return rankings, Retrieval(via, n_seen, n_tied, report.cold_users, report.cold_items)
+
+
+def with_unjudged_lists(rankings: Rankings, seen: CSRMatrix, users: Integers) -> Rankings:
+    """Give some users a list if they have an unseen item, also if none of these is judged.
+
+    `evaluate` removes unjudged items from given lists. A user whose whole list is removed still has
+    a list; so must a user for whom a model ranks judged items only.
+    """
+    lengths = rankings.lengths.copy()
+    lengths[users] = np.maximum(lengths[users], eligible_of(seen, None, users).counts > 0)
+    return replace(rankings, lengths=lengths)
 
 
 def eligible_of(train: CSRMatrix, candidates: Candidates | None, users: Integers) -> Eligible:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -17,10 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from implicit.nearest_neighbours import CosineRecommender
 from implicit.utils import ParameterWarning
+from merge_cases import every_metric
 from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval.errors import UnsupportedModelError
+from sparse_eval.errors import InvalidMetricError, UnsupportedModelError
+from sparse_eval.metrics.conventions import CONVENTIONS
+from sparse_eval.metrics.request import Request
 from sparse_eval.models import source as model_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -120,6 +124,86 @@ def test_popularity_is_ranked_among_judged_items() -> None:
         expected = se.evaluate(lists, sides.truth, CUT, train=sides.seen, judged_only=judged_only)
         assert ev.baselines["popularity"].mean() == expected.mean()
         assert ev.summary()["random"].tolist() == pytest.approx(expected.summary()["random"])
+
+
+def allowed_metrics(convention: str | None, metrics: list[str]) -> list[str]:
+    """Return the metrics that a convention has in this form."""
+
+    def is_allowed(metric: str) -> bool:
+        try:
+            Request.parse(metric, convention, inputs=("train",), judged_only=True)
+        except InvalidMetricError:
+            return False
+        return True
+
+    return [metric for metric in metrics if is_allowed(metric)]
+
+
+def of_users_with_relevant(lists: se.Rankings, relevant: Any) -> se.Rankings:
+    """Return the lists that a model makes: none for users without relevant items."""
+    positions = lists.to_positions()
+    has_relevant = np.asarray((relevant > 0).sum(axis=1)).ravel() > 0
+    positions.data *= np.repeat(has_relevant, np.diff(positions.indptr))
+    positions.eliminate_zeros()
+    return se.Rankings.from_positions(positions)
+
+
+@pytest.mark.parametrize("judged_only", [True, False])
+@pytest.mark.parametrize("without_list", [None, "exclude", "zero"])
+@pytest.mark.parametrize(
+    "conventions",
+    [
+        pytest.param([None, "trec_eval"], id="some"),
+        pytest.param(sorted(CONVENTIONS), id="every", marks=pytest.mark.long),
+    ],
+)
+def test_models_and_their_lists_count_the_same_users(
+    judged_only: bool, without_list: Any, conventions: list[str | None]
+) -> None:
+    sides = Sides(4)
+    relevant = sides.truth.copy()
+    relevant.data[relevant.indptr[1] : relevant.indptr[2]] = 1.0
+    seen = sides.seen.tolil()
+    seen[1] = relevant[1]  # nothing that was judged can be listed
+    seen[2] = 1.0  # nothing at all can be
+    seen = seen.tocsr()
+    assert relevant[1].nnz > 0
+    assert relevant[2].sum() > 0
+    model = (sides.users, sides.items)
+    n_items = relevant.shape[1]
+    lists = se.Rankings.from_topk(se.top_k(*model, n_items, seen=seen).ids)
+    popular = se.Rankings.from_popularity(seen, k=n_items)
+    lists, popular = (of_users_with_relevant(side, relevant) for side in (lists, popular))
+    cut = [metric for metric in every_metric(train=seen) if "@" in metric]
+    whole = sorted({*WHOLE, *every_metric(train=seen)} - {*cut})
+    compared = 0
+    with (
+        mock.patch.object(model_source, "users_within", return_value=5),
+        ThreadPoolExecutor(2) as pool,
+    ):
+        for convention, metrics in product(conventions, (cut, whole)):
+            asked = allowed_metrics(convention, metrics)
+            options: dict[str, Any] = {"convention": convention, "without_list": without_list}
+            options["judged_only"] = judged_only
+            if not asked:
+                continue
+            expected, baseline = (
+                se.evaluate(side, relevant, asked, train=seen, **options)
+                for side in (lists, popular)
+            )
+            ways: list[dict[str, Any]] = [{}, {"memory": 1 << 28}, {"client": pool}]
+            ways += [{"via": "top_k"}] if metrics is cut else []
+            for way in ways:
+                ev = se.evaluate_model(
+                    model, seen, relevant, asked, baselines=True, **options, **way
+                )
+                for found, by_lists in ((ev, expected), (ev.baselines["popularity"], baseline)):
+                    np.testing.assert_equal(found.mean(), by_lists.mean(), err_msg=str(options))
+                    assert found.n_users == by_lists.n_users
+                    assert found.n_users_of == by_lists.n_users_of
+                    assert found.n_without_list == by_lists.n_without_list
+                    compared += len(asked)
+    assert compared > 800
 
 
 def test_refuses_models_that_cannot_rank_them() -> None:
