@@ -151,7 +151,8 @@ def evaluate(
         up (condensed lists, [2]_; trec_eval's ``-J``). What `validation` stores is judged, explicit
         zeros included. The candidates of a user are then the judged items: random lists, auc, …
         are of them, and tables say ``ndcg@10 (judged)``. What is judged and not in the list is
-        missed, so give lists as long as there are, or they look worse than random ones.
+        missed, so give lists as long as there are, or they look worse than random ones. A user
+        whose list has no judged item has a list all the same, see `without_list`.
     per_user : bool
         Whether to keep the values of each user. Without them what is kept does not grow with the
         number of users, and the lists are not kept either.
