@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Defaults: TypeAlias = Mapping[str, Mapping[str, str]]
 
 _METRIC = re.compile(r"(?P<name>[^()@{},]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<cutoffs>.*))?")
-_SEPARATOR = re.compile(r",(?![^({]*[)}])")  # a comma outside brackets
+_STRETCH = re.compile(r"[^(){}]*(?:[(){}]|$)")  # up to the next bracket
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     ['hit_rate@10', 'ndcg@10', 'precision@5']
     """
     metrics: list[Metric] = []
-    for part in _SEPARATOR.split(text):
+    for part in _split(text):
         compact = re.sub(r"\s+", "", part).lower()
         match = _METRIC.fullmatch(compact)
         if match is None:
@@ -191,6 +191,19 @@ def parse_metrics(
     if not unique:
         raise InvalidMetricError("no metric is asked for; name at least one, such as 'ndcg@10'")
     return tuple(unique)
+
+
+def _split(text: str) -> list[str]:
+    """Split a text at the commas outside brackets, in time proportional to its length.
+
+    A comma is inside if the next bracket is a closing one.
+    """
+    starts = [0]
+    for stretch in _STRETCH.finditer(text):
+        if not stretch[0].endswith((")", "}")):
+            starts += [stretch.start() + comma.end() for comma in re.finditer(",", stretch[0])]
+    ends = [start - 1 for start in starts[1:]] + [len(text)]
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
 def _options(

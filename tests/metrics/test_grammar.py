@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
+import time
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 
 from sparse_eval.errors import InvalidMetricError
 from sparse_eval.metrics import REGISTRY, Choice, Metric, Number, parse, parse_metrics
+from sparse_eval.metrics.grammar import _split
 from sparse_eval.metrics.registry import ALIASES, ALIASES_WITH_OPTION
 
 
@@ -184,3 +188,18 @@ def test_a_beta_has_a_finite_square(name: str) -> None:
     assert parse(name.format("1e99"))
     with pytest.raises(InvalidMetricError, match="'beta' is '1e200'; expected number between 0"):
         parse(name.format("1e200"))
+
+
+@given(st.text("a1,(){}@ \n", max_size=40))
+def test_commas_outside_brackets_separate(text: str) -> None:
+    # A comma is inside if no opening bracket stands between it and a closing one behind it.
+    assert _split(text) == re.split(r",(?![^({]*[)}])", text)
+
+
+@pytest.mark.parametrize("text", ["ndcg@{%s1}", "%smrr", "ndcg(%sgain=exp)@1", "%s)", "(%s", "@{%s"])
+@pytest.mark.parametrize("repeated", ["1,", "mrr,", "gain=exp,", "(,", "),", "{,}"])
+def test_time_grows_with_the_length_of_the_text(text: str, repeated: str) -> None:
+    start = time.process_time()
+    with suppress(InvalidMetricError):
+        parse(text % (repeated * 50_000))
+    assert time.process_time() - start < 30  # a second or so; its square would be minutes
