@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.arguments import check_whole
-from ..core.files import make_folder, make_folder_of
+from ..core.files import make_folder, make_folder_of, remove
 from ..errors import InvalidDataError, shown
 from .checks import check_inputs_are_kept, check_seed, check_splitting, files_of_split
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
@@ -279,7 +279,7 @@ def _save_split(holdout: Holdout, out: Path) -> None:
 
     with holdout.saving(out / "split"):
         remove_saved(out)
-        (out / "model.npz").unlink(missing_ok=True)
+        remove(out / "model.npz")
 
 
 def _parts(input: Path, validation: Path | None, loading: Loading, filtering: Filtering) -> Holdout:

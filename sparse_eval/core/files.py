@@ -1,4 +1,8 @@
-"""Writing files atomically, so that an interrupted run leaves no partial or temporary file."""
+"""Write files atomically, so that an interrupted run leaves no partial or temporary file.
+
+A file that replaces another one has the same permissions. A new file has those that the system
+gives new files.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
 
 #: What is said of a path with nothing at it.
 _NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
+#: The permissions of files that `remove` removed, for files that are written there later.
+_removed: dict[Path, int] = {}
 
 
 def as_path(path: object) -> Path:
@@ -123,6 +130,7 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
     """
     token = secrets.token_hex(8)
     temporaries: dict[Path, Path] = {}
+    permissions: dict[Path, int | None] = {}
     latest, is_written = Path(), False
 
     def temporary_for(path: Path) -> Path:
@@ -132,13 +140,19 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
             # Created in here, under a name that is known before: an interruption at any time, even
             # between two bytecodes, finds it and removes it.
             temporaries[latest] = temporary_beside(latest, token)
-            os.close(os.open(temporaries[latest], os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            mode = permissions[latest] = _permissions(latest)
+            # Others may not read a private file while it is written, and the owner has to write it.
+            mode = 0o666 if mode is None else mode & 0o666 | stat.S_IRUSR | stat.S_IWUSR
+            os.close(os.open(temporaries[latest], os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         return temporaries[latest]
 
     def move() -> None:
         nonlocal latest
         for latest, temporary in reversed(temporaries.items()):
             if temporary.exists():
+                mode = permissions[latest]
+                if mode is not None and mode != stat.S_IMODE(temporary.stat().st_mode):
+                    temporary.chmod(mode)
                 temporary.replace(latest)
 
     try:
@@ -155,6 +169,28 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
         for temporary in temporaries.values():
             with suppress(OSError):  # it is not there, or what has been raised says why
                 temporary.unlink()
+
+
+def remove(path: Path) -> None:
+    """Remove a file if it is there; a file that this process writes there later is as private.
+
+    Raises
+    ------
+    OSError
+        If it cannot be removed.
+    """
+    mode = _permissions(path)
+    path.unlink(missing_ok=True)
+    if mode is not None:
+        _removed[path.absolute()] = mode
+
+
+def _permissions(path: Path) -> int | None:
+    """Return the permissions of a file, also of a removed one; None for a new file."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode) & 0o777
+    except OSError:
+        return _removed.get(path.absolute())
 
 
 def temporary_beside(target: Path, token: str) -> Path:

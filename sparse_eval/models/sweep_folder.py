@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -117,6 +118,8 @@ class EvaluationFolder:
         for name, held in list(self._held.items()):
             if held.file == path_of(path):
                 remove_saved(self.path / name)
+                with suppress(OSError):  # there are other files
+                    (self.path / name).rmdir()
                 del self._held[name]
 
     def _name(self, path: Path, sha256: str, files: Sequence[Path]) -> str:

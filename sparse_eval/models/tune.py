@@ -14,7 +14,7 @@ import numpy as np
 from ..core.arguments import check_choice, check_whole
 from ..core.bars import tqdm
 from ..core.csv_log import check_origin
-from ..core.files import make_folder
+from ..core.files import make_folder, remove
 from ..core.labelled import labels_of
 from ..core.progress import display
 from ..core.versions import installed_version
@@ -434,7 +434,7 @@ class Search:
         ev = evaluate_model(*parts, candidates=among.candidates, progress=progress, **self.options)
         if folder is not None and place is not None:
             with saving_model(model, folder / _MODEL):
-                (place / SUMMARY).unlink(missing_ok=True)  # of another model
+                remove(place / SUMMARY)  # of another model
             ev.save(place, about=about)
         return ev
 

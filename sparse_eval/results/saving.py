@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..core.files import make_folder, replacing_together, temporary_beside
+from ..core.files import make_folder, remove, replacing_together, temporary_beside
 from ..core.parquet import read_parquet, write_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
@@ -188,7 +188,7 @@ def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
 
 
 def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
-    """Remove a saved evaluation, the JSON first; other files in the folder are kept.
+    """Remove a saved evaluation, the JSON first; the folder and other files in it are kept.
 
     What a save left that was killed is removed too, or, if `unfinished`, alone.
     """
@@ -198,11 +198,9 @@ def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
             hidden = f".{stem}.*.{suffix}"
             for name in [hidden] if unfinished else [pattern, hidden]:
                 for file in folder.glob(name):
-                    file.unlink()
+                    remove(file)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
-    with suppress(OSError):  # there are other files
-        folder.rmdir()
 
 
 def _save_totals(totals: Totals, path: Path) -> dict[str, str]:

@@ -22,6 +22,7 @@ from sparse_eval.core import files
 from sparse_eval.core.files import (
     as_path,
     make_folder,
+    remove,
     replacing,
     replacing_together,
 )
@@ -164,6 +165,40 @@ def test_files_have_the_permissions_of_ordinary_ones(tmp_path: Path, mask: int) 
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "table.csv").stat().st_mode) == 0o666 & ~mask
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o666, 0o755, 0o444, 0o400, 0o000])
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("how", ["replaced", "together", "removed before", "behind a link"])
+def test_a_replaced_file_keeps_its_permissions(
+    tmp_path: Path, mode: int, mask: int, how: str
+) -> None:
+    target = tmp_path / "b.txt"
+    target.write_text("old")
+    target.chmod(mode)
+    place = target
+    if how == "behind a link":
+        place = tmp_path / "link"
+        place.symlink_to(target)
+    if how == "removed before":
+        remove(target)
+        assert not target.exists()
+        remove(target)  # again, which changes nothing
+    written_as = []
+    before = os.umask(mask)
+    try:
+        with replacing_together(tmp_path, last=place.name) as temporary_for:
+            for name in ["a.txt", place.name] if how == "together" else [place.name]:
+                temporary_for(name).write_text("new")
+                written_as.append(stat.S_IMODE(temporary_for(name).stat().st_mode))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(target.stat().st_mode) == mode
+    assert written_as[-1] & 0o077 & ~mode == 0  # others cannot read it earlier either
+    target.chmod(0o600)
+    assert target.read_text() == "new"
+    if how == "together":
+        assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o666 & ~mask
 
 
 def test_a_link_keeps_pointing_to_the_replaced_file(tmp_path: Path) -> None:

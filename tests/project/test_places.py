@@ -90,6 +90,86 @@ def test_models_are_saved_whole_or_not_at_all(
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m.npz", content)]
 
 
+def save_checkpoints(i: int, folder: Path) -> None:
+    (folder / "models").mkdir(exist_ok=True)
+    for factors in (1, 2):
+        model = se.factor_model(np.full((60, factors), i + 1.0), np.ones((40, factors)))
+        se.save_model(model, folder / "models" / f"{factors}.npz")
+
+
+def sweep(i: int, folder: Path) -> None:
+    save_checkpoints(i, folder)
+    se.sweep(folder / "models", SPLITS[0], "ndcg@5", out=folder / "sweep.csv", save=folder)
+
+
+def score(i: int, folder: Path) -> None:
+    save_checkpoints(i, folder)
+    SPLITS[0].save(folder / "split")
+    words = ("score", folder / "models", "--split", folder / "split", "-m", "ndcg@5")
+    outputs = {"--out": "", "--history": "h.jsonl", "--prometheus": "p.prom"}
+    run(*words, *(word for name, file in outputs.items() for word in (name, folder / file)))
+
+
+def recommend(i: int, folder: Path) -> None:
+    save_checkpoints(i, folder)
+    SPLITS[0].save(folder / "split")
+    for suffix in ("csv", "parquet", "jsonl"):
+        words = ("recommend", folder / "models" / "1.npz", folder / "split", "-k", 2)
+        run(*words, "--out", folder / f"recommended.{suffix}")
+
+
+def run_everything(i: int, folder: Path) -> None:
+    CLICKS.to_frame().to_csv(folder / "clicks.csv", index=False)
+    words = ("--factors", 2, "--iterations", 1, "--seed", i, "--out", folder)
+    run("run", folder / "clicks.csv", *words)
+
+
+def run(*words: object) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in words])
+    assert not end.value.code
+
+
+#: What writes files; the number makes their contents differ.
+WRITERS: dict[str, Callable[[int, Path], object]] = {
+    **{name: save for name, (save, _) in FOLDERS.items()},
+    "csv": lambda i, folder: EVALUATIONS[i].to_csv(folder / "t.csv"),
+    "table": lambda i, folder: EVALUATIONS[i].to_parquet(folder / "t.parquet"),
+    "json": lambda i, folder: EVALUATIONS[i].to_json(folder / "t.json"),
+    "report": lambda i, folder: se.write_report({"a": EVALUATIONS[i]}, folder / "r.html"),
+    "chart": lambda i, folder: se.plots.save(
+        se.plots.by_cutoff({"a": EVALUATIONS[i]}, "ndcg"), folder / "c.svg"
+    ),
+    "history": lambda i, folder: se.History(folder / "h.jsonl").append(EVALUATIONS[i], "a"),
+    "factors": lambda i, folder: MODEL.save(folder / "m.npz"),
+    "item-item": lambda i, folder: se.baselines.ease(SPLITS[i]).save(folder / "m.npz"),
+    "qrels": lambda i, folder: se.trec.write_qrels(
+        se.Relevance.from_csr(SPLITS[i].validation), folder / "q.txt"
+    ),
+    "sweep": sweep,
+    "score": score,
+    "recommend": recommend,
+    "run": run_everything,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("mode", [0o600, 0o664])
+def test_files_and_folders_keep_their_permissions(tmp_path: Path, name: str, mode: int) -> None:
+    need_posix()
+    before = os.umask(0o022)
+    try:
+        WRITERS[name](0, tmp_path)
+        for path in tmp_path.rglob("*"):
+            path.chmod(0o700 if path.is_dir() else mode)
+        listed = {path: path.stat().st_mode for path in tmp_path.rglob("*")}
+        WRITERS[name](1, tmp_path)
+    finally:
+        os.umask(before)
+    assert listed
+    assert {path: path.stat().st_mode for path in tmp_path.rglob("*")} == listed
+
+
 READERS: dict[str, Callable[[Path], object]] = {
     "load": se.datasets.load,
     "load_csv": se.datasets.load_csv,
