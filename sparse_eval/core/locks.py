@@ -1,17 +1,41 @@
-"""Locks on files, by which processes keep out of each other's way."""
+"""Locks between threads and, on files, between processes."""
 
 from __future__ import annotations
 
 import errno
 import os
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from threading import RLock
+from typing import TYPE_CHECKING, Any
 
 from ..errors import OutputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
+
+
+class ThreadLock:
+    """A reentrant lock between the threads of a process, for locks of a whole module.
+
+    A forked process has no other threads, so nobody there would release a lock that another thread
+    held at the time of the fork. It starts with a lock that is free.
+
+    Examples
+    --------
+    >>> lock = ThreadLock()
+    >>> with lock.current():
+    ...     pass
+    """
+
+    def __init__(self) -> None:
+        self._locks: dict[int, Any] = {}
+
+    def current(self) -> AbstractContextManager[object]:
+        """Return the lock of this process."""
+        lock: AbstractContextManager[object] = self._locks.setdefault(os.getpid(), RLock())
+        return lock
 
 
 def lock_file(file: int, *, shared: bool = False, wait: bool = True) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..core.files import as_path, make_folder_of, replacing
+from ..core.locks import ThreadLock
 from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
 
 #: Held while rcParams, which all threads share, are those of a file.
-RC_LOCK = Lock()
+RC_LOCK = ThreadLock()
 
 #: What would be the time of writing, or the version that wrote, in each kind of file.
 _UNDATED: dict[str, dict[str, None]] = {
@@ -165,7 +165,7 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
     file = make_folder_of(path)
     # Where the disk is full, matplotlib fails to end a PDF, with errors of its own.
     drawn = BytesIO()
-    with RC_LOCK, mpl.rc_context(_FILES):
+    with RC_LOCK.current(), mpl.rc_context(_FILES):
         figure.draw_without_rendering()  # what has been laid out once fits better the second time
         figure.savefig(drawn, format=kind, metadata=_UNDATED[kind], dpi=300)
     with replacing(path) as temporary:

@@ -50,7 +50,7 @@ def draw_svg(plot: Callable[..., object], name: str, title: str, height: float =
     """
     # Start from matplotlib's defaults, so that the user's matplotlibrc has no effect; one chart at
     # a time, since rcParams are shared by all threads.
-    with RC_LOCK, mpl.rc_context(), warnings.catch_warnings():
+    with RC_LOCK.current(), mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE | {"svg.hashsalt": name})
         # The browser's fonts show characters that matplotlib's lack.

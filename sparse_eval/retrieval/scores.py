@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock, RLock
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ..core.arrays import as_array, read_only
 from ..core.csr import canonical_csr, entry_position
+from ..core.locks import ThreadLock
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
@@ -42,7 +43,7 @@ USERS_PER_CALL = 1 << 12
 
 #: Functions are never called from several threads at once: those of torch and others may keep
 #: what they computed last.
-_one_call = RLock()
+_one_call = ThreadLock()
 
 
 class Scores(Protocol):
@@ -181,7 +182,7 @@ class FunctionScores:
     def _call(self, rows: Integers) -> Floats:
         """Return the scores of some users as a float64 array that may be overwritten."""
         users = self.users[rows]
-        with _one_call:
+        with _one_call.current():
             returned = self.function(users.copy())
             name = "what the function returns"
             expected = f"scores of {len(users)} users × {self.shape[1]} items, of numbers"
