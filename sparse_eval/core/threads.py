@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections import deque
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from .arguments import check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -18,16 +23,76 @@ Result = TypeVar("Result")
 #: The largest block of users, which bounds the memory of a thread.
 BLOCK = 25_000
 
+#: Variables of the environment that limit threads: of OpenMP, maybe as a list by level, and numba.
+_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+_ROOT = Path("/")
+
 
 def thread_count(num_threads: int | None) -> int:
     """Return the number of threads to use, by default one per core available to this process."""
     if num_threads is None:
-        return (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
+        return available_cores(os.environ, _ROOT)
     return check_whole("num_threads", num_threads, 1)
+
+
+def available_cores(environment: Mapping[str, str], root: Path) -> int:
+    """Return how many cores this process may use.
+
+    That is the least of the cores that it is bound to, the quota of its cgroups rounded up, and the
+    numbers in ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. Values that are no positive whole
+    numbers are ignored, as OpenMP and numba ignore them.
+
+    Parameters
+    ----------
+    environment : mapping of str to str
+    root : Path
+        The root of the file system with ``proc`` and ``sys``.
+    """
+    bound = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    texts = [environment.get(name, "").partition(",")[0].strip() for name in _VARIABLES]
+    limits = [int(text) for text in texts if re.fullmatch("0*[1-9][0-9]{0,8}", text)]
+    return int(min(bound, cgroup_cores(root), *limits))
+
+
+@lru_cache(maxsize=1)  # it seldom changes, and files are slow to read
+def cgroup_cores(root: Path) -> float:
+    """Return the CPU quota of this process's cgroups in cores, rounded up; infinity without one.
+
+    A quota holds for all cgroups below it, so the least one from the process's cgroup up to the
+    root counts. In a container the path of the cgroup may be that of the host, and the root of the
+    container's file system is then its cgroup. Versions 1 and 2 are read, also side by side.
+    """
+    mount = root / "sys/fs/cgroup"
+    try:
+        lines = (root / "proc/self/cgroup").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        lines = ["0::/", "1:cpu:/"]
+    least = math.inf
+    for line in lines:
+        controllers, _, path = line.partition(":")[2].partition(":")
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        parts = [part for part in path.split("/") if part]
+        if ".." in parts:  # outside of what is mounted
+            parts = []
+        for name in (controllers, "cpu") if controllers else ("", "unified"):
+            for depth in range(len(parts) + 1):
+                least = min(least, _quota(mount.joinpath(name, *parts[:depth])))
+    return least
+
+
+def _quota(folder: Path) -> float:
+    """Return the quota of a cgroup in cores, rounded up; infinity without one."""
+    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+        with suppress(OSError, ValueError):  # there are none, or the quota is "max"
+            words = " ".join((folder / name).read_text("utf-8") for name in names).split()
+            quota, period = map(int, words)
+            if quota > 0 and period > 0:
+                return -(-quota // period)
+    return math.inf
 
 
 def for_blocks(
@@ -47,7 +112,7 @@ def for_blocks(
     work : callable
     total : int
     num_threads : int, optional
-        By default one per core available to this process.
+        By default one per core that `available_cores` counts.
     block : int, optional
         The size of a block. By default as large as possible with a share for each thread: a thread
         waits for the interpreter's lock between any two short operations on arrays, and with blocks

@@ -165,8 +165,9 @@ def evaluate(
         this process; for frames of Dask the current client. Frames of Spark are evaluated by
         Spark.
     num_threads : int, optional
-        Threads of this process to use, one for each core by default. The result does not depend
-        on it.
+        Threads of this process to use; by default one for each core that it may use: by its
+        affinity, the CPU quota of its cgroups (of a container), ``OMP_NUM_THREADS`` and
+        ``NUMBA_NUM_THREADS``, whichever is least. The result does not depend on it.
     progress : bool, optional
         Show a progress bar where there are blocks; by default on a terminal only.
 

@@ -160,7 +160,8 @@ def evaluate_model(
         given by path, which must lead to the same files everywhere; a function is pickled for other
         processes.
     num_threads : int, optional
-        One for each core by default. The result does not depend on it.
+        By default one for each core that this process may use, as in `evaluate`. The result does
+        not depend on it.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 

@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from ..core.arguments import check_number, check_whole
+from ..core.arguments import check_number
 from ..core.labelled import labels_of
+from ..core.threads import thread_count
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.alignment import locate
@@ -65,7 +66,8 @@ def fold_in(
         The confidence in an entry is alpha times its value, above 0; by default that of the model,
         or 1 where `regularization` is given.
     num_threads : int, optional
-        One for each core by default. The result does not depend on it.
+        By default one for each core that this process may use, as in `evaluate`. The result does
+        not depend on it.
 
     Returns
     -------
@@ -113,8 +115,7 @@ def fold_in(
     >>> recs["rank"].tolist()
     [1, 2, 3]
     """
-    if num_threads is not None:
-        check_whole("num_threads", num_threads, 1)
+    n_threads = thread_count(num_threads)
     opened = as_model(open_model(model))
     given = open_train(_part(seen))
     if isinstance(opened, Scorer):
@@ -126,7 +127,7 @@ def fold_in(
         )
     solver = _solver(opened, regularization, alpha)
     matrix = match_items(opened, given, name_of("seen", seen))
-    factors = _solve(solver, matrix, num_threads)
+    factors = _solve(solver, matrix, n_threads)
     users, items = labels_of(given)
     known = ids_of(opened)[1]
     return Factors(factors, opened.item_factors, users, items if known is None else known)
@@ -239,9 +240,9 @@ def _solver(
     return solver
 
 
-def _solve(solver: Any, matrix: CSRMatrix, num_threads: int | None) -> AnyArray:
+def _solve(solver: Any, matrix: CSRMatrix, n_threads: int) -> AnyArray:
     """Return the factors of the users of a matrix."""
-    solver.num_threads = num_threads or 0
+    solver.num_threads = n_threads
     n_users = matrix.shape[0]
     factors = np.zeros((n_users, solver.item_factors.shape[1]), solver.dtype)
     with threadpool_limits(limits=1, user_api="blas"):  # or sums would depend on the threads

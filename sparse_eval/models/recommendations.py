@@ -70,7 +70,8 @@ def recommend(
     seen : {"exclude", "allow"}
         Whether what users have seen is left out, or may be recommended again.
     num_threads : int, optional
-        One for each core by default. The result does not depend on it.
+        By default one for each core that this process may use, as in `evaluate`. The result does
+        not depend on it.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 

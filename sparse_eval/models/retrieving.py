@@ -92,7 +92,8 @@ def top_k(
     similarity : {"dot", "cosine", "euclidean"}
         What the scores of factors alone are; as in `factor_model`.
     num_threads : int, optional
-        The number of threads; one per core by default. The result does not depend on it.
+        The number of threads; by default one for each core that this process may use, as in
+        `evaluate`. The result does not depend on it.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import os
+from itertools import product
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from sparse_eval.core.threads import BLOCK, for_blocks, for_each, thread_count
+from sparse_eval.core.threads import (
+    BLOCK,
+    available_cores,
+    cgroup_cores,
+    for_blocks,
+    for_each,
+    thread_count,
+)
 from sparse_eval.errors import InvalidDataError
 
 
@@ -49,3 +61,94 @@ def test_results_come_in_the_order_of_the_values() -> None:
     assert for_each(len, []) == []
     with pytest.raises(ZeroDivisionError):
         for_each(lambda value: 1 / value, [1, 0])
+
+
+def make_root(folder: Path, cgroups: str | None, files: dict[str, str]) -> Path:
+    """Make a root of a file system with what Linux says of the cgroups of a process."""
+    for name, text in files.items():
+        (folder / "sys/fs/cgroup" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "sys/fs/cgroup" / name).write_text(text)
+    if cgroups is not None:
+        (folder / "proc/self").mkdir(parents=True)
+        (folder / "proc/self/cgroup").write_text(cgroups)
+    return folder
+
+
+def version_1(quota: int | str, period: int = 100_000, at: str = "cpu") -> dict[str, str]:
+    files = {"cpu.cfs_quota_us": quota, "cpu.cfs_period_us": period}
+    return {f"{at}/{name}": f"{number}\n" for name, number in files.items()}
+
+
+@pytest.mark.parametrize(
+    ("cgroups", "files", "expected"),
+    [
+        (None, {}, math.inf),
+        ("", {}, math.inf),
+        ("0::/\n", {}, math.inf),
+        ("no such line\n0:\n::\n", {}, math.inf),
+        # Version 2
+        ("0::/\n", {"cpu.max": "max 100000\n"}, math.inf),
+        ("0::/\n", {"cpu.max": "200000 100000\n"}, 2),
+        ("0::/\n", {"cpu.max": "200001 100000\n"}, 3),
+        ("0::/\n", {"cpu.max": "5000 100000\n"}, 1),
+        (None, {"cpu.max": "200000 100000\n"}, 2),
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000", "a/cpu.max": "150000 50000"}, 3),
+        ("0::/a/b\n", {"a/b/cpu.max": "400000 100000", "a/cpu.max": "200000 100000"}, 2),
+        ("0::/a/b\n", {"a/b/cpu.max": "200000 100000", "a/cpu.max": "400000 100000"}, 2),
+        ("0::/a\n", {"b/cpu.max": "100000 100000", "a/b/cpu.max": "100000 100000"}, math.inf),
+        ("0::/docker/0123abcd\n", {"cpu.max": "200000 100000"}, 2),  # the host's path
+        ("0::/../other\n", {"cpu.max": "200000 100000"}, 2),  # out of this namespace
+        *[
+            ("0::/\n", {"cpu.max": text}, math.inf)
+            for text in ("", "max", "100000", "0 100000", "100000 0", "a b", "-1 100000", "\0")
+        ],
+        # Version 1
+        ("4:cpu,cpuacct:/\n", version_1(-1), math.inf),
+        ("4:cpu,cpuacct:/\n", version_1(0), math.inf),
+        ("4:cpu,cpuacct:/\n", version_1(250_000), 3),
+        ("4:cpu,cpuacct:/\n", version_1(250_000, at="cpu,cpuacct"), 3),
+        ("4:cpuacct,cpu:/a/b\n", version_1(250_000, at="cpu/a"), 3),
+        ("4:cpu:/docker/0123abcd\n", version_1(50_000, 25_000), 2),
+        ("4:cpuset:/a\n5:cpu:/b\n", version_1(100_000, at="cpu/a") | version_1(-1), math.inf),
+        ("4:cpuset:/a\n5:cpu:/b:c\n", version_1(100_000, at="cpu/b:c"), 1),
+        (None, version_1(100_000), 1),
+        # Both
+        ("4:cpu:/\n0::/\n", version_1(300_000) | {"unified/cpu.max": "max 100000"}, 3),
+        ("4:cpu:/\n0::/a\n", version_1(300_000) | {"unified/a/cpu.max": "1 1"}, 1),
+        ("4:cpu:/\n0::/\n", version_1(-1) | {"cpu.max": "200000 100000"}, 2),
+    ],
+)
+def test_the_quota_of_cgroups(
+    tmp_path: Path, cgroups: str | None, files: dict[str, str], expected: float
+) -> None:
+    assert cgroup_cores(make_root(tmp_path, cgroups, files)) == expected
+
+
+#: Values of a variable, and the threads that they ask for.
+NUMBERS = {"3": 3, " 2 ": 2, "04": 4, "1,5": 1, "5,1": 5, "9" * 9: 10**9 - 1}
+NO_NUMBERS = ("", " ", "0", "00", "-1", "1.5", "two", ",2", "2;3", "٣", "9" * 5000)
+
+
+@pytest.mark.parametrize("quota", [None, 1, 2, 7])
+def test_the_least_limit_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: int | None
+) -> None:
+    text = "max 100000" if quota is None else f"{quota * 100_000} 100000"
+    root = make_root(tmp_path, "0::/\n", {"cpu.max": text})
+    values = {None: math.inf, **NUMBERS, **dict.fromkeys(NO_NUMBERS, math.inf)}
+    for n_bound in (1, 4, 64):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, n=n_bound: range(n), raising=False)
+        for (openmp, first), (numba, second) in product(values.items(), values.items()):
+            given = {"OMP_NUM_THREADS": openmp, "NUMBA_NUM_THREADS": numba}
+            environment = {name: value for name, value in given.items() if value is not None}
+            expected = min(n_bound, quota or math.inf, first, second)
+            assert available_cores(environment, root) == expected, (n_bound, environment)
+
+
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "NUMBA_NUM_THREADS"])
+def test_a_number_that_is_given_overrides_the_environment(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    assert thread_count(None) == 1
+    assert thread_count(3) == 3
