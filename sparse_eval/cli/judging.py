@@ -1,7 +1,8 @@
-"""Options by which a result that is not good enough ends a command with an exit status of its own.
+"""Options that end a command with another exit status if a result is not good enough.
 
-A nightly job tells by the status whether a model may be released: 0 good, 3 not good enough, 1
-something could not be scored or read, 2 bad input.
+A nightly job decides by the status whether to release a model: 0 good; 3 not good enough; 1 good,
+but something could not be scored or read, or nothing could; 2 bad input. A broken checkpoint never
+hides a model that is not good enough: 3 takes precedence over 1.
 """
 
 from __future__ import annotations
@@ -33,6 +34,15 @@ FailUnder = Annotated[
         help="End with exit status 3 if a metric is worse than a number, as ndcg@10=0.15: below "
         "it, or above it where less is better; repeatable.",
         show_default=False,
+    ),
+]
+MaxFailed = Annotated[
+    int,
+    typer.Option(
+        "--max-failed",
+        min=0,
+        help="Several models: how many may fail to be scored before the command ends with exit "
+        "status 1. It always does if all of them fail.",
     ),
 ]
 FailIfWorse = Annotated[

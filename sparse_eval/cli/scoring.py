@@ -13,7 +13,7 @@ from ..core.files import make_folder
 from ..core.formatting import escaped, plain
 from ..errors import InvalidDataError
 from .csv_text import check_safe_csv
-from .judging import FailUnder, fail_if_under, parse_bounds
+from .judging import FailUnder, MaxFailed, fail_if_under, parse_bounds
 from .loading import holdout_of, load_candidates, load_parts
 from .options import (
     METRICS,
@@ -108,12 +108,14 @@ def score(
         ),
     ] = None,
     fail_under: FailUnder = [],
+    max_failed: MaxFailed = 0,
     format: Printed = Format.table,
     safe_csv: SafeCSV = False,
 ) -> None:
     """Score a checkpoint, or several: print a table and mark the best.
 
-    With --fail-under the checkpoint, or the best of several, has to be good enough.
+    With --fail-under the checkpoint, or the best of several, has to be good enough, also if others
+    could not be scored.
     """
     check_safe_csv(safe_csv, format)
     metric = check_metrics(metric, convention)
@@ -121,6 +123,7 @@ def score(
     if watch is not None:
         for name, given in (
             ("--fail-under judges", bounds),
+            ("--max-failed judges", max_failed),
             ("--history adds a line", history),
             ("--prometheus writes", prometheus),
         ):
@@ -136,6 +139,8 @@ def score(
         list_checkpoints(paths)  # refuses an empty folder before data are read
     elif not several and monitor is not None:
         raise InvalidDataError("--monitor decides which of several checkpoints is best; found one")
+    elif not several and max_failed:
+        raise InvalidDataError("--max-failed counts failures among several checkpoints; found one")
     if scheduler is not None and watch is not None:
         raise InvalidDataError("--watch runs in this process only; leave out --scheduler")
     if out is not None:
@@ -148,9 +153,12 @@ def score(
         options |= {"candidates": among, "seen": seen_option(allow_seen), "progress": progress}
         options |= {"judged_only": judged_only, "safe_csv": safe_csv}
         table = _sweep(paths, holdout, metric, out, format, watch, scheduler, recording, **options)
+        n_failed = _fail_if_none_is_scored(table, paths)
         if bounds:
             file, values = _best(table, metric, convention)
             fail_if_under(bounds, values.__getitem__, file)
+        if n_failed > max_failed:
+            raise typer.Exit(1)
     else:
         ev = score_model(
             paths[0],
@@ -375,7 +383,7 @@ def _sweep(
     safe_csv: bool,
     **options: Any,
 ) -> pd.DataFrame:
-    """Score several checkpoints, print their table and return it; fail if one of them failed."""
+    """Score several checkpoints, print their table and return it."""
     import pandas as pd
 
     from ..models.inputs import training_part
@@ -401,9 +409,20 @@ def _sweep(
         typer.echo(f"{n_failed:,} of {total} could not be scored", err=True)
     if watch is not None:
         raise KeyboardInterrupt  # which is what ended it
-    if n_failed:
-        raise typer.Exit(1)
     return table
+
+
+def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int:
+    """Return how many checkpoints failed, or end the command if all did."""
+    from ..models.sweep import list_checkpoints
+    from ..models.sweep_table import text_of
+
+    # The table of a sweep that goes on has rows of other checkpoints too.
+    rows = table[table["file"].isin([text_of(path) for path in list_checkpoints(checkpoints)])]
+    n_failed = int((rows["status"] == "failed").sum())
+    if n_failed and n_failed == len(rows):
+        raise typer.Exit(1)
+    return n_failed
 
 
 def _print_sweep(table: pd.DataFrame, format: Format, safe_csv: bool) -> None:

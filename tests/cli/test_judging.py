@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -84,13 +85,77 @@ def test_refuses_bounds_that_say_nothing(command: Command, folder: Path) -> None
     assert "--watch has none" in said
 
 
-def test_a_checkpoint_that_cannot_be_scored_counts_more(
-    command: Command, folder: Path, tmp_path: Path
+@pytest.mark.parametrize("n_scored", [0, 1, 2])
+@pytest.mark.parametrize("n_failed", [0, 1, 2])
+@pytest.mark.parametrize("kept", [False, True])
+def test_broken_checkpoints_do_not_hide_the_others(
+    command: Command, folder: Path, tmp_path: Path, n_scored: int, n_failed: int, kept: bool
 ) -> None:
-    (tmp_path / "broken.npz").write_bytes(b"")
-    models = (folder / "models", tmp_path)
-    words = ("score", *models, "--split", folder / "split", "-m", "ndcg@10")
-    assert command(*words, "--fail-under", "ndcg@10=1")[0] == 1
+    if not n_scored + n_failed:
+        return
+    models = tmp_path / "models"
+    models.mkdir()
+    for name in ("als8.npz", "none.npz")[:n_scored]:
+        (models / name).write_bytes((folder / "models" / name).read_bytes())
+    for name, content in (("a.npz", b""), ("z.npz", b"PK\x03\x04"))[:n_failed]:
+        (models / name).write_bytes(content)
+    words = ("score", models, "--split", folder / "split", "-m", "ndcg@10,recall@10")
+    if kept:  # the second command and later ones go on from the table of the first
+        words += ("--out", tmp_path / "out", "--history", tmp_path / "h.jsonl")
+        good = (models / "good.npz", folder / "models" / "als8.npz")
+        good[0].write_bytes(good[1].read_bytes() + b"\0" * 9)
+        command(*words)
+        good[0].unlink()  # its row stays, and is not judged
+    reached = value(folder, "ndcg@10")
+    bounds = {None: True, reached - 0.001: True, reached + 0.001: False}
+    for (bound, is_good), most in product(bounds.items(), [None, 0, 1, 2]):
+        more = () if bound is None else ("--fail-under", f"ndcg@10={bound}")
+        more += () if most is None else ("--max-failed", most)
+        status, printed, said = command(*words, *more)
+        if not n_scored:
+            expected = 1
+        elif not is_good:
+            expected = 3
+        else:
+            expected = int(n_failed > (most or 0))
+        assert status == expected, (bound, most, said)
+        assert ("could not be scored" in said) == (n_failed > 0)
+        assert ("als8.npz is not good enough" in said) == (expected == 3)
+        for name in ("als8.npz", "none.npz")[:n_scored] + ("a.npz", "z.npz")[:n_failed]:
+            assert name in printed
+
+
+def test_failures_are_tolerated_among_several_checkpoints_only(
+    command: Command, folder: Path
+) -> None:
+    words = ("score", folder / "models", "--split", folder / "split", "-m", "ndcg@10")
+    assert command(*words, "--max-failed", -1)[0] == 2
+    status, _, said = command(*words, "--watch", 1, "--max-failed", 1)
+    assert status == 2
+    assert "--max-failed judges at the end, and --watch has none" in said
+    one = ("score", folder / "models" / "als8.npz", *words[2:])
+    status, _, said = command(*one, "--max-failed", 1)
+    assert status == 2
+    assert "--max-failed counts failures among several checkpoints; found one" in said
+
+
+@pytest.mark.parametrize("broken", ["a", "z"])
+@pytest.mark.parametrize("last", ["good", "poor"])
+def test_broken_results_do_not_hide_a_loss(
+    command: Command, tmp_path: Path, broken: str, last: str
+) -> None:
+    results = reporting.three()
+    for name, ev in (("b", "poor" if last == "good" else "good"), ("c", last)):
+        results[ev].save(tmp_path / "all" / name)
+    results["good"].save(tmp_path / "all" / broken)
+    (tmp_path / "all" / broken / "summary.json").write_text("{}")
+    words = ("compare", tmp_path / "all", "-m", "ndcg@10")
+    assert command(*words)[0] == 1
+    status, _, said = command(*words, "--fail-if-worse")
+    assert "could not be read" in said or status == 3
+    # The last one named cannot be judged if it is the broken one.
+    assert status == (3 if (last, broken) == ("poor", "a") else 1)
+    assert ("c is worse than b" in said) == (status == 3)
 
 
 def test_the_last_of_several_models(command: Command, tmp_path: Path) -> None:
