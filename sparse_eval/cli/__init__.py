@@ -21,6 +21,7 @@ from ..core.progress import lines_without_terminal
 from ..errors import SparseEvalError
 from .comparing import compare, report
 from .compiling import compile_ahead
+from .echo import echo
 from .interrupts import (
     signals_as_interrupts,
     tell_interruption,
@@ -81,18 +82,19 @@ def _tell_error(error: BaseException, debug: bool) -> int:
     if isinstance(error, SparseEvalError | OSError | UnicodeEncodeError) or lacks_memory(error):
         with suppress(OSError):  # where standard error is full, the status has to do
             if debug:
-                traceback.print_exception(error)
-            typer.echo(f"error: {message_of(error)}", err=True)
+                echo("".join(traceback.format_exception(error)), nl=False, err=True)
+            echo(f"error: {message_of(error)}", err=True)
         return 2
     with suppress(OSError):
-        traceback.print_exception(error)  # whatever else is raised is a bug
-        typer.echo(bug_report(error), err=True)
+        # Whatever else is raised is a bug.
+        echo("".join(traceback.format_exception(error)), nl=False, err=True)
+        echo(bug_report(error), err=True)
     return BUG
 
 
 def _print_version(requested: bool) -> None:
     if requested:
-        typer.echo(version("sparse_eval"))
+        echo(version("sparse_eval"))
         raise typer.Exit
 
 

@@ -11,6 +11,7 @@ import typer
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
 from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv
+from .echo import echo
 from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_tolerances
 from .options import Correction, Format, Printed, SafeCSV, Test, Users
 from .printing import counted, print_json, print_table, step
@@ -174,7 +175,7 @@ def report(
             by=by,
         )
         note(counted(saved.n_results, "result"))
-    typer.echo(shown(page))
+    echo(shown(page))
     _fail_if_left_out(saved)
 
 
@@ -248,7 +249,7 @@ def _load(words: list[str]) -> SavedResults:
                     add(summary.parent.name, Evaluation.load(summary))
                 except InvalidFileError as error:
                     saved.left_out[str(summary.parent)] = str(error)
-                    typer.echo(f"left out: {error}", err=True)
+                    echo(f"left out: {error}", err=True)
             if (path / "sweep.csv").exists():
                 saved.sweeps[path.resolve().name] = _read_sweep(path / "sweep.csv")
         note(counted(len(evaluations), "result"))
@@ -296,17 +297,17 @@ def _print_comparison(compared: Comparison, format: Format, safe_csv: bool) -> N
         print_table(compared.table, format, safe_csv)
     else:
         print_table(compared.shown(), format)
-        typer.echo(f"\n{compared.how_found()}")
-        typer.echo(
+        echo(f"\n{compared.how_found()}")
+        echo(
             "wins: users for whom a is better; detectable: the difference that would be detected "
             "in 80 of 100 cases, if it were the only one tested"
         )
         for note in compared.notes:
-            typer.echo(f"note: {note}")
+            echo(f"note: {note}")
 
 
 def _fail_if_left_out(saved: SavedResults) -> None:
     if saved.left_out:
         total = counted(saved.n_results + len(saved.left_out), "result")
-        typer.echo(f"{len(saved.left_out):,} of {total} could not be read", err=True)
+        echo(f"{len(saved.left_out):,} of {total} could not be read", err=True)
         raise typer.Exit(1)

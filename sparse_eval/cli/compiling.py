@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import typer
+from .echo import echo
 
 
 def compile_ahead() -> None:
@@ -15,4 +15,4 @@ def compile_ahead() -> None:
 
     folder, processor, n_compiled = compile_kernels()
     kernels = "kernel" if n_compiled == 1 else "kernels"
-    typer.echo(f"compiled {n_compiled} {kernels} for {processor}; all are in {folder}")
+    echo(f"compiled {n_compiled} {kernels} for {processor}; all are in {folder}")

@@ -16,9 +16,8 @@ from pathlib import Path
 from threading import Timer, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from ..models.shared_study import STUDY
+from .echo import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,7 +108,7 @@ def tell_interruption(end: BaseException, received: list[int]) -> int:
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__context__
-    typer.echo(f"interrupted: {_left.get()() or 'nothing is kept'}", err=True)
+    echo(f"interrupted: {_left.get()() or 'nothing is kept'}", err=True)
     return 128 + received[-1] if received else _INTERRUPTED
 
 

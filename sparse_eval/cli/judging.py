@@ -16,6 +16,7 @@ from ..core.arguments import check_number
 from ..core.formatting import number
 from ..errors import InvalidMetricError
 from ..metrics import convention_named, parse_metrics
+from .echo import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -120,7 +121,7 @@ def fail_if_under(bounds: Sequence[Bound], value_of: Callable[[str], float], wha
     """
     faults = [fault for bound in bounds if (fault := bound.fault(value_of(str(bound.metric))))]
     if faults:
-        typer.echo(f"{what} is not good enough: {'; '.join(faults)}", err=True)
+        echo(f"{what} is not good enough: {'; '.join(faults)}", err=True)
         raise typer.Exit(NOT_GOOD_ENOUGH)
 
 
@@ -138,7 +139,7 @@ def fail_if_worse(compared: Comparison, tolerances: Mapping[str, float]) -> None
     """End the command if the last model is worse than another one, by more than is tolerated."""
     faults = losses(compared, tolerances)
     if faults:
-        typer.echo(f"{compared.names[-1]} is worse {'; '.join(faults)}", err=True)
+        echo(f"{compared.names[-1]} is worse {'; '.join(faults)}", err=True)
         raise typer.Exit(NOT_GOOD_ENOUGH)
 
 

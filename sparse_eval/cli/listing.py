@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InvalidDataError
+from .echo import echo
 from .options import Format, Printed
 from .printing import print_table, warnings_in_a_line
 
@@ -59,7 +60,7 @@ def metrics(
             pd.DataFrame(facts, columns=["metric", "formula", "options", "meaning"]), format
         )
         if format in (Format.table, Format.markdown):
-            typer.echo(f"\n{SYMBOLS}")
+            echo(f"\n{SYMBOLS}")
     else:
         print_table(pd.DataFrame(facts_of(entry), columns=["fact", "value"]), format)
 

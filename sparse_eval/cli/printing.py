@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import typer
 
-from ..core.formatting import number, records, text_table
+from ..core.formatting import number, printable, records, text_table
 from .csv_text import csv_text
+from .echo import echo
 from .options import Format
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def step(name: str) -> Iterator[Callable[[str], None]]:
     start = perf_counter()
     yield notes.append
     seconds = perf_counter() - start
-    typer.echo(f"{name}: {', '.join([*notes, f'{seconds:.1f} s'])}", err=True)
+    echo(f"{name}: {', '.join([*notes, f'{seconds:.1f} s'])}", err=True)
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def warnings_in_a_line() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for message in dict.fromkeys(str(warning.message) for warning in caught):
-        typer.echo(f"warning: {message}", err=True)
+        echo(f"warning: {message}", err=True)
 
 
 def print_evaluation(
@@ -64,24 +65,24 @@ def print_evaluation(
         if out is not None:
             ev.save(out, about={"command": command.obj, **about})
         if format is Format.json:
-            typer.echo(ev.to_json(), nl=False)
+            echo(ev.to_json(), nl=False, data=True)
         elif format is Format.jsonl:
             print_lines({"metric": name} | row for name, row in ev.to_dict()["metrics"].items())
         elif format is Format.csv:
-            typer.echo(ev.summary().to_csv(lineterminator="\n"), nl=False)
+            echo(ev.summary().to_csv(lineterminator="\n"), nl=False, data=True)
         else:
-            typer.echo(ev.to_markdown() if format is Format.markdown else str(ev))
+            echo(ev.to_markdown() if format is Format.markdown else str(ev))
 
 
 def print_json(content: object) -> None:
     """Print JSON, indented."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    echo(json.dumps(content, indent=2, ensure_ascii=False), data=True)
 
 
 def print_lines(rows: Iterable[Mapping[str, object]]) -> None:
     """Print JSON lines, an object for each row."""
     for row in rows:
-        typer.echo(json.dumps(row, ensure_ascii=False))
+        echo(json.dumps(row, ensure_ascii=False), data=True)
 
 
 def print_table(table: pd.DataFrame, format: Format, safe_csv: bool = False) -> None:
@@ -91,14 +92,14 @@ def print_table(table: pd.DataFrame, format: Format, safe_csv: bool = False) -> 
     elif format is Format.jsonl:
         print_lines(records(table))
     elif format is Format.csv:
-        typer.echo(csv_text(table, safe_csv), nl=False)
+        echo(csv_text(table, safe_csv), nl=False, data=True)
     else:
         # By number, as two columns may have the same name.
         columns = [table.iloc[:, column].tolist() for column in range(table.shape[1])]
         aligned = ["decimal" if any(map(_is_float, column)) else "left" for column in columns]
         rows = [list(map(_text, row)) for row in zip(*columns, strict=True)]
         style = "simple" if format is Format.table else "pipe"
-        typer.echo(text_table(rows, list(map(str, table.columns)), aligned, style))
+        echo(text_table(rows, list(map(str, table.columns)), aligned, style))
 
 
 def _is_float(value: object) -> TypeGuard[float]:
@@ -109,4 +110,4 @@ def _text(value: object) -> str:
     """Return what a cell shows: numbers that are not whole with five significant digits."""
     if _is_float(value):
         return number(value)
-    return "" if value is None else str(value)
+    return "" if value is None else printable(str(value))

@@ -12,6 +12,7 @@ from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
 from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv, write_csv
+from .echo import echo
 from .loading import is_split, load, load_candidates
 from .options import (
     AllowSeen,
@@ -89,7 +90,7 @@ def recommend(
         print_table(table, format, safe_csv)
     else:
         _write(table, out, safe_csv)
-        typer.echo(f"left in {shown(out)}: {counted(len(table), 'row')}", err=True)
+        echo(f"left in {shown(out)}: {counted(len(table), 'row')}", err=True)
 
 
 def _read(path: Path, loading: Loading) -> Any:

@@ -13,6 +13,7 @@ from ..core.files import make_folder
 from ..core.formatting import escaped, plain
 from ..errors import InvalidDataError
 from .csv_text import check_safe_csv
+from .echo import echo
 from .judging import FailUnder, MaxFailed, fail_if_under, parse_bounds
 from .loading import holdout_of, load_candidates, load_parts
 from .options import (
@@ -274,7 +275,7 @@ def evaluate(
     if per_user:
         print_table(ev.per_user.reset_index(), format, safe_csv)
         if format in (Format.table, Format.markdown):
-            typer.echo()
+            echo()
     if not per_user or format in (Format.table, Format.markdown) or out is not None:
         print_evaluation(command, ev, format, out)  # csv and json hold one table
     name = escaped(lists.stem)
@@ -406,7 +407,7 @@ def _sweep(
     n_failed = int((table["status"] == "failed").sum())
     if n_failed:
         total = counted(len(table), "checkpoint")
-        typer.echo(f"{n_failed:,} of {total} could not be scored", err=True)
+        echo(f"{n_failed:,} of {total} could not be scored", err=True)
     if watch is not None:
         raise KeyboardInterrupt  # which is what ended it
     return table

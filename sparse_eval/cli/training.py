@@ -11,6 +11,7 @@ from ..core.arguments import check_whole
 from ..core.files import make_folder, make_folder_of, remove
 from ..errors import InvalidDataError, shown
 from .checks import check_inputs_are_kept, check_seed, check_splitting, files_of_split
+from .echo import echo
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
 from .model_options import Hyperparameters
 from .options import (
@@ -75,7 +76,7 @@ def demo(
     trained = _train(holdout.train, model, seed, progress, out / "model.npz")
     ev = score_model(trained, holdout, metric, progress, lists=True)
     print_evaluation(command, ev, format, out, **_about("synthetic", model, seed))
-    typer.echo(f"left in {shown(out)}: split/, model.npz, per_user.csv, summary.json", err=True)
+    echo(f"left in {shown(out)}: split/, model.npz, per_user.csv, summary.json", err=True)
 
 
 def run(
@@ -164,7 +165,7 @@ def split(
     holdout.save(out)
     more = [f"{name}.npz" for name in ("test", "fold_in") if getattr(holdout, name) is not None]
     files = ", ".join(["train.npz", "validation.npz", *more, "labels.npz"])
-    typer.echo(f"left in {shown(out)}: {files}", err=True)
+    echo(f"left in {shown(out)}: {files}", err=True)
 
 
 def train(

@@ -11,6 +11,7 @@ from ..core.files import make_folder
 from ..core.formatting import records
 from ..errors import InvalidDataError
 from .checks import check_splitting
+from .echo import echo
 from .loading import (
     holdout_of,
     is_split,
@@ -189,16 +190,16 @@ def _print_tuning(tuning: Tuning, format: Format) -> None:
     elif format is Format.csv:
         print_table(trials, format)
         if test is not None:
-            typer.echo()
+            echo()
             print_table(tuning.scores(), format)
     else:
-        typer.echo(str(tuning) if format is Format.table else tuning.to_markdown())
+        echo(str(tuning) if format is Format.table else tuning.to_markdown())
 
 
 def _report_failures(tuning: Tuning) -> None:
     """Say how many trials failed, and exit with 1 if all did."""
     n_failed = int((tuning.trials["status"] == "failed").sum())
     if n_failed:
-        typer.echo(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", err=True)
+        echo(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", err=True)
     if tuning.best is None:
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..core.arguments import check_whole
 from ..core.bars import tqdm
 from ..core.files import make_folder
+from ..core.formatting import printable
 from ..core.labelled import labels_of
 from ..core.mistaken import describe
 from ..core.progress import display
@@ -193,7 +194,7 @@ def cross_validate(
                 id_arrays(*labels_of(holdout.train))  # refuses what could not be saved
                 folder.begin(len(folds), folds[-1])
             for run in runs_of_fold(len(folds), seeds_of):
-                bar.set_postfix_str(_name(run))
+                bar.set_postfix_str(printable(_name(run)))
                 values[run] = _evaluate(run, trainers[run.model], holdout, request, options, folder)
                 bar.update()
     if not folds:

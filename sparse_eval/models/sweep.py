@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from ..core.arguments import check_number, check_whole
 from ..core.bars import tqdm
 from ..core.files import as_path, make_folder
-from ..core.formatting import plain
+from ..core.formatting import plain, printable
 from ..core.locks import locked_folder
 from ..core.progress import display
 from ..core.versions import installed_version
@@ -226,7 +226,7 @@ def sweep(
                 tasks = ((path.absolute(), path) for path in files)
                 with open_runner(client) as runner:
                     for path, scored in runner.run(score_task, (job, table.scored), tasks):
-                        bar.set_postfix_str(path.name)
+                        bar.set_postfix_str(printable(path.name))
                         if not table.add(path, scored, files):
                             table.add(path, score_file(path, job, {}), files)
                         bar.update()
@@ -420,7 +420,7 @@ def _follow(folder: Path, interval: float, job: Job, table: Table, bar: tqdm[Any
             scored = _attempt(path, state, job, table.scored)
             if scored is not None and table.add(path, scored, files):
                 done[path] = state
-                bar.set_postfix_str(path.name)
+                bar.set_postfix_str(printable(path.name))
                 bar.update()
         table.save(files)
         before = states

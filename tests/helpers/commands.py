@@ -19,11 +19,13 @@ Command = Callable[..., tuple[int, str, str]]
 SMALL = ("--factors", "4", "--iterations", "2")
 
 
-def start_command(*words: object, **environment: str) -> subprocess.Popen[str]:
+def start_command(
+    *words: object, stdout: int = subprocess.PIPE, **environment: str
+) -> subprocess.Popen[str]:
     script = Path(sys.executable).with_name("sparse-eval")
     return subprocess.Popen(
         [script, *map(str, words)],
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | environment,

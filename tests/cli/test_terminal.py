@@ -1,0 +1,176 @@
+"""Test that ids and names cannot control a terminal, and are written whole to files and pipes."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import os
+import sys
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import Command, start_command
+from systems import need_posix
+
+import sparse_eval as se
+from sparse_eval import cli
+from sparse_eval.core.formatting import printable
+
+#: What makes a window's title, colours, an empty screen, and text that runs backwards.
+NASTY = "\x1b]0;title\x07\x1b[31m\x1b[2J\x9b1m\t\b\x7f\u202e\u2066"
+USERS = [f"u{n}{NASTY}" for n in range(4)]
+ITEMS = [f"i{n}{NASTY}" for n in range(5)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a split, models, lists and segments, all of which have such names."""
+    rows = [
+        {"user": user, "item": item}
+        for u, user in enumerate(USERS)
+        for i, item in enumerate(ITEMS)
+        if (u + i) % 2
+    ]
+    holdout = se.split.random(se.Interactions.from_frame(rows), seed=0)
+    holdout.save(tmp_path / "split")
+    (tmp_path / "models").mkdir()
+    n_items = len(holdout.items)
+    for name in ("a", "b"):
+        model = se.factor_model(
+            np.eye(4, 3), np.eye(n_items, 3), users=holdout.users, items=holdout.items
+        )
+        se.save_model(model, tmp_path / "models" / f"{name}{NASTY}.npz")
+        ev = se.evaluate_model(model, holdout, "ndcg@2", via="top_k")
+        ev.save(tmp_path / "results" / f"{name}{NASTY}")
+    lists = pd.DataFrame(rows).assign(score=1.0)
+    lists.to_csv(tmp_path / "lists.csv", index=False, quoting=csv.QUOTE_ALL)
+    segments = pd.DataFrame({"user": USERS, "plan": [f"p{NASTY}", f"q{NASTY}"] * 2})
+    segments.to_csv(tmp_path / "by.csv", index=False, quoting=csv.QUOTE_ALL)
+    return tmp_path
+
+
+#: Commands that print ids or names, and the columns that have them.
+COMMANDS = {
+    "recommend": ("user", "item"),
+    "evaluate": ("user",),
+    "score": ("file",),
+    "compare": ("a", "b"),
+    "by": ("segment",),
+}
+
+
+def words_of(name: str, folder: Path) -> tuple[object, ...]:
+    model = folder / "models" / f"a{NASTY}.npz"
+    lists = folder / "lists.csv"
+    compare = ("compare", folder / "results", "-m", "ndcg@2")
+    return {
+        "recommend": ("recommend", model, folder / "split", "-k", 2),
+        "evaluate": ("evaluate", lists, lists, "-m", "ndcg@2", "--per-user"),
+        "score": ("score", folder / "models", "--split", folder / "split", "-m", "ndcg@2"),
+        "compare": compare,
+        "by": (*compare, "--by", folder / "by.csv"),
+    }[name]
+
+
+def has_controls(text: str) -> bool:
+    return printable(text) != text
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("shape", ["table", "markdown", "csv", "json", "jsonl"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ids_are_escaped_for_people_and_whole_for_programs(
+    command: Command,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    shape: str,
+    terminal: bool,
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    status, printed, said = command(*words_of(name, folder), "--format", shape)
+    assert status == 0, said
+    assert not has_controls(said)
+    if shape in ("table", "markdown"):
+        assert not has_controls(printed)
+        assert "1b[31m" in printed
+        return
+    if shape == "csv":
+        if terminal:
+            assert not has_controls(printed)
+            return
+        rows = list(csv.DictReader(io.StringIO(printed)))
+    else:
+        rows = json.loads(printed) if shape == "json" else map(json.loads, printed.splitlines())
+        assert not (terminal and has_controls(printed))  # and it is JSON all the same
+        rows = rows.get("differences", rows) if isinstance(rows, dict) else list(rows)
+    texts = [str(row[column]) for row in rows for column in COMMANDS[name]]
+    assert texts
+    whole = repr(NASTY)[1:-1] if name == "score" else NASTY  # a sweep escapes names of files
+    assert all(text.removesuffix(".npz").endswith(whole) for text in texts), texts
+
+
+@pytest.mark.parametrize("debug", [(), ("--debug",)])
+def test_messages_are_escaped(command: Command, folder: Path, debug: tuple[str, ...]) -> None:
+    for words in (
+        ("recommend", folder / f"missing{NASTY}", folder / "split"),
+        ("recommend", *words_of("recommend", folder)[1:3], "--users", f"nobody{NASTY}"),
+        ("score", folder / "models", "--split", folder / f"missing{NASTY}"),
+        (*words_of("score", folder), "--fail-under", "ndcg@2=1.5"),
+    ):
+        status, _, said = command(*words, *debug)
+        assert status in (2, 3)
+        assert not has_controls(said), said
+        assert "u001b" in said or "x1b" in said
+
+
+def test_a_terminal_gets_no_control_characters(folder: Path) -> None:
+    need_posix()
+    import pty
+
+    controller, terminal = pty.openpty()
+    try:
+        process = start_command(*words_of("recommend", folder), stdout=terminal)
+        os.close(terminal)
+        terminal = -1
+        shown = b""
+        try:
+            while chunk := os.read(controller, 4096):
+                shown += chunk
+        except OSError:  # so Linux ends a terminal
+            pass
+        _, said = process.communicate()
+        assert process.returncode == 0, said
+    finally:
+        os.close(controller)
+        if terminal != -1:
+            os.close(terminal)
+    assert b"u0\\u001b]0;title\\u0007\\u001b[31m" in shown
+    assert not has_controls(shown.decode().replace("\r\n", "\n"))
+
+
+def test_what_is_escaped() -> None:
+    for code in range(sys.maxunicode + 1):
+        sign = chr(code)
+        controls = unicodedata.category(sign) == "Cc" and sign != "\n"
+        embeds = unicodedata.bidirectional(sign) in (
+            *("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"),
+        )
+        assert has_controls(sign) == (controls or embeds), hex(code)
+        if has_controls(sign):
+            assert json.loads(f'"{printable(sign)}"') == sign
+
+
+def test_commands_print_in_one_way_only() -> None:
+    for path in Path(cli.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and path.name != "echo.py":
+                called = ast.unparse(node.func)
+                assert not called.endswith(("print", "typer.echo", "click.echo", "stdout.write",
+                                            "stderr.write", "secho", "print_exception")), (
+                    path, called)  # fmt: skip
