@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import errors
 from .errors import SparseEvalError
-from .evaluation.evaluate import evaluate
-from .inputs.rankings import Rankings
-from .inputs.relevance import Relevance
-from .metrics import Metric
-from .metrics.registry import register_metric
-from .results import Evaluation
-from .results.comparison import Comparison, compare
-from .results.cross_validation import CrossValidation
 
 if _TYPE_CHECKING:
     from . import datasets
     from .datasets import Interactions, split
     from .datasets.split import Holdout
+    from .evaluation.evaluate import evaluate
     from .inputs import trec
+    from .inputs.rankings import Rankings
+    from .inputs.relevance import Relevance
+    from .metrics import Metric
+    from .metrics.registry import register_metric
     from .models import baselines
     from .models.callback import EvaluationCallback, TrainingStopped
     from .models.checkpoints import save_model
@@ -39,7 +36,9 @@ if _TYPE_CHECKING:
     from .models.train import train_als, train_model
     from .models.tune import tune
     from .report import plots, write_report
-    from .results import track
+    from .results import Evaluation, track
+    from .results.comparison import Comparison, compare
+    from .results.cross_validation import CrossValidation
     from .results.history import History
     from .results.overlap import rbo
     from .results.tuning import Tuning
@@ -91,26 +90,35 @@ __all__ = [
     "write_report",
 ]
 
-# What needs pandas or implicit is imported when it is first used: a job that only evaluates
-# matrices would wait longer for these imports than for its results.
+# Modules are imported when they are first used. A job that only evaluates matrices would wait
+# longer for pandas and implicit than for its results; a command handles signals before imports.
 _MODULES = {
     "baselines": "models.baselines",
     "datasets": "datasets",
+    "metrics": "metrics",
     "plots": "report.plots",
     "split": "datasets.split",
     "track": "results.track",
     "trec": "inputs.trec",
 }
 _ATTRIBUTES = {
+    "Comparison": "results.comparison",
+    "CrossValidation": "results.cross_validation",
+    "Evaluation": "results",
     "EvaluationCallback": "models.callback",
     "History": "results.history",
     "Holdout": "datasets.split",
     "Interactions": "datasets.interactions",
+    "Metric": "metrics",
+    "Rankings": "inputs.rankings",
+    "Relevance": "inputs.relevance",
     "Scorer": "models.scorers",
     "TrainingStopped": "models.callback",
     "Tuning": "results.tuning",
+    "compare": "results.comparison",
     "compile_kernels": "models.compile",
     "cross_validate": "models.cross_validate",
+    "evaluate": "evaluation.evaluate",
     "evaluate_model": "models.evaluate",
     "factor_model": "models.factor_model",
     "fold_in": "models.fold_in",
@@ -119,6 +127,7 @@ _ATTRIBUTES = {
     "rbo": "results.overlap",
     "read_negatives": "models.negatives",
     "recommend": "models.recommendations",
+    "register_metric": "metrics.registry",
     "sample_negatives": "models.negatives",
     "save_model": "models.checkpoints",
     "sweep": "models.sweep",

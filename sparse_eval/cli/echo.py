@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
-import typer
-
-from ..core.formatting import printable
+from ..core.printable import printable
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True, data: bool = False) -> None:
@@ -15,7 +14,16 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True, data: bool = Fal
     Control characters are escaped, as ids may hold them. Data keep every character, unless they go
     to a terminal.
     """
+    import typer
+
     stream = sys.stderr if err else sys.stdout
     if not data or (stream is not None and stream.isatty()):
         text = printable(text)
     typer.echo(text, err=err, nl=nl, color=True)  # without it, click drops what looks like a colour
+
+
+def echo_at_the_end(text: str) -> None:
+    """Print a message on standard error, where imports may have been interrupted."""
+    with suppress(AttributeError, OSError, ValueError):  # it is closed
+        sys.stderr.write(f"{printable(text)}\n")
+        sys.stderr.flush()

@@ -16,8 +16,7 @@ from pathlib import Path
 from threading import Timer, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-from ..models.shared_study import STUDY
-from .echo import echo
+from .echo import echo_at_the_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
 
 #: The signals that end a command, unless whoever started it has them ignored.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+#: The file of a search, as `models.shared_study` calls it, which may not be imported yet.
+STUDY = "study.jsonl"
 
 #: Seconds after which a signal comes again that Python lost.
 _AGAIN = 0.02
@@ -108,7 +110,7 @@ def tell_interruption(end: BaseException, received: list[int]) -> int:
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__context__
-    echo(f"interrupted: {_left.get()() or 'nothing is kept'}", err=True)
+    echo_at_the_end(f"interrupted: {_left.get()() or 'nothing is kept'}")
     return 128 + received[-1] if received else _INTERRUPTED
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import typer
 
-from ..core.formatting import number, printable, records, text_table
+from ..core.formatting import number, records, text_table
+from ..core.printable import printable
 from .csv_text import csv_text
 from .echo import echo
 from .options import Format

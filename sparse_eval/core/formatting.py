@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
 #: The number of rows of a table that are shown.
 MOST_ROWS = 30
-
-#: What controls a terminal: control characters and those that change the direction of text.
-_CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 #: Significant digits of a number in a table that people read.
 DIGITS = 5
@@ -45,20 +41,6 @@ def numbers(*values: float) -> tuple[str, ...]:
 def number(value: float) -> str:
     """Return a number with five significant digits, and "" for NaN."""
     return numbers(value)[0]
-
-
-def printable(text: str) -> str:
-    r"""Escape the characters of a text that control a terminal, as JSON does.
-
-    These are control characters, except for the newline, and characters that change the direction
-    of the text that follows.
-
-    Examples
-    --------
-    >>> printable("a\x1b[31m\n\u202eb")
-    'a\\u001b[31m\n\\u202eb'
-    """
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def escaped(value: object) -> str:

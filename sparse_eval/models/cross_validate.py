@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..core.arguments import check_whole
 from ..core.bars import tqdm
 from ..core.files import make_folder
-from ..core.formatting import printable
 from ..core.labelled import labels_of
 from ..core.mistaken import describe
+from ..core.printable import printable
 from ..core.progress import display
 from ..core.versions import library_versions
 from ..datasets.split import k_fold

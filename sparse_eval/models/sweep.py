@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from ..core.arguments import check_number, check_whole
 from ..core.bars import tqdm
 from ..core.files import as_path, make_folder
-from ..core.formatting import plain, printable
+from ..core.formatting import plain
 from ..core.locks import locked_folder
+from ..core.printable import printable
 from ..core.progress import display
 from ..core.versions import installed_version
 from ..errors import (

@@ -17,6 +17,7 @@ from commands import SMALL, Command
 import sparse_eval as se
 from sparse_eval.cli import interrupts, main
 from sparse_eval.models import compile as compiling
+from sparse_eval.models import shared_study
 from sparse_eval.models import sweep as sweeping
 from sparse_eval.models import tune as tuning
 
@@ -338,3 +339,58 @@ assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGI
 
 def test_the_library_sets_no_handlers() -> None:
     subprocess.run([sys.executable, "-c", IMPORTED], check=True)
+
+
+#: Runs the command line and sends a signal where a module is imported: the n-th one, if there are
+#: as many after the handlers were set.
+IMPORTING = """
+import importlib.abc, os, runpy, signal, sys
+place, number, how = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+names = []
+
+class Signals(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+            names.append(name)
+            if len(names) == place:
+                signal.raise_signal(number)
+
+sys.meta_path.insert(0, Signals())
+sys.argv = ["sparse-eval", "metrics", "ndcg"]
+try:
+    if how == "module":
+        runpy.run_module("sparse_eval", run_name="__main__", alter_sys=True)
+    else:
+        from sparse_eval.cli import main
+        main()
+finally:
+    os.write(2, ("\\n" + " ".join(names)).encode())
+"""
+
+
+def interrupt_import(place: int, number: int, how: str) -> tuple[int, str, list[str]]:
+    """Return the status, what is said, and the modules that were looked for by then."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTING, str(place), str(number), how],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said, _, names = done.stderr.rpartition("\n")
+    return done.returncode, said, names.split(" ")
+
+
+def test_a_signal_while_modules_are_imported_is_no_traceback() -> None:
+    status, said, names = interrupt_import(0, signal.SIGINT, "module")
+    assert (status, said) == (0, "")
+    assert {"typer", "numpy", "scipy", "numba", "pandas", "sparse_eval.cli.commands"} <= {*names}
+    evenly = range(1, len(names), len(names) // 8)
+    for turn, place in enumerate([1, *evenly, *map(names.index, ("typer", "numpy", "pandas"))]):
+        how = ("module", "script")[turn % 2]
+        number, expected = ((signal.SIGINT, 130), (signal.SIGTERM, 143))[turn // 2 % 2]
+        found = interrupt_import(place, number, how)[:2]
+        assert found == (expected, "interrupted: nothing is kept\n"), (names[place - 1], found)
+
+
+def test_the_file_of_a_search_is_known_by_its_name() -> None:
+    assert interrupts.STUDY == shared_study.STUDY

@@ -19,7 +19,7 @@ from systems import need_posix
 
 import sparse_eval as se
 from sparse_eval import cli
-from sparse_eval.core.formatting import printable
+from sparse_eval.core.printable import printable
 
 #: What makes a window's title, colours, an empty screen, and text that runs backwards.
 NASTY = "\x1b]0;title\x07\x1b[31m\x1b[2J\x9b1m\t\b\x7f\u202e\u2066"
