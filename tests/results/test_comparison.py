@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -77,6 +79,36 @@ def test_p_values_equal_those_of_scipy(three: dict[str, se.Evaluation], test: An
         scipy_test = stats.ttest_rel if test == "t" else stats.wilcoxon
         difference = row(compared, name, "poor", "fair")
         assert difference["p"] == scipy_test(a, b).pvalue == difference["p_corrected"]
+
+
+#: Differences of few users as they are for sparse metrics: ties, zeros, and a few of any size.
+FEW = st.integers(2, 8).flatmap(
+    lambda n: arrays(
+        np.float64, n, elements=st.sampled_from([0, 0, 0.25, -0.25, 0.5, 1]) | st.floats(-1, 1)
+    )
+)
+
+
+@given(FEW)
+@settings(max_examples=60)
+def test_wilcoxon_of_few_users_is_that_of_scipy(differences: Array) -> None:
+    p, _ = p_value(differences, np.zeros_like(differences), "wilcoxon", 0.95)
+    assert p == (stats.wilcoxon(differences).pvalue if differences.any() else 1)
+
+
+@pytest.mark.parametrize("n", [9, 11, 13])
+@pytest.mark.parametrize("values", [[0, 0.5], [-1, 0.5, 1], [-1, -0.5, 0, 0.5, 1]])
+def test_wilcoxon_of_few_users_takes_no_time(n: int, values: list[float]) -> None:
+    differences = np.random.default_rng(n).choice(values, n)
+    start = time.perf_counter()
+    p, _ = p_value(differences, np.zeros(n), "wilcoxon", 0.95)
+    assert time.perf_counter() - start < 1  # SciPy calls a Python function for all 2^n signs
+    kept = differences[differences != 0]
+    signs = np.array(list(itertools.product((False, True), repeat=len(kept))))
+    sums = signs @ stats.rankdata(np.abs(kept))
+    observed = sums[(signs == (kept > 0)).all(axis=1)]
+    less, greater = (sums <= observed).mean(), (sums >= observed).mean()
+    assert p == min(2 * min(less, greater), 1)
 
 
 @pytest.mark.parametrize("n", [2, 5, 13])
