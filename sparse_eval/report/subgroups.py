@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.exact_sums import Moments
 from ..results.comparison import compare
-from ..results.intervals import NO_INTERVAL, Interval, interval_of_mean, interval_of_moments
+from ..results.intervals import NO_INTERVAL, Interval, interval_of_difference, interval_of_moments
 from ..results.paired_tests import correct
 from ..results.segments import by_activity
 
@@ -86,7 +86,7 @@ def subgroup_differences(
                     name,
                     len(inside),
                     float(inside.mean()),
-                    interval_of_mean(inside if len(inside) >= MIN_USERS else inside[:0], 0.95),
+                    interval_of_difference(inside if len(inside) >= MIN_USERS else inside[:0], 0.95),
                     int((better > 0).sum()),
                     int((better == 0).sum()),
                     int((better < 0).sum()),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .intervals import interval_of_mean, interval_of_replicates
+from .intervals import interval_of_difference, interval_of_replicates
 from .paired_tests import p_value, two_sided
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, f
     difference = a - b
     mean = float(difference.mean()) if n else math.nan
     std = float(difference.std(ddof=1)) if n > 1 else math.nan
-    interval = interval_of_mean(difference, level)
+    interval = interval_of_difference(difference, level)
     p, favours = p_value(a, b, test, level)
     detectable = math.nan
     if n > 1:

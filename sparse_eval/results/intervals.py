@@ -105,6 +105,16 @@ def interval_of_mean(values: Floats, level: float) -> Interval:
     return _finite_interval(low, high, "bca")
 
 
+def interval_of_difference(differences: Floats, level: float) -> Interval:
+    """Return Student's interval of a mean difference, for any number of users.
+
+    It excludes 0 exactly if the paired t-test is significant at 1 − `level`, and holds the
+    difference more often than a bootstrap if users are few, as simulations show: differences are
+    less skewed than the values of one model.
+    """
+    return interval_of_moments(Moments.of(differences), level)
+
+
 def interval_of_moments(moments: Moments, level: float) -> Interval:
     """Return Student's interval of a mean, for which sums are enough."""
     if moments.n < 2:

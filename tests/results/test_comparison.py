@@ -20,6 +20,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
+from sparse_eval.results.differences import compare_values
 from sparse_eval.results.paired_tests import PERMUTATIONS, correct, p_value, significance
 
 Array = NDArray[Any]
@@ -133,6 +134,78 @@ def test_permutation_test_of_many_users_is_within_monte_carlo_error(n: int, shif
     assert p == p_value(a, b, "permutation", 0.95)[0]
     error = math.sqrt(max(expected * (1 - expected), 1e-4) / PERMUTATIONS)
     assert p == pytest.approx(expected, abs=8 * error)  # both are drawn, and two-sided
+
+
+def agrees(row: Any, level: float = 0.95) -> bool:
+    """Return whether an interval excludes 0 exactly if the test next to it is significant."""
+    if row["interval"] == "none" or math.isnan(row["p"]):
+        return bool(row["interval"] == "none" and math.isnan(row["p"]))
+    if math.isclose(row["p"], significance(level), rel_tol=1e-9):
+        return True
+    return bool((row["ci_low"] > 0 or row["ci_high"] < 0) == (row["p"] < significance(level)))
+
+
+@given(
+    st.integers(0, 40).flatmap(
+        lambda n: arrays(
+            np.float64,
+            (2, n),
+            elements=st.sampled_from([0, 0, 0.25, 0.5, 1]) | st.floats(0, 1, width=32),
+        )
+    ),
+    st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]),
+)
+@settings(max_examples=1000)
+def test_an_interval_of_differences_agrees_with_the_t_test(pair: Array, level: float) -> None:
+    a, b = pair
+    found = compare_values(a, b, "t", level)
+    assert agrees(found, level)
+    assert found["interval"] == ("t" if len(a) > 1 else "none")
+    again = compare_values(b, a, "t", level)
+    assert (again["ci_low"], again["ci_high"]) == pytest.approx(
+        (-float(found["ci_high"]), -float(found["ci_low"])), nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, -0.7])
+@pytest.mark.parametrize("n", [1, 2, 3, 20, 199, 200])
+def test_equal_differences_agree_with_the_t_test(n: int, value: float) -> None:
+    found = compare_values(np.full(n, value), np.zeros(n), "t", 0.95)
+    assert agrees(found)
+    if n > 1:
+        assert found["ci_low"] == found["ci_high"] == pytest.approx(found["difference"])
+        assert found["p"] == pytest.approx(float(value == 0), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 8, 20, 50, 150, 250])
+def test_intervals_agree_with_p_values_wherever_models_are_compared(n: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(n)
+    for repetition in range(6):
+        held_out = rng.random((n, N_ITEMS)) < rng.beta(1, 30, (n, 1))
+        held_out[np.arange(n), rng.integers(N_ITEMS, size=n)] = True
+        models = {
+            name: make(100 * repetition + number, rng.uniform(0, 0.3), held_out, names=NAMES)
+            for number, name in enumerate("ab")
+        }
+        halves = [slice(n // 2), slice(n // 2, n)]
+        for name, ev in models.items():
+            ev.save(tmp_path / f"{repetition}" / name)
+        saved = {name: se.Evaluation.load(tmp_path / f"{repetition}" / name) for name in models}
+        plans = {user: ("free", "paid")[user % 2] for user in range(n)}
+        merged = {}
+        for name, seed in (("a", 1), ("b", 2)):
+            parts = [
+                make(seed, 0.1, held_out[rows], names=NAMES, of={"users": list(range(n))[rows]})
+                for rows in halves
+            ]
+            merged[name] = parts[0].merge(parts[1])
+        for evaluations, by in ((models, None), (saved, None), (models, plans), (merged, None)):
+            for level in (0.9, 0.95):
+                compared = se.compare(evaluations, correction="none", level=level, by=by)
+                rows = compared.to_dict()["differences"]
+                assert {row["interval"] for row in rows} <= {"t", "jackknife", "none"}
+                for row in compared.table.to_dict("records"):
+                    assert agrees(row, level), row
 
 
 def test_no_model_is_better_if_ranks_and_means_disagree() -> None:
