@@ -1,6 +1,8 @@
 """How often our intervals hold the truth, and how often our tests show what is not there.
 
     python -P probe.py coverage SCALE
+    python -P probe.py means SCALE             of few users, with moderate and sparse lists
+    python -P probe.py differences SCALE
     python -P probe.py false_positives SCALE
     python -P probe.py families SCALE
     python -P probe.py p_values SCALE FILE     writes what they are of: pairs of models' values
@@ -21,6 +23,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
@@ -30,6 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import stats
 from scipy.sparse import csr_matrix
 
@@ -45,10 +49,18 @@ SIGNIFICANCE = 0.05
 
 SEED = 0
 # What numbers are drawn for, a part of their seed.
-POPULATION, SAMPLES, PAIRS, FAMILIES, VALUES = range(1, 6)
+POPULATION, SAMPLES, PAIRS, FAMILIES, VALUES, MEANS, DIFFERENCES = range(1, 8)
 
 #: Users: repetitions. Below 200 users the interval is another one.
 COVERAGE = {50: 1000, 200: 4000, 2000: 4000, 50_000: 1000}
+#: How many times as often as in the other simulations a list finds something.
+LISTS = {"moderate": 1.0, "sparse": 0.3}
+#: How many times as often as the first model the second one finds something.
+SECOND = {"equal": 1.0, "better": 1.3}
+#: Metrics of what is simulated with both kinds of lists, and users: repetitions.
+BOTH_METRICS = ["ndcg@10", "map@10", "recall@20", "mrr@20"]
+MEAN_SIZES = {20: 1000, 50: 1000, 100: 1000, 200: 1000, 500: 1000}
+DIFFERENCE_SIZES = {20: 1000, 50: 1000, 150: 1000, 200: 1000, 2000: 1000, 50_000: 200}
 #: Test, users: metrics, repetitions. A permutation test of 2,000 users takes a tenth of a second.
 FALSE_POSITIVES = {
     ("t", 200): (METRICS, 5000),
@@ -135,6 +147,99 @@ def interval(n_users: int, repetition: int) -> tuple[str, Floats]:
     summary = evaluate(lists[drawn], n_relevant[drawn]).summary(level=LEVEL)
     kinds = "/".join(summary["interval"].unique())
     return kinds, summary[["ci_low", "ci_high"]].to_numpy().T
+
+
+class Pair(NamedTuple):
+    """The lists of two models and the numbers of relevant items of everybody, and their means."""
+
+    lists: tuple[Integers, Integers]
+    n_relevant: Integers
+    means: tuple[dict[str, float], dict[str, float]]
+    found: dict[str, float]
+
+
+@cache  # once in a process
+def pair_of(kind: str, second: str) -> Pair:
+    """Return two models of the same users."""
+    rng = np.random.default_rng([SEED, POPULATION])
+    users = draw_users(rng, POPULATION_SIZE)
+    first = LISTS[kind]
+    lists = draw_lists(rng, users, first), draw_lists(rng, users, first * SECOND[second])
+    one, other = (evaluate(some, users.n_relevant, BOTH_METRICS) for some in lists)
+    found = {name: float((one.values(name) > 0).mean()) for name in BOTH_METRICS}
+    return Pair(lists, users.n_relevant, (one.mean(), other.mean()), found)
+
+
+def means(scale: float) -> dict[str, Any]:
+    """Count how often intervals of means hold, with few users and sparse lists."""
+    kinds = {}
+    for kind in LISTS:
+        everybody = pair_of(kind, "equal")
+        sizes = {}
+        for n_users, most in MEAN_SIZES.items():
+            repetitions = scaled(most, scale)
+            found = repeat(partial(intervals_of_means, kind, n_users), repetitions)
+            sizes[n_users] = count_held(found, list(everybody.means[0].values()))
+        kinds[kind] = {"mean": everybody.means[0], "found": everybody.found, "sizes": sizes}
+    return {"level": LEVEL, "lists": kinds}
+
+
+def intervals_of_means(kind: str, n_users: int, repetition: int) -> pd.DataFrame:
+    """Return the summary of a sample."""
+    everybody = pair_of(kind, "equal")
+    rng = np.random.default_rng([SEED, MEANS, n_users, repetition])
+    drawn = rng.integers(POPULATION_SIZE, size=n_users)
+    ev = evaluate(everybody.lists[0][drawn], everybody.n_relevant[drawn], BOTH_METRICS)
+    return ev.summary(level=LEVEL)[["ci_low", "ci_high", "interval"]]
+
+
+def differences(scale: float) -> dict[str, Any]:
+    """Count how often intervals of differences hold, and contradict the t-test beside them."""
+    kinds: dict[str, Any] = {}
+    for kind, second in product(LISTS, SECOND):
+        a, b = pair_of(kind, second).means
+        truth = [a[name] - b[name] for name in BOTH_METRICS]
+        sizes = {}
+        for n_users, most in DIFFERENCE_SIZES.items():
+            repetitions = scaled(most, scale)
+            found = repeat(partial(intervals_of_differences, kind, second, n_users), repetitions)
+            wrong = np.mean([contradicts(one) for one in found], axis=0).tolist()
+            sizes[n_users] = count_held(found, truth) | {
+                "contradicts": dict(zip(BOTH_METRICS, wrong, strict=True))
+            }
+        kinds.setdefault(kind, {})[second] = {"truth": truth, "sizes": sizes}
+    return {"level": LEVEL, "lists": kinds}
+
+
+def intervals_of_differences(kind: str, second: str, n_users: int, repetition: int) -> pd.DataFrame:
+    """Return the comparison of two models by a sample."""
+    everybody = pair_of(kind, second)
+    rng = np.random.default_rng([SEED, DIFFERENCES, n_users, repetition])
+    drawn = rng.integers(POPULATION_SIZE, size=n_users)
+    a, b = (
+        evaluate(lists[drawn], everybody.n_relevant[drawn], BOTH_METRICS)
+        for lists in everybody.lists
+    )
+    table = se.compare({"a": a, "b": b}, correction="none", level=LEVEL).table
+    return table[["ci_low", "ci_high", "interval", "p"]]
+
+
+def count_held(found: list[pd.DataFrame], truth: list[float]) -> dict[str, Any]:
+    """Return how often the intervals of a sample's table hold the truth, by metric."""
+    low, high = (np.array([one[end] for one in found]) for end in ("ci_low", "ci_high"))
+    held = ((low <= truth) & (truth <= high)).mean(axis=0)
+    return {
+        "interval": "/".join(sorted({kind for one in found for kind in one["interval"]})),
+        "repetitions": len(found),
+        "standard_error": standard_error(LEVEL, len(found)),
+        "held": dict(zip(BOTH_METRICS, held.tolist(), strict=True)),
+    }
+
+
+def contradicts(table: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Return whether an interval excludes 0 where p is not significant, or the reverse."""
+    excludes = (table["ci_low"] > 0) | (table["ci_high"] < 0)
+    return (excludes != (table["p"] < SIGNIFICANCE)).to_numpy()
 
 
 def describe(everybody: se.Evaluation, n_relevant: Integers) -> dict[str, Any]:
@@ -290,6 +395,13 @@ def standard_error(chance: float, repetitions: int) -> float:
 
 
 if __name__ == "__main__":
-    jobs = {"coverage": coverage, "false_positives": false_positives, "families": families}
+    jobs = {
+        "coverage": coverage,
+        "means": means,
+        "differences": differences,
+        "false_positives": false_positives,
+        "families": families,
+    }
     job, scale, *file = sys.argv[1:]
+    warnings.simplefilter("ignore", UserWarning)  # that users are few, and find nothing
     print(json.dumps((jobs | {"p_values": p_values})[job](float(scale), *map(Path, file))))

