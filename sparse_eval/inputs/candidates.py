@@ -29,8 +29,8 @@ _EXPECTED = (
     "items, a list of items for each user in order, or one flat array of items for all users"
 )
 
-#: Candidates are taken for sampled where so many users at least have as many others, at least so
-#: many, as each other beside the relevant ones.
+#: Candidates count as sampled only if there are at least so many users with relevant items, who
+#: have at least so many other candidates.
 FEWEST_SAMPLED, FEWEST_NEGATIVES = 20, 5
 
 #: What candidates are called that nothing is known of.
@@ -55,8 +55,8 @@ class Candidates:
     items : ndarray of int32
         Item ids, ascending within a row.
     kind : str or None
-        What they are, as tables show it: "1+99" where there are 99 negatives beside the one
-        relevant item of each user, "n+99" beside several; None for what nothing is known of.
+        What they are, as tables show it: "1+99" if 99 negatives were sampled with the one relevant
+        item of each user, "n+99" with several; None if it is not known yet.
     users, items_index : pandas.Index or None
         Labels of rows and columns, where they are known.
     encoded : bool
@@ -140,24 +140,41 @@ class Candidates:
         return mark_seen(indptr, items, self.indptr, self.items)
 
     def named(self, indptr: Integers, items: Items, gains: Floats) -> Candidates:
-        """Return them with their kind, told by the relevant items of all users.
+        """Return them with their kind, found from the relevant items of all users.
 
-        They are taken for sampled where every user with a relevant candidate has as many others.
+        They count as sampled if they hold every relevant item, all users with relevant items have
+        as many others, and most users do not share their candidates with users of other relevant
+        items, as users of one country share its catalogue.
         """
         if self.kind is not None or self.indptr is None:
             return self
         n_users = min(len(indptr), len(self.indptr)) - 1
-        indptr = np.asarray(indptr[: n_users + 1], np.int64)
-        n = indptr[-1]
-        is_hit = self.hold(indptr, as_int32(items[:n])) & (gains[:n] > 0)
-        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(is_hit)))
-        n_hits = np.diff(before[indptr])
-        others = (np.diff(self.indptr)[:n_users] - n_hits)[n_hits > 0]
+        n = indptr[n_users]
+        is_relevant = gains[:n] > 0
+        relevant = as_int32(items[:n])[is_relevant]
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(is_relevant, dtype=np.int64)))
+        indptr = before[indptr[: n_users + 1]]
+        counts = np.diff(indptr)
+        others = (np.diff(self.indptr)[:n_users] - counts)[counts > 0]
         kind = GIVEN
         enough = len(others) >= FEWEST_SAMPLED and others[0] >= FEWEST_NEGATIVES
-        if enough and others.min() == others.max():
-            kind = f"{'1' if n_hits.max() == 1 else 'n'}+{others[0]}"
+        if (
+            enough
+            and others.min() == others.max()
+            and self.hold(indptr, relevant).all()
+            and not self._are_shared(indptr, relevant)
+        ):
+            kind = f"{'1' if counts.max() == 1 else 'n'}+{others[0]}"
         return replace(self, kind=kind)
+
+    def _are_shared(self, indptr: Integers, relevant: Items) -> bool:
+        """Return whether most users have the same candidates as users of other relevant items."""
+        with_relevant = np.diff(indptr) > 0
+        own = self.fingerprints(len(with_relevant), None)[with_relevant]
+        of_relevant = fingerprints(indptr, relevant, np.ones(len(relevant)), None)[with_relevant]
+        group, held = (np.unique(one, return_inverse=True)[1] for one in (own, of_relevant))
+        n_different = np.bincount(np.unique(group * len(group) + held) // len(group))
+        return bool(2 * np.count_nonzero(n_different[group] > 1) > len(group))
 
     def unseen(self, indptr: Integers, items: Items) -> Candidates:
         """Return those that their users have not seen, given the ascending rows of these."""
