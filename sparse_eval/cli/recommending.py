@@ -37,7 +37,11 @@ _SUFFIXES = (".csv", ".parquet", ".jsonl")
 
 def recommend(
     checkpoint: Annotated[
-        Path, typer.Argument(help="A model saved by implicit, or an item-item matrix (.npz, .npy).")
+        Path,
+        typer.Argument(
+            help="A model saved by implicit, an item-item matrix (.npz, .npy), or scores of users "
+            "× items (.npy)."
+        ),
     ],
     seen: Annotated[
         Path, typer.Argument(help="What users have seen: a folder that `split` wrote, or events.")

@@ -58,8 +58,8 @@ def score(
     checkpoint: Annotated[
         list[str],
         typer.Argument(
-            help="Models saved by implicit (.npz), or item-item matrices (.npz, .npy); a folder "
-            "stands for every .npz in it."
+            help="Models saved by implicit (.npz), item-item matrices (.npz, .npy), or scores of "
+            "users × items (.npy); a folder stands for every .npz in it."
         ),
     ],
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
@@ -11,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from ..core.arrays import is_array
 from ..core.labelled import labels_of
+from ..core.mistaken import is_frame
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
@@ -39,8 +41,8 @@ class ImplicitModel(Protocol):
 #: A model as `as_model` returns it.
 Model: TypeAlias = "ImplicitModel | Factors | ItemItemModel | Scorer"
 
-#: What `evaluate_model` takes: a model, a checkpoint, factors alone, an item-item matrix, or a
-#: function that scores all items.
+#: What `evaluate_model` takes: a model, a checkpoint, only factors, an item-item matrix, scores of
+#: users × items, or a function that scores all items.
 ModelLike: TypeAlias = "Model | tuple[Any, Any] | AnyArray | SparseInput | ScoreFunction | PathLike"
 
 
@@ -72,7 +74,7 @@ def as_model(model: Any) -> Model:
         If the model cannot recommend, or was not fitted.
     InvalidDataError
         If the factors are not finite, or those of users and items differ in width; or if a matrix
-        is not square.
+        is neither of item-item weights nor of scores.
     """
     if isinstance(model, str | Path):
         model = read_checkpoint(model)
@@ -82,20 +84,23 @@ def as_model(model: Any) -> Model:
         check_factors(model.user_factors, model.item_factors)
         return model
     if isinstance(model, ItemItemModel):
-        return ItemItemModel(check_weights(model.weights), model.item_ids)
+        return replace(model, weights=check_weights(model.weights))
     if isinstance(model, Scorer):
-        return model
+        if model.item_item is None:
+            return model
+        return ItemItemModel(model.item_item, model.item_ids)
     if hasattr(model, "to_cpu"):
         model = copy_ids(model, model.to_cpu())
     if not callable(getattr(model, "recommend", None)):
         if sparse.issparse(model) or is_array(model):
-            return ItemItemModel(check_weights(model), labels_of(model)[1])
+            return _of_matrix(model)
         if callable(model) and not isinstance(model, type):
             return Scorer(model)
         raise UnsupportedModelError(
             f"a {type(model).__name__} cannot recommend; expected a model of implicit, the path of "
-            "a checkpoint, a pair of factors, an item-item matrix, or a function that takes rows "
-            "of users and returns their scores of all items"
+            "a checkpoint, a pair of factors, an item-item matrix, scores of users × items, or a "
+            "function that takes rows of users and returns their scores of all items"
+            + ("; se.Scorer(frame) makes a model of such scores" if is_frame(model) else "")
         )
     if hasattr(model, "item_factors"):
         if model.item_factors is None or model.user_factors is None:
@@ -112,6 +117,16 @@ def as_model(model: Any) -> Model:
         )
     checked: ImplicitModel = model
     return checked
+
+
+def _of_matrix(matrix: Any) -> ItemItemModel | Scorer:
+    """Return a model from a matrix: scores of users × items, unless it is a square.
+
+    A square holds item-item weights if there are more or fewer users than items.
+    """
+    if len(matrix.shape) == 2 and matrix.shape[0] != matrix.shape[1]:
+        return Scorer(matrix)
+    return ItemItemModel(check_weights(matrix), labels_of(matrix)[1], may_be_scores=True)
 
 
 def takes_zeros(model: object) -> bool:
@@ -164,10 +179,16 @@ def check_shape(model: Model, shape: tuple[int, int], only: str | None = None) -
             )
 
 
-def _from_checkpoint(checkpoint: Checkpoint) -> ImplicitModel | ItemItemModel:
+def _from_checkpoint(checkpoint: Checkpoint) -> ImplicitModel | ItemItemModel | Scorer:
     """Return a model that recommends what the saved one did."""
     if checkpoint.item_weights is not None:
-        return ItemItemModel(checkpoint.item_weights, checkpoint.item_ids)
+        return ItemItemModel(
+            checkpoint.item_weights, checkpoint.item_ids, may_be_scores=checkpoint.may_be_scores
+        )
+    if checkpoint.scores is not None:
+        scorer = Scorer(checkpoint.scores, users=checkpoint.user_ids, items=checkpoint.item_ids)
+        scorer.path = checkpoint.path
+        return scorer
     from implicit.cpu.als import AlternatingLeastSquares
     from implicit.nearest_neighbours import ItemItemRecommender, NearestNeighboursScorer
 

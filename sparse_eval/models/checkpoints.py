@@ -24,10 +24,10 @@ from ..inputs.npy import open_array
 from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
 from .identifiers import ITEM_IDS, USER_IDS, id_arrays, ids_of
-from .scorers import ITEM_WEIGHTS
+from .scorers import ITEM_WEIGHTS, SCORES, ItemItemModel, Scorer, check_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ..core.types import AnyArray, CSRMatrix, Labels, PathLike
@@ -74,6 +74,10 @@ class Checkpoint:
         Of an item-item neighbour model.
     item_weights : ndarray or csr_matrix, shape (n_items, n_items), or None
         Of an item-item matrix that no model of implicit saved.
+    may_be_scores : bool
+        Whether nothing but the shape of `item_weights` shows that they are weights.
+    scores : ndarray, shape (n_users, n_items), or None
+        Scores of users × items.
     parameters : dict
         The other single values in the file, such as ``regularization``.
     user_ids, item_ids : pandas.Index or None
@@ -88,9 +92,14 @@ class Checkpoint:
     parameters: dict[str, object] = field(default_factory=dict)
     user_ids: Labels | None = None
     item_ids: Labels | None = None
+    may_be_scores: bool = False
+    scores: AnyArray | None = None
 
     def __repr__(self) -> str:
-        if self.user_factors is not None and self.item_factors is not None:
+        if self.scores is not None:
+            n_users, n_items = self.scores.shape
+            held = f"scores of {n_users:,} users × {n_items:,} items"
+        elif self.user_factors is not None and self.item_factors is not None:
             held = repr(Factors(self.user_factors, self.item_factors))
         else:
             matrix = self.item_weights if self.similarity is None else self.similarity
@@ -100,14 +109,15 @@ class Checkpoint:
 
 
 def read_checkpoint(path: PathLike) -> Checkpoint:
-    """Read a model that `implicit` saved (``model.save(path)``), or an item-item matrix.
+    """Read a model that `implicit` or `save_model` saved, or a matrix.
 
     Parameters
     ----------
     path : str or Path
         An ``.npz`` file with ``user_factors`` and ``item_factors``, or with the ``data``,
         ``indices``, ``indptr`` and ``shape`` of a neighbour model; or a square matrix of items ×
-        items: an ``.npz`` file of `scipy.sparse.save_npz`, or a ``.npy`` file, which stays on disk.
+        items: an ``.npz`` file of `scipy.sparse.save_npz`, or a ``.npy`` file, which stays on disk;
+        or another matrix in a ``.npy`` file, of scores of users × items.
 
     Returns
     -------
@@ -124,7 +134,10 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     path = as_input(path)
     arrays = _read_arrays(path)
     if isinstance(arrays, np.ndarray):
-        return Checkpoint(path, item_weights=_check_item_weights(arrays, path))
+        if arrays.ndim == 2 and arrays.shape[0] != arrays.shape[1]:
+            return Checkpoint(path, scores=_checked(check_scores, arrays, path))
+        weights = _checked(check_weights, arrays, path)
+        return Checkpoint(path, item_weights=weights, may_be_scores=True)
     parameters = {name: a.item() for name, a in arrays.items() if a.ndim == 0}
     user_ids, item_ids = (_read_ids(arrays, name, path) for name in (USER_IDS, ITEM_IDS))
     if "user_factors" in arrays or "item_factors" in arrays:
@@ -145,7 +158,15 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
         return Checkpoint(path, users, items, None, None, parameters, user_ids, item_ids)
     if "format" in arrays or ITEM_WEIGHTS in arrays:  # SciPy's own, or a dense matrix with ids
         weights = _read_sparse(path) if "format" in arrays else arrays[ITEM_WEIGHTS]
-        return Checkpoint(path, item_weights=_check_item_weights(weights, path), item_ids=item_ids)
+        return Checkpoint(
+            path,
+            item_weights=_checked(check_weights, weights, path),
+            item_ids=item_ids,
+            may_be_scores=ITEM_WEIGHTS not in arrays and item_ids is None,
+        )
+    if SCORES in arrays:
+        scores = _checked(check_scores, arrays[SCORES], path)
+        return Checkpoint(path, scores=scores, user_ids=user_ids, item_ids=item_ids)
     parts = [arrays.get(name) for name in ("data", "indices", "indptr")]
     if "shape" in arrays and all(part is not None for part in parts):
         try:
@@ -174,9 +195,9 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
 
     Parameters
     ----------
-    model : fitted model of implicit, Factors or ItemItemModel
-        ALS, BPR, LMF or an item-item neighbour model; what `factor_model` or one of
-        `sparse_eval.baselines` returns.
+    model : fitted model of implicit, Factors, ItemItemModel or Scorer
+        ALS, BPR, LMF or an item-item neighbour model; the result of `factor_model` or of one of
+        `sparse_eval.baselines`; a `Scorer` of a matrix.
     path : str or Path
         Ends in ``.npz``. An existing file is replaced once the new one is complete.
     users, items : sequence of hashable, optional
@@ -227,18 +248,25 @@ def saving_model(
     path = as_path(path)
     if path.suffix != ".npz":
         raise InvalidDataError(f"path is {str(path)!r}; expected a file name that ends in .npz")
-    if not callable(getattr(model, "save", None)):
+    if isinstance(model, Scorer) and model.item_item is not None:
+        model = ItemItemModel(model.item_item, model.item_ids)
+    if not callable(getattr(model, "save", None)) or (
+        isinstance(model, Scorer) and model.matrix is None
+    ):
         raise UnsupportedModelError(
-            f"a {type(model).__name__} cannot be saved; expected a fitted model of implicit"
+            f"a {type(model).__name__} cannot be saved; expected a fitted model of implicit, or "
+            "se.Scorer(matrix)"
         )
-    ids = id_arrays(*ids_of(model, users, items))
+    arrays = id_arrays(*ids_of(model, users, items))
+    if isinstance(model, ItemItemModel) and sparse.issparse(model.weights):
+        arrays[ITEM_WEIGHTS] = np.array(True)  # a square of SciPy's could be scores
     with replacing(path) as temporary:
         try:
             model.save(str(temporary))
         except OutputError as error:  # of a model of ours, which names the temporary file
             raise error.__cause__ or error from None
         with zipfile.ZipFile(temporary, "a") as archive:
-            for name, array in ids.items():
+            for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                     np.lib.format.write_array(stream, array, allow_pickle=False)
         yield path
@@ -257,9 +285,10 @@ def check_similarity(similarity: object) -> CSRMatrix:
     return csr
 
 
-def _check_item_weights(weights: Any, path: Path) -> AnyArray | CSRMatrix:
+def _checked(check: Callable[[Any], Any], matrix: Any, path: Path) -> Any:
+    """Return a matrix as `check` does, or raise the error about the file."""
     try:
-        return check_weights(weights)
+        return check(matrix)
     except InvalidDataError as error:
         raise InvalidCheckpointError(f"is no model: {error}", path) from None
 

@@ -91,18 +91,20 @@ def evaluate_model(
 
     Parameters
     ----------
-    model : fitted model of implicit, path, pair of factors, item-item matrix, or function
+    model : fitted model of implicit, path, pair of factors, matrix, function, or Scorer
         ALS, BPR, LMF or an item-item neighbour model, on the CPU or with ``to_cpu``; or the path
         of a checkpoint that one of them saved. Or only factors: a pair (users, items) of arrays or
         of ``.npy`` files, or a folder with ``user_factors.npy`` and ``item_factors.npy``; files
         stay on disk. The factors of users may be an iterable of blocks. `factor_model` adds biases
         to factors, and makes cosines and distances of them.
 
-        Or a square matrix of items × items (EASE, SLIM, item neighbours), sparse or dense, or the
-        path of one in ``.npy`` or SciPy's ``.npz``: scores are the product of `train` with it,
-        accumulated in float64 in the order of the user's items. Or a function of users that returns
-        their scores of all items, as in `Scorer`. Or one of `sparse_eval.baselines`. Scores are
-        computed for blocks of users within bounded memory.
+        Or scores of users × items: an array, a tensor, a ``.npy`` file, which stays on disk, or a
+        function of users that returns their scores of all items. Or a square matrix of items ×
+        items (EASE, SLIM, item neighbours), sparse or dense, or the path of one in ``.npy`` or
+        SciPy's ``.npz``: scores are the product of `train` with it, accumulated in float64 in the
+        order of the user's items. If there are as many users as items, a matrix could be either,
+        and raises an error: give ``Scorer(matrix)`` or ``Scorer(item_item=matrix)``. Or one of
+        `sparse_eval.baselines`. Scores are computed for blocks of users within bounded memory.
     train : sparse matrix, Interactions, frame, Relevance, path, iterable of blocks, or Holdout
         What users have seen: every stored entry, also an explicit zero, is not recommended again.
         A matrix without ids has the rows and columns of the matrix that the model was trained on;
@@ -183,9 +185,10 @@ def evaluate_model(
     InvalidCheckpointError
         If the checkpoint cannot be read, or has no finite factors.
     InvalidDataError
-        If `train` is not of the model's users and items, `validation` is larger than `train`, or
-        a score is not finite (user and item are named); if a user asked for is known to neither,
-        or none of them has a held-out item.
+        If `train` is not of the model's users and items, `validation` is larger than `train`, a
+        score is not finite (user and item are named), or a square matrix could be scores or
+        item-item weights; if a user asked for is known to neither, or none of them has a held-out
+        item.
     InvalidMetricError
         If a metric is unknown, or needs other rankings than those of `via` or of another metric.
     WorkerError, MissingExtraError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 import numpy as np
 
 from ..core.threads import thread_count
-from ..errors import InvalidDataError
+from ..errors import InvalidCheckpointError, InvalidDataError
 from ..evaluation.sources import is_blocks
 from ..retrieval.scores import (
     CELLS_OF_THREAD,
@@ -44,22 +44,63 @@ def is_exact(model: Model) -> TypeGuard[ExactModel]:
 
 
 def numbered_as(model: Any, train: Any) -> Any:
-    """Return a function with the numbers of users and items of `train`, where it has no ids.
+    """Return a model with the users and items of `train` if it does not have its own.
 
-    Other models know how many they have, and are returned as they are.
+    Only a function lacks them; any other model is returned as it is.
+
+    Raises
+    ------
+    InvalidDataError
+        If `train` does not show them, a matrix of scores has another shape, or a square matrix
+        could be item-item weights or scores.
     """
-    if not isinstance(model, Scorer) or (model.n_users is not None and model.n_items is not None):
+    shape = None if train is None or is_blocks(train) else train.shape
+    by_id = getattr(train, "encoded", False)  # rows and columns mean nothing
+    if isinstance(model, ItemItemModel):
+        if model.may_be_scores and not by_id and shape == model.weights.shape:
+            raise InvalidDataError(either_matrix(*shape))
         return model
-    if train is None or is_blocks(train):
+    if not isinstance(model, Scorer):
+        return model
+    if model.n_users is not None and model.n_items is not None:
+        if model.matrix is not None and shape is not None and not by_id:
+            _check_scores(model, shape)
+        return model
+    if shape is None:
         raise InvalidDataError(
             "nothing says how many users and items the function has; give what users have seen as "
             "a matrix, or se.Scorer(function, users=…, items=…)"
         )
     numbered = copy(model)
-    n_users, n_items = train.shape
+    n_users, n_items = shape
     numbered.n_users = n_users if model.n_users is None else model.n_users
     numbered.n_items = n_items if model.n_items is None else model.n_items
     return numbered
+
+
+def either_matrix(n_users: int, n_items: int) -> str:
+    """Return the error about a square matrix, if there are as many users as items."""
+    return (
+        f"the matrix has shape {(n_items, n_items)}, and there are {n_users} users and {n_items} "
+        "items, so it could be scores of users × items or item-item weights; give "
+        "se.Scorer(matrix) or se.Scorer(item_item=matrix), or a file of it from se.save_model"
+    )
+
+
+def _check_scores(model: Scorer, expected: tuple[int, int]) -> None:
+    """Raise unless there is a score for each user and item, where these have no ids."""
+    shape = (model.n_users, model.n_items)
+    ids = (model.user_ids, model.item_ids)
+    sizes = zip(shape, expected, ids, strict=True)
+    if any(size != other and labels is None for size, other, labels in sizes):
+        n_users, n_items = expected
+        message = (
+            f"the matrix has shape {shape}; expected a square of item-item weights, or scores of "
+            f"{n_users} users × {n_items} items, as train has"
+        )
+        if model.path is None:
+            raise InvalidDataError(message)
+        raise InvalidCheckpointError(f"is no model: {message}", model.path)
 
 
 def take_users(model: Any, user_rows: Integers | None) -> Any:
@@ -122,7 +163,8 @@ def open_ranker(
     if isinstance(model, ItemItemModel):
         if train is None:
             raise InvalidDataError(
-                "an item-item model scores items by what users have seen; give it as seen="
+                "an item-item model scores items by what users have seen; give it as seen= "
+                "(se.Scorer(matrix) makes a model of scores of users × items)"
             )
         return ScoreSearch(ItemScores(train, model.weights), seen, **options)
     assert isinstance(model, Scorer)  # noqa: S101 - there is no other kind

@@ -44,7 +44,10 @@ def _checked(model: object, ids: Any, name: str) -> Labels | None:
     factors = getattr(model, side, None)
     for matrix in ("similarity", "weights") if name == ITEM_IDS and factors is None else ():
         factors = getattr(model, matrix, None) if factors is None else factors
-    n = len(ids) if factors is None else factors.shape[0]
+    n = getattr(model, "n_users" if name == USER_IDS else "n_items", None)  # of a `Scorer`
+    if factors is not None:
+        n = factors.shape[0]
+    n = len(ids) if n is None else n
     if len(ids) != n:
         raise InvalidDataError(
             f"there are {len(ids)} {name} for a model with {n} {side}; give one for each (a model "

@@ -54,7 +54,7 @@ def recommend(
 
     Parameters
     ----------
-    model : fitted model of implicit, path, pair of factors, item-item matrix, or function
+    model : fitted model of implicit, path, pair of factors, matrix, function, or Scorer
         As in `evaluate_model`.
     train : sparse matrix, Interactions, frame, Relevance, path or Holdout
         What users have seen, as in `evaluate_model`; of a `Holdout` the train part, with the users

@@ -392,16 +392,18 @@ def _open(
     candidates: CandidatesLike | None,
 ) -> tuple[ExactModel, Sides]:
     """Return a model whose rankings are exact, and both parts of a split in its numbering."""
-    if isinstance(model, np.ndarray) and (model.ndim != 2 or model.shape[0] != model.shape[1]):
+    train: Any = None if seen is None else open_train(seen)
+    shape = None if train is None else train.shape
+    if isinstance(model, np.ndarray) and model.shape != shape and len({*model.shape}) != 1:
         raise InvalidDataError(
-            "user_factors is an array, and item_factors is missing; give both, or a model"
+            "user_factors is an array, and item_factors is missing; give both, or a model "
+            "(se.Scorer(matrix) makes one of scores of users × items)"
         )
     opened = as_model(open_model(model))
     if not is_exact(opened):
         raise UnsupportedModelError(
             f"a {type(opened).__name__} has no factors; recommend and evaluate_model take it"
         )
-    train: Any = None if seen is None else open_train(seen)
     opened = numbered_as(opened, train)
     if train is None:
         n_users, n_items = catalogue(opened)

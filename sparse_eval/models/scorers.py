@@ -1,4 +1,4 @@
-"""Models that score all items of a user: item-item matrices, and any function."""
+"""Models that score all items of a user: functions, matrices of scores, item-item weights."""
 
 from __future__ import annotations
 
@@ -8,18 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from ..core.arrays import as_array, is_array
 from ..core.files import replacing_npz
+from ..core.labelled import labels_of, own_labels
+from ..core.mistaken import describe, is_frame
 from ..errors import InvalidDataError
 from ..inputs.labels import axis_labels
+from ..inputs.npy import release
+from ..retrieval.scores import check_weights
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
+    from pathlib import Path
 
-    from ..core.types import AnyArray, CSRMatrix, Integers, Labels, PathLike
+    import pandas as pd
+
+    from ..core.types import AnyArray, CSRMatrix, Integers, Labels, PathLike, SparseInput
     from ..retrieval.scores import ScoreFunction
 
 #: The array of a dense item-item matrix in its file.
 ITEM_WEIGHTS = "item_weights"
+
+#: The array of scores of users × items in its file.
+SCORES = "scores"
 
 
 @dataclass(eq=False, repr=False)
@@ -32,10 +43,14 @@ class ItemItemModel:
         Row i holds what having item i adds to the scores. A dense one may be memory-mapped.
     item_ids : pandas.Index or None
         What its rows and columns stand for.
+    may_be_scores : bool
+        Whether the matrix was given by itself: if there are as many users as items, it may hold
+        scores of users × items.
     """
 
     weights: AnyArray | CSRMatrix
     item_ids: Any = None
+    may_be_scores: bool = False
 
     def __repr__(self) -> str:
         kind = "sparse" if sparse.issparse(self.weights) else "dense"
@@ -51,26 +66,60 @@ class ItemItemModel:
                 np.savez(temporary, **arrays)
 
 
-class Scorer:
-    """A function that scores all items, as a model that knows the ids of its users and items.
+class ScoreRows:
+    """A function that returns the rows of a matrix of scores, which may be memory-mapped."""
 
-    A function by itself is a model, too, of the users and items of the training data. With this
-    its users and items have ids, by which they are matched with those of the data.
+    def __init__(self, matrix: AnyArray) -> None:
+        self.matrix = matrix
+
+    def __call__(self, users: Integers) -> AnyArray:
+        """Return the scores of some users."""
+        rows: AnyArray = self.matrix[users]
+        release(self.matrix)
+        return rows
+
+
+class Scorer:
+    """A model from scores of users × items, a function that returns them, or item-item weights.
+
+    With ids, users and items are matched with those of the data. Without, rows and columns are
+    those of the training data. A function or matrix by itself is a model too, if its shape shows
+    what it is.
 
     Parameters
     ----------
-    function : callable
-        Given row numbers of users, a 1-D ndarray of int64, it returns their scores of all items: an
-        array, or a tensor on the CPU, of shape ``(len(users), n_items)``, of floats of at most 64
-        bits or of whole numbers of at most 2^53. The scores of a user must not depend on the other
-        users of a call. It is called for some hundred or thousand users at once, never from two
-        threads.
+    scores : callable, array, tensor or pandas.DataFrame, optional
+        The scores of all items for each user, shape (n_users, n_items), of floats of at most 64
+        bits or of whole numbers of at most 2^53. They may be memory-mapped. A frame has the ids of
+        users as its index and those of items as its columns.
+
+        Or a function of row numbers of users, a 1-D ndarray of int64, which returns their scores:
+        an array, or a tensor on the CPU, of shape ``(len(users), n_items)``. The scores of a user
+        must not depend on the other users of a call. It is called for some hundred or thousand
+        users at once, never from two threads.
+    item_item : array, tensor, sparse matrix or pandas.DataFrame, shape (n_items, n_items), optional
+        Instead of `scores` item-item weights (EASE, SLIM): row i holds what having item i adds to
+        the scores.
     users, items : sequence of hashable, optional
-        The ids of its users and items, in the order of its numbers.
+        The ids of its users and items, in the order of its rows and columns.
+
+    Raises
+    ------
+    InvalidDataError
+        If neither or both of `scores` and `item_item` are given, they are something else, or there
+        are more or fewer ids than rows or columns.
 
     See Also
     --------
     evaluate_model : Evaluate it.
+    save_model : Save it, unless it is a function.
+
+    Notes
+    -----
+    A sparse matrix of scores is not accepted: a missing entry could be a score of 0, or an item
+    that is not to be recommended. For the former, give
+    ``se.Scorer(lambda users: matrix[users].toarray())``; for the latter, evaluate
+    ``se.Rankings.from_scores(matrix, seen=train)``.
 
     Examples
     --------
@@ -78,7 +127,7 @@ class Scorer:
     >>> import sparse_eval as se
     >>> from scipy.sparse import csr_matrix
     >>> table = np.array([[0.1, 0.9, 0.5], [0.8, 0.2, 0.3]])
-    >>> model = se.Scorer(lambda users: table[users], users=["ann", "bob"], items=["x", "y", "z"])
+    >>> model = se.Scorer(table, users=["ann", "bob"], items=["x", "y", "z"])
     >>> clicks = se.Interactions.from_frame([{"user": "bob", "item": "x"}])
     >>> se.recommend(model, clicks, k=2, users=["bob", "ann"])[["user", "item"]].values.tolist()
     [['bob', 'z'], ['bob', 'y'], ['ann', 'y'], ['ann', 'z']]
@@ -86,33 +135,124 @@ class Scorer:
 
     def __init__(
         self,
-        function: ScoreFunction,
+        scores: ScoreFunction | AnyArray | pd.DataFrame | None = None,
         *,
+        item_item: AnyArray | pd.DataFrame | SparseInput | None = None,
         users: Iterable[Hashable] | None = None,
         items: Iterable[Hashable] | None = None,
     ) -> None:
-        if not callable(function) or isinstance(function, type):
+        if (scores is None) == (item_item is None):
             raise InvalidDataError(
-                f"function is {function!r}; expected a function that takes row numbers of users "
-                "and returns their scores of all items"
+                "a Scorer is made of scores (a matrix of users × items, or a function) or of "
+                "item_item= (item-item weights); give one of them"
             )
-        self.function = function
-        self.user_ids = _labels(users, "users")
-        self.item_ids = _labels(items, "items")
-        self.n_users = None if self.user_ids is None else len(self.user_ids)
-        self.n_items = None if self.item_ids is None else len(self.item_ids)
+        #: What returns the scores of some users, None for item-item weights.
+        self.function: Any = None
+        #: The size of each axis, None if only the training data show it.
+        self.n_users: int | None = None
+        self.n_items: int | None = None
+        self.item_item: Any = None
+        given: Any = scores
+        if item_item is not None:
+            if users is not None:
+                raise InvalidDataError(
+                    "item-item weights are of any users; leave out users=, or give scores"
+                )
+            given = item_item
+            own = labels_of(given)
+            if is_labelled(given):
+                if not given.index.equals(given.columns):
+                    raise InvalidDataError(
+                        "the index and the columns of the item-item weights differ; expected the "
+                        "same items in the same order, as in frame.loc[frame.columns]"
+                    )
+                given, own = unlabelled(given)
+            items = own[1] if items is None else items
+            self.item_item = check_weights(given)
+            self.n_items = self.item_item.shape[0]
+        elif callable(given) and not isinstance(given, type):
+            self.function = given
+        else:
+            if is_labelled(given):
+                given, (rows, columns) = unlabelled(given)
+                users = rows if users is None else users
+                items = columns if items is None else items
+            matrix = check_scores(given)
+            self.function = ScoreRows(matrix)
+            self.n_users, self.n_items = matrix.shape
+        self.user_ids = _labels(users, "users", self.n_users)
+        self.item_ids = _labels(items, "items", self.n_items)
+        if self.user_ids is not None:
+            self.n_users = len(self.user_ids)
+        if self.item_ids is not None:
+            self.n_items = len(self.item_ids)
         #: What the function calls each user, if not the number of the row.
         self.rows: Integers | None = None
+        #: The file of the scores, if there is one.
+        self.path: Path | None = None
+
+    @property
+    def matrix(self) -> AnyArray | None:
+        """The scores, None if a function returns them or there are none."""
+        return self.function.matrix if isinstance(self.function, ScoreRows) else None
+
+    def save(self, path: PathLike) -> None:
+        """Save a matrix of scores, without ids; `save_model` saves it with them."""
+        arrays: dict[str, Any] = {SCORES: self.matrix}
+        with replacing_npz(path) as temporary:
+            np.savez(temporary, **arrays)
 
     def __repr__(self) -> str:
+        if self.item_item is not None:
+            return "Scorer(item_item)"
+        if self.matrix is not None:
+            n_users, n_items = self.matrix.shape
+            return f"Scorer({n_users:,} users × {n_items:,} items)"
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         return f"Scorer({name})"
 
 
-def _labels(ids: Iterable[Hashable] | None, name: str) -> Labels | None:
+def is_labelled(given: object) -> bool:
+    """Return whether a value is a matrix with labels: a frame of pandas."""
+    return is_frame(given) and hasattr(given, "index") and hasattr(given, "to_numpy")
+
+
+def unlabelled(frame: pd.DataFrame) -> tuple[AnyArray, tuple[Labels | None, Labels | None]]:
+    """Return the array of a frame and the labels of its axes, None where they count from 0."""
+    return frame.to_numpy(), (own_labels(frame.index), own_labels(frame.columns))
+
+
+def check_scores(given: Any) -> AnyArray:
+    """Return a matrix of scores as an array, which is not read: it may be memory-mapped.
+
+    Raises
+    ------
+    InvalidDataError
+        If it is something else, or a sparse matrix.
+    """
+    expected = (
+        "scores of users × items (an array or tensor of numbers), or a function that takes row "
+        "numbers of users and returns their scores of all items"
+    )
+    if sparse.issparse(given):
+        raise InvalidDataError(
+            f"scores is {describe(given)}, and a missing entry could be a score of 0 or an item "
+            "that is not to be recommended; give se.Scorer(lambda users: matrix[users].toarray()) "
+            "for the former, or evaluate se.Rankings.from_scores(matrix, seen=train) for the "
+            "latter; item-item weights are se.Scorer(item_item=matrix)"
+        )
+    if not is_array(given):
+        raise InvalidDataError(f"scores is {describe(given)}; expected {expected}")
+    matrix = as_array(given, "scores", expected)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "iuf" or matrix.dtype.itemsize > 8:
+        raise InvalidDataError(f"scores is {describe(matrix)}; expected {expected}")
+    return matrix
+
+
+def _labels(ids: Iterable[Hashable] | None, name: str, n: int | None) -> Labels | None:
     if ids is None:
         return None
     if isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
         raise InvalidDataError(f"{name} is {ids!r}; expected the id of each of them")
     labels: Any = ids if hasattr(ids, "__len__") else list(ids)
-    return axis_labels(labels, len(labels), name)
+    return axis_labels(labels, len(labels) if n is None else n, name)

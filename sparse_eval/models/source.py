@@ -28,6 +28,7 @@ from .accepted import as_model, check_shape, count_items, has_factors
 from .checkpoints import Factors
 from .chosen_users import ChosenUsers
 from .exact import (
+    either_matrix,
     is_exact,
     numbered_as,
     search_memory,
@@ -468,6 +469,17 @@ class ModelSource(_UserSource):
             num_threads,
             n_unknown,
         )
+
+    def tasks(self) -> Iterator[tuple[UserRows, int]]:
+        """Cut the users into blocks, and check a square matrix once all users are known."""
+        last = 0
+        for task, size in super().tasks():
+            last = task.last
+            yield task, size
+        if isinstance(self.model, ItemItemModel) and self.model.may_be_scores:
+            n_items = count_items(self.model)
+            if is_blocks(self.sides["train"]) and last == n_items:
+                raise InvalidDataError(either_matrix(last, n_items))
 
     def fit_into(self, memory: int, request: Request, *, per_user: bool) -> None:
         """Cut the users into blocks so small that the evaluation stays within a budget."""

@@ -93,9 +93,9 @@ def sweep(
     Parameters
     ----------
     paths : str, Path or iterable of them
-        Checkpoints, also item-item matrices in SciPy's ``.npz`` or in ``.npy``. A folder stands for
-        the ``.npz`` files in it, ``als-2`` before ``als-10``, except for hidden ones (whose names
-        begin with a dot).
+        Checkpoints, also matrices in files, as in `evaluate_model`. A folder stands for the
+        ``.npz`` files in it, ``als-2`` before ``als-10``, except for hidden ones (whose names begin
+        with a dot).
     train, validation : as in `evaluate_model`, but for iterables of blocks
         What users have seen, and the held-out gains; or a `Holdout` for both. Where checkpoints and
         data have ids, each is matched by them.

@@ -244,8 +244,8 @@ def test_refusals(holdout: Any, weights: Any, tmp_path: Path) -> None:
         se.top_k(lambda users: weights, k=3)
     with pytest.raises(InvalidDataError, match="item_factors is missing"):
         se.top_k(weights[:, :3], k=3)
-    with pytest.raises(InvalidDataError, match="expected a function that takes row numbers"):
-        se.Scorer(weights)
+    with pytest.raises(InvalidDataError, match="or a function that takes row numbers"):
+        se.Scorer("weights")  # type: ignore[arg-type]
     with pytest.raises(InvalidDataError, match="users is 'ab'; expected the id of each"):
         se.Scorer(len, users="ab")
     with pytest.raises(UnsupportedModelError, match="a Scorer cannot be saved"):
