@@ -433,6 +433,7 @@ class EvaluationCallback:
         last = done == model.iterations
         if done % self._every and not last:
             return
+        keep_ids(model, *labels_of(self._train))
         on_cpu = _on_cpu(model)
         start = perf_counter()
         ev = evaluate_model(
@@ -446,7 +447,6 @@ class EvaluationCallback:
             judged_only=self._request.judged_only,
             progress=False,
         )
-        keep_ids(model, *labels_of(self._train))
         values = {self._names[name]: value for name, value in ev.mean().items()}
         times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}
         training.seconds = 0.0

@@ -28,6 +28,7 @@ from .identifiers import id_arrays
 from .inputs import digest_of, open_held_out, open_train, training_part
 from .shared_candidates import SharedCandidates, candidates_of, share_candidates
 from .trainers import read_trainers
+from .without_ids import without_warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -220,7 +221,8 @@ def _evaluate(
     try:
         model = trainer.train(holdout.train, run.seed)
         parts = training_part(holdout), holdout.validation
-        evaluation = evaluate_model(model, *parts, request.metrics, **options)
+        with without_warning():  # it was trained on this part
+            evaluation = evaluate_model(model, *parts, request.metrics, **options)
     except SparseEvalError as error:
         error.add_note(f"This is about {_name(run)}.")
         raise

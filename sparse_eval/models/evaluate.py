@@ -198,7 +198,8 @@ def evaluate_model(
     -----
     UserWarning
         If held-out items were seen by their users (no list can hold them), users have no training
-        data, users or items are unknown to the model, or nothing was hit at all.
+        data, users or items are unknown to the model, nothing was hit at all, or the data have ids
+        and the model, which is not a function, has none.
 
     See Also
     --------
@@ -211,11 +212,11 @@ def evaluate_model(
     -----
     A model knows the ids of its users and items if it was trained on labelled data by `train_als`
     or `EvaluationCallback.fit`, or saved by `save_model` or the command line; any other model is
-    numbered as `train` is. So a model of yesterday can be evaluated on the data of today: users and
-    items are matched by id. Users whom it does not know get no list and count 0, items that it
-    does not know are missed, and a warning counts both (``ev.retrieval.n_unknown_users``,
-    ``n_unknown_items``). A model without ids and data whose ids were numbered on the way (a frame,
-    a table) do not fit together, and are refused.
+    numbered as `train` is, with a warning if `train` has ids. So a model of yesterday can be
+    evaluated on the data of today: users and items are matched by id. Users whom it does
+    not know get no list and count 0, items that it does not know are missed, and a warning counts
+    both (``ev.retrieval.n_unknown_users``, ``n_unknown_items``). A model without ids and data whose
+    ids were numbered on the way (a frame, a table) do not fit together, and raise an error.
 
     Examples
     --------

@@ -22,6 +22,7 @@ from .inputs import NewUsers, name_of, open_train
 from .matching import match_items
 from .references import open_model
 from .scorers import Scorer
+from .without_ids import without_warning
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix
@@ -165,7 +166,8 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
     if _is_alike_for_all(own):
         folded = np.repeat(own[:1], given.shape[0], axis=0)
     else:
-        folded = fold_in(opened, given, num_threads=num_threads).user_factors
+        with without_warning():  # which comes when the model is matched with all data
+            folded = fold_in(opened, given, num_threads=num_threads).user_factors
     n_users = len(own) if union is None else len(union)
     factors = np.zeros((n_users, own.shape[1]), np.result_type(own, folded))
     factors[: len(own)] = own

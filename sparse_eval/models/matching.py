@@ -18,6 +18,7 @@ from ..inputs.relevance import Relevance
 from ..inputs.training import take_rows
 from .accepted import catalogue, check_shape
 from .identifiers import ids_of
+from .without_ids import warn_without_ids
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Integers, Labels
@@ -98,6 +99,11 @@ def match_sides(
     InvalidDataError
         If a part has ids that nothing can be matched with, or another shape than the model where
         there are no ids; or as `ChosenUsers.rows`.
+
+    Warns
+    -----
+    UserWarning
+        If the model has no ids, and a part has.
     """
     shape: tuple[int, int] = train.shape
     known: tuple[Labels | None, Labels | None] = (None, None)
@@ -142,6 +148,8 @@ def match_sides(
             candidates, (n_users, items.size), users.labels, items.labels, others="the model"
         )
         candidates = candidates.named(moved.indptr, moved.items, moved.gains)
+    if model is not None:
+        warn_without_ids(model, train, relevance)
     if first is not None and users.labels is None:
         moved = replace(moved, users=_row_labels(first))
     return Sides(
@@ -170,6 +178,7 @@ def match_items(model: Model, train: CSRMatrix | Relevance, name: str = "train")
     n_items = catalogue(model)[1]
     items = _place_train(model, train, "items", ids_of(model)[1], n_items, name)
     matrix = _as_matrix(train, [_Axis(None, None, train.shape[0]), items])
+    warn_without_ids(model, train)
     matched: CSRMatrix = within(matrix, (train.shape[0], n_items))
     return matched
 

@@ -45,6 +45,7 @@ from .popularity import popularity_rankings
 from .ranking import choose_way, list_length, rank, with_stored_zeros
 from .references import FileReference, open_model
 from .scorers import ItemItemModel
+from .without_ids import warn_without_ids
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Items, Labels
@@ -441,6 +442,8 @@ class ModelSource(_UserSource):
         super().__init__(users, train, validation, n_items, matched=matched)
         if not matched:
             self.ids = _common_ids(opened, train, validation)
+            wholes = (side for side in (train, validation) if not is_blocks(side))
+            warn_without_ids(opened, *wholes)
         if not matched and not is_blocks(train) and not is_blocks(users):
             check_shape(opened, self.sides["train"].shape)
         way = choose_way(opened, request, via, among="candidates" in inputs)

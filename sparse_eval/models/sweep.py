@@ -39,6 +39,7 @@ from .inputs import NewUsers, digest_of, name_of, open_held_out, open_train, spl
 from .shared_candidates import share_candidates
 from .sweep_folder import Scored
 from .sweep_table import AFTER_AMONG, BEFORE, Table, natural, text_of
+from .without_ids import lacks_ids, warn_of_checkpoints, without_warning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -180,7 +181,7 @@ def sweep(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for factors in (4, 8):
     ...         model = se.train_als(holdout.train, factors=factors)
-    ...         model.save(Path(folder) / f"als-{factors}.npz")
+    ...         _ = se.save_model(model, Path(folder) / f"als-{factors}.npz")
     ...     table = se.sweep(folder, holdout.train, holdout.validation, "ndcg@10")
     >>> table[["status", "factors"]]
       status  factors
@@ -236,6 +237,7 @@ def sweep(
                     _follow(folder, interval, job, table, bar)
                 files = _in_folder(folder)
         table.save(files)
+    warn_of_checkpoints(table.without_ids)
     return table.frame(files)
 
 
@@ -359,6 +361,7 @@ def _attempt(
     """Score a checkpoint; None if its state changes before it is loaded."""
     start = time.perf_counter()
     savable = parameters = None
+    numbers = False
     row = {"file": text_of(path), "status": "ok"} | job.origin
     try:
         if not path.is_file():
@@ -373,7 +376,10 @@ def _attempt(
         model = as_model(checkpoint)
         if _state(path) != state:
             return None
-        ev = _evaluate(model, job)
+        with without_warning():  # the sweep warns once
+            ev = _evaluate(model, job)
+        seen = job.train.seen if isinstance(job.train, NewUsers) else job.train
+        numbers = lacks_ids(model, seen, job.relevance)
         if job.saves:
             savable = ev._savable()
             parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
@@ -386,7 +392,7 @@ def _attempt(
         row |= {"status": "failed", "error": text_of(" ".join(reason.split()))}
         savable = None
     row["seconds"] = str(round(time.perf_counter() - start, 3))
-    return Scored(row, savable, parameters)
+    return Scored(row, savable, parameters, numbers)
 
 
 def _evaluate(model: Any, job: Job) -> Evaluation:

@@ -30,11 +30,15 @@ if TYPE_CHECKING:
 
 
 class Scored(NamedTuple):
-    """The row of a checkpoint, its evaluation if that is to be saved, and its hyperparameters."""
+    """The row of a checkpoint, its evaluation if that is to be saved, and its hyperparameters.
+
+    `lacks_ids` says whether the checkpoint has no ids, and the data have.
+    """
 
     row: Row
     savable: Savable | None = None
     parameters: dict[str, JSONValue] | None = None
+    lacks_ids: bool = False
 
 
 class SavedCheckpoint(NamedTuple):

@@ -50,6 +50,7 @@ class Table:
         self.after = ("sha256", *origin)
         self.rows: dict[str, Row] = {}
         self.scored: dict[str, Row] = {}  # by the content of the checkpoint
+        self.without_ids: list[Path] = []  # checkpoints that should have them
         self.log: CSVLog | None = None
         if out is not None:
             self.log = CSVLog(
@@ -77,6 +78,8 @@ class Table:
                     return False
             else:
                 self.folder.drop(path)
+        if scored.lacks_ids:
+            self.without_ids.append(path)
         if self.rows.get(row["file"]) != row:
             self._keep(row)
             self.save(files)

@@ -1,0 +1,89 @@
+"""Warn if a model without ids is evaluated on data with ids."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from ..core.labelled import labels_of
+from ..core.warning import warn
+from .accepted import has_factors
+from .checkpoints import Factors
+from .identifiers import ids_of
+from .scorers import ItemItemModel, Scorer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from .accepted import Model
+
+_is_silent: ContextVar[bool] = ContextVar("_is_silent", default=False)
+
+
+@contextmanager
+def without_warning() -> Iterator[None]:
+    """Leave out the warning: the model was trained here, or the caller warns once for many."""
+    token = _is_silent.set(True)
+    try:
+        yield
+    finally:
+        _is_silent.reset(token)
+
+
+#: How the checkpoint of a model of implicit gets ids.
+_SAVE = (
+    "train it with se.train_als or se.train_model and save it with se.save_model in place of "
+    "model.save, or add its ids with se.save_model(model, path, users=…, items=…)"
+)
+
+
+def warn_without_ids(model: Model, *data: object) -> None:
+    """Warn if a model has no ids, so that it is matched with data by row and column number."""
+    if not _is_silent.get() and lacks_ids(model, *data):
+        _warn("the model", _remedy(model))
+
+
+def warn_of_checkpoints(paths: Sequence[Path]) -> None:
+    """Warn of checkpoints without ids, if there are any."""
+    if paths:
+        others = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
+        _warn(f"{paths[0]}{others}", _SAVE)
+
+
+def _warn(name: str, remedy: str) -> None:
+    warn(
+        f"{name} has no ids, and the data have: users and items are matched by row and column "
+        f"number, and metrics are wrong if it was trained on them in another order; {remedy}"
+    )
+
+
+def lacks_ids(model: Model, *data: object) -> bool:
+    """Return whether a model numbers users or items that data name.
+
+    A function numbers them as the training data do by its definition.
+    """
+    if isinstance(model, Scorer) and model.matrix is None:
+        return False
+    numbers_users = has_factors(model) or isinstance(model, Scorer)
+    labels = [labels_of(side) for side in data]
+    users, items = ids_of(model)
+    return any(
+        known is None and numbered and any(given[axis] is not None for given in labels)
+        for axis, (known, numbered) in enumerate(((users, numbers_users), (items, True)))
+    )
+
+
+def _remedy(model: Model) -> str:
+    """Return how to give a model ids."""
+    if isinstance(model, Factors):
+        return (
+            "give them as se.factor_model(user_factors, item_factors, users=…, items=…), or a file "
+            "from se.save_model"
+        )
+    if isinstance(model, ItemItemModel):
+        return "give them as se.Scorer(item_item=matrix, items=…), or a file from se.save_model"
+    if isinstance(model, Scorer):
+        return "give them as se.Scorer(matrix, users=…, items=…), or a file from se.save_model"
+    return _SAVE
