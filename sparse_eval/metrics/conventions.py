@@ -262,7 +262,11 @@ CONVENTIONS: dict[str, Convention] = {
             "ranx",
             "ranx",
             options={"rbp": {"gain": "raw"}},
-            no_relevant="zero",
+            no_relevant="judged",
+            notes=(
+                "make_comparable=True leaves out users who are not in its qrels; "
+                "no_relevant='zero' counts them",
+            ),
         ),
         Convention(
             "rectools",

@@ -1,4 +1,4 @@
-"""ranx: a Qrels and a Run from dictionaries; every user is in the Qrels."""
+"""ranx: a Qrels and a Run from dictionaries; a user with nothing stored is in the Run only."""
 
 from functools import lru_cache, partial
 
@@ -31,6 +31,7 @@ def scores(case):
     qrels = {
         f"{user}": {f"{item}": gain for item, gain in case.stored[user].items()}
         for user in case.users
+        if case.stored[user]
     }
     run = {
         f"{user}": {f"{item}": float(-rank) for rank, item in enumerate(items)}
@@ -39,7 +40,7 @@ def scores(case):
     }
     metrics = [name.format(k=case.k) for name in NAMES.values()]
     # There are fewer than ten users: they come back in the order of their names.
-    return evaluate(
+    found = evaluate(
         Qrels(qrels),
         Run(run),
         metrics,
@@ -47,10 +48,13 @@ def scores(case):
         save_results_in_run=False,
         make_comparable=True,
     )
+    return list(qrels), found
 
 
 def values(name, case):
-    return scores(case)[name.format(k=case.k)].tolist()
+    users, found = scores(case)
+    by_user = dict(zip(users, found[name.format(k=case.k)].tolist(), strict=True))
+    return [by_user.get(f"{user}") for user in case.users]
 
 
 METRICS = {ours: partial(values, theirs) for ours, theirs in NAMES.items()}
