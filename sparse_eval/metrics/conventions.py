@@ -42,7 +42,8 @@ class Convention:
     library : str
         The library whose numbers it reproduces.
     options : mapping
-        Defaults of options that differ from the standard ones, by metric.
+        Defaults of options that differ from the standard ones, by metric. Under another name of a
+        metric they are the options that this name means.
     notes : tuple of str
         Differences that no option covers, and behaviour of the library that is not reproduced.
     shift : {1, 0}
@@ -468,10 +469,14 @@ CONVENTIONS: dict[str, Convention] = {
             "RePlay",
             options=_BINARY_GAIN
             | _MAP_MIN
-            | {"auc": {"among": "list"}, "novelty": {"form": "unseen"}},
+            | {
+                "auc": {"among": "list"},
+                "novelty": {"form": "unseen", "denominator": "k"},
+                "surprisal": {"form": "relative"},
+            },
             lists_of_all=True,
             notes=(
-                "its Surprisal is novelty(form=relative), for lists of k items",
+                "its Surprisal is surprisal, which is novelty(form=relative)",
                 "its Novelty leaves out users who are not in train; 1 for one without a list",
             ),
         ),

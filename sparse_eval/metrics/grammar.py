@@ -24,7 +24,8 @@ from .statistics import FULL_LIST
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Defaults of options that differ from the registry's, by metric.
+#: Defaults of options that differ from the registry's, by metric. Under another name of a metric
+#: they are the options that this name means.
 Defaults: TypeAlias = Mapping[str, Mapping[str, str]]
 
 _METRIC = re.compile(r"(?P<name>[^()@{},]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<cutoffs>.*))?")
@@ -128,10 +129,11 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
                 f"{part.strip()!r} is not a metric; expected name, name@k, name@{{k,k}} or "
                 "name(option=value)@k, for instance 'ndcg(gain=exp)@10'"
             )
-        entry, cutoff_of_name, option_of_name = find(match["name"])
+        entry, name, cutoff_of_name, option_of_name = find(match["name"])
         defaults_of_entry = (defaults or {}).get(entry.name, {})
+        of_alias = (defaults or {}).get(name, {}) if name != entry.name else {}
         assigned = ",".join(filter(None, (option_of_name, match["options"])))
-        options = _options(entry, assigned, part.strip(), defaults_of_entry)
+        options = _options(entry, assigned, part.strip(), defaults_of_entry, of_alias)
         if cutoff_of_name is not None and match["cutoffs"] is not None:
             raise InvalidMetricError(
                 f"{part.strip()!r} has two cut-offs; write '{entry.name}@{cutoff_of_name}'"
@@ -207,7 +209,11 @@ def _split(text: str) -> list[str]:
 
 
 def _options(
-    entry: Definition, text: str, part: str, defaults: Mapping[str, str]
+    entry: Definition,
+    text: str,
+    part: str,
+    defaults: Mapping[str, str],
+    of_alias: Mapping[str, str],
 ) -> tuple[tuple[str, str], ...]:
     options = {option.name: option for option in entry.options}
     chosen: dict[str, str] = {}
@@ -222,6 +228,7 @@ def _options(
             chosen[name] = options[name].canonical(value)
         except InvalidMetricError as error:
             raise InvalidMetricError(f"{part!r}: {error}") from None
+    chosen = {**of_alias, **chosen}
     return tuple(
         (name, chosen[name])
         for name in sorted(chosen)

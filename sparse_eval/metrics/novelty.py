@@ -10,6 +10,7 @@ from .conventions import STANDARD
 from .eligible import are_in
 from .measure import discount_tables
 from .registry import Choice, Definition
+from .statistics import FULL_LIST
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Items
@@ -21,10 +22,15 @@ if TYPE_CHECKING:
 VARGAS = "Vargas and Castells, 2011, RecSys, doi:10.1145/2043932.2043955"
 
 
-def _bits(training: Training, form: str) -> Floats:
+def _bits(training: Training, form: str, denominator: str) -> Floats:
     """Return the surprise of each item, in bits or relative to the largest possible."""
     novelty = training.item_novelty
-    return novelty / np.log2(training.n_active) if form == "relative" else novelty
+    if form == "bits":
+        return novelty
+    relative: Floats = novelty / np.log2(training.n_active)
+    if denominator == "k":  # as RePlay, also where fewer than two users are in train
+        relative[training.item_counts == 0] = 1.0
+    return relative
 
 
 def _in_history(lists: Lists, rows: Integers, items: Items) -> Booleans:
@@ -34,21 +40,26 @@ def _in_history(lists: Lists, rows: Integers, items: Items) -> Booleans:
     return are_in(rows * lists.n_items + items, owners * lists.n_items + known)
 
 
-def novelty(lists: Lists, form: str, unknown: str) -> Floats:
+def novelty(lists: Lists, form: str, unknown: str, denominator: str) -> Floats:
     n_users = len(lists.users)
     if form == "unseen":
         unseen = ~_in_history(lists, lists.rows, lists.items)
         return np.bincount(lists.rows, unseen, n_users) / lists.lengths
-    values = _bits(lists.train, form)
-    if unknown == "one":
-        return lists.mean_of(values)
-    known = lists.train.item_counts[lists.items] > 0
-    rows = lists.rows[known]
-    total = np.bincount(rows, values[lists.items[known]], n_users)
-    return total / np.bincount(rows, minlength=n_users)
+    values = _bits(lists.train, form, denominator)
+    rows, items = lists.rows, lists.items
+    if unknown == "skip":
+        known = lists.train.item_counts[items] > 0
+        rows, items = rows[known], items[known]
+    total = np.bincount(rows, values[items], n_users)
+    n: Integers = np.bincount(rows, minlength=n_users)
+    if denominator == "k" and lists.k != FULL_LIST:
+        n = np.where(n > 0, lists.k, 0)
+    return total / n
 
 
-def expected_novelty(random: RandomLists, form: str, unknown: str) -> Floats | None:
+def expected_novelty(
+    random: RandomLists, form: str, unknown: str, denominator: str
+) -> Floats | None:
     if form == "unseen":
         lists = random.lists
         bounds, known = lists.train.history(lists.users)
@@ -57,7 +68,10 @@ def expected_novelty(random: RandomLists, form: str, unknown: str) -> Floats | N
         return 1 - np.bincount(owners[eligible], minlength=len(lists.users)) / random.n_unseen
     if unknown == "skip" and not random.lists.train.item_counts.all():
         return None  # a list may be of items to leave out alone, and then leaves its user out
-    return random.mean_of(_bits(random.lists.train, form))
+    means = random.mean_of(_bits(random.lists.train, form, denominator))
+    if denominator == "k" and random.lists.k != FULL_LIST:
+        means *= np.minimum(random.depths, random.n_unseen) / random.lists.k
+    return means
 
 
 def _of_hits(lists: Lists, item_values: Floats) -> Floats:
@@ -129,6 +143,12 @@ METRICS = (
                 "unknown",
                 ("one", "skip"),
                 "an item without users counts as having one, or is left out of the mean",
+            ),
+            Choice(
+                "denominator",
+                ("length", "k"),
+                "the mean over the list, or the sum over it / k where a list is short; "
+                "form=unseen is a share of the list in any case",
             ),
         ),
         needs=("train",),

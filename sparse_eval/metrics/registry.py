@@ -352,9 +352,13 @@ def definition(name: str) -> Definition:
 
 
 class Meant(NamedTuple):
-    """What a name or alias means: a metric, and the cut-off and option that are part of it."""
+    """What a name or alias means: a metric, and the cut-off and option that are part of it.
+
+    `name` is the name or alias without its cut-off or number.
+    """
 
     definition: Definition
+    name: str
     cutoff: str | None = None
     option: str | None = None
 
@@ -375,7 +379,7 @@ def find(name: str) -> Meant:
         return meant
     if (numbered := _NUMBERED.fullmatch(key)) is not None:
         meant_name, option = _WITH_NUMBER[numbered["name"]]
-        return Meant(REGISTRY[meant_name], option=f"{option}={numbered['number']}")
+        return Meant(REGISTRY[meant_name], meant_name, option=f"{option}={numbered['number']}")
     with_cutoff = _WITH_CUTOFF.fullmatch(key)
     if with_cutoff is not None and (meant := _named(with_cutoff["name"])) is not None:
         return meant._replace(cutoff=with_cutoff["cutoff"])
@@ -386,13 +390,13 @@ def _named(key: str) -> Meant | None:
     """Return what a name or alias without a number means, None if there is no such metric."""
     if key in ALIASES_WITH_OPTION:
         name, option = ALIASES_WITH_OPTION[key]
-        return Meant(REGISTRY[name], option=option)
+        return Meant(REGISTRY[name], key, option=option)
     names = ALIASES.get(key, (key,))
     if len(names) > 1:
         choices = " or ".join(repr(name) for name in names)
         raise InvalidMetricError(f"{key!r} may mean several metrics; did you mean {choices}?")
     entry = REGISTRY.get(names[0])
-    return None if entry is None else Meant(entry)
+    return None if entry is None else Meant(entry, key)
 
 
 @lru_cache(maxsize=1)

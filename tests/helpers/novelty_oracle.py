@@ -39,9 +39,23 @@ def novelty(items: Sequence[int], train: Train, *, skip: bool = False) -> float:
 
 
 def relative_novelty(items: Sequence[int], train: Train, *, skip: bool = False) -> float:
-    """RePlay's Surprisal of a list of k items."""
     largest = math.log2(n_active(train)) if n_active(train) else math.nan
     return novelty(items, train, skip=skip) / largest if largest else math.nan
+
+
+def surprisal(items: Sequence[int], train: Train, k: int) -> float:
+    """RePlay's: 1 for an item that nobody has, and the sum / k however short the list is."""
+    return relative_surprises(items, train) / k if items else math.nan
+
+
+def relative_surprises(items: Sequence[int], train: Train) -> float:
+    known = [item for item in items if users_of(item, train)]
+    if not known:
+        return float(len(items))
+    largest = math.log2(n_active(train))
+    if not largest:
+        return math.nan
+    return len(items) - len(known) + math.fsum(surprise(i, train) for i in known) / largest
 
 
 def unseen(items: Sequence[int], history: AbstractSet[int]) -> float:

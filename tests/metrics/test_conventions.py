@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidMetricError
-from sparse_eval.metrics import CONVENTIONS, REGISTRY, STANDARD
+from sparse_eval.metrics import CONVENTIONS, STANDARD, parse
+from sparse_eval.metrics.registry import definition
 
 # user 0: hits at ranks 1 and 3 of three, of four relevant, one of them worth 2;
 # user 1: a list of one item, a miss; user 2: no list; user 3: nothing relevant, a zero stored;
@@ -260,6 +261,61 @@ def test_recbole_has_a_tenth_of_the_items_in_the_tail() -> None:
     assert ev.values("aplt@3")[0] == 1 / 3  # item 2 of 2, 3 and 4
 
 
+# The example of RePlay's documentation, with one list of three items.
+REPLAY_LISTS = [[3, 7, 10, 11, 2], [5, 8, 11, 1, 3], [4, 9, 2, -1, -1]]
+REPLAY_TRAIN = [[2, 5, 6, 8, 9], [1, 3, 5, 8, 11], [2, 4, 9]]
+
+
+@pytest.mark.parametrize("train", [REPLAY_TRAIN, REPLAY_TRAIN[:1], []])
+@pytest.mark.parametrize("name", ["surprisal", "Surprisal", "novelty(form=relative)"])
+def test_surprisal_and_novelty_of_replay(name: str, train: list[list[int]]) -> None:
+    """What RePlay 0.22.0's Surprisal and Novelty give for these lists and training data."""
+    pairs = [(user, item) for user, items in enumerate(train) for item in items]
+    users, items = zip(*pairs, strict=True) if pairs else ((), ())
+    seen = csr_matrix((np.ones(len(pairs)), (users, items)), shape=(3, 12))
+    lists = se.Rankings.from_topk(REPLAY_LISTS, shape=(3, 12))
+    truth = csr_matrix(np.eye(3, 12))
+    asked = [f"{name}@{{2,3,5,8}}", "novelty@{2,3,5,8}"]
+    ev = se.evaluate(lists, truth, asked, convention="replay", train=seen)
+    for k in (2, 3, 5, 8):
+        surprisal, novelty = REPLAY_VALUES[len(train)][k]
+        assert ev.values(f"{name}@{k}") == pytest.approx(surprisal, nan_ok=True)
+        assert ev.values(f"novelty@{k}")[: len(train)] == pytest.approx(novelty)
+
+
+def test_surprisal_is_understood_in_every_spelling() -> None:
+    for name in ("surprisal@3", "surprisal_3", "Surprisal@{3}", "surprisal(form=relative)@3"):
+        assert list(map(str, parse(name, CONVENTIONS["replay"].options))) == [
+            "novelty(form=relative)@3"
+        ]
+        assert parse(name)[0].name == "novelty"
+    other = parse("surprisal(form=unseen)@3", CONVENTIONS["replay"].options)
+    assert list(map(str, other)) == ["novelty@3"]
+
+
+NAN = math.nan
+REPLAY_VALUES = {
+    3: {
+        2: ([1.0, 0.3690702464285426, 0.6845351232142713], [1.0, 0.0, 0.0]),
+        3: ([1.0, 0.579380164285695, 0.5793801642856952], [1.0, 0.0, 0.0]),
+        5: ([0.8738140492857085, 0.7476280985714171, 0.3476280985714171], [0.8, 0.0, 0.0]),
+        8: ([0.5461337808035678, 0.4672675616071357, 0.21726756160713567], [0.8, 0.0, 0.0]),
+    },
+    1: {
+        2: ([1.0, NAN, NAN], [1.0]),
+        3: ([1.0, NAN, NAN], [1.0]),
+        5: ([NAN, NAN, NAN], [0.8]),
+        8: ([NAN, NAN, NAN], [0.8]),
+    },
+    0: {
+        2: ([1.0, 1.0, 1.0], []),
+        3: ([1.0, 1.0, 1.0], []),
+        5: ([1.0, 1.0, 0.6], []),
+        8: ([0.625, 0.625, 0.375], []),
+    },
+}
+
+
 @pytest.mark.parametrize("name", ["trec", "IMPLICT", "", 7])
 def test_refuses_unknown_conventions(name: object) -> None:
     with pytest.raises(InvalidMetricError, match="there is no convention"):
@@ -275,7 +331,7 @@ def test_differences_name_everything_that_differs(name: str) -> None:
         assert subject
         assert here != standard
     for metric, options in rules.options.items():
-        registered = {option.name: option for option in REGISTRY[metric].options}
+        registered = {option.name: option for option in definition(metric).options}
         for option, value in options.items():
             assert registered[option].canonical(value) == value
             assert value != registered[option].default

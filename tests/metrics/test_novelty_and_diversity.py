@@ -38,6 +38,8 @@ def expected(name: str, case: Case, user: int, k: int) -> float:
         "novelty(form=relative,unknown=skip)": lambda: plain.relative_novelty(
             items, train, skip=True
         ),
+        "novelty(denominator=k)": lambda: plain.novelty(items, train) * len(items) / k,
+        "novelty(denominator=k,form=relative)": lambda: plain.surprisal(items, train, k),
         "novelty(form=unseen)": lambda: plain.unseen(items, history),
         "epc": lambda: plain.epc(items, relevant, train),
         "efd": lambda: plain.efd(items, relevant, train),
@@ -54,6 +56,7 @@ def expected(name: str, case: Case, user: int, k: int) -> float:
 NAMES = [
     "novelty", "novelty(unknown=skip)", "novelty(form=relative)",
     "novelty(form=relative,unknown=skip)", "novelty(form=unseen)", "epc", "efd",
+    "novelty(denominator=k)", "novelty(denominator=k,form=relative)",
     "diversity(similarity=jaccard)", "diversity(similarity=groups)", "categorical_diversity",
     "serendipity(form=cosine)", "serendipity(form=vectors)",
 ]  # fmt: skip
@@ -89,12 +92,13 @@ ELLIOT_EFD = [0.8882457328975957, 2.296081910965865, 0.0, 1.8268031849431088]
 
 EVERY = [
     "novelty(form=relative)@3", "novelty(form=unseen)@3", "epc@3", "efd@3", "epc",
+    "novelty(denominator=k)@3", "novelty(denominator=k,form=relative)@3",
     "diversity(similarity=groups)@3", "categorical_diversity@3", "serendipity(form=rank)@3",
     "serendipity(form=cosine)@3", "serendipity(form=vectors)@3", "novelty(unknown=skip)@3",
     "diversity(similarity=jaccard)@3",
 ]  # fmt: skip
 #: These have an exact expectation under random lists.
-EXACT = EVERY[:10]
+EXACT = EVERY[:12]
 
 
 INPUTS = ("train", "item_groups", "item_vectors")

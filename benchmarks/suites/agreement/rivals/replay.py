@@ -26,10 +26,8 @@ NEEDS = {
         "all_lists": "1 for a user in train without a list",
         "listed_in_train": "leaves out a user who is not in train",
     },
-    "novelty(form=relative)@k": {
-        "several_in_train": "divides by log2 of their number",
-        "full_lists": "divides by k",
-    },
+    "surprisal@k": _TRAIN,
+    "novelty(form=relative)@k": _TRAIN,
     "coverage@k": {"train_has_all": "its catalogue is the items of train"},
 }
 NOT_COMPARED = {}
@@ -94,6 +92,7 @@ METRICS = {
     "auc@k": partial(per_user, RocAuc),
     "novelty@k": partial(over_lists, Novelty),
     "categorical_diversity@k": categorical_diversity,
+    "surprisal@k": partial(over_lists, Surprisal),
     "novelty(form=relative)@k": partial(over_lists, Surprisal),
     "coverage@k": coverage,
 }
