@@ -19,6 +19,8 @@ from .relevance import Relevance
 from .training import Training, TrainingOfBlock
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
     from .rankings import Rankings
 
@@ -159,18 +161,20 @@ class SideData:
             return self
         return replace(self, candidates=self.candidates.named(indptr, items, gains))
 
-    @property
-    def digest(self) -> str:
-        """16 hexadecimal digits that identify what is known about the items."""
+    def digest_of(self, inputs: Collection[str]) -> str:
+        """Return 16 hexadecimal digits that identify what some inputs tell about the items.
+
+        Other inputs do not count: the training data of a block may be only those of its users.
+        """
         digest = sha256()
-        if self.training is not None:
+        if "train" in inputs and self.training is not None:
             digest.update(self.training.item_counts.data)
-        if self.groups is not None:
+        if "item_groups" in inputs and self.groups is not None:
             for part in (self.groups.indptr, self.groups.indices, self.groups.data):
                 digest.update(np.ascontiguousarray(part).data)
-        if self.vectors is not None:
+        if "item_vectors" in inputs and self.vectors is not None:
             digest.update(np.ascontiguousarray(self.vectors).data)
-        if self.propensity_digest is not None:
+        if "propensity" in inputs and self.propensity_digest is not None:
             digest.update(self.propensity_digest.encode())
         return digest.hexdigest()[:16]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
 
 from ..core.csr import as_int32, indptr_from_counts, without_entries
 from ..core.threads import for_blocks
+from ..errors import InvalidMetricError
 from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_similarities
 from .propensity import digest_by_item
 
@@ -147,6 +148,12 @@ class Training:
         training.allows_seen = True
         return training
 
+    def of_own_users(self) -> Training:
+        """Return the same data, which are only some users', so that nothing is known of items."""
+        training = copy(self)
+        training._statistics = cast("_ItemStatistics", _NoItemStatistics())
+        return training
+
     def seen(self, users: Integers) -> tuple[Integers, Items]:
         """Return `indptr` and ascending items of what the given users have seen.
 
@@ -272,6 +279,16 @@ def _count_interactions(indptr: Integers, interacted: Booleans | None) -> Intege
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     rows = rows[interacted[indptr[0] : indptr[-1]]]
     return np.bincount(rows, minlength=len(indptr) - 1)
+
+
+class _NoItemStatistics:
+    """Stands for the statistics of items where the training data are only some users'."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise InvalidMetricError(
+            f"a metric reads {name} of the training data of all users without asking for it; "
+            'register the metric with needs=["train"]'
+        )
 
 
 class _ItemStatistics:

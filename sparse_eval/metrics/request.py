@@ -212,6 +212,11 @@ class Request:
         return frozenset(weights.needs for weights in views if weights is not None)
 
     @cached_property
+    def side_inputs(self) -> frozenset[str]:
+        """The inputs other than lists and relevance that some metric depends on."""
+        return frozenset().union(*(plan.inputs for plan in self.plans))
+
+    @property
     def needs_side_data(self) -> bool:
         """Whether a metric depends on an input beside lists and relevance."""
-        return any(plan.inputs for plan in self.plans)
+        return bool(self.side_inputs)

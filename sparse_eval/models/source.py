@@ -219,8 +219,8 @@ def _load_rows(
     if task.candidates is not None:
         side_data = replace(side_data, candidates=task.candidates)
     if side_data.training is None:  # the users' own rows are enough
-        own = SideData.of(train.shape, None, None, train=train)
-        side_data = replace(side_data, training=own.training)
+        own = SideData.of(train.shape, None, None, train=train).training
+        side_data = replace(side_data, training=own and own.of_own_users())
     return train, relevance, side_data
 
 

@@ -319,7 +319,7 @@ class BlockResult:
             aligned.side_data.n_items if catalogue else None,
             (self.items_digest or self._digest_of_items()) if catalogue else None,
             aligned.largest_gain if request.needs_largest_gain else None,
-            aligned.side_data.digest if request.needs_side_data else None,
+            aligned.side_data.digest_of(request.side_inputs) if request.needs_side_data else None,
             installed_version(),
             request.corrected,
             request.seen,

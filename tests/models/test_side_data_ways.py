@@ -1,0 +1,194 @@
+"""Metrics of what is known of items: one number by every way, whatever else is given."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import combinations
+from multiprocessing import get_context
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.evaluation import evaluate as evaluation
+from sparse_eval.evaluation.budget import MINIMUM
+from sparse_eval.metrics import REGISTRY, STANDARD, Choice, Definition, parse
+from sparse_eval.metrics.plan import Plan
+from sparse_eval.metrics.propensity import check_weights
+from sparse_eval.models import source
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+N_USERS, N_ITEMS = 40, 25
+RNG = np.random.default_rng(0)
+TABLE = RNG.random((N_USERS, N_ITEMS))
+TRAIN = csr_matrix((TABLE < 0.15).astype(np.float64))
+HELD = csr_matrix(np.where(TABLE > 0.85, RNG.integers(1, 4, TABLE.shape), 0).astype(np.float64))
+SCORES = RNG.normal(size=TABLE.shape)
+SIDE_DATA: dict[str, Any] = {
+    "train": TRAIN,
+    "item_groups": RNG.integers(0, 3, N_ITEMS),
+    "item_vectors": RNG.normal(size=(N_ITEMS, 3)),
+    "propensity": RNG.uniform(0.1, 1, N_ITEMS),
+}
+CANDIDATES = csr_matrix((RNG.random(TABLE.shape) < 0.7) | (HELD.toarray() > 0), dtype=np.float64)
+
+
+def scores_of(users: Any) -> Any:
+    return SCORES[users]
+
+
+MODELS: dict[str, Any] = {
+    "factors": (RNG.normal(size=(N_USERS, 4)), RNG.normal(size=(N_ITEMS, 4))),
+    "function": scores_of,
+    "item-item": csr_matrix(RNG.random((N_ITEMS, N_ITEMS)) - 0.4).maximum(0),
+}
+
+
+def spellings(metric: Definition) -> Iterator[str]:
+    """Yield a metric with its default options, with each other word, and with each two of them."""
+    words = [
+        (option.name, word)
+        for option in metric.options
+        if isinstance(option, Choice)
+        for word in option.values[1:]
+    ]
+    for chosen in [(), *((one,) for one in words), *combinations(words, 2)]:
+        if len(dict(chosen)) == len(chosen):
+            yield metric.name + f"({','.join(map('='.join, chosen))})" * bool(chosen)
+
+
+def requests() -> dict[tuple[str, ...], list[list[str]]]:
+    """Return every metric, by the inputs that it takes; in one list, what one way computes."""
+    found: dict[tuple[str, ...], dict[tuple[bool, bool], list[str]]] = defaultdict(dict)
+    for definition in REGISTRY.values():
+        for name in spellings(definition):
+            for cut in ("", "@3"):
+                if definition.cutoff == ("required", "none")[bool(cut)]:
+                    continue
+                (metric,) = parse(name + cut)
+                plan = Plan(metric, definition, STANDARD.arguments(metric))
+                try:
+                    check_weights(metric, plan.arguments)
+                except InvalidMetricError:  # two words that exclude each other
+                    continue
+                alike = found[tuple(sorted(plan.inputs))]
+                alike.setdefault((bool(cut), plan.is_swept), []).append(str(metric))
+    return {inputs: [*alike.values()] for inputs, alike in found.items()}
+
+
+REQUESTS = requests()
+
+
+def check(whole: se.Evaluation, others: Iterable[se.Evaluation]) -> None:
+    """Check that all are the same to the last bit, and can be merged."""
+    whole = whole.merge()
+    for other in others:
+        other = other.merge()
+        assert other._merged.equals(whole._merged)
+        assert other.mean() == pytest.approx(whole.mean(), rel=0, abs=0, nan_ok=True)
+        assert other.propensities == whole.propensities
+
+
+def test_the_cross_is_of_all_inputs() -> None:
+    inputs = set().union(*REQUESTS)
+    assert inputs == {"train", "item_groups", "item_vectors", "propensity"}
+    assert sum(len(names) for alike in REQUESTS.values() for names in alike) > 200
+
+
+@pytest.mark.parametrize("users", [None, range(3, 30)], ids=["everyone", "some"])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("inputs", REQUESTS, ids=" ".join)
+def test_every_way_from_a_model(inputs: tuple[str, ...], model: str, users: Any) -> None:
+    for names in REQUESTS[inputs]:
+        if not (names[0].endswith("@3") or REGISTRY[parse(names[0])[0].name].over == "statistics"):
+            continue  # lists have a length
+        for options in given(inputs):
+            options |= {"user_rows": users}
+            arguments = (MODELS[model], TRAIN, HELD, names)
+            check(se.evaluate_model(*arguments, **options), by_model(arguments, options))
+
+
+def given(inputs: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Yield the inputs alone, and together with others."""
+    needed = {name: SIDE_DATA[name] for name in inputs if name != "train"}
+    yield dict(needed)
+    yield {"candidates": CANDIDATES, "item_groups": SIDE_DATA["item_groups"]} | needed
+
+
+def by_model(arguments: tuple[Any, ...], options: dict[str, Any]) -> Iterator[se.Evaluation]:
+    with mock.patch.object(source, "users_within", return_value=7):
+        yield se.evaluate_model(*arguments, memory=1 << 28, **options)
+    with ThreadPoolExecutor(2) as pool:
+        yield se.evaluate_model(*arguments, client=pool, **options)
+
+
+def test_every_way_of_processes() -> None:
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        for inputs, requested in REQUESTS.items():
+            options = next(given(inputs))
+            names = [name for names in requested for name in names if name.endswith("@3")]
+            for model in (MODELS["factors"], MODELS["item-item"]):
+                arguments = (model, TRAIN, HELD, names)
+                found = se.evaluate_model(*arguments, client=pool, **options)
+                check(se.evaluate_model(*arguments, **options), [found])
+
+
+LISTS = se.Rankings.from_scores(SCORES, k=6, seen=TRAIN)
+
+
+@pytest.mark.parametrize("inputs", REQUESTS, ids=" ".join)
+def test_every_way_from_lists(inputs: tuple[str, ...]) -> None:
+    for names in REQUESTS[inputs]:
+        for options in given(inputs):
+            if "train" in inputs or "candidates" in options:
+                options["train"] = TRAIN
+            check(se.evaluate(LISTS, HELD, names, **options), by_lists(names, options))
+
+
+def by_lists(names: list[str], options: dict[str, Any]) -> Iterator[se.Evaluation]:
+    with mock.patch.object(evaluation, "users_within", return_value=7):
+        yield se.evaluate(LISTS, HELD, names, memory=MINIMUM, **options)
+    with ThreadPoolExecutor(2) as pool:
+        yield se.evaluate(LISTS, HELD, names, client=pool, **options)
+    positions = LISTS.to_positions()
+    blocks = (positions[first : first + 9] for first in range(0, N_USERS, 9))
+    yield se.evaluate(blocks, HELD, names, **options)
+
+
+@pytest.mark.parametrize("name", ["propensity", "item_groups", "item_vectors"])
+def test_different_side_data_are_not_merged(name: str) -> None:
+    metric = next(names[0] for names in REQUESTS[name,] if names[0].endswith("@3"))
+    halves = [
+        se.evaluate_model(MODELS["factors"], TRAIN, HELD, metric, user_rows=rows, **{name: values})
+        for values, rows in (
+            (SIDE_DATA[name], range(20)),
+            (SIDE_DATA[name][::-1], range(20, 40)),
+            (SIDE_DATA[name], range(20, 40)),
+        )
+    ]
+    with pytest.raises(InvalidDataError, match="cannot be merged"):
+        halves[0].merge(halves[1])
+    assert halves[0].merge(halves[2]).n_users == halves[0].n_users + halves[2].n_users
+
+
+def test_what_all_users_have_seen_has_to_be_asked_for() -> None:
+    def popularity(lists: Any) -> Any:
+        return lists.mean_of(lists.train.item_counts.astype(np.float64))
+
+    options: dict[str, Any] = {"over": "lists", "upper": np.inf}
+    se.register_metric("asks", "popularity", needs=["train"], **options)(popularity)
+    se.register_metric("asks_not", "popularity", **options)(popularity)
+    arguments = (MODELS["factors"], TRAIN, HELD)
+    whole = se.evaluate_model(*arguments, ["asks@3", "asks_not@3", "popularity@3"])
+    assert len(set(whole.mean().values())) == 1
+    for way in by_model((*arguments, ["asks@3", "popularity@3"]), {}):
+        assert way.mean() == {name: whole[name] for name in way.names}
+    with pytest.raises(InvalidMetricError, match='needs=\\["train"\\]'):
+        next(by_model((*arguments, "asks_not@3"), {}))
