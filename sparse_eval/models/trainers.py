@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..core.formatting import escaped
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
 from .search_space import PARAMETERS, read_number
@@ -79,7 +80,7 @@ def read_trainers(models: Mapping[str, TrainerLike]) -> dict[str, Trainer]:
             f"models is {describe(models)}; expected models by name, as "
             '{"als64": {"factors": 64}, "als128": {"factors": 128}}'
         )
-    trainers = {str(name): _read(str(name), given) for name, given in models.items()}
+    trainers = {escaped(name): _read(escaped(name), given) for name, given in models.items()}
     if len(trainers) < len(models):
         raise InvalidDataError(f"models: two have the same name: {', '.join(map(str, models))}")
     return trainers

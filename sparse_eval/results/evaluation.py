@@ -11,6 +11,7 @@ from ..core.arguments import check_fraction
 from ..core.files import as_input, as_path, replacing
 from ..core.warning import warn
 from ..errors import InvalidDataError
+from .baselines import Baselines
 from .comparison import compare
 from .record import Record, make_record, to_dict
 from .sampled import NOTE
@@ -20,7 +21,7 @@ from .totals import distinct_parts
 from .views import Views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
     from pathlib import Path
 
     import pandas as pd
@@ -55,7 +56,8 @@ class Evaluation(Views):
     request : Request
         What was computed.
     baselines : dict of str to Evaluation
-        Evaluations of simple rankings of the same users, by name.
+        Evaluations of simple rankings of the same users, by name: printable text that is not a
+        column of `summary`. Another name raises `InvalidDataError`.
 
     See Also
     --------
@@ -77,8 +79,18 @@ class Evaluation(Views):
     ) -> None:
         distinct = None if parts is None else tuple(distinct_parts(parts))
         super().__init__(request, block, distinct, saved, relist)
-        self.baselines = dict(baselines or {})
+        self.baselines = baselines or {}
         self._compute_random = random_totals
+
+    @property
+    def baselines(self) -> MutableMapping[str, Evaluation]:
+        """Evaluations of simple rankings of the same users, by name."""
+        return self._baselines
+
+    @baselines.setter
+    def baselines(self, baselines: Mapping[str, Evaluation]) -> None:
+        self._baselines: Baselines[Evaluation] = Baselines()
+        self._baselines.update(baselines)
 
     def __getstate__(self) -> dict[str, Any]:
         """Support pickling without the source of the blocks, which may be an open file.
@@ -417,7 +429,7 @@ class Evaluation(Views):
             for name, part in saved.parts.items()
         }
         evaluation = evaluations.pop("")
-        evaluation.baselines = evaluations
+        evaluation._baselines = Baselines(evaluations)  # versions before had other names too
         evaluation.__dict__["record"] = saved.record
         table = saved.record.table
         if table is not None:

@@ -6,7 +6,7 @@
   those of the metrics, and whether ``labels`` are "text", "integer" or null, the users then being
   row numbers; null where the values of the users were not kept;
 - ``totals``: the files of exact sums, by name of the baseline ("" for the evaluation itself), with
-  their SHA-256;
+  their SHA-256; the name of a file need not be that of the baseline;
 - ``per_user``: the metrics that have a column; ``replicates``: the jackknife replicates of every
   other metric; ``higher_is_better``: which way each metric is better; ``lower``: the smallest value
   that it can take, null for minus infinity; ``inputs_given``: which of train, item_groups,
@@ -129,9 +129,9 @@ def save(
     folder = make_folder(folder)
     earlier = _files_of(folder)
     with replacing_together(folder, last=SUMMARY) as temporary_for:
-        files = {}
+        files: dict[str, dict[str, str]] = {}
         for name, totals in savable.totals.items():
-            place = f"totals{'-' if name else ''}{name}.npz"
+            place = f"totals{_suffix(name, len(files))}.npz"
             files[name] = _save_totals(totals, temporary_for(place)) | {"file": place}
         beside = None
         if table is not None:
@@ -143,6 +143,16 @@ def save(
         with suppress(OSError):
             file.unlink()
     return folder
+
+
+def _suffix(name: str, number: int) -> str:
+    """Return what the file of a baseline's totals ends with: a short name, or its number.
+
+    No two are the same, in capital letters or not; the JSON has the names.
+    """
+    if not name:
+        return ""
+    return f"-{name if re.fullmatch('[a-z][a-z0-9_-]{0,63}', name) else number}"
 
 
 def _files_of(folder: Path) -> set[Path]:
@@ -276,6 +286,12 @@ def _load(path: Path, content: dict[str, Any]) -> Saved:
     content = {"lower": {}, "corrected": None, "seen": "exclude"} | content
     request = _request_of({name: content[name] for name in _REQUEST})
     numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
+    if numbers[""] and "mean" in parts:
+        raise InvalidFileError(
+            "was saved with a baseline called 'mean', whose numbers are in place of its own; "
+            "evaluate again, and give the baseline another name",
+            path,
+        )
     parts[""] = Part(parts[""].totals, values)
     labelled = facts is not None and facts["labels"] is not None
     return Saved(request, parts, numbers, Record(content, table), labelled)

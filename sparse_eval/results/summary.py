@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 #: Level of the intervals in the table that people read; its heading says so too.
 LEVEL = 0.95
 
+#: The columns of the table of numbers, before those of the baselines and behind them.
+_BEFORE = ("mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift")
+_BEHIND = ("n_users", "n_skipped", "candidates")
+COLUMNS = frozenset(_BEFORE + _BEHIND)
+
 
 class _Column(NamedTuple):
     """A column of the table that people read."""
@@ -52,17 +57,11 @@ def summarize(
         counts = (n_users, everybody - n_users)
         among = () if scores.candidates is None else (scores.candidates.kind,)
         rows.append((mean, values.std(row), *interval, *expected, lift, *beside, *counts, *among))
-    columns = ["mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift"]
+    behind = _BEHIND if scores.candidates is not None else _BEHIND[:-1]
     return pd.DataFrame(
         rows,
         index=pd.Index(scores.names, name="metric"),
-        columns=[
-            *columns,
-            *baselines,
-            "n_users",
-            "n_skipped",
-            *([] if scores.candidates is None else ["candidates"]),
-        ],
+        columns=[*_BEFORE, *baselines, *behind],
     )
 
 

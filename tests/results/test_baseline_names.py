@@ -1,0 +1,131 @@
+"""Names of baselines: what is accepted is saved and comes back, and nothing else is accepted."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from evaluations import same_everything
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+from sparse_eval.results.saving import _signed
+
+METRICS = ["ndcg@2", "coverage@2", "recall(average=micro)@2"]
+HELD = csr_matrix([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
+COLUMNS = [
+    "mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift",
+    "n_users", "n_skipped", "candidates",
+]  # fmt: skip
+REFUSED = [
+    "",
+    " ",
+    "a\tb",
+    "a\nb",
+    "a\r",
+    "a\x00b",
+    "a\u202eb",
+    "a\u2028b",
+    "\ud800",
+    3,
+    None,
+    *COLUMNS,
+]
+
+
+def evaluate(seed: int) -> se.Evaluation:
+    ids = np.random.default_rng(seed).permuted(np.tile(np.arange(3), (3, 1)), axis=1)
+    return se.evaluate(se.Rankings.from_topk(ids[:, :2], shape=(3, 3)), HELD, METRICS)
+
+
+EV, *OTHERS = (evaluate(seed) for seed in range(4))
+
+
+def is_accepted(name: str) -> bool:
+    try:
+        EV.merge().baselines[name] = OTHERS[0]
+    except InvalidDataError:
+        return False
+    return True
+
+
+printable = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=300)
+
+
+@given(st.lists(printable | st.text(), min_size=1, max_size=3, unique=True))
+@example(["als/old", "a\\b", "../up"])
+@example(["ALS", "als", "Als"])
+@example(["1", "2", "totals"])
+@example(["x" * 999, "x" * 998])
+@example(["con", "aux.", "a:b"])
+@example(["naïve", "naïve"])  # noqa: RUF001, RUF100 - composed, and decomposed
+def test_names_that_are_accepted_come_back(names: list[str]) -> None:
+    ev = EV.merge()
+    baselines = {
+        name: other for name, other in zip(names, OTHERS, strict=False) if is_accepted(name)
+    }
+    ev.baselines = baselines
+    with tempfile.TemporaryDirectory() as folder:
+        path = ev.save(Path(folder) / "a")
+        assert {file.parent for file in Path(folder).rglob("*") if file.is_file()} == {path}
+        files = [file.name.lower() for file in path.iterdir()]
+        assert len(files) == len(set(files)) == 3 + len(baselines)
+        found = se.Evaluation.load(path)
+        found = se.Evaluation.load(found.save(Path(folder) / "b"))
+        assert found.mean() == ev.mean() == EV.mean()
+        assert list(found.baselines) == list(ev.baselines) == list(baselines)
+        for name, other in baselines.items():
+            assert found.baselines[name].mean() == other.mean()
+        same_everything(ev, found)
+        assert found.to_dict() == ev.to_dict()
+        # Fewer baselines leave no file of those before.
+        EV.save(path)
+        assert len(list(path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("name", REFUSED, ids=ascii)
+def test_names_are_checked_when_they_are_given(name: Any) -> None:
+    ev, other = EV.merge(), OTHERS[0]
+    for give in (
+        lambda: ev.baselines.__setitem__(name, other),
+        lambda: ev.baselines.update({name: other}),
+        lambda: ev.baselines.setdefault(name, other),
+        lambda: setattr(ev, "baselines", {name: other}),
+        lambda: se.Evaluation(ev.request, parts=ev._parts, baselines={name: other}),
+    ):
+        with pytest.raises(InvalidDataError, match="a baseline is called .* name"):
+            give()
+    assert ev.baselines == {}
+
+
+def test_is_a_mapping() -> None:
+    ev, other = EV.merge(), OTHERS[0]
+    ev.baselines["als"] = other
+    assert ev.baselines == {"als": other}
+    assert repr(ev.baselines) == f"{{'als': {other!r}}}"
+    assert list(pickle.loads(pickle.dumps(ev)).baselines) == ["als"]  # noqa: S301
+    del ev.baselines["als"]
+    assert not ev.baselines
+
+
+def test_folders_of_versions_that_took_any_name(tmp_path: Path) -> None:
+    ev = EV.merge()
+    ev.baselines._evaluations["random"] = OTHERS[0]  # type: ignore[attr-defined]
+    found = se.Evaluation.load(ev.save(tmp_path / "random"))
+    assert found.mean() == ev.mean()
+    assert found.baselines["random"].mean() == OTHERS[0].mean()
+    ev.baselines["other"] = OTHERS[0]
+    path = ev.save(tmp_path / "mean") / "summary.json"
+    content = json.loads(path.read_text())
+    content["totals"]["mean"] = content["totals"].pop("other")
+    path.write_text(json.dumps(_signed(content)))
+    with pytest.raises(InvalidFileError, match="a baseline called 'mean', .* evaluate again"):
+        se.Evaluation.load(path)
