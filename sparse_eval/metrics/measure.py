@@ -317,10 +317,16 @@ def collect_hits(aligned: Aligned, k: int) -> Hits:
 
 
 def values_of_lists(aligned: Aligned, plans: Iterable[Plan], users: Integers) -> list[float]:
-    """Return metrics that are one number for all `users`; NaN where one is not defined."""
+    """Return metrics that are one number for all `users`; NaN where one is not defined.
+
+    Without users none is, and no formula is applied.
+    """
     lists: dict[int, Lists] = {}
-    values = []
+    values: list[float] = []
     for plan in plans:
+        if not len(users):
+            values.append(np.nan)
+            continue
         k = plan.metric.k
         if k not in lists:
             lists[k] = aligned.lists(k, users)
