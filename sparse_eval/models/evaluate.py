@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,8 +124,9 @@ def evaluate_model(
         As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
         are in the order of the model's items.
     users : sequence of hashable, optional
-        The ids of the users to evaluate, if there are ids, as though `validation` were of them
-        alone; by default all of `validation`. The results are in the order of the model's users.
+        The ids of the users to evaluate, if there are ids; by default all of `validation`. The
+        values of each are those of the evaluation of all users: the items and the largest gain are
+        those of the whole `validation`. The results are in the order of the model's users.
     user_rows : array_like of int, optional
         Instead of `users` their rows: in the model, or in `train`.
     candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
@@ -370,6 +372,7 @@ def _evaluate_in_memory(
             rankings, retrieval = ranking(progress)
             aligned = align(rankings, relevance)
             side_data = SideData.beside(*aligned, train=matrix, **inputs)
+            side_data = replace(side_data, largest_gain=sides.largest_gain)
             return Block(0, *aligned, side_data, retrieval, knows_judged=True)
 
         return evaluate_whole(

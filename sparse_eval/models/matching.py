@@ -50,6 +50,8 @@ class Sides(NamedTuple):
         Users with relevant items, and relevant items, that the model does not know.
     candidates : Candidates or None
         Of all users.
+    largest_gain : float
+        The largest held-out gain, of users who are not chosen too.
     """
 
     train: CSRMatrix
@@ -61,6 +63,7 @@ class Sides(NamedTuple):
     n_unknown_users: int
     n_unknown_items: int
     candidates: Candidates | None = None
+    largest_gain: float = 0.0
 
 
 class _Axis(NamedTuple):
@@ -124,6 +127,7 @@ def match_sides(
     )
     n_known, user_rows = shape[0], None
     first = None if users.places is None else np.unique(users.places)
+    largest_gain = float(relevance.gains.max(initial=0.0))
     if chosen is not None and not chosen.is_everyone:
         first = np.unique(chosen.rows(users.labels, users.size, "the model and the data know"))
         users, relevance = _choose(users, relevance, first)
@@ -161,6 +165,7 @@ def match_sides(
         user_rows,
         *_count_beyond(moved, (n_known, shape[1])),
         candidates,
+        largest_gain,
     )
 
 

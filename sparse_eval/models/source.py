@@ -279,6 +279,8 @@ class _UserSource:
         self.references: dict[str, FileReference] = {}
         #: Of each user by itself: they go with the tasks, and those for all with the side data.
         self.candidates: Candidates | None = None
+        #: The largest gain, where the validation data are those of some users.
+        self.largest_gain: float | None = None
         self.n_rows = USERS_PER_BLOCK
 
     @property
@@ -312,6 +314,8 @@ class _UserSource:
             side_data = replace(side_data, candidates=None)
         if not request.needs_largest_gain:
             return side_data
+        if self.largest_gain is not None:
+            return replace(side_data, largest_gain=self.largest_gain)
         if is_blocks(validation):
             raise InvalidDataError(
                 "validation is an iterable of blocks, and some of the metrics depend on the "
@@ -420,7 +424,7 @@ class ModelSource(_UserSource):
         if in_blocks and not chosen.is_everyone:
             raise InvalidDataError(_CHOSEN_OF_BLOCKS)
         matched = not in_blocks and (not chosen.is_everyone or _have_ids(train, validation))
-        n_unknown = (0, 0)
+        n_unknown, gain = (0, 0), None
         if matched:
             names = name_of("train", given["train"]), name_of("validation", given["validation"])
             sides = match_sides(
@@ -435,11 +439,13 @@ class ModelSource(_UserSource):
                 inputs["candidates"] = sides.candidates
             train, validation = sides.train, sides.relevance
             n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
+            gain = sides.largest_gain
             opened, n_known = take_users(opened, sides.user_rows), sides.n_known
         users: Any = None if n_known is None else np.arange(n_known)
         if not isinstance(opened, ItemItemModel):
             users = users_of(opened)
         super().__init__(users, train, validation, n_items, matched=matched)
+        self.largest_gain = gain
         if not matched:
             self.ids = _common_ids(opened, train, validation)
             wholes = (side for side in (train, validation) if not is_blocks(side))
@@ -534,7 +540,7 @@ class PopularitySource(_UserSource):
         super().__init__(
             None, train, validation, n_items, matched=isinstance(validation, Relevance)
         )
-        self.total = model.total
+        self.total, self.largest_gain = model.total, model.largest_gain
         self.references = {name: one for name, one in model.references.items() if name != "users"}
         self.n_rows = model.n_rows
         counts = np.zeros(n_items, np.int64)

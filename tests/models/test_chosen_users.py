@@ -97,6 +97,25 @@ def test_validation_of_other_users_than_the_model() -> None:
     assert some.columns.tobytes() == whole.columns[:, where].tobytes()
 
 
+@pytest.mark.parametrize("seen", ["exclude", "allow"])
+@pytest.mark.filterwarnings("ignore:.*(unknown to the model|seen='allow'|no list holds)")
+def test_items_that_only_other_users_hold_out(seen: Any) -> None:
+    """They are candidates of the chosen users too, as in the evaluation of all."""
+    items = np.array([[4.0], [3.0], [2.0], [1.0]])
+    model = se.factor_model(np.ones((2, 1)), items, users=["u0", "u1"], items=list("abcd"))
+    train = pd.DataFrame({"user": ["u0", "u1"], "item": ["a", "a"]})
+    held = pd.DataFrame(
+        {"user": ["u0", "u1", "u1"], "item": ["c", "new", "b"], "gain": [1.0, 4.0, 2.0]}
+    )
+    truth = se.Relevance.from_frame(held, gain="gain")
+    given = se.Interactions.from_frame(train), truth
+    for metrics in (["auc", "percentile_rank(gain=binary)"], ["ndcg@2", "err@2"]):
+        whole = se.evaluate_model(model, *given, metrics, seen=seen)
+        for options in ({}, {"memory": 10**9}):
+            some = se.evaluate_model(model, *given, metrics, users=["u0"], seen=seen, **options)
+            assert some.per_user.equals(whole.per_user.loc[["u0"]])
+
+
 def test_function_and_item_item_models_from_files(tmp_path: Path) -> None:
     factors, train, validation = make_case()
     weights = np.random.default_rng(1).normal(size=(N_ITEMS, N_ITEMS))

@@ -115,6 +115,28 @@ def test_every_way_from_a_model(inputs: tuple[str, ...], model: str, users: Any)
             check(se.evaluate_model(*arguments, **options), by_model(arguments, options))
 
 
+@pytest.mark.parametrize("inputs", REQUESTS, ids=" ".join)
+def test_values_of_some_users_are_those_of_all(inputs: tuple[str, ...]) -> None:
+    rows = [user for user in range(N_USERS) if user % 3 == 0 and HELD[user].nnz]
+    for names in REQUESTS[inputs]:
+        if not (names[0].endswith("@3") or REGISTRY[parse(names[0])[0].name].over == "statistics"):
+            continue
+        for options in given(inputs):
+            arguments = (MODELS["factors"], TRAIN, HELD, names)
+            whole = se.evaluate_model(*arguments, baselines=True, **options)
+            options |= {"user_rows": rows, "baselines": True}
+            for some in (
+                se.evaluate_model(*arguments, **options),
+                *by_model(arguments, options),
+            ):
+                for one, all_users in (
+                    (some, whole),
+                    (some.baselines["popularity"], whole.baselines["popularity"]),
+                ):
+                    expected = all_users.per_user.loc[rows].to_numpy()
+                    assert np.array_equal(one.per_user.to_numpy(), expected, equal_nan=True)
+
+
 def given(inputs: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """Yield the inputs alone, and together with others."""
     needed = {name: SIDE_DATA[name] for name in inputs if name != "train"}
