@@ -37,6 +37,7 @@ def give_notice(evaluation: Evaluation) -> None:
     _check_candidates(evaluation)
     _warn_of_cold_users(evaluation)
     _warn_of_missing_lists(evaluation)
+    _warn_of_late_lists(evaluation)
     retrieval = evaluation.retrieval
     if retrieval is not None and (retrieval.n_unknown_users or retrieval.n_unknown_items):
         warn(
@@ -83,6 +84,16 @@ def _warn_of_missing_lists(evaluation: Evaluation) -> None:
         "auc, percentile_rank and mean_rank take the others for candidates; give train=, what "
         "they have seen"
     )
+
+
+def _warn_of_late_lists(evaluation: Evaluation) -> None:
+    first = evaluation.first_ranks
+    if first is not None and first.are_late:
+        warn(
+            f"no list has a rank 1: the smallest rank is {first.smallest}, and missing ranks count "
+            f"as items that are not relevant; if the lists begin at rank {first.smallest}, "
+            f"subtract {first.smallest - 1} from every rank"
+        )
 
 
 def _check_seen(evaluation: Evaluation) -> None:

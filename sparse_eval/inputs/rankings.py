@@ -44,7 +44,9 @@ class Rankings:
     """Each user's ranked list, its positions explicit.
 
     Make one with `from_topk`, `from_positions`, `from_scores` or `from_frame`. A list may have
-    gaps: an item keeps its position though others of the list are unknown.
+    gaps: an item keeps its position though others of the list are unknown. A gap counts as a listed
+    item that is not relevant, and the last position is the length of the list. `evaluate` warns if
+    no list has a position 1, except if the lists hold only hits, as from `held_out_ranks`.
 
     Attributes
     ----------

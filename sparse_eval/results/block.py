@@ -15,6 +15,7 @@ from ..errors import InvalidDataError
 from ..metrics.measure import measure, sums_of_lists, values_of_lists
 from ..metrics.random_baseline import random_totals
 from .candidates import candidate_counts, candidate_hashes, with_candidates
+from .first_ranks import find_first_ranks
 from .intervals import FEWEST_FOR_T, N_GROUPS
 from .sampled import find_sampled
 from .seen import seen_counts
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .candidates import CandidateCounts
+    from .first_ranks import FirstRanks
     from .sampled import SampledLists
     from .seen import SeenCounts
     from .totals import Retrieval
@@ -158,6 +160,11 @@ class BlockResult:
         if self.retrieval or self.aligned.side_data.candidates is not None:
             return None
         return find_sampled(self.aligned, self.counted())
+
+    @cached_property
+    def first_ranks(self) -> FirstRanks | None:
+        """Where the lists begin, None without any, and where a model made them."""
+        return None if self.retrieval else find_first_ranks(self.aligned)
 
     @cached_property
     def candidates(self) -> CandidateCounts | None:
@@ -294,6 +301,7 @@ class BlockResult:
             sampled=self.sampled,
             candidates=self.candidates,
             list_sums=list_sums,
+            first_ranks=self.first_ranks,
         )
 
     def part(self, *, per_user: bool) -> Part:

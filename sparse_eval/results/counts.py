@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from .block import BlockResult
     from .candidates import CandidateCounts
+    from .first_ranks import FirstRanks
     from .seen import SeenCounts
     from .totals import Retrieval, Totals
 
@@ -164,6 +165,11 @@ class Counts:
         n_items = block.aligned.side_data.n_items
         least, most = lengths.min(), lengths.max()
         return bool(least < most and least < n_items and 2 * lengths.mean() > n_items)
+
+    @property
+    def first_ranks(self) -> FirstRanks | None:
+        """Where the lists begin; None without any, and where a model made them."""
+        return self._totals.first_ranks if self._block is None else self._block.first_ranks
 
     @property
     def has_sampled_lists(self) -> bool:

@@ -19,6 +19,7 @@ from ..core.saved_arrays import read_arrays
 from ..errors import InvalidDataError
 from ..metrics.random_baseline import Expectation, RandomSums
 from .candidates import CandidateCounts
+from .first_ranks import FirstRanks
 from .sampled import SampledLists
 from .seen import SeenCounts
 from .totals import ListCounts, ListSums, MergeKey, Part, Retrieval, Span, Totals, UserValues
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Integers
     from ..metrics.random_baseline import RandomTotals
 
-Counts = TypeVar("Counts", SeenCounts, SampledLists, CandidateCounts)
+Counts = TypeVar("Counts", SeenCounts, SampledLists, CandidateCounts, FirstRanks)
 
 #: Version of the layout.
 FORMAT = 2
@@ -66,6 +67,7 @@ def pack(part: Part) -> bytes:
         "seen": totals.seen,
         "sampled": totals.sampled,
         "candidates": totals.candidates,
+        "first_ranks": totals.first_ranks,
         "values": values is not None,
         "users": None,
     }
@@ -162,6 +164,7 @@ def _read_part(arrays: Mapping[str, AnyArray]) -> Part:
             )
             for row in header.get("list_sums", [])
         },
+        _read_counts(FirstRanks, header.get("first_ranks")),
     )
     return Part(totals, values)
 

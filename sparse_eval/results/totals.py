@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from .candidates import CandidateCounts
+    from .first_ranks import FirstRanks
     from .sampled import SampledLists
     from .seen import SeenCounts
 
@@ -291,6 +292,8 @@ class Totals:
         What the candidates were, where they were given.
     list_sums : dict of int to ListSums
         By the position of the metric.
+    first_ranks : FirstRanks or None
+        Where the lists begin; None without any, and where a model made them.
     """
 
     key: MergeKey
@@ -307,6 +310,7 @@ class Totals:
     sampled: SampledLists | None = None
     candidates: CandidateCounts | None = None
     list_sums: dict[int, ListSums] = field(default_factory=dict)
+    first_ranks: FirstRanks | None = None
 
     def merge(self, other: Totals) -> Totals:
         """Return the totals of the users of both, which must be different users."""
@@ -349,6 +353,9 @@ class Totals:
             if self.candidates and other.candidates
             else None,
             {row: sums.merge(other.list_sums[row]) for row, sums in self.list_sums.items()},
+            self.first_ranks.merge(other.first_ranks)
+            if self.first_ranks and other.first_ranks
+            else self.first_ranks or other.first_ranks,
         )
 
     def equals(self, other: Totals) -> bool:
