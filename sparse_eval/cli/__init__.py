@@ -8,6 +8,7 @@ so that signals are handled while the commands and what they need are imported.
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import traceback
@@ -26,6 +27,9 @@ __all__ = ["app", "main"]
 #: The exit status of a command that ended in a bug, which sysexits.h calls EX_SOFTWARE.
 BUG = 70
 
+#: The least address space in bytes that a command starts in; OpenBLAS needs half of it.
+_LEAST_MEMORY = 400 << 20
+
 
 def __getattr__(name: str) -> object:
     if name == "app":
@@ -43,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         words = ["--debug", *(word for word in words if word != "--debug")]
     with signals_as_interrupts() as received:
         try:
+            from . import messages  # noqa: F401 - while there is memory for it
+
+            _load_openblas()
             from ..core.progress import lines_without_terminal
             from . import app
 
@@ -54,6 +61,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if isinstance(end, SystemExit):
                 raise
             raise SystemExit(_tell_error(end, debug)) from None
+
+
+def _load_openblas() -> None:
+    """Load OpenBLAS first and without threads if the address space is limited, as by ``ulimit -v``.
+
+    While it is loaded, it tries again for ever to get memory where there is none. Products are
+    computed by our kernels or by BLAS in one thread, so its threads are not missed.
+
+    Raises
+    ------
+    MemoryError
+        If there is too little memory for it.
+    """
+    try:
+        import resource
+    except ImportError:  # of Windows
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return
+    if limit < _LEAST_MEMORY:
+        raise MemoryError
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import scipy.linalg.blas  # noqa: F401
 
 
 def _tell_error(error: BaseException, debug: bool) -> int:

@@ -67,8 +67,13 @@ _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal|users)\b")
 
 def lacks_memory(error: BaseException) -> bool:
     """Return whether there was too little memory, as for a library that is loaded when needed."""
-    text = "failed to map segment from shared object"  # as the loader of Linux says it
-    return isinstance(error, MemoryError) or (isinstance(error, ImportError) and text in str(error))
+    texts = {
+        ImportError: "failed to map segment from shared object",  # as the loader of Linux says it
+        RuntimeError: "can't start new thread",
+    }
+    return isinstance(error, MemoryError) or any(
+        isinstance(error, kind) and text in str(error) for kind, text in texts.items()
+    )
 
 
 def message_of(error: BaseException) -> str:

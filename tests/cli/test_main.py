@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 from commands import SMALL, Command
 from scipy import sparse
+from systems import need_posix
 
+import sparse_eval as se
 from sparse_eval.cli import BUG
 from sparse_eval.cli.messages import ISSUES, message_of
 from sparse_eval.core import progress
@@ -302,3 +304,23 @@ def test_short_and_long_help_agree(command: Command) -> None:
 )
 def test_errors_name_options_as_on_the_command_line(error: Exception, message: str) -> None:
     assert message_of(error) == message
+
+
+@pytest.mark.parametrize("kilobytes", [350_000, 500_000, 600_000, 700_000, 800_000])
+def test_a_limit_of_the_address_space_ends_a_command_soon(tmp_path: Path, kilobytes: int) -> None:
+    need_posix()
+    resource = pytest.importorskip("resource")
+    se.split.random(se.datasets.synthetic(n_users=80, n_items=60, seed=1)).save(tmp_path / "split")
+    code = "import sys; from sparse_eval.cli import main; main(sys.argv[1:])"
+    words = ("train", str(tmp_path / "split"), *SMALL, "--out", str(tmp_path / "als.npz"))
+    limit = (kilobytes << 10, resource.RLIM_INFINITY)
+    script = f"import resource; resource.setrlimit(resource.RLIMIT_AS, {limit}); {code}"
+    done = subprocess.run(  # OpenBLAS would try for ever to get memory
+        [sys.executable, "-c", script, *words],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if kilobytes == 350_000:
+        assert (done.returncode, done.stderr) == (2, "error: not enough memory\n")
