@@ -35,6 +35,14 @@ _AGAIN = 0.02
 _INTERRUPTED = 128 + signal.SIGINT
 
 
+class _Interrupt(KeyboardInterrupt):
+    """A signal that asks the process to end.
+
+    If a KeyboardInterrupt itself passes through ``exec`` or ``eval``, which many imports call,
+    Python ends by SIGINT in the end, whatever the exit status.
+    """
+
+
 @contextmanager
 def signals_as_interrupts() -> Iterator[list[int]]:
     """Raise KeyboardInterrupt when a signal asks the process to end.
@@ -51,13 +59,13 @@ def signals_as_interrupts() -> Iterator[list[int]]:
     def interrupt(number: int, _: FrameType | None) -> None:
         received.append(number)
         if not is_over:  # a traceback would be all that comes of it
-            raise KeyboardInterrupt
+            raise _Interrupt
 
     def unraisable(event: Any) -> None:
         # Python drops what is raised while an object is deleted, also by the handler above.
         if not received:
             hook(event)
-        elif event.exc_type is KeyboardInterrupt:
+        elif event.exc_type is _Interrupt:
             Timer(_AGAIN, os.kill, (os.getpid(), received[-1])).start()
 
     if current_thread() is not main_thread():  # only the main thread may set handlers
