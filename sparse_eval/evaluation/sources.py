@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar
 
+import numpy as np
 from scipy import sparse
 
 from ..core.arrays import is_array
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from ..core.types import AnyArray, CSRMatrix, SparseInput
+    from ..metrics.conventions import Convention
     from ..metrics.request import Request
     from ..results.totals import Retrieval
 
@@ -139,6 +141,8 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
         check_kind(block.side_data.candidates.kind)
     if request.uses_judged and not block.knows_judged:
         check_judged_listed(rankings, relevance)
+    if request.convention.refuses_zeros:
+        _check_zeros(request.convention, relevance, block)
     aligned = _aligned(request, rankings, relevance, block.side_data)
     result = BlockResult.compute(request, aligned, num_threads)
     return replace(
@@ -147,6 +151,27 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
         retrieval=block.retrieval,
         item_ids=block.item_ids,
         items_digest=block.items_digest,
+    )
+
+
+def _check_zeros(convention: Convention, relevance: Relevance, block: Block) -> None:
+    """Raise if items are stored with a zero that the library counts as relevant."""
+    if relevance.states_irrelevant:
+        return
+    zeros = np.flatnonzero(relevance.gains == 0)
+    if not len(zeros):
+        return
+    row = int(np.searchsorted(relevance.indptr, zeros[0], side="right")) - 1
+    item = int(relevance.items[zeros[0]])
+    user = block.first_row + row if relevance.users is None else relevance.users.tolist()[row]
+    if relevance.items_index is not None:
+        item = relevance.items_index.tolist()[item]
+    elif block.item_ids is not None:
+        item = block.item_ids.tolist()[item]
+    raise InvalidDataError(
+        f"validation stores a zero for user {user!r} and item {item!r}, which "
+        f"{convention.library} counts as relevant; leave such pairs out, as "
+        "matrix.eliminate_zeros() does, or give threshold= if they are not relevant"
     )
 
 

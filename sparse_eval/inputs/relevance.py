@@ -51,6 +51,8 @@ class Relevance:
     encoded : bool
         Whether rows and columns were numbered from the ids of a table or file, so that their
         numbers mean nothing elsewhere.
+    states_irrelevant : bool
+        Whether `threshold` or the gains of events define which stored values are not relevant.
 
     See Also
     --------
@@ -66,6 +68,7 @@ class Relevance:
     users: Labels | None = None
     items_index: Labels | None = None
     encoded: bool = False
+    states_irrelevant: bool = False
 
     @classmethod
     def from_csr(
@@ -135,6 +138,7 @@ class Relevance:
             np.ascontiguousarray(gains),
             binary,
             *matrix_labels(matrix, csr.shape, users, items),
+            states_irrelevant=threshold is not None,
         )
 
     @classmethod
@@ -222,7 +226,8 @@ class Relevance:
             pairs = largest_of_pairs(pairs)
         matrix = pairs.matrix()
         relevance = cls.from_csr(matrix, threshold=threshold, users=pairs.users, items=pairs.items)
-        return replace(relevance, encoded=True)
+        stated = relevance.states_irrelevant or gains is not None
+        return replace(relevance, encoded=True, states_irrelevant=stated)
 
     @classmethod
     def scan(

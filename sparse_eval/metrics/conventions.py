@@ -64,6 +64,9 @@ class Convention:
     stored_zeros : bool
         Whether an item stored with a zero in the validation data is a hit of gain 1 in the sums
         over the list. It is never part of n or of the ideal list.
+    refuses_zeros : bool
+        Whether an item stored with a zero in the validation data raises an error, because the
+        library counts it as relevant.
     whole_catalogue : bool
         Whether seen items are candidates too.
     ties : {"item", "item_descending", "average", "pessimistic"}
@@ -92,6 +95,7 @@ class Convention:
     without_list_zero: tuple[str, ...] = ()
     lists_of_all: bool = False
     stored_zeros: bool = False
+    refuses_zeros: bool = False
     whole_catalogue: bool = False
     ties: Ties = "item"
     uncut: tuple[str, ...] = ()
@@ -155,6 +159,7 @@ _SUBJECTS = {
     "without_list_zero": "user without a list still counts 0",
     "lists_of_all": "metrics of lists (coverage, novelty, …)",
     "stored_zeros": "item stored with a zero",
+    "refuses_zeros": "item stored with a zero, which the library counts as relevant",
     "whole_catalogue": "candidates",
     "ties": "equal scores (ties= of Rankings and read_run)",
     "uncut": "without cut-off only",
@@ -176,6 +181,7 @@ _WORDS: dict[str, dict[Fact, str]] = {
     "without_list": {"exclude": "left out", "zero": "counts 0"},
     "ranks_all": {True: "all candidates are ranked", False: "the list as it comes"},
     "stored_zeros": {True: "a hit of gain 1 in the list's sums", False: "not relevant"},
+    "refuses_zeros": {True: "an error", False: "not relevant"},
     "whole_catalogue": {True: "all items", False: "items not seen in train"},
     "ties": {
         "item": "lower id first",
@@ -239,6 +245,7 @@ CONVENTIONS: dict[str, Convention] = {
             "rankereval",
             "rankereval 0.2.0",
             options=_MAP_MIN,
+            refuses_zeros=True,
             unlike={
                 "hit_rate": "of users with one relevant item only",
                 "mean_rank": "an item that is not in the list has the rank 0",
@@ -256,6 +263,7 @@ CONVENTIONS: dict[str, Convention] = {
             options=_BINARY_GAIN
             | _MAP_MIN
             | {"precision": {"denominator": "min", "average": "micro"}},
+            refuses_zeros=True,
             whole_catalogue=True,
             notes=("a list of fewer than k items is filled with misses in its auc, not here",),
         ),
@@ -265,7 +273,7 @@ CONVENTIONS: dict[str, Convention] = {
             options={"rbp": {"gain": "raw"}},
             no_relevant="judged",
             notes=(
-                "make_comparable=True leaves out users who are not in its qrels; "
+                "make_comparable=True leaves out users who are not in its qrels",
                 "no_relevant='zero' counts them",
             ),
         ),
@@ -273,17 +281,16 @@ CONVENTIONS: dict[str, Convention] = {
             "rectools",
             "RecTools",
             options=_BINARY_GAIN | {"serendipity": {"form": "rank"}},
+            refuses_zeros=True,
             ideal="slots",
             lists_of_all=True,
-            notes=(
-                "NDCG(divide_by_achievable=True) is the standard ndcg(gain=binary)",
-                "a pair stored with a zero is relevant to it: leave such pairs out",
-            ),
+            notes=("NDCG(divide_by_achievable=True) is the standard ndcg(gain=binary)",),
         ),
         Convention(
             "recbole",
             "RecBole 1.2.1",
             options=_BINARY_GAIN | _MAP_MIN | {"aplt": {"tail": "0.1"}},
+            refuses_zeros=True,
             uncut=("auc",),
             ranks_all=True,
             unlike={
@@ -297,11 +304,11 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "lightfm",
             "LightFM 1.17, lightfm.evaluation",
+            refuses_zeros=True,
             uncut=("auc", "mrr"),
             ranks_all=True,
             notes=(
                 "an item has the worst rank of all that have its score, be they relevant or not",
-                "a pair stored with a zero is relevant to it: leave such pairs out",
                 "it computes in float32",
             ),
         ),
@@ -320,12 +327,12 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "recometrics",
             "recometrics 0.1.6",
+            refuses_zeros=True,
             uncut=("auc",),
             ranks_all=True,
             notes=(
                 "its TP@K is recall(denominator=min), and its TAP@K map(normalizer=min)",
                 "its PR_AUC is map without a cut-off",
-                "a pair stored with a zero is relevant to it: leave such pairs out",
                 "equal scores are in a random order",
                 "its P@K, TP@K, R@K and Hit@K leave out a user with at most k candidates",
                 "all but its NDCG@K leave out a user whose candidates are all relevant",
@@ -334,6 +341,7 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "napkinxc",
             "napkinXC 0.7.2",
+            refuses_zeros=True,
             options=_BINARY_GAIN,
             no_relevant="zero",
             unlike={
@@ -342,7 +350,6 @@ CONVENTIONS: dict[str, Convention] = {
             },
             notes=(
                 "its abandonment_at_k is hit_rate",
-                "a pair stored with a zero is relevant to it: leave such pairs out",
                 "N of its propensities counts users without an item in train too",
             ),
         ),
@@ -429,6 +436,7 @@ CONVENTIONS: dict[str, Convention] = {
                 "recall": {"denominator": "min"},
                 "rbp": {"p": "0.85"},
             },
+            refuses_zeros=True,
             shift=0,
             no_relevant="zero",
             lists_of_all=True,
@@ -442,6 +450,7 @@ CONVENTIONS: dict[str, Convention] = {
             "recommenders",
             "recommenders, python_evaluation",
             options=_BINARY_GAIN | {"serendipity": {"form": "cosine"}},
+            refuses_zeros=True,
             without_list="exclude",
             without_list_zero=("ndcg",),
             lists_of_all=True,
@@ -474,6 +483,7 @@ CONVENTIONS: dict[str, Convention] = {
                 "novelty": {"form": "unseen", "denominator": "k"},
                 "surprisal": {"form": "relative"},
             },
+            refuses_zeros=True,
             lists_of_all=True,
             notes=(
                 "its Surprisal is surprisal, which is novelty(form=relative)",
@@ -487,6 +497,7 @@ CONVENTIONS: dict[str, Convention] = {
             | {"precision": {"denominator": "length"}, "entropy": {"unit": "nats"}},
             ideal="length",
             without_list="exclude",
+            refuses_zeros=True,
         ),
         Convention(
             "spark",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from merge_cases import N_ITEMS, every_metric, same_bits, same_numbers, same_random
-from rules import each_convention
+from rules import accepted, each_convention
 from scipy import sparse
 from tables_cases import saved_csr
 
@@ -471,6 +471,7 @@ def test_parts_of_other_widths_stay_on_disk(tmp_path: Path) -> None:
 def test_every_convention(convention: str, no_relevant: Any) -> None:
     lists, held = positions(), gains()
     held.data[::5] = 0
+    held = accepted(held, convention)
     options: dict[str, Any] = {"convention": convention, "no_relevant": no_relevant}
     metrics = ["ndcg@3", "recall@2", "coverage@2", "user_coverage@2", "recall(average=micro)@2"]
     unlike = CONVENTIONS[convention].unlike

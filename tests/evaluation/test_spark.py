@@ -153,7 +153,7 @@ def test_conventions(session: SparkSession, tmp_path: Path) -> None:
 def test_frames_give_the_number_of_every_way(
     session: SparkSession, convention: str, kind: str
 ) -> None:
-    case = make_case(11, kind=kind, n_users=20)
+    case = make_case(11, kind=kind, n_users=20).accepted(convention)
     metrics, options = case.metrics(convention), {"convention": convention}
     expected = se.evaluate(case.positions, case.validation, metrics, **options)
     check_against_plain(expected, case)

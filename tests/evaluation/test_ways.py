@@ -36,6 +36,7 @@ RANKING_WAYS = ("held_out_ranks", "top_k", "recommend")
 @settings(max_examples=3)
 @given(case=ways_cases())
 def test_every_way_gives_one_number(convention: str, case: Case) -> None:
+    case = case.accepted(convention)
     metrics = case.metrics(convention)
     expected = se.evaluate(case.positions, case.validation, metrics, convention=convention)
     check_against_plain(expected, case)
@@ -102,7 +103,7 @@ def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
 @settings(max_examples=3)
 @given(case=ways_cases())
 def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool, case: Case) -> None:
-    model, train, case = model_case(case)
+    model, train, case = model_case(case.accepted(convention))
     held, options = case.validation, {"convention": convention}
     # Those of whole rankings are in tests/models/test_whole_rankings.py.
     uncut = CONVENTIONS[convention].uncut if CONVENTIONS[convention].ranks_all else ()
@@ -131,6 +132,29 @@ def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool, c
             check(client=pool, via=via)
     # As lists that are given, beside the seen items.
     same(se.evaluate(case.positions, held, metrics, train=train, **options), expected)
+
+
+@pytest.mark.parametrize("convention", [n for n, c in CONVENTIONS.items() if c.refuses_zeros])
+def test_every_way_refuses_zeros_that_the_library_counts(convention: str) -> None:
+    case = make_case(7, n_users=25)
+    metrics, options = ["precision@3"], {"convention": convention}
+    assert any(0.0 in row.values() for row in case.gains)
+    message = "validation stores a zero for user [0-9]+ and item [0-9]+, which"
+    with small_blocks():
+        for way in WAYS:
+            with pytest.raises(se.errors.InvalidDataError, match=message):
+                way(case, metrics, options)
+    model, train, case = model_case(case)
+    held = case.validation
+    with (
+        mock.patch.object(model_source, "users_within", return_value=2),
+        ThreadPoolExecutor(2) as pool,
+    ):
+        for more in ({}, {"via": "top_k"}, {"memory": 1 << 28}, {"client": pool}):
+            with pytest.raises(se.errors.InvalidDataError, match=message):
+                se.evaluate_model(model, train, held, metrics, **options, **more)
+            stated = se.Relevance.from_csr(held, threshold=0.5)
+            se.evaluate_model(model, train, stated, metrics, **options, **more)
 
 
 def test_mind_notebook_counts_items_stored_with_a_zero_by_the_default_way_too() -> None:

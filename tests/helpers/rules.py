@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from scipy.sparse import csr_matrix
 
 from sparse_eval.metrics.conventions import CONVENTIONS, Convention
 
@@ -24,6 +25,14 @@ def rules_of(convention: Convention) -> tuple[object, ...]:
 
 
 _FIRST = {rules_of(convention): name for name, convention in reversed(CONVENTIONS.items())}
+
+
+def accepted(stored: csr_matrix, convention: str | None) -> csr_matrix:
+    """Return gains that a convention accepts: 1 for each stored zero that is an error by it."""
+    copy = stored.copy()
+    if CONVENTIONS[convention or "standard"].refuses_zeros:
+        copy.data[copy.data == 0] = 1
+    return copy
 
 
 def each_convention(*more: object) -> list[Any]:

@@ -57,6 +57,14 @@ class Case(NamedTuple):
     def has_gaps(self) -> bool:
         return any(sorted(row.values()) != list(range(1, len(row) + 1)) for row in self.ranked)
 
+    def accepted(self, convention: str) -> Case:
+        """Return the case with gains that a convention accepts, as `rules.accepted`."""
+        if not CONVENTIONS[convention].refuses_zeros:
+            return self
+        return self._replace(
+            gains=[{i: gain or 1.0 for i, gain in row.items()} for row in self.gains]
+        )
+
     def metrics(self, convention: str, *, lists: bool = True) -> list[str]:
         """Return the metrics that the convention and the lists allow."""
         rules = CONVENTIONS[convention]

@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidMetricError
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
 from sparse_eval.metrics import CONVENTIONS, STANDARD, parse
 from sparse_eval.metrics.registry import definition
 
@@ -28,6 +28,11 @@ GAINS = csr_matrix(
     ),
     shape=(5, 8),
 )
+
+
+WITHOUT_ZEROS = GAINS.copy()
+WITHOUT_ZEROS.eliminate_zeros()
+REFUSING = [name for name, rules in CONVENTIONS.items() if rules.refuses_zeros]
 
 
 def d(rank: int) -> float:
@@ -83,7 +88,8 @@ def test_each_convention_on_the_first_user(convention: str | None) -> None:
     names = ["ndcg", "map", "precision", "recall"]
     metrics = [name if name in rules.uncut else f"{name}@3" for name in names]
     expected = {m: v for m, v in zip(metrics, values, strict=True) if v is not None}
-    ev = se.evaluate(LISTS, GAINS, list(expected), convention=convention)
+    gains = WITHOUT_ZEROS if rules.refuses_zeros else GAINS
+    ev = se.evaluate(LISTS, gains, list(expected), convention=convention)
     assert {m: ev.values(m)[0] for m in expected} == pytest.approx(expected)
     assert ev.convention == (convention or "standard")
     if "recall@3" in expected:
@@ -116,7 +122,7 @@ def test_tensorflow_recommenders_counts_pairs() -> None:
 
 
 def test_implicit_sums_over_users_before_it_divides() -> None:
-    ev = se.evaluate(LISTS, GAINS, ["precision@3", "auc@3"], convention="implicit")
+    ev = se.evaluate(LISTS, WITHOUT_ZEROS, ["precision@3", "auc@3"], convention="implicit")
     assert ev["precision@3"] == 2 / (3 + 1 + 1)
     assert ev.per_user.columns.tolist() == ["auc@3"]
     n, hits, misses, catalogue = 4, 2, 1, 8
@@ -124,7 +130,7 @@ def test_implicit_sums_over_users_before_it_divides() -> None:
         (1 + (hits + n) / 2 * (catalogue - n - misses)) / (n * (catalogue - n))
     )
     seen = csr_matrix(([1.0], ([0], [3])), shape=(5, 8))
-    same = se.evaluate(LISTS, GAINS, "auc@3", convention="implicit", train=seen)
+    same = se.evaluate(LISTS, WITHOUT_ZEROS, "auc@3", convention="implicit", train=seen)
     assert same.values("auc@3")[0] == ev.values("auc@3")[0]
     assert se.evaluate(LISTS, GAINS, "auc@3", train=seen).values("auc@3")[0] == pytest.approx(
         (1 + (hits + n) / 2 * (catalogue - 1 - n - misses)) / (n * (catalogue - 1 - n))
@@ -137,9 +143,14 @@ def test_rectools_fills_every_slot() -> None:
     assert ev["ndcg@3"] == pytest.approx(1 / (1 + d(2) + d(3)))
     for metric in ("ndcg", "ndcg@1000000000"):
         with pytest.raises(InvalidMetricError, match="needs a cut-off of at most 1000000"):
-            se.evaluate(LISTS, GAINS, metric, convention="rectools")
-    mixed = se.evaluate(LISTS, GAINS, ["ndcg@3", "recall", "mrr@5000000"], convention="rectools")
-    assert mixed["ndcg@3"] == se.evaluate(LISTS, GAINS, "ndcg@3", convention="rectools")["ndcg@3"]
+            se.evaluate(LISTS, WITHOUT_ZEROS, metric, convention="rectools")
+    mixed = se.evaluate(
+        LISTS, WITHOUT_ZEROS, ["ndcg@3", "recall", "mrr@5000000"], convention="rectools"
+    )
+    assert (
+        mixed["ndcg@3"]
+        == se.evaluate(LISTS, WITHOUT_ZEROS, "ndcg@3", convention="rectools")["ndcg@3"]
+    )
 
 
 def test_irspack_ends_the_ideal_list_with_the_list() -> None:
@@ -150,7 +161,7 @@ def test_irspack_ends_the_ideal_list_with_the_list() -> None:
 
 
 def test_recommenders_counts_users_without_a_list_for_ndcg() -> None:
-    ev = se.evaluate(LISTS, GAINS, ["ndcg@3", "recall@3"], convention="recommenders")
+    ev = se.evaluate(LISTS, WITHOUT_ZEROS, ["ndcg@3", "recall@3"], convention="recommenders")
     assert ev.summary()["n_users"].tolist() == [3, 2]
     assert np.isnan(ev.values("recall@3")[2])
     assert ev.values("ndcg@3")[2] == 0.0
@@ -181,33 +192,53 @@ def test_mind_notebook_counts_stored_zeros_as_hits() -> None:
     assert se.evaluate(lists, shown, "ndcg@3")["ndcg@3"] == pytest.approx(d(3))
 
 
+@pytest.mark.parametrize("convention", REFUSING)
+def test_stored_zeros_that_the_library_counts_are_an_error(convention: str) -> None:
+    metric = "recall@3" if "recall" not in CONVENTIONS[convention].uncut else "recall"
+    place = "validation stores a zero for user 3 and item 1, which .* counts as relevant; leave"
+    with pytest.raises(InvalidDataError, match=place):
+        se.evaluate(LISTS, GAINS, metric, convention=convention)
+    labelled = se.Relevance.from_csr(GAINS, users=list("abcde"), items=list("ijklmnop"))
+    with pytest.raises(InvalidDataError, match="a zero for user 'd' and item 'j', which"):
+        se.evaluate(LISTS, labelled, metric, convention=convention)
+    expected = se.evaluate(LISTS, WITHOUT_ZEROS, metric, convention=convention)
+    stated = se.Relevance.from_csr(GAINS, threshold=1)
+    assert np.array_equal(
+        se.evaluate(LISTS, stated, metric, convention=convention).values(metric),
+        expected.values(metric),
+        equal_nan=True,
+    )
+
+
 def test_list_metrics_count_users_as_the_library_does() -> None:
     evaluated = se.evaluate(LISTS, GAINS, ["coverage@3", "user_coverage@3"])
-    listed = se.evaluate(LISTS, GAINS, ["coverage@3", "user_coverage@3"], convention="rectools")
+    listed = se.evaluate(
+        LISTS, WITHOUT_ZEROS, ["coverage@3", "user_coverage@3"], convention="rectools"
+    )
     assert evaluated["coverage@3"] == 4 / 8
     assert listed["coverage@3"] == 4 / 8
     fewer = se.evaluate(LISTS, GAINS[:1], "coverage@3")
     more = se.evaluate(LISTS, GAINS[:1], "coverage@3", convention="rectools")
     assert (fewer["coverage@3"], more["coverage@3"]) == (3 / 8, 4 / 8)
     assert evaluated["user_coverage@3"] == listed["user_coverage@3"] == 2 / 3
-    nats = se.evaluate(LISTS, GAINS, "entropy@3", convention="irspack")
-    bits = se.evaluate(LISTS, GAINS, "entropy(unit=bits)@3", convention="irspack")
+    nats = se.evaluate(LISTS, WITHOUT_ZEROS, "entropy@3", convention="irspack")
+    bits = se.evaluate(LISTS, WITHOUT_ZEROS, "entropy(unit=bits)@3", convention="irspack")
     assert nats["entropy@3"] == pytest.approx(bits["entropy(unit=bits)@3"] * math.log(2))
 
 
 def test_an_explicit_option_overrides_the_convention() -> None:
     ev = se.evaluate(
-        LISTS, GAINS, ["ndcg(gain=linear)@3", "ndcg(gain=binary)@3"], convention="implicit"
+        LISTS, WITHOUT_ZEROS, ["ndcg(gain=linear)@3", "ndcg(gain=binary)@3"], convention="implicit"
     )
     assert ev.names == ["ndcg(gain=linear)@3", "ndcg@3"]
     assert ev.values("ndcg(gain=linear)@3")[0] == pytest.approx(EXPECTED[None][0])
     assert ev["ndcg(gain=binary)@3"] == ev["ndcg@3"]
-    zero = se.evaluate(LISTS, GAINS, "recall@3", convention="implicit", no_relevant="zero")
+    zero = se.evaluate(LISTS, WITHOUT_ZEROS, "recall@3", convention="implicit", no_relevant="zero")
     assert zero.n_users == 5
 
 
 def test_explain_shows_the_discounts_of_lenskit() -> None:
-    ev = se.evaluate(LISTS, GAINS, "dcg@3", convention="lenskit")
+    ev = se.evaluate(LISTS, WITHOUT_ZEROS, "dcg@3", convention="lenskit")
     assert ev.explain(0)["discount"].tolist()[:3] == [1.0, 1.0, pytest.approx(1 / math.log2(3))]
 
 
@@ -257,7 +288,7 @@ def test_what_has_no_cutoff_is_of_the_list_or_of_all_candidates() -> None:
 def test_recbole_has_a_tenth_of_the_items_in_the_tail() -> None:
     train = csr_matrix((np.ones(6), ([0, 1, 2, 0, 1, 2], [3, 3, 3, 4, 4, 2])), shape=(5, 8))
     options = {"train": train, "convention": "recbole"}
-    ev = se.evaluate(LISTS, GAINS, ["aplt@3", "aplt(tail=interactions)@3"], **options)
+    ev = se.evaluate(LISTS, WITHOUT_ZEROS, ["aplt@3", "aplt(tail=interactions)@3"], **options)
     assert ev.values("aplt@3")[0] == 1 / 3  # item 2 of 2, 3 and 4
 
 

@@ -14,6 +14,9 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 
+#: What our error says of a library that takes explicit zeros for relevant.
+ZEROS = "stores a zero"
+
 #: What is behind the names of metrics of judged items alone.
 JUDGED = " (judged)"
 
@@ -21,21 +24,41 @@ JUDGED = " (judged)"
 def main(cases: Path, values: Path) -> None:
     library = json.loads(values.read_text(encoding="utf-8"))
     metrics: dict[str, dict[str, Any]] = {}
-    n_cases = 0
+    n_cases = n_refused = 0
     read = json.loads(cases.read_text(encoding="utf-8"))
-    for number, (case, theirs) in enumerate(zip(read, library.pop("cases"), strict=True)):
+    values_with_zeros = library.pop("zeros", [{}] * len(read))
+    rules = (library["convention"], library["ties"])
+    values = zip(read, library.pop("cases"), values_with_zeros, strict=True)
+    for number, (case, theirs, with_zeros) in enumerate(values):
         if not theirs:
             continue
         n_cases += 1
-        rules = (library["convention"], library["ties"])
-        ours = evaluate_both(case, list(theirs), *rules)
-        for metric, found in theirs.items():
-            entry = metrics.setdefault(metric, {"cases": 0, "max_difference": 0.0})
+        try:
+            ours, given = evaluate_both(case, list(theirs), *rules), [theirs, with_zeros]
+        except se.errors.InvalidDataError as error:
+            if ZEROS not in str(error):
+                raise
+            n_refused += 1
+            ours, given = evaluate_both(without_zeros(case), list(theirs), *rules), [theirs]
+        for metric, entry in ((metric, start(metrics, metric)) for metric in theirs):
             entry["cases"] += 1
-            apart = difference(ours[metric.endswith(JUDGED)], name_in(case, metric), found)
+            evaluation, name = ours[metric.endswith(JUDGED)], name_in(case, metric)
+            apart = max(difference(evaluation, name, one[metric]) for one in given if one)
             if apart > entry["max_difference"]:
                 entry |= {"max_difference": apart, "furthest_case": number}
-    print(json.dumps(library | {"n_cases": n_cases, "metrics": metrics}))
+    counts = {"n_cases": n_cases, "n_refused": n_refused}
+    print(json.dumps(library | counts | {"metrics": metrics}))
+
+
+def start(metrics: dict[str, dict[str, Any]], metric: str) -> dict[str, Any]:
+    """Return what was found of a metric so far."""
+    return metrics.setdefault(metric, {"cases": 0, "max_difference": 0.0})
+
+
+def without_zeros(case: dict[str, Any]) -> dict[str, Any]:
+    """Return a case whose explicit zeros are left out, as our error asks for."""
+    stored = [[(item, gain) for item, gain in row if gain] for row in case["validation"]]
+    return case | {"validation": stored}
 
 
 def evaluate_both(

@@ -16,6 +16,10 @@ SCRIPT is the library's, in the folder `rivals`. It has
     TOLERANCE    how far values may be apart (by default 1e-9), and
     IMPRECISE    why that is more
 
+Each case is measured without the explicit zeros of its gains, and, if it has any, with them as well:
+scripts take what they give to a library from `Case.pairs`, which has them then. Our convention must
+give the same number, or raise the error that says that the library takes zeros for relevant.
+
 Everything that is left out is so because of an entry in NEEDS or NOT_COMPARED, which the results
 repeat. `-P` keeps this folder off the module path: `import ranx` means the library.
 """
@@ -24,7 +28,7 @@ import json
 import os
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -52,6 +56,8 @@ class Case:
         What each user has seen.
     scores : list of list of int, or None
         Each user's score of every item; `lists` is the order by score, lower id first.
+    with_zeros : bool
+        Whether `pairs` has the explicit zeros too.
     """
 
     k: int
@@ -60,6 +66,7 @@ class Case:
     stored: list[dict[int, int]]
     train: list[list[int]]
     scores: list[list[int]] | None
+    with_zeros: bool = False
 
     @property
     def groups(self) -> list[int]:
@@ -79,6 +86,17 @@ class Case:
     def relevant(self) -> list[dict[int, int]]:
         """Each user's gains above 0."""
         return [{item: gain for item, gain in row.items() if gain} for row in self.stored]
+
+    @property
+    def pairs(self) -> list[dict[int, int]]:
+        """Each user's gains as a library is given them that may take every pair for relevant."""
+        return self.stored if self.with_zeros else self.relevant
+
+    @property
+    def has_zeros(self) -> bool:
+        """An explicit zero is stored, and no user has all items stored."""
+        is_stored = self.stored != self.relevant
+        return is_stored and all(len(row) < self.n_items for row in self.stored)
 
     @cached_property
     def binary(self) -> bool:
@@ -170,9 +188,11 @@ def main(script: Path, cases: Path, values: Path) -> None:
     needs = getattr(library, "NEEDS", {})
     if unknown := set(needs) - set(library.METRICS) - {"*"}:
         raise KeyError(f"{script.stem}: NEEDS names {unknown}, which are not in METRICS")
-    found = [
-        _measure(library, needs, Case(**_read(raw)))
-        for raw in json.loads(cases.read_text(encoding="utf-8"))
+    read = [Case(**_read(raw)) for raw in json.loads(cases.read_text(encoding="utf-8"))]
+    found = [_measure(library, needs, case) for case in read]
+    zeros = [
+        _measure(library, needs, replace(case, with_zeros=True)) if case.has_zeros else {}
+        for case in read
     ]
     report = {
         "convention": library.CONVENTION,
@@ -182,6 +202,7 @@ def main(script: Path, cases: Path, values: Path) -> None:
         "needs": {metric: _reasons(entry) for metric, entry in needs.items()},
         "not_compared": getattr(library, "NOT_COMPARED", {}),
         "cases": found,
+        "zeros": zeros,
     }
     values.write_text(json.dumps(report), encoding="utf-8")
     answers.write("{}\n")

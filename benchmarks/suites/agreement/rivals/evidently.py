@@ -35,10 +35,10 @@ NOT_COMPARED = {
 def table(case):
     """Return users, items, gains and ranks: of the list, then of what else is relevant."""
     rows = [
-        (user, item, case.relevant[user].get(item, 0), rank)
+        (user, item, case.pairs[user].get(item, 0), rank)
         for user, items in enumerate(case.lists)
         for rank, item in enumerate(
-            [*items, *sorted(set(case.relevant[user]).difference(items))], start=1
+            [*items, *sorted(set(case.pairs[user]).difference(items))], start=1
         )
     ]
     return pd.DataFrame(rows, columns=["user", "item", "target", "prediction"])

@@ -32,17 +32,17 @@ class Given:
 @lru_cache(maxsize=1)
 def means(case):
     # Every stored entry is relevant to implicit, whatever its value.
-    relevant = matrix(case, case.relevant)
+    relevant = matrix(case, case.pairs)
+    train = matrix(case, [dict.fromkeys(items, 1) for items in case.train])
     return ranking_metrics_at_k(
-        Given(case.lists, case.k), matrix(case, case.train), relevant, K=case.k, show_progress=False
+        Given(case.lists, case.k), train, relevant, K=case.k, show_progress=False
     )
 
 
 def matrix(case, rows):
-    found = [(user, item) for user, items in enumerate(rows) for item in items]
-    users, items = zip(*found, strict=True) if found else ((), ())
-    shape = (len(rows), case.n_items)
-    return csr_matrix((np.ones(len(found), np.float32), (users, items)), shape)
+    found = [(user, item, gain) for user, row in enumerate(rows) for item, gain in row.items()]
+    users, items, gains = zip(*found, strict=True) if found else ((), (), ())
+    return csr_matrix((np.array(gains, np.float32), (users, items)), (len(rows), case.n_items))
 
 
 METRICS = {

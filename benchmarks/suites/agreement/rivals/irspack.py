@@ -24,16 +24,16 @@ NOT_COMPARED = {}
 def of_frames(case):
     """Return the means over frames; users without a list or a relevant item are in one only."""
     listed = [(user, item) for user in case.users for item in case.lists[user][: case.k]]
-    relevant = [(user, item) for user in case.users for item in case.relevant[user]]
+    relevant = [(user, item) for user in case.users for item in case.pairs[user]]
     frames = (pd.DataFrame(rows, columns=["user", "item"]) for rows in (listed, relevant))
     return evaluate_recommendation_df(*frames, "user", "item", n_threads=1)
 
 
 @lru_cache(maxsize=1)
 def of_scores(case):
-    relevant = [(user, item) for user in case.users for item in case.relevant[user]]
-    users, items = zip(*relevant, strict=True)
-    truth = csr_matrix((np.ones(len(relevant)), (users, items)), (len(case.lists), case.n_items))
+    relevant = [(user, *pair) for user in case.users for pair in case.pairs[user].items()]
+    users, items, gains = zip(*relevant, strict=True)
+    truth = csr_matrix((np.array(gains, float), (users, items)), (len(case.lists), case.n_items))
     scores = np.full(truth.shape, -math.inf)
     for user, listed in enumerate(case.lists):
         scores[user, listed] = -np.arange(len(listed), dtype=float)

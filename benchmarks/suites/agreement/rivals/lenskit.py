@@ -40,7 +40,7 @@ def collections(case):
         user: ItemList(
             item_ids=np.array(list(row), np.int64), rating=np.array(list(row.values()), float)
         )
-        for user, row in enumerate(case.relevant)
+        for user, row in enumerate(case.pairs)
     }
     return tuple(ItemListCollection.from_dict(each, "user_id") for each in (run, true))
 

@@ -29,7 +29,7 @@ NAMES = {
 def fitted(case):
     """Return (model, test interactions)."""
     n_users = len(case.lists)
-    test = matrix(case.relevant, (n_users, case.n_items))
+    test = matrix(case.pairs, (n_users, case.n_items))
     model = LightFM(no_components=n_users)
     model.fit_partial(test, epochs=0)  # it asks for one
     model.user_embeddings = identity(n_users, np.float32, "csr").toarray()
@@ -40,8 +40,9 @@ def fitted(case):
 
 
 def matrix(rows, shape):
-    pairs = [(user, item) for user, row in enumerate(rows) for item in row]
-    return csr_matrix((np.ones(len(pairs), np.float32), np.transpose(pairs)), shape)
+    found = [(user, item, gain) for user, row in enumerate(rows) for item, gain in row.items()]
+    users, items, gains = zip(*found, strict=True)
+    return csr_matrix((np.array(gains, np.float32), (users, items)), shape)
 
 
 def values(name, case):

@@ -22,7 +22,7 @@ NOT_COMPARED = {
 
 def last(metric, case, **options):
     """Return the value at k: it returns those at 1 to k."""
-    relevant = [list(row) for row in case.relevant]
+    relevant = [list(row) for row in case.pairs]
     return float(metric(relevant, case.lists, k=case.k, **options)[-1])
 
 

@@ -32,11 +32,11 @@ NOT_COMPARED = {
 def objects(case):
     """Return (rankings, labels of 1, labels with gains)."""
     found = [
-        (user, item, gain) for user, row in enumerate(case.relevant) for item, gain in row.items()
+        (user, item, gain) for user, row in enumerate(case.pairs) for item, gain in row.items()
     ]
     users, items, gains = (np.array(column) for column in zip(*found, strict=True))
     shape = (len(case.lists), case.n_items)
-    ones = np.ones(len(gains), np.float32)
+    ones = np.sign(gains).astype(np.float32)
     return (
         Rankings.from_ranked_indices(case.lists),
         BinaryLabels.from_matrix(csr_matrix((ones, (users, items)), shape)),

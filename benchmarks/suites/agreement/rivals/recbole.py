@@ -53,12 +53,12 @@ def means(case, names):
     }
     collector = Collector(config)
     # It asks nothing of users without relevant items. The first item is padding.
-    users = [user for user in case.users if case.relevant[user]]
+    users = [user for user in case.users if case.pairs[user]]
     scores = torch.full((len(users), case.n_items + 1), -torch.inf)
     for row, user in enumerate(users):
         items = torch.tensor(case.lists[user]) + 1
         scores[row, items] = -torch.arange(len(items), dtype=torch.float32)
-    positive = [(row, item + 1) for row, user in enumerate(users) for item in case.relevant[user]]
+    positive = [(row, item + 1) for row, user in enumerate(users) for item in case.pairs[user]]
     rows, items = torch.tensor(positive).T
     collector.eval_batch_collect(scores, Interaction({}), rows, items)
     collected = collector.get_data_struct()

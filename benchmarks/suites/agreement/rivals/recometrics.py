@@ -41,7 +41,7 @@ NAMES = {
 @lru_cache(maxsize=1)
 def found(case):
     n_users = len(case.lists)
-    gains_of = enumerate(case.relevant)
+    gains_of = enumerate(case.pairs)
     rows = [(user, item, gain) for user, row in gains_of for item, gain in row.items()]
     users, items, gains = zip(*rows, strict=True)
     test = csr_matrix((np.array(gains, float), (users, items)), (n_users, case.n_items))

@@ -27,7 +27,7 @@ def frames(case):
     """Return (true, predicted)."""
     true = [
         (user, item, float(gain))
-        for user, row in enumerate(case.relevant)
+        for user, row in enumerate(case.pairs)
         for item, gain in row.items()
     ]
     predicted = [

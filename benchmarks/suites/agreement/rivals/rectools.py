@@ -42,7 +42,7 @@ def frames(case):
     ]
     return (
         pd.DataFrame(recommended, columns=[Columns.User, Columns.Item, Columns.Rank]),
-        pairs(case.relevant),
+        pairs(case.pairs),
         pairs(case.train),
     )
 

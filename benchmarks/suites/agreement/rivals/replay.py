@@ -43,7 +43,7 @@ def frames(case):
     ]
     return (
         pd.DataFrame(recommended, columns=["query_id", "item_id", "rating"]),
-        pairs(case.relevant),
+        pairs(case.pairs),
         pairs(case.train),
     )
 
