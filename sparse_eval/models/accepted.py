@@ -124,7 +124,8 @@ def _of_matrix(matrix: Any) -> ItemItemModel | Scorer:
 
     A square holds item-item weights if there are more or fewer users than items.
     """
-    if len(matrix.shape) == 2 and matrix.shape[0] != matrix.shape[1]:
+    shape: tuple[int, ...] = getattr(matrix, "shape", ())
+    if len(shape) == 2 and shape[0] != shape[1]:
         return Scorer(matrix)
     return ItemItemModel(check_weights(matrix), labels_of(matrix)[1], may_be_scores=True)
 

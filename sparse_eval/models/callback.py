@@ -23,6 +23,7 @@ from .evaluate import evaluate_model, parse_cut_request
 from .identifiers import copy_ids, id_arrays, keep_ids
 from .inputs import NewUsers, open_held_out, split_arguments, training_matrix
 from .shared_candidates import share_candidates
+from .without_ids import without_warning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -433,20 +434,21 @@ class EvaluationCallback:
         last = done == model.iterations
         if done % self._every and not last:
             return
-        keep_ids(model, *labels_of(self._train))
         on_cpu = _on_cpu(model)
         start = perf_counter()
-        ev = evaluate_model(
-            on_cpu,
-            self._parts,
-            self._relevance,
-            self._request.metrics,
-            candidates=self._among.candidates,
-            corrected=self._request.corrected,
-            seen=self._request.seen,
-            judged_only=self._request.judged_only,
-            progress=False,
-        )
+        with without_warning():  # it is trained on this part, and gets its ids below
+            ev = evaluate_model(
+                on_cpu,
+                self._parts,
+                self._relevance,
+                self._request.metrics,
+                candidates=self._among.candidates,
+                corrected=self._request.corrected,
+                seen=self._request.seen,
+                judged_only=self._request.judged_only,
+                progress=False,
+            )
+        keep_ids(model, *labels_of(self._train))
         values = {self._names[name]: value for name, value in ev.mean().items()}
         times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}
         training.seconds = 0.0

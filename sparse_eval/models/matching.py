@@ -183,7 +183,7 @@ def match_items(model: Model, train: CSRMatrix | Relevance, name: str = "train")
     n_items = catalogue(model)[1]
     items = _place_train(model, train, "items", ids_of(model)[1], n_items, name)
     matrix = _as_matrix(train, [_Axis(None, None, train.shape[0]), items])
-    warn_without_ids(model, train)
+    warn_without_ids(model, train, of_users=False)
     matched: CSRMatrix = within(matrix, (train.shape[0], n_items))
     return matched
 

@@ -394,7 +394,8 @@ def _open(
     """Return a model whose rankings are exact, and both parts of a split in its numbering."""
     train: Any = None if seen is None else open_train(seen)
     shape = None if train is None else train.shape
-    if isinstance(model, np.ndarray) and model.shape != shape and len({*model.shape}) != 1:
+    is_square = isinstance(model, np.ndarray) and model.ndim == 2 and len({*model.shape}) == 1
+    if isinstance(model, np.ndarray) and not is_square and model.shape != shape:
         raise InvalidDataError(
             "user_factors is an array, and item_factors is missing; give both, or a model "
             "(se.Scorer(matrix) makes one of scores of users × items)"

@@ -39,9 +39,12 @@ _SAVE = (
 )
 
 
-def warn_without_ids(model: Model, *data: object) -> None:
-    """Warn if a model has no ids, so that it is matched with data by row and column number."""
-    if not _is_silent.get() and lacks_ids(model, *data):
+def warn_without_ids(model: Model, *data: object, of_users: bool = True) -> None:
+    """Warn if a model has no ids, so that it is matched with data by row and column number.
+
+    Without `of_users` only the ids of items matter.
+    """
+    if not _is_silent.get() and lacks_ids(model, *data, of_users=of_users):
         _warn("the model", _remedy(model))
 
 
@@ -59,14 +62,14 @@ def _warn(name: str, remedy: str) -> None:
     )
 
 
-def lacks_ids(model: Model, *data: object) -> bool:
+def lacks_ids(model: Model, *data: object, of_users: bool = True) -> bool:
     """Return whether a model numbers users or items that data name.
 
     A function numbers them as the training data do by its definition.
     """
     if isinstance(model, Scorer) and model.matrix is None:
         return False
-    numbers_users = has_factors(model) or isinstance(model, Scorer)
+    numbers_users = of_users and (has_factors(model) or isinstance(model, Scorer))
     labels = [labels_of(side) for side in data]
     users, items = ids_of(model)
     return any(

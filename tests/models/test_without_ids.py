@@ -169,6 +169,8 @@ def test_new_users(tmp_path: Path) -> None:
         assert count(lambda some=some: se.evaluate_model(some, holdout, "ndcg@5")) == expected
     assert count(lambda: se.fold_in(model, holdout)) == 1
     assert count(lambda: se.fold_in(named, holdout)) == 0
+    of_items = se.factor_model(model.user_factors, model.item_factors, items=holdout.items)
+    assert count(lambda: se.fold_in(of_items, holdout, regularization=0.1)) == 0
 
 
 def test_the_number_that_it_is_about() -> None:
