@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -343,12 +344,19 @@ def sums_of_lists(plan: Plan, lists: Lists) -> Integers:
 def value_of_lists(plan: Plan, lists: Any) -> float:
     """Return a metric that is one number for all users, of lists or of what was counted of them.
 
+    It is NaN where the formula divides by the number of users, and there are none.
+
     Raises
     ------
     InvalidMetricError
         If the formula returns something else.
     """
-    value = plan.definition.formula(lists, **plan.arguments)
+    try:
+        value = plan.definition.formula(lists, **plan.arguments)
+    except ZeroDivisionError:
+        if lists.n_users:
+            raise
+        return math.nan
     if plan.definition.combine is not None:
         value = plan.definition.combine(value, **plan.arguments)
     if not fits(value, ()):

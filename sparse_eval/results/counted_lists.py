@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import InvalidMetricError
@@ -45,7 +44,5 @@ class CountedLists:
         )
 
     def apply(self, plan: Plan) -> float:
-        """Return a metric of all these users together; NaN without any."""
-        if self.n_users == 0:
-            return math.nan
+        """Return a metric of all these users together."""
         return value_of_lists(plan, self)

@@ -215,4 +215,5 @@ def _of_sums(plan: Plan, sums: ListSums, left_out: int | None) -> float:
 
 def _of_counts(plan: Plan, counts: ListCounts, left_out: int | None) -> float:
     groups = [group for group in range(N_GROUPS) if group != left_out]
-    return CountedLists.of_groups(plan.metric.k, counts, groups).apply(plan)
+    lists = CountedLists.of_groups(plan.metric.k, counts, groups)
+    return lists.apply(plan) if lists.n_users or left_out is None else math.nan

@@ -16,9 +16,9 @@ SCRIPT is the library's, in the folder `rivals`. It has
     TOLERANCE    how far values may be apart (by default 1e-9), and
     IMPRECISE    why that is more
 
-Each case is measured without the explicit zeros of its gains, and, if it has any, with them as well:
-scripts take what they give to a library from `Case.pairs`, which has them then. Our convention must
-give the same number, or raise the error that says that the library takes zeros for relevant.
+Each case is measured without the explicit zeros of its gains, and again with them if it has any:
+scripts take what they give to a library from `Case.pairs`, which has them the second time. Our
+convention must give the same number, or raise the error for stored zeros.
 
 Everything that is left out is so because of an entry in NEEDS or NOT_COMPARED, which the results
 repeat. `-P` keeps this folder off the module path: `import ranx` means the library.
