@@ -23,6 +23,7 @@ from harness.report import read
 PAGES = (
     REPOSITORY / "README.md",
     REPOSITORY / "docs" / "metrics" / "index.md",
+    REPOSITORY / "docs" / "guide" / "compare.md",
     REPOSITORY / "docs" / "guide" / "conventions.md",
     *sorted(BENCHMARKS.glob("*.md")),
 )

@@ -199,6 +199,8 @@ def differences(scale: float) -> dict[str, Any]:
     for kind, second in product(LISTS, SECOND):
         a, b = pair_of(kind, second).means
         truth = [a[name] - b[name] for name in BOTH_METRICS]
+        if second == "equal":
+            truth = [0.0] * len(BOTH_METRICS)
         sizes = {}
         for n_users, most in DIFFERENCE_SIZES.items():
             repetitions = scaled(most, scale)
@@ -216,10 +218,11 @@ def intervals_of_differences(kind: str, second: str, n_users: int, repetition: i
     everybody = pair_of(kind, second)
     rng = np.random.default_rng([SEED, DIFFERENCES, n_users, repetition])
     drawn = rng.integers(POPULATION_SIZE, size=n_users)
-    a, b = (
-        evaluate(lists[drawn], everybody.n_relevant[drawn], BOTH_METRICS)
-        for lists in everybody.lists
-    )
+    lists = [some[drawn] for some in everybody.lists]
+    if second == "equal":  # each user's two lists change places at random: they differ by 0
+        swapped = rng.random((n_users, 1)) < 0.5
+        lists = [np.where(swapped, *lists), np.where(swapped, *lists[::-1])]
+    a, b = (evaluate(some, everybody.n_relevant[drawn], BOTH_METRICS) for some in lists)
     table = se.compare({"a": a, "b": b}, correction="none", level=LEVEL).table
     return table[["ci_low", "ci_high", "interval", "p"]]
 
