@@ -14,7 +14,7 @@ from .csv_text import check_safe_csv
 from .echo import echo
 from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_tolerances
 from .options import Correction, Format, Printed, SafeCSV, Test, Users
-from .printing import counted, print_json, print_table, step
+from .printing import counted, print_json, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,7 +159,7 @@ def report(
     paths = [_parse_argument(word)[1] for word in results]
     check_inputs_are_kept([item_names, history, *paths], [out])
     saved = _load(results)
-    with step("report") as note:
+    with step("report") as note, warnings_in_a_line():
         page = write_report(
             saved.evaluations,
             out,

@@ -17,6 +17,7 @@ from ..results.item_names import check_known, item_table
 from ..results.pooled import pooled_evaluation
 from ..results.sampled import NOTE as SAMPLED_NOTE
 from ..results.shared import shared_metrics
+from ..results.summary import few_users
 from ..results.user_segments import segmentations, segments_table
 from .axes import named_evaluations
 from .names import pieces
@@ -194,6 +195,7 @@ def write_report(
         title=title,
         style=Path(__file__).with_name("style.css").read_text(encoding="utf-8"),
         evaluations=shown,
+        few_users=[(name, note) for name, ev in shown.items() if (note := few_users(ev))],
         main=main,
         main_name=first.shown(main),
         among=first.candidates,

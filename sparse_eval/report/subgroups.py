@@ -81,12 +81,13 @@ def subgroup_differences(
         inside = differences[segments.codes == code]
         if len(inside):
             better = inside if a.higher_is_better(metric) else -inside
+            enough = len(inside) >= MIN_USERS
             rows.append(
                 SubgroupDifference(
                     name,
                     len(inside),
                     float(inside.mean()),
-                    interval_of_difference(inside if len(inside) >= MIN_USERS else inside[:0], 0.95),
+                    interval_of_difference(inside, 0.95) if enough else NO_INTERVAL,
                     int((better > 0).sum()),
                     int((better == 0).sum()),
                     int((better < 0).sum()),

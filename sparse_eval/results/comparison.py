@@ -305,8 +305,10 @@ def compare(
         Its ``table`` has one row for each metric and pair (columns ``metric``, ``a``, ``b``):
 
         - ``mean_a``, ``mean_b``: means over the users compared;
-        - ``difference``: a less b, with its interval ``ci_low``, ``ci_high`` (``interval`` is its
-          kind, see `Evaluation.summary`);
+        - ``difference``: a less b, with its interval ``ci_low``, ``ci_high``. ``interval`` is its
+          kind: "t", Student's, for any number of users, which excludes 0 exactly if the t-test is
+          significant before correction; "jackknife", "pooled" or "none" as in
+          `Evaluation.summary`;
         - ``p``, ``p_corrected``: the p-value, and the same after correction;
         - ``better``: the name of the better evaluation; empty if the difference is not
           significant, or if Wilcoxon's ranks and the means favour different ones;

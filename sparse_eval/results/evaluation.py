@@ -16,7 +16,7 @@ from .comparison import compare
 from .record import Record, make_record, to_dict
 from .sampled import NOTE
 from .saving import Savable, kind_of_labels, load, save
-from .summary import expectation, show, summarize
+from .summary import LEVEL, expectation, few_users, show, summarize
 from .totals import distinct_parts
 from .views import Views
 
@@ -115,8 +115,7 @@ class Evaluation(Views):
             user and for metrics without values for each user; the confidence interval of the mean
             over users like these, ``ci_low`` and ``ci_high``, and ``interval``, its kind: "t",
             Student's, for 200 users and more; "bca", a bias-corrected and accelerated bootstrap
-            [1]_, for fewer (which holds the mean less often than it says with fewer than 30 users
-            whose values are skewed: with 10 in 80 of 100 cases); "jackknife", Student's with the
+            [1]_, for fewer; "jackknife", Student's with the
             standard error of a delete-a-group jackknife [2]_, for metrics without values for each
             user; "none" for too few users; ``random``, the expectation under a random ranking of
             each user's candidates (the catalogue, or those given, without the seen items), and
@@ -134,11 +133,18 @@ class Evaluation(Views):
         Warns
         -----
         UserWarning
-            If every list seems to rank a few candidates of its user, such as the relevant item
-            and 99 others: ``random`` and ``lift`` are of lists from the whole catalogue.
+            If an interval is of too few users, and holds the mean less often than it says; see
+            the notes. If every list seems to rank a few candidates of its user, such as the
+            relevant item and 99 others: ``random`` and ``lift`` are of lists from the whole
+            catalogue.
 
         Notes
         -----
+        Intervals of means hold less often than they say if fewer than 10 users make up the mean.
+        This effective number of users is (Σ x)² / Σ x² over their values x [3]_: the number of
+        users with a hit if values are 0 or 1. The guide (Compare models, Few users) shows how
+        often intervals hold in simulations.
+
         Where the lists were not kept, the random baseline takes a second pass over the input. It
         is NaN for metrics of all lists together, such as coverage, and where there is no second
         pass: of an iterable of blocks, and of evaluations that were merged; see `random`.
@@ -149,8 +155,15 @@ class Evaluation(Views):
            Statistical Association 82(397), 1987, pp. 171-185. doi:10.1080/01621459.1987.10478410
         .. [2] F. M. T. A. Busing, E. Meijer and R. van der Leeden, "Delete-m Jackknife for Unequal
            m", Statistics and Computing 9, 1999, pp. 3-8. doi:10.1023/A:1008800423698
+        .. [3] L. Kish, "Survey Sampling", Wiley, 1965, section 11.7.
         """
         level = check_fraction("level", level)
+        if few := few_users(self):
+            warn(few)
+        return self._summarize(level)
+
+    def _summarize(self, level: float = LEVEL) -> pd.DataFrame:
+        """Return the summary without a warning of few users, of which nobody reads intervals."""
         self._warn_of_sampled_lists()
         return summarize(self, self.baselines, self._random, level)
 
@@ -319,7 +332,7 @@ class Evaluation(Views):
     @cached_property
     def record(self) -> Record:
         """What is saved and reported: everything but the lists."""
-        return make_record(self, self.summary())
+        return make_record(self, self._summarize())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the values of the users, ready for JSON. The keys are stable."""
@@ -456,6 +469,9 @@ class Evaluation(Views):
         | mrr@2    | 0.50000 | 0.0000 to 1.0000 |  0.50000 |
         <BLANKLINE>
         means over 3 users, 0 left out
+        note: too few users for the intervals of mrr@2: fewer than 10 users make up most
+        of the mean, and such intervals hold it less often than they say; evaluate more
+        users
         """
         return self._show("pipe")
 

@@ -21,6 +21,10 @@ FEWEST_FOR_T = 200
 #: Bootstrap samples of a mean over fewer users.
 RESAMPLES = 4999
 
+#: The least effective number of users whose mean has an interval that holds as often as it says,
+#: or nearly so, as simulations of sparse lists show.
+FEWEST_EFFECTIVE = 10
+
 #: Groups that users are put into, by a hash of their label, for the jackknife.
 N_GROUPS = 20
 
@@ -129,6 +133,25 @@ def _finite_interval(low: float, high: float, method: str) -> Interval:
     if not np.isfinite([low, high]).all():
         return NO_INTERVAL
     return Interval(float(low), float(high), method)
+
+
+def rests_on_few(moments: Moments, is_signed: bool) -> bool:
+    """Return whether too few users make up a mean for its interval to hold as often as it says.
+
+    The effective number of users is (Σ x)² / Σ x² [1]_: all users if their values are equal, and
+    the users with a hit if values are 0 or 1. The sums are exact, so the answer is the same for
+    users in blocks. Values that may be negative count as one user each.
+
+    References
+    ----------
+    .. [1] L. Kish, "Survey Sampling", Wiley, 1965, section 11.7.
+    """
+    if moments.n < 2 or moments.non_finite:
+        return False  # there is no interval
+    if moments.n < FEWEST_EFFECTIVE:
+        return True
+    least = max(FEWEST_EFFECTIVE * moments.squares, 1)  # 0 if nobody has a hit
+    return not is_signed and moments.total**2 < least
 
 
 def interval_of_replicates(value: float, replicates: Floats, level: float) -> Interval:

@@ -20,6 +20,7 @@ from .intervals import (
     interval_of_moments,
     interval_of_replicates,
     jackknife,
+    rests_on_few,
 )
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ class Numbers(ABC):
         if self.request.plans[row].per_user:
             return self._interval_of_mean(row, level)
         return interval_of_replicates(mean, self.replicates(row), level)
+
+    def rests_on_few(self, row: int) -> bool:
+        """Return whether the interval of a mean is of too few users."""
+        plan = self.request.plans[row]
+        return plan.per_user and rests_on_few(self.moments(row), plan.definition.lower < 0)
 
     def replicates(self, row: int) -> Floats:
         """Return the jackknife replicates of a number about all users."""

@@ -45,6 +45,10 @@ class _PooledNumbers(Numbers):
         """Return the pooled interval."""
         return self._estimates[row].error.interval(mean, level)
 
+    def rests_on_few(self, row: int) -> bool:
+        """Return False: the interval is of folds and seeds too."""
+        return False
+
     def replicates(self, row: int) -> Floats:
         """Return nothing: folds and seeds have no jackknife."""
         return np.empty(0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.formatting import number, numbers, text_table
 from ..metrics.random_baseline import UNKNOWN, RandomSums
+from .intervals import FEWEST_EFFECTIVE
 from .sampled import NOTE
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ LEVEL = 0.95
 _BEFORE = ("mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift")
 _BEHIND = ("n_users", "n_skipped", "candidates")
 COLUMNS = frozenset(_BEFORE + _BEHIND)
+
+#: Metrics that a note names.
+_MOST_NAMES = 3
 
 
 class _Column(NamedTuple):
@@ -92,9 +96,26 @@ def show(scores: Scores, baselines: Baselines, random: RandomTotals | None, styl
     lines = [_who(scores)]
     if scores.has_sampled_lists:
         lines += textwrap.wrap(f"note: {NOTE}", 80)
+    if few := few_users(scores):
+        lines += textwrap.wrap(f"note: {few}", 80)
     if style == "html":
         return table + "".join(f"<p>{html.escape(line)}</p>" for line in lines)
     return "\n".join((table, "", *lines))
+
+
+def few_users(scores: Scores) -> str | None:
+    """Return a note about means whose intervals are of too few users, None without any."""
+    rows = range(len(scores.names))
+    names = [scores.shown(scores.names[row]) for row in rows if scores._numbers.rests_on_few(row)]
+    if not names:
+        return None
+    listed = ", ".join(names[:_MOST_NAMES])
+    if len(names) > _MOST_NAMES:
+        listed += f" and {len(names) - _MOST_NAMES:,} more"
+    return (
+        f"too few users for the intervals of {listed}: fewer than {FEWEST_EFFECTIVE} users make up "
+        "most of the mean, and such intervals hold it less often than they say; evaluate more users"
+    )
 
 
 def _columns(scores: Scores, baselines: Baselines, random: RandomTotals | None) -> list[_Column]:

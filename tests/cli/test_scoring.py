@@ -91,6 +91,20 @@ def test_evaluates_a_run_against_qrels(command: Command, tmp_path: Path) -> None
     assert json.loads(printed)["metrics"]["novelty@2"]["mean"] > 0
 
 
+@pytest.mark.parametrize("kind", ["table", "markdown", "json", "jsonl", "csv"])
+def test_says_that_intervals_are_of_few_users(command: Command, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "a.run").write_text(RUN)
+    (tmp_path / "a.qrels").write_text(QRELS)
+    files = (tmp_path / "a.run", tmp_path / "a.qrels")
+    out = ("--out", tmp_path / "out")
+    status, printed, said = command("evaluate", *files, "-m", "mrr", "--format", kind, *out)
+    assert status == 0
+    few = "too few users for the intervals of mrr"
+    beside = few in printed if kind in ("table", "markdown") else f"warning: {few}" in said
+    assert beside
+    assert (printed + said).count(few) == 1
+
+
 @pytest.mark.parametrize("convention", ["trec_eval", "sklearn", "torchmetrics", "lenskit"])
 def test_default_metrics_fit_every_convention(
     command: Command, tmp_path: Path, convention: str

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import reporting
 from cross_cases import cross
+from scipy import stats
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -272,6 +273,9 @@ def test_subgroups_have_wins_and_losses(
         assert row.difference == pytest.approx(inside.mean())
         assert row.n_users == len(inside)
         assert (row.wins, row.losses) == ((inside > 0).sum(), (inside < 0).sum())
+        if row.n_users >= 10:
+            test = stats.ttest_1samp(inside, 0)
+            assert row.interval[:2] == pytest.approx(tuple(test.confidence_interval(0.95)))
         interval = " to ".join(format_numbers(row.interval.low, row.interval.high))
         if row.n_users < 10:
             interval = "no interval"
@@ -483,6 +487,18 @@ def test_a_page_says_who_is_cold_and_what_is_sampled(tmp_path: Path) -> None:
         text = read(se.write_report({"als": ev}, tmp_path / "r.html")).text
     assert "60 users are included in the means, 0 are left out, 10 have no training data." in text
     assert "als: every list holds all relevant items of its user among few others" in text
+
+
+@pytest.mark.parametrize(("n_hits", "noted"), [(9, True), (10, False)])
+def test_a_page_says_whose_intervals_are_of_few_users(
+    n_hits: int, noted: bool, tmp_path: Path
+) -> None:
+    ids = np.tile([1, 2], (50, 1))
+    ids[:n_hits, 1] = 0
+    held_out = csr_matrix(np.tile([1.0, 0, 0], (50, 1)))
+    ev = se.evaluate(se.Rankings.from_topk(ids), held_out, "hit_rate@2")
+    text = read(se.write_report({"als": ev}, tmp_path / "r.html")).text
+    assert ("als: too few users for the intervals of hit_rate@2" in text) == noted
 
 
 @pytest.mark.filterwarnings("ignore:metrics among sampled candidates")

@@ -22,6 +22,7 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.results.differences import compare_values
 from sparse_eval.results.paired_tests import PERMUTATIONS, correct, p_value, significance
+from sparse_eval.results.variance import Error
 
 Array = NDArray[Any]
 
@@ -155,7 +156,7 @@ def agrees(row: Any, level: float = 0.95) -> bool:
     ),
     st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]),
 )
-@settings(max_examples=1000)
+@settings(max_examples=300)
 def test_an_interval_of_differences_agrees_with_the_t_test(pair: Array, level: float) -> None:
     a, b = pair
     found = compare_values(a, b, "t", level)
@@ -165,6 +166,16 @@ def test_an_interval_of_differences_agrees_with_the_t_test(pair: Array, level: f
     assert (again["ci_low"], again["ci_high"]) == pytest.approx(
         (-float(found["ci_high"]), -float(found["ci_low"])), nan_ok=True
     )
+
+
+@given(st.floats(-1, 1), st.floats(0, 1), st.floats(1, 100))
+def test_a_pooled_interval_agrees_with_its_test(
+    mean: float, variance: float, freedom: float
+) -> None:
+    error = Error(variance, freedom)
+    interval = error.interval(mean, 0.95)
+    row = {"p": error.p_value(mean), "interval": interval.method}
+    assert agrees(row | {"ci_low": interval.low, "ci_high": interval.high})
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, -0.7])
@@ -177,10 +188,10 @@ def test_equal_differences_agree_with_the_t_test(n: int, value: float) -> None:
         assert found["p"] == pytest.approx(float(value == 0), abs=1e-12)
 
 
-@pytest.mark.parametrize("n", [2, 8, 20, 50, 150, 250])
+@pytest.mark.parametrize("n", [2, 8, 20, 150, 250])
 def test_intervals_agree_with_p_values_wherever_models_are_compared(n: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(n)
-    for repetition in range(6):
+    for repetition in range(2):
         held_out = rng.random((n, N_ITEMS)) < rng.beta(1, 30, (n, 1))
         held_out[np.arange(n), rng.integers(N_ITEMS, size=n)] = True
         models = {

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,12 +105,12 @@ def test_says_who_was_evaluated() -> None:
     gains = csr_matrix([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]])
     train = csr_matrix([[0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 1, 0]])
     ev = se.evaluate(lists, gains, "mrr@2", train=train)
-    last = str(ev).splitlines()[-1]
-    assert last == "means over 3 users, 1 left out (nothing relevant), 1 cold (not in train)"
-    assert last in ev._repr_html_()
-    assert last == ev.to_markdown().splitlines()[-1]
+    who = str(ev).splitlines()[4]
+    assert who == "means over 3 users, 1 left out (nothing relevant), 1 cold (not in train)"
+    assert who in ev._repr_html_()
+    assert who == ev.to_markdown().splitlines()[4]
     without = se.evaluate(lists, gains[:2], "mrr@2")
-    assert str(without).splitlines()[-1] == "means over 2 users, 2 left out (nothing relevant)"
+    assert str(without).splitlines()[4] == "means over 2 users, 2 left out (nothing relevant)"
     other = se.evaluate(lists, gains, "mrr", convention="trec_eval", train=train)
     assert "1 left out (as trec_eval does)" in str(other)
 
@@ -267,6 +268,60 @@ def sampled_lists(n_users: int = 60, n_others: int = 24, n_items: int = 200) -> 
     shape = (n_users, n_items)
     gains = csr_matrix((np.ones(n_users), (np.arange(n_users), relevant)), shape=shape)
     return np.take_along_axis(ids, order, axis=1), gains
+
+
+FEW = "too few users for the intervals of "
+
+
+def with_hits(n_users: int, n_hits: int, n_first: int = 0) -> tuple[se.Rankings, se.Relevance]:
+    """Return lists of which some find the one relevant item, at rank 1 or else at rank 2."""
+    ids = np.tile([1, 2], (n_users, 1))
+    ids[:n_hits] = [1, 0]
+    ids[:n_first] = [0, 1]
+    held_out = csr_matrix(np.tile([1.0, 0, 0], (n_users, 1)))
+    users = [f"u{user}" for user in range(n_users)]
+    return se.Rankings.from_topk(ids), se.Relevance.from_csr(held_out, users=users)
+
+
+@pytest.mark.parametrize("per_user", [True, False])
+@pytest.mark.parametrize(
+    ("n_users", "n_hits", "n_first", "noted"),
+    [
+        (9, 9, 0, "mrr@2, ndcg@2, hit_rate@2"),
+        (10, 10, 0, ""),
+        (10, 9, 0, "mrr@2, ndcg@2, hit_rate@2"),
+        (40, 0, 0, "mrr@2, ndcg@2, hit_rate@2"),
+        (40, 9, 0, "mrr@2, ndcg@2, hit_rate@2"),
+        (40, 10, 0, ""),
+        (40, 10, 5, "mrr@2, ndcg@2"),  # as 9 and 9.5 users with equal values
+        (300, 9, 0, "mrr@2, ndcg@2, hit_rate@2"),
+        (300, 10, 0, ""),
+        (1, 1, 0, ""),  # no interval
+    ],
+)
+def test_warns_of_means_that_rest_on_few_users(
+    n_users: int, n_hits: int, n_first: int, noted: str, per_user: bool, tmp_path: Path
+) -> None:
+    names = ["mrr@2", "ndcg@2", "hit_rate@2", "coverage@2"]
+    lists, relevance = with_hits(n_users, n_hits, n_first)
+    ev = se.evaluate(lists, relevance, names, per_user=per_user)
+    routes = [ev, saved(ev, tmp_path / "a")]  # which reads no interval, and does not warn
+    for one in routes:
+        text = " ".join(str(one).split())
+        assert (FEW + noted + ":" in text) if noted else (FEW not in text)
+        assert (FEW in one._repr_html_()) == (FEW in one.to_markdown()) == bool(noted)
+        for read in (one.summary, one.to_dict, one.to_json):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                read()
+            few = [str(found.message) for found in caught if FEW in str(found.message)]
+            assert len(few) == bool(noted)
+            assert all(message.startswith(FEW + noted + ":") for message in few)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if n_users > 1 and per_user:
+            se.compare({"a": ev, "b": ev})  # whose intervals hold
+    assert not [found for found in caught if FEW in str(found.message)]
 
 
 NOTED = "every list holds all relevant items of its user among few others"
