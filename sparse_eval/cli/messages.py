@@ -79,6 +79,8 @@ def lacks_memory(error: BaseException) -> bool:
 def message_of(error: BaseException) -> str:
     """Return the message of an error in one line, with options named as on the command line."""
     if lacks_memory(error):
+        if isinstance(error, RuntimeError):
+            return "not enough memory to start a thread, or too many processes of this user"
         return "not enough memory"
     if isinstance(error, UnicodeEncodeError):  # of a system whose output is no UTF-8
         missing = ascii(error.object[error.start])

@@ -297,6 +297,10 @@ def test_short_and_long_help_agree(command: Command) -> None:
         (MemoryError(), "not enough memory"),
         (ImportError("a.so: failed to map segment from shared object"), "not enough memory"),
         (
+            RuntimeError("can't start new thread"),
+            "not enough memory to start a thread, or too many processes of this user",
+        ),
+        (
             OSError(28, "No space left on device"),
             "standard output, or a temporary file, cannot be written: No space left on device",
         ),
