@@ -180,7 +180,8 @@ def remove(path: Path) -> None:
         If it cannot be removed.
     """
     mode = _permissions(path)
-    path.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        path.unlink()
     if mode is not None:
         _removed[path.absolute()] = mode
 
