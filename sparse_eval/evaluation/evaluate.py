@@ -198,9 +198,9 @@ def evaluate(
     Warns
     -----
     UserWarning
-        If no list holds a relevant item; with `train`, if lists hold seen items, relevant items
-        were seen, or evaluated users have no training data; with `candidates`, if relevant or
-        listed items are none, or they are a sample of the catalogue.
+        If no list holds a relevant item, or no list has a rank 1; with `train`, if lists hold seen
+        items, relevant items were seen, or evaluated users have no training data; with
+        `candidates`, if relevant or listed items are none, or they are a sample of the catalogue.
 
     See Also
     --------

@@ -24,6 +24,9 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
 
+#: The lists of a few users may have gaps at rank 1.
+pytestmark = pytest.mark.filterwarnings("ignore:no list has a rank 1")
+
 FAMILY = ["psp", "psrecall", "psndcg"]
 JAIN = [("", 0.55, 1.5), ("a=0.5,b=0.4", 0.5, 0.4), ("a=0.6,b=2.6", 0.6, 2.6)]
 CUTOFFS = [1, 3, 20]

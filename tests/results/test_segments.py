@@ -18,6 +18,9 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
 
+#: The lists of a few users may have gaps at rank 1.
+pytestmark = pytest.mark.filterwarnings("ignore:no list has a rank 1")
+
 
 def many(**options: Any) -> tuple[se.Evaluation, csr_matrix, csr_matrix]:
     rng = np.random.default_rng(4)
