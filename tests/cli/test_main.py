@@ -310,7 +310,7 @@ def test_errors_name_options_as_on_the_command_line(error: Exception, message: s
     assert message_of(error) == message
 
 
-@pytest.mark.parametrize("kilobytes", [350_000, 500_000, 600_000, 700_000, 800_000])
+@pytest.mark.parametrize("kilobytes", [350_000, 500_000, 550_000, 600_000])
 def test_a_limit_of_the_address_space_ends_a_command_soon(tmp_path: Path, kilobytes: int) -> None:
     need_posix()
     resource = pytest.importorskip("resource")
