@@ -319,9 +319,11 @@ LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys
         (
             # OpenBLAS would try for ever to get memory if it were loaded later.
             450,
-            "from sparse_eval import cli; cli._load_openblas(); import os;"
-            "print(os.environ['OPENBLAS_NUM_THREADS'], 'scipy.linalg.blas' in sys.modules,"
-            "'numba' in sys.modules, file=sys.stderr)",
+            (
+                "from sparse_eval import cli; cli._load_openblas(); import os;"
+                "print(os.environ['OPENBLAS_NUM_THREADS'], 'scipy.linalg.blas' in sys.modules,"
+                "'numba' in sys.modules, file=sys.stderr)"
+            ),
             "1 True False\n",
         ),
     ],
