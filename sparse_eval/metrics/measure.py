@@ -318,16 +318,10 @@ def collect_hits(aligned: Aligned, k: int) -> Hits:
 
 
 def values_of_lists(aligned: Aligned, plans: Iterable[Plan], users: Integers) -> list[float]:
-    """Return metrics that are one number for all `users`; NaN where one is not defined.
-
-    Without users none is, and no formula is applied.
-    """
+    """Return metrics that are one number for all `users`; NaN where one is not defined."""
     lists: dict[int, Lists] = {}
-    values: list[float] = []
+    values = []
     for plan in plans:
-        if not len(users):
-            values.append(np.nan)
-            continue
         k = plan.metric.k
         if k not in lists:
             lists[k] = aligned.lists(k, users)
@@ -344,7 +338,7 @@ def sums_of_lists(plan: Plan, lists: Lists) -> Integers:
 def value_of_lists(plan: Plan, lists: Any) -> float:
     """Return a metric that is one number for all users, of lists or of what was counted of them.
 
-    It is NaN where the formula divides by the number of users, and there are none.
+    Without users it is NaN if the formula divides by their number; coverage is 0.
 
     Raises
     ------

@@ -76,10 +76,8 @@ def evaluated(*arguments: Any, **options: Any) -> se.Evaluation | str:
     return ev
 
 
-@pytest.mark.parametrize(
-    ("convention", "listed"),
-    [parameter for listed in ("some", "nobody") for parameter in each_convention(listed)],
-)
+@pytest.mark.parametrize("listed", ["some", pytest.param("nobody", marks=pytest.mark.long)])
+@pytest.mark.parametrize("convention", each_convention())
 @pytest.mark.filterwarnings("ignore")
 def test_every_metric_by_each_convention_in_every_way(convention: str, listed: str) -> None:
     lists, held, inputs = problem(listed)

@@ -38,7 +38,10 @@ def outcome(way: Any, case: Case, metric: str, options: dict[str, Any]) -> Any:
     return ev[metric], ev.n_users, ev.summary()["n_users"].tolist(), str(ev.replicates(metric))
 
 
-@pytest.mark.parametrize("without_list", [None, "zero", "exclude"])
+@pytest.mark.parametrize(
+    "without_list",
+    [None, *(pytest.param(kind, marks=pytest.mark.long) for kind in ("zero", "exclude"))],
+)
 @pytest.mark.parametrize("convention", each_convention())
 def test_numbers_about_all_users(convention: str, without_list: Any) -> None:
     @se.register_metric("listed_share", "", over="lists", per_user=False)
