@@ -186,7 +186,8 @@ def evaluate(
         If a matrix is refused by `Rankings.from_positions` or `Relevance.from_csr`, a row of a
         table cannot be used, groups or vectors do not cover the items, no user has a relevant
         item, gains are too large for a sum of them to be finite, or a metric of what is
-        recommended, or of judged items, meets a list with unknown items; or if blocks are of
+        recommended, or of judged items, meets a list with unknown items; if a zero is stored in
+        `validation` and the convention's library counts it as relevant; or if blocks are of
         different users, or the values of the users do not fit into `memory`.
     InvalidFileError
         If a file cannot be read.
