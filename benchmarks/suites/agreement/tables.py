@@ -22,6 +22,7 @@ OVER_LISTS = {
     "personalization",
     "popularity",
     "serendipity",
+    "surprisal",
     "user_coverage",
 }
 
@@ -89,6 +90,11 @@ class Agreement:
             notes.append(f"`{metric}` is not compared: {self.found['not_compared'][metric]}")
         if metric == "*" and self.found["imprecise"]:
             notes.append(f"to {self.found['tolerance']:g}: {self.found['imprecise']}")
+        if metric == "*" and self.found.get("n_refused"):
+            notes.append(
+                "it counts a pair stored with a zero as relevant, and our convention raises an "
+                "error: compared without such pairs"
+            )
         return notes
 
 
