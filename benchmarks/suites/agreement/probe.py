@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 
-#: What our error says of a library that takes explicit zeros for relevant.
+#: A part of our error if a library counts explicit zeros as relevant.
 ZEROS = "stores a zero"
 
 #: What is behind the names of metrics of judged items alone.
@@ -51,12 +51,12 @@ def main(cases: Path, values: Path) -> None:
 
 
 def start(metrics: dict[str, dict[str, Any]], metric: str) -> dict[str, Any]:
-    """Return what was found of a metric so far."""
+    """Return the results of a metric so far."""
     return metrics.setdefault(metric, {"cases": 0, "max_difference": 0.0})
 
 
 def without_zeros(case: dict[str, Any]) -> dict[str, Any]:
-    """Return a case whose explicit zeros are left out, as our error asks for."""
+    """Return a case without its explicit zeros, as our error asks for."""
     stored = [[(item, gain) for item, gain in row if gain] for row in case["validation"]]
     return case | {"validation": stored}
 

@@ -17,7 +17,7 @@ SCRIPT is the library's, in the folder `rivals`. It has
     IMPRECISE    why that is more
 
 Each case is measured without the explicit zeros of its gains, and again with them if it has any:
-scripts take what they give to a library from `Case.pairs`, which has them the second time. Our
+scripts read the gains for a library from `Case.pairs`, which has the zeros the second time. Our
 convention must give the same number, or raise the error for stored zeros.
 
 Everything that is left out is so because of an entry in NEEDS or NOT_COMPARED, which the results
@@ -89,12 +89,12 @@ class Case:
 
     @property
     def pairs(self) -> list[dict[int, int]]:
-        """Each user's gains as a library is given them that may take every pair for relevant."""
+        """Each user's gains, as input for a library that may count every pair as relevant."""
         return self.stored if self.with_zeros else self.relevant
 
     @property
     def has_zeros(self) -> bool:
-        """An explicit zero is stored, and no user has all items stored."""
+        """Whether an explicit zero is stored, and no user has all items stored."""
         is_stored = self.stored != self.relevant
         return is_stored and all(len(row) < self.n_items for row in self.stored)
 

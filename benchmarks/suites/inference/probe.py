@@ -53,11 +53,11 @@ POPULATION, SAMPLES, PAIRS, FAMILIES, VALUES, MEANS, DIFFERENCES = range(1, 8)
 
 #: Users: repetitions. Below 200 users the interval is another one.
 COVERAGE = {50: 1000, 200: 4000, 2000: 4000, 50_000: 1000}
-#: How many times as often as in the other simulations a list finds something.
+#: How often a list finds relevant items, relative to the other simulations.
 LISTS = {"moderate": 1.0, "sparse": 0.3}
-#: How many times as often as the first model the second one finds something.
+#: How often the second model finds relevant items, relative to the first one.
 SECOND = {"equal": 1.0, "better": 1.3}
-#: Metrics of what is simulated with both kinds of lists, and users: repetitions.
+#: Metrics of the simulations with both kinds of lists, and users: repetitions.
 BOTH_METRICS = ["ndcg@10", "map@10", "recall@20", "mrr@20"]
 MEAN_SIZES = {20: 1000, 50: 1000, 100: 1000, 200: 1000, 500: 1000}
 DIFFERENCE_SIZES = {20: 1000, 50: 1000, 150: 1000, 200: 1000, 2000: 1000, 50_000: 200}
@@ -150,7 +150,7 @@ def interval(n_users: int, repetition: int) -> tuple[str, Floats]:
 
 
 class Pair(NamedTuple):
-    """The lists of two models and the numbers of relevant items of everybody, and their means."""
+    """The lists of two models, the users' numbers of relevant items, and the means of metrics."""
 
     lists: tuple[Integers, Integers]
     n_relevant: Integers
@@ -171,7 +171,7 @@ def pair_of(kind: str, second: str) -> Pair:
 
 
 def means(scale: float) -> dict[str, Any]:
-    """Count how often intervals of means hold, with few users and sparse lists."""
+    """Count how often intervals hold the mean, for few users and sparse lists."""
     kinds = {}
     for kind in LISTS:
         everybody = pair_of(kind, "equal")
@@ -194,7 +194,7 @@ def intervals_of_means(kind: str, n_users: int, repetition: int) -> pd.DataFrame
 
 
 def differences(scale: float) -> dict[str, Any]:
-    """Count how often intervals of differences hold, and contradict the t-test beside them."""
+    """Count how often intervals hold the difference, and contradict their t-test."""
     kinds: dict[str, Any] = {}
     for kind, second in product(LISTS, SECOND):
         a, b = pair_of(kind, second).means
@@ -214,12 +214,12 @@ def differences(scale: float) -> dict[str, Any]:
 
 
 def intervals_of_differences(kind: str, second: str, n_users: int, repetition: int) -> pd.DataFrame:
-    """Return the comparison of two models by a sample."""
+    """Return the comparison of two models on a sample."""
     everybody = pair_of(kind, second)
     rng = np.random.default_rng([SEED, DIFFERENCES, n_users, repetition])
     drawn = rng.integers(POPULATION_SIZE, size=n_users)
     lists = [some[drawn] for some in everybody.lists]
-    if second == "equal":  # each user's two lists change places at random: they differ by 0
+    if second == "equal":  # each user's two lists are swapped at random: the true difference is 0
         swapped = rng.random((n_users, 1)) < 0.5
         lists = [np.where(swapped, *lists), np.where(swapped, *lists[::-1])]
     a, b = (evaluate(some, everybody.n_relevant[drawn], BOTH_METRICS) for some in lists)
@@ -228,7 +228,7 @@ def intervals_of_differences(kind: str, second: str, n_users: int, repetition: i
 
 
 def count_held(found: list[pd.DataFrame], truth: list[float]) -> dict[str, Any]:
-    """Return how often the intervals of a sample's table hold the truth, by metric."""
+    """Return the share of intervals that hold the truth, by metric."""
     low, high = (np.array([one[end] for one in found]) for end in ("ci_low", "ci_high"))
     held = ((low <= truth) & (truth <= high)).mean(axis=0)
     return {
@@ -240,7 +240,7 @@ def count_held(found: list[pd.DataFrame], truth: list[float]) -> dict[str, Any]:
 
 
 def contradicts(table: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Return whether an interval excludes 0 where p is not significant, or the reverse."""
+    """Return whether an interval excludes 0 but p is not significant, or the reverse."""
     excludes = (table["ci_low"] > 0) | (table["ci_high"] < 0)
     return (excludes != (table["p"] < SIGNIFICANCE)).to_numpy()
 
@@ -406,5 +406,5 @@ if __name__ == "__main__":
         "families": families,
     }
     job, scale, *file = sys.argv[1:]
-    warnings.simplefilter("ignore", UserWarning)  # that users are few, and find nothing
+    warnings.simplefilter("ignore", UserWarning)  # about few users and lists without hits
     print(json.dumps((jobs | {"p_values": p_values})[job](float(scale), *map(Path, file))))

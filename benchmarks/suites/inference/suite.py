@@ -20,7 +20,7 @@ SAMPLED = HERE / "sampled.py"
 RANX = HERE / "rivals" / "ranx.py"
 #: What the harness writes above the results.
 HEADER = ("suite", "date", "rounds", "machine")
-#: What is simulated, and by which script.
+#: The simulations, with their scripts and arguments.
 PARTS = {
     **{
         name: (PROBE, name)
@@ -37,7 +37,7 @@ TOY = "0.001"
 # and of false positives at 5 %.
 FEWEST_USERS = 200
 HELD = (0.93, 0.97)
-# Of intervals of differences, which are too wide where few users differ.
+# For intervals of differences, which are too wide if few users differ.
 HELD_DIFFERENCE = (0.93, 1.0)
 SHOWN = (0.04, 0.06)
 # The same of cross-validated models, where folds and seeds are few.
@@ -64,9 +64,9 @@ NOTES = {
 def run(job: Job) -> dict[str, Any]:
     """Simulate and compare; return the report. Nothing is timed, and there are no rounds.
 
-    With ``--case NAME`` only the parts whose names begin so are simulated again, and the others
-    are those of the results before. Raises `RuntimeError` when a p-value is not what it should be.
-    A share out of its bounds is reported.
+    With ``--case NAME`` only the parts whose names begin with NAME are simulated again, and the
+    other parts come from the previous results. Raises `RuntimeError` if a p-value is wrong. A share
+    out of its bounds is reported.
     """
     scale = TOY if job.smoke else "1"
     report: dict[str, Any] = before() if job.case else {"rivals": job.describe()}
@@ -91,7 +91,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def before() -> dict[str, Any]:
-    """Return the results before, without what is written anew about their making."""
+    """Return the previous results without the header, which is written anew."""
     found = read("inference")
     return {name: part for name, part in found.items() if name not in HEADER}
 

@@ -36,7 +36,7 @@ def inference(report: dict[str, Any]) -> str:
 
 
 def of_few_users(report: dict[str, Any]) -> list[str]:
-    """Return a table of intervals of means, one of differences, and what lists are sparse."""
+    """Return a table of intervals of means, one of differences, and a note on the lists."""
     means, differences = report["means"], report["differences"]
     kinds = means["lists"]
     metrics = tuple(kinds["sparse"]["mean"])
@@ -66,7 +66,7 @@ def of_few_users(report: dict[str, Any]) -> list[str]:
     )
     note = (
         f"Lists have a relevant item in the first ten for {hits}. The second model is equal, or "
-        "finds something 1.3 times as often. Intervals of differences are Student's; "
+        "finds relevant items 1.3 times as often. Intervals of differences are Student's; at most "
         f"{percent(most_contradicting(differences))} of them contradict the t-test."
     )
     return [*tables, note]
@@ -207,7 +207,7 @@ def _three(number: float) -> str:
 
 
 def few_users(report: dict[str, Any]) -> str:
-    """Return how often intervals of means of few users hold, by two metrics."""
+    """Return the share of intervals that hold the means of few users, for two metrics."""
     kinds = report["means"]["lists"]
     chosen = ("ndcg@10", "map@10")
     sizes = kinds["sparse"]["sizes"]

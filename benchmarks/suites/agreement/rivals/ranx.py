@@ -1,4 +1,4 @@
-"""ranx: a Qrels and a Run from dictionaries; a user with nothing stored is in the Run only."""
+"""ranx: a Qrels and a Run from dictionaries; a user without stored items is only in the Run."""
 
 from functools import lru_cache, partial
 
