@@ -91,7 +91,7 @@ __all__ = [
 ]
 
 # Modules are imported when they are first used. A job that only evaluates matrices would wait
-# longer for pandas and implicit than for its results; a command handles signals before imports.
+# longer for pandas and implicit than for its results. A command handles signals before imports.
 _MODULES = {
     "baselines": "models.baselines",
     "datasets": "datasets",

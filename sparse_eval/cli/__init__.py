@@ -3,7 +3,7 @@
 Results are printed to standard output, progress and warnings to standard error. Bad input ends a
 command with an error in one line and exit status 2; a bug with its traceback, how to report it and
 exit status 70; Ctrl-C ends it with 130, and SIGTERM with 143. This module imports next to nothing,
-so that signals are handled while the commands and what they need are imported.
+so that signals are handled while the commands and their dependencies are imported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["app", "main"]
 #: The exit status of a command that ended in a bug, which sysexits.h calls EX_SOFTWARE.
 BUG = 70
 
-#: The least address space in bytes that a command starts in; OpenBLAS needs half of it.
+#: The smallest address space in bytes in which a command starts; OpenBLAS needs half of it.
 _LEAST_MEMORY = 400 << 20
 
 
@@ -66,17 +66,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _load_openblas() -> None:
     """Load OpenBLAS first and without threads if the address space is limited, as by ``ulimit -v``.
 
-    While it is loaded, it tries again for ever to get memory where there is none. Products are
-    computed by our kernels or by BLAS in one thread, so its threads are not missed.
+    If memory is missing while OpenBLAS is loaded, it retries forever. It needs no threads, because
+    products are computed by our kernels or by BLAS in one thread.
 
     Raises
     ------
     MemoryError
-        If there is too little memory for it.
+        If there is too little memory for OpenBLAS.
     """
     try:
         import resource
-    except ImportError:  # of Windows
+    except ImportError:  # on Windows
         return
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
@@ -100,7 +100,7 @@ def _tell_error(error: BaseException, debug: bool) -> int:
             echo(f"error: {message_of(error)}", err=True)
         return 2
     with suppress(OSError):
-        # Whatever else is raised is a bug.
+        # Any other error is a bug.
         echo("".join(traceback.format_exception(error)), nl=False, err=True)
         echo(bug_report(error), err=True)
     return BUG

@@ -259,7 +259,7 @@ def _load(words: list[str]) -> SavedResults:
 
 
 def _lacks_last(words: list[str], saved: SavedResults) -> bool:
-    """Return whether the last result named could not be read, so that none can be judged."""
+    """Return whether the last result could not be read, so that there is none to judge."""
     from ..results.saving import SUMMARY
 
     inside = sorted(_parse_argument(words[-1])[1].glob(f"*/{SUMMARY}"))

@@ -1,4 +1,4 @@
-"""Print text on standard output and standard error, where ids cannot control a terminal."""
+"""Print on standard output and standard error without letting ids control a terminal."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ..core.printable import printable
 def echo(text: str = "", *, err: bool = False, nl: bool = True, data: bool = False) -> None:
     """Print text for people, or `data` for programs.
 
-    Control characters are escaped, as ids may hold them. Data keep every character, unless they go
-    to a terminal.
+    Control characters are escaped, because ids may hold them. Data keep every character, unless
+    they go to a terminal.
     """
     import typer
 
     stream = sys.stderr if err else sys.stdout
     if not data or (stream is not None and stream.isatty()):
         text = printable(text)
-    typer.echo(text, err=err, nl=nl, color=True)  # without it, click drops what looks like a colour
+    typer.echo(text, err=err, nl=nl, color=True)  # or click would drop colour sequences
 
 
 def echo_at_the_end(text: str) -> None:
-    """Print a message on standard error, where imports may have been interrupted."""
+    """Print a last message on standard error, even if imports were interrupted."""
     with suppress(AttributeError, OSError, ValueError):  # it is closed
         sys.stderr.write(f"{printable(text)}\n")
         sys.stderr.flush()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: The signals that end a command, unless whoever started it has them ignored.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-#: The file of a search, as `models.shared_study` calls it, which may not be imported yet.
+#: The file name of a search, as in `models.shared_study`, which may not be imported yet.
 STUDY = "study.jsonl"
 
 #: Seconds after which a signal comes again that Python lost.
@@ -39,7 +39,7 @@ class _Interrupt(KeyboardInterrupt):
     """A signal that asks the process to end.
 
     If a KeyboardInterrupt itself passes through ``exec`` or ``eval``, which many imports call,
-    Python ends by SIGINT in the end, whatever the exit status.
+    Python ends its process with SIGINT, regardless of the exit status.
     """
 
 

@@ -1,8 +1,8 @@
 """Options that end a command with another exit status if a result is not good enough.
 
-A nightly job decides by the status whether to release a model: 0 good; 3 not good enough; 1 good,
-but something could not be scored or read, or nothing could; 2 bad input. A broken checkpoint never
-hides a model that is not good enough: 3 takes precedence over 1.
+A nightly job decides by the status whether to release a model. 0: good. 1: good, but some inputs
+could not be scored or read; or none could. 2: bad input. 3: not good enough. A broken checkpoint
+never hides a model that is not good enough: 3 takes precedence over 1.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ MaxFailed = Annotated[
     typer.Option(
         "--max-failed",
         min=0,
-        help="Several models: how many may fail to be scored before the command ends with exit "
-        "status 1. It always does if all of them fail.",
+        help="Several models: accept up to so many that cannot be scored. The command ends with "
+        "exit status 1 if more of them, or all, cannot be scored.",
     ),
 ]
 FailIfWorse = Annotated[

@@ -68,7 +68,7 @@ _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal|users)\b")
 def lacks_memory(error: BaseException) -> bool:
     """Return whether there was too little memory, as for a library that is loaded when needed."""
     texts = {
-        ImportError: "failed to map segment from shared object",  # as the loader of Linux says it
+        ImportError: "failed to map segment from shared object",  # the text of Linux's loader
         RuntimeError: "can't start new thread",
     }
     return isinstance(error, MemoryError) or any(

@@ -115,7 +115,7 @@ def score(
 ) -> None:
     """Score a checkpoint, or several: print a table and mark the best.
 
-    With --fail-under the checkpoint, or the best of several, has to be good enough, also if others
+    With --fail-under the checkpoint, or the best of several, has to be good enough, even if others
     could not be scored.
     """
     check_safe_csv(safe_csv, format)
@@ -414,12 +414,12 @@ def _sweep(
 
 
 def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int:
-    """Return how many checkpoints failed, or end the command if all did."""
+    """Return the number of checkpoints that failed, or end the command if all did."""
     from ..models.sweep import list_checkpoints
     from ..models.sweep_table import text_of
 
     n_failed = int((table["status"] == "failed").sum())
-    if n_failed:  # the table of a sweep that goes on has rows of other checkpoints too
+    if n_failed:  # the table of a resumed sweep has rows of other checkpoints too
         listed = table["file"].isin([text_of(path) for path in list_checkpoints(checkpoints)])
         if n_failed == listed.sum():
             raise typer.Exit(1)

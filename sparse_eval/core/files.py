@@ -1,7 +1,7 @@
 """Write files atomically, so that an interrupted run leaves no partial or temporary file.
 
-A file that replaces another one has the same permissions. A new file has those that the system
-gives new files.
+A file that replaces another one keeps its permissions. A new file gets the system's default
+permissions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: What is said of a path with nothing at it.
 _NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
-#: The permissions of files that `remove` removed, for files that are written there later.
+#: The permissions of files that `remove` removed, for later files at the same paths.
 _removed: dict[Path, int] = {}
 
 
@@ -141,7 +141,7 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
             # between two bytecodes, finds it and removes it.
             temporaries[latest] = temporary_beside(latest, token)
             mode = permissions[latest] = _permissions(latest)
-            # Others may not read a private file while it is written, and the owner has to write it.
+            # Nobody else may read a private file while it is written; the owner has to write it.
             mode = 0o666 if mode is None else mode & 0o666 | stat.S_IRUSR | stat.S_IWUSR
             os.close(os.open(temporaries[latest], os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         return temporaries[latest]
@@ -172,7 +172,7 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file if it is there; a file that this process writes there later is as private.
+    """Remove a file if it exists; a later file of this process at its path is as private.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def remove(path: Path) -> None:
 
 
 def _permissions(path: Path) -> int | None:
-    """Return the permissions of a file, also of a removed one; None for a new file."""
+    """Return the permissions of a file, even if `remove` removed it; None for a new file."""
     try:
         return stat.S_IMODE(path.stat().st_mode) & 0o777
     except OSError:

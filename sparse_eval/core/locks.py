@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ThreadLock:
-    """A reentrant lock between the threads of a process, for locks of a whole module.
+    """A reentrant lock between the threads of a process, to be shared by a whole module.
 
-    A forked process has no other threads, so nobody there would release a lock that another thread
-    held at the time of the fork. It starts with a lock that is free.
+    A forked process has no other threads, so nothing there would release a lock that another thread
+    held at the time of the fork. The forked process starts with a free lock.
 
     Examples
     --------

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 #: The largest block of users, which bounds the memory of a thread.
 BLOCK = 25_000
 
-#: Variables of the environment that limit threads: of OpenMP, maybe as a list by level, and numba.
+#: Environment variables that limit threads: OpenMP's, which may be a list by level, and numba's.
 _VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 _ROOT = Path("/")
@@ -37,10 +37,10 @@ def thread_count(num_threads: int | None) -> int:
 
 
 def available_cores(environment: Mapping[str, str], root: Path) -> int:
-    """Return how many cores this process may use.
+    """Return the number of cores that this process may use.
 
-    That is the least of the cores that it is bound to, the quota of its cgroups rounded up, and the
-    numbers in ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. Values that are no positive whole
+    This is the smallest of its CPU affinity, the CPU quota of its cgroups rounded up, and the
+    numbers in ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. Values that are not positive whole
     numbers are ignored, as OpenMP and numba ignore them.
 
     Parameters
@@ -61,9 +61,9 @@ def available_cores(environment: Mapping[str, str], root: Path) -> int:
 def cgroup_cores(root: Path) -> float:
     """Return the CPU quota of this process's cgroups in cores, rounded up; infinity without one.
 
-    A quota holds for all cgroups below it, so the least one from the process's cgroup up to the
-    root counts. In a container the path of the cgroup may be that of the host, and the root of the
-    container's file system is then its cgroup. Versions 1 and 2 are read, also side by side.
+    A quota applies to all cgroups below it, so the smallest one from the process's cgroup up to the
+    root counts. In a container, the path may be the host's path; the container's cgroup is then the
+    root of the mounted cgroups. Versions 1 and 2 are read, also side by side.
     """
     mount = root / "sys/fs/cgroup"
     try:
@@ -76,7 +76,7 @@ def cgroup_cores(root: Path) -> float:
         if controllers and "cpu" not in controllers.split(","):
             continue
         parts = [part for part in path.split("/") if part]
-        if ".." in parts:  # outside of what is mounted
+        if ".." in parts:  # outside the mounted cgroups
             parts = []
         for name in (controllers, "cpu") if controllers else ("", "unified"):
             for depth in range(len(parts) + 1):

@@ -152,7 +152,7 @@ def evaluate(
         zeros included. The candidates of a user are then the judged items: random lists, auc, …
         are of them, and tables say ``ndcg@10 (judged)``. What is judged and not in the list is
         missed, so give lists as long as there are, or they look worse than random ones. A user
-        whose list has no judged item has a list all the same, see `without_list`.
+        whose list has no judged item still has a list, see `without_list`.
     per_user : bool
         Whether to keep the values of each user. Without them what is kept does not grow with the
         number of users, and the lists are not kept either.
@@ -165,9 +165,9 @@ def evaluate(
         this process; for frames of Dask the current client. Frames of Spark are evaluated by
         Spark.
     num_threads : int, optional
-        Threads of this process to use; by default one for each core that it may use: by its
-        affinity, the CPU quota of its cgroups (of a container), ``OMP_NUM_THREADS`` and
-        ``NUMBA_NUM_THREADS``, whichever is least. The result does not depend on it.
+        Threads of this process to use. The default is one for each core that it may use: the
+        smallest of its affinity, the CPU quota of its cgroups (of a container),
+        ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. The result does not depend on it.
     progress : bool, optional
         Show a progress bar where there are blocks; by default on a terminal only.
 

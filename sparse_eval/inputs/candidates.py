@@ -29,8 +29,8 @@ _EXPECTED = (
     "items, a list of items for each user in order, or one flat array of items for all users"
 )
 
-#: Candidates count as sampled only if there are at least so many users with relevant items, who
-#: have at least so many other candidates.
+#: Candidates count as sampled only if at least this many users have relevant items, and each of
+#: these users has at least this many other candidates.
 FEWEST_SAMPLED, FEWEST_NEGATIVES = 20, 5
 
 #: What candidates are called that nothing is known of.
@@ -56,7 +56,7 @@ class Candidates:
         Item ids, ascending within a row.
     kind : str or None
         What they are, as tables show it: "1+99" if 99 negatives were sampled with the one relevant
-        item of each user, "n+99" with several; None if it is not known yet.
+        item of each user, "n+99" if users have several; None if it is not known yet.
     users, items_index : pandas.Index or None
         Labels of rows and columns, where they are known.
     encoded : bool
@@ -140,11 +140,11 @@ class Candidates:
         return mark_seen(indptr, items, self.indptr, self.items)
 
     def named(self, indptr: Integers, items: Items, gains: Floats) -> Candidates:
-        """Return them with their kind, found from the relevant items of all users.
+        """Return the candidates with their kind, inferred from the relevant items of all users.
 
         They count as sampled if they hold every relevant item, all users with relevant items have
-        as many others, and most users do not share their candidates with users of other relevant
-        items, as users of one country share its catalogue.
+        the same number of other candidates, and most users do not share their candidates with
+        users who have different relevant items, as users of one country share its catalogue.
         """
         if self.kind is not None or self.indptr is None:
             return self
@@ -168,7 +168,7 @@ class Candidates:
         return replace(self, kind=kind)
 
     def _are_shared(self, indptr: Integers, relevant: Items) -> bool:
-        """Return whether most users have the same candidates as users of other relevant items."""
+        """Return whether most users share their candidates across different relevant items."""
         with_relevant = np.diff(indptr) > 0
         own = self.fingerprints(len(with_relevant), None)[with_relevant]
         of_relevant = fingerprints(indptr, relevant, np.ones(len(relevant)), None)[with_relevant]

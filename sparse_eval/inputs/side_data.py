@@ -162,9 +162,9 @@ class SideData:
         return replace(self, candidates=self.candidates.named(indptr, items, gains))
 
     def digest_of(self, inputs: Collection[str]) -> str:
-        """Return 16 hexadecimal digits that identify what some inputs tell about the items.
+        """Return 16 hexadecimal digits that identify the data about the items in some inputs.
 
-        Other inputs do not count: the training data of a block may be only those of its users.
+        Other inputs do not count: the training data of a block may cover only its users.
         """
         digest = sha256()
         if "train" in inputs and self.training is not None:

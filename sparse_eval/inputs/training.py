@@ -149,7 +149,7 @@ class Training:
         return training
 
     def of_own_users(self) -> Training:
-        """Return the same data, which are only some users', so that nothing is known of items."""
+        """Return the same data without statistics of the items, as they cover only some users."""
         training = copy(self)
         training._statistics = cast("_ItemStatistics", _NoItemStatistics())
         return training
@@ -282,7 +282,7 @@ def _count_interactions(indptr: Integers, interacted: Booleans | None) -> Intege
 
 
 class _NoItemStatistics:
-    """Stands for the statistics of items where the training data are only some users'."""
+    """Stands for the statistics of items if the training data cover only some users."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise InvalidMetricError(

@@ -42,8 +42,8 @@ class Convention:
     library : str
         The library whose numbers it reproduces.
     options : mapping
-        Defaults of options that differ from the standard ones, by metric. Under another name of a
-        metric they are the options that this name means.
+        Defaults of options that differ from the standard ones, by metric. A metric's alias as a
+        key has the options that this alias implies.
     notes : tuple of str
         Differences that no option covers, and behaviour of the library that is not reproduced.
     shift : {1, 0}

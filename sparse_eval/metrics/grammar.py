@@ -24,8 +24,8 @@ from .statistics import FULL_LIST
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Defaults of options that differ from the registry's, by metric. Under another name of a metric
-#: they are the options that this name means.
+#: Defaults of options that differ from the registry's, by metric. A metric's alias as a key has the
+#: options that this alias implies.
 Defaults: TypeAlias = Mapping[str, Mapping[str, str]]
 
 _METRIC = re.compile(r"(?P<name>[^()@{},]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<cutoffs>.*))?")

@@ -338,7 +338,7 @@ def sums_of_lists(plan: Plan, lists: Lists) -> Integers:
 def value_of_lists(plan: Plan, lists: Any) -> float:
     """Return a metric that is one number for all users, of lists or of what was counted of them.
 
-    Without users it is NaN if the formula divides by their number; coverage is 0.
+    Without users the value is NaN if the formula divides by their number; coverage is 0.
 
     Raises
     ------

@@ -28,7 +28,7 @@ def _bits(training: Training, form: str, denominator: str) -> Floats:
     if form == "bits":
         return novelty
     relative: Floats = novelty / np.log2(training.n_active)
-    if denominator == "k":  # as RePlay, also where fewer than two users are in train
+    if denominator == "k":  # as RePlay, even if fewer than two users are in train
         relative[training.item_counts == 0] = 1.0
     return relative
 
@@ -147,8 +147,8 @@ METRICS = (
             Choice(
                 "denominator",
                 ("length", "k"),
-                "the mean over the list, or the sum over it / k where a list is short; "
-                "form=unseen is a share of the list in any case",
+                "divide by the length of the list, or by k even if the list is shorter; "
+                "form=unseen is always a share of the list",
             ),
         ),
         needs=("train",),

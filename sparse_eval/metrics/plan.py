@@ -82,9 +82,9 @@ class Plan(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """The rank down to which its formula reads lists.
+        """The last rank of a list that the formula reads.
 
-        An estimate from sampled candidates takes the rank of a relevant item below k as well.
+        An estimate from sampled candidates also uses the ranks of relevant items below k.
         """
         return FULL_LIST if "population" in self.definition.uses else self.metric.k
 

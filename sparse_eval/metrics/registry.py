@@ -465,8 +465,8 @@ def register_metric(
     higher_is_better : bool
         Whether larger values are better when models are compared, or trained until the best one.
     needs : sequence of {"train", "item_groups", "item_vectors"}
-        Inputs of `evaluate` without which the metric cannot be computed. A model's users can be
-        evaluated in blocks only if a metric that reads ``lists.train`` needs "train".
+        Inputs of `evaluate` without which the metric cannot be computed. A metric that reads
+        ``lists.train`` must declare "train", or a model's users cannot be evaluated in blocks.
     uses : sequence of {"hits", "candidates", "total_gain", "exp", "judged"}
         Attributes of `Statistics` that are only computed for metrics that use them. "hits", the
         ranks of all hits: the methods, ``rank_sum``, ``gain_rank_sum``, ``pairs`` and

@@ -213,7 +213,7 @@ class Request:
 
     @cached_property
     def side_inputs(self) -> frozenset[str]:
-        """The inputs other than lists and relevance that some metric depends on."""
+        """The inputs other than lists and relevance that the metrics depend on."""
         return frozenset().union(*(plan.inputs for plan in self.plans))
 
     @property

@@ -74,7 +74,7 @@ def as_model(model: Any) -> Model:
         If the model cannot recommend, or was not fitted.
     InvalidDataError
         If the factors are not finite, or those of users and items differ in width; or if a matrix
-        is neither of item-item weights nor of scores.
+        holds neither item-item weights nor scores.
     """
     if isinstance(model, str | Path):
         model = read_checkpoint(model)
@@ -120,9 +120,9 @@ def as_model(model: Any) -> Model:
 
 
 def _of_matrix(matrix: Any) -> ItemItemModel | Scorer:
-    """Return a model from a matrix: scores of users × items, unless it is a square.
+    """Return a model from a matrix: scores of users × items, unless the matrix is square.
 
-    A square holds item-item weights if there are more or fewer users than items.
+    A square matrix holds item-item weights if the numbers of users and items differ.
     """
     shape: tuple[int, ...] = getattr(matrix, "shape", ())
     if len(shape) == 2 and shape[0] != shape[1]:

@@ -75,7 +75,7 @@ class Checkpoint:
     item_weights : ndarray or csr_matrix, shape (n_items, n_items), or None
         Of an item-item matrix that no model of implicit saved.
     may_be_scores : bool
-        Whether nothing but the shape of `item_weights` shows that they are weights.
+        Whether only the shape of `item_weights` shows that they are weights.
     scores : ndarray, shape (n_users, n_items), or None
         Scores of users × items.
     parameters : dict
@@ -259,7 +259,7 @@ def saving_model(
         )
     arrays = id_arrays(*ids_of(model, users, items))
     if isinstance(model, ItemItemModel) and sparse.issparse(model.weights):
-        arrays[ITEM_WEIGHTS] = np.array(True)  # a square of SciPy's could be scores
+        arrays[ITEM_WEIGHTS] = np.array(True)  # a square matrix saved by SciPy could be scores
     with replacing(path) as temporary:
         try:
             model.save(str(temporary))

@@ -103,7 +103,7 @@ def evaluate_model(
         function of users that returns their scores of all items. Or a square matrix of items ×
         items (EASE, SLIM, item neighbours), sparse or dense, or the path of one in ``.npy`` or
         SciPy's ``.npz``: scores are the product of `train` with it, accumulated in float64 in the
-        order of the user's items. If there are as many users as items, a matrix could be either,
+        order of the user's items. If there are as many users as items, a matrix could be either
         and raises an error: give ``Scorer(matrix)`` or ``Scorer(item_item=matrix)``. Or one of
         `sparse_eval.baselines`. Scores are computed for blocks of users within bounded memory.
     train : sparse matrix, Interactions, frame, Relevance, path, iterable of blocks, or Holdout
@@ -125,8 +125,8 @@ def evaluate_model(
         are in the order of the model's items.
     users : sequence of hashable, optional
         The ids of the users to evaluate, if there are ids; by default all of `validation`. The
-        values of each are those of the evaluation of all users: the items and the largest gain are
-        those of the whole `validation`. The results are in the order of the model's users.
+        values of each user are the same as in the evaluation of all users: items and the largest
+        gain come from the whole `validation`. The results are in the order of the model's users.
     user_rows : array_like of int, optional
         Instead of `users` their rows: in the model, or in `train`.
     candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
@@ -201,7 +201,7 @@ def evaluate_model(
     UserWarning
         If held-out items were seen by their users (no list can hold them), users have no training
         data, users or items are unknown to the model, nothing was hit at all, or the data have ids
-        and the model, which is not a function, has none.
+        and the model has none. Functions need no ids.
 
     See Also
     --------

@@ -51,7 +51,7 @@ def numbered_as(model: Any, train: Any) -> Any:
     Raises
     ------
     InvalidDataError
-        If `train` does not show them, a matrix of scores has another shape, or a square matrix
+        If `train` does not show them, a matrix of scores has a different shape, or a square matrix
         could be item-item weights or scores.
     """
     shape = None if train is None or is_blocks(train) else train.shape
@@ -88,7 +88,7 @@ def either_matrix(n_users: int, n_items: int) -> str:
 
 
 def _check_scores(model: Scorer, expected: tuple[int, int]) -> None:
-    """Raise unless there is a score for each user and item, where these have no ids."""
+    """Raise if users or items have no ids and their numbers differ from `expected`."""
     shape = (model.n_users, model.n_items)
     ids = (model.user_ids, model.item_ids)
     sizes = zip(shape, expected, ids, strict=True)

@@ -166,7 +166,7 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
     if _is_alike_for_all(own):
         folded = np.repeat(own[:1], given.shape[0], axis=0)
     else:
-        with without_warning():  # which comes when the model is matched with all data
+        with without_warning():  # it is given when the model is matched with all data
             folded = fold_in(opened, given, num_threads=num_threads).user_factors
     n_users = len(own) if union is None else len(union)
     factors = np.zeros((n_users, own.shape[1]), np.result_type(own, folded))

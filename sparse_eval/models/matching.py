@@ -51,7 +51,7 @@ class Sides(NamedTuple):
     candidates : Candidates or None
         Of all users.
     largest_gain : float
-        The largest held-out gain, of users who are not chosen too.
+        The largest held-out gain of all users, chosen or not.
     """
 
     train: CSRMatrix
@@ -106,7 +106,7 @@ def match_sides(
     Warns
     -----
     UserWarning
-        If the model has no ids, and a part has.
+        If the model has no ids and a part has ids.
     """
     shape: tuple[int, int] = train.shape
     known: tuple[Labels | None, Labels | None] = (None, None)

@@ -199,10 +199,10 @@ def rank(
 
 
 def with_unjudged_lists(rankings: Rankings, seen: CSRMatrix, users: Integers) -> Rankings:
-    """Give some users a list if they have an unseen item, also if none of these is judged.
+    """Give some users a list if they have an unseen item, even if no unseen item is judged.
 
-    `evaluate` removes unjudged items from given lists. A user whose whole list is removed still has
-    a list; so must a user for whom a model ranks judged items only.
+    `evaluate` removes unjudged items from given lists, and a user still has a list if all its items
+    are removed. The same has to hold for lists of a model, which ranks only judged items.
     """
     lengths = rankings.lengths.copy()
     lengths[users] = np.maximum(lengths[users], eligible_of(seen, None, users).counts > 0)

@@ -44,8 +44,8 @@ class ItemItemModel:
     item_ids : pandas.Index or None
         What its rows and columns stand for.
     may_be_scores : bool
-        Whether the matrix was given by itself: if there are as many users as items, it may hold
-        scores of users × items.
+        Whether the matrix was given without `Scorer`: if there are as many users as items, it may
+        hold scores of users × items.
     """
 
     weights: AnyArray | CSRMatrix
@@ -82,32 +82,32 @@ class ScoreRows:
 class Scorer:
     """A model from scores of users × items, a function that returns them, or item-item weights.
 
-    With ids, users and items are matched with those of the data. Without, rows and columns are
-    those of the training data. A function or matrix by itself is a model too, if its shape shows
-    what it is.
+    With ids, users and items are matched with the data by id. Without ids, they have the rows and
+    columns of the training data. A function is a model without a `Scorer` too, and so is a matrix
+    if its shape shows its meaning.
 
     Parameters
     ----------
     scores : callable, array, tensor or pandas.DataFrame, optional
         The scores of all items for each user, shape (n_users, n_items), of floats of at most 64
         bits or of whole numbers of at most 2^53. They may be memory-mapped. A frame has the ids of
-        users as its index and those of items as its columns.
+        users as its index and the ids of items as its columns.
 
         Or a function of row numbers of users, a 1-D ndarray of int64, which returns their scores:
         an array, or a tensor on the CPU, of shape ``(len(users), n_items)``. The scores of a user
         must not depend on the other users of a call. It is called for some hundred or thousand
         users at once, never from two threads.
     item_item : array, tensor, sparse matrix or pandas.DataFrame, shape (n_items, n_items), optional
-        Instead of `scores` item-item weights (EASE, SLIM): row i holds what having item i adds to
-        the scores.
+        Item-item weights (EASE, SLIM) instead of `scores`: row i holds the contribution of item i
+        to the scores of all items.
     users, items : sequence of hashable, optional
         The ids of its users and items, in the order of its rows and columns.
 
     Raises
     ------
     InvalidDataError
-        If neither or both of `scores` and `item_item` are given, they are something else, or there
-        are more or fewer ids than rows or columns.
+        If neither or both of `scores` and `item_item` are given, they have the wrong type or shape,
+        or the number of ids differs from the number of rows or columns.
 
     See Also
     --------
@@ -146,7 +146,7 @@ class Scorer:
                 "a Scorer is made of scores (a matrix of users × items, or a function) or of "
                 "item_item= (item-item weights); give one of them"
             )
-        #: What returns the scores of some users, None for item-item weights.
+        #: The function that returns the scores of some users; None for item-item weights.
         self.function: Any = None
         #: The size of each axis, None if only the training data show it.
         self.n_users: int | None = None
@@ -156,7 +156,7 @@ class Scorer:
         if item_item is not None:
             if users is not None:
                 raise InvalidDataError(
-                    "item-item weights are of any users; leave out users=, or give scores"
+                    "item-item weights have no users; leave out users=, or give scores"
                 )
             given = item_item
             own = labels_of(given)
@@ -223,12 +223,12 @@ def unlabelled(frame: pd.DataFrame) -> tuple[AnyArray, tuple[Labels | None, Labe
 
 
 def check_scores(given: Any) -> AnyArray:
-    """Return a matrix of scores as an array, which is not read: it may be memory-mapped.
+    """Return a matrix of scores as an array without reading it: it may be memory-mapped.
 
     Raises
     ------
     InvalidDataError
-        If it is something else, or a sparse matrix.
+        If it is sparse, or not a matrix of scores.
     """
     expected = (
         "scores of users × items (an array or tensor of numbers), or a function that takes row "

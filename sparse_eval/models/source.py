@@ -279,7 +279,7 @@ class _UserSource:
         self.references: dict[str, FileReference] = {}
         #: Of each user by itself: they go with the tasks, and those for all with the side data.
         self.candidates: Candidates | None = None
-        #: The largest gain, where the validation data are those of some users.
+        #: The largest gain of all users; None to read it from the validation data.
         self.largest_gain: float | None = None
         self.n_rows = USERS_PER_BLOCK
 

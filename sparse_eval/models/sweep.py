@@ -94,7 +94,7 @@ def sweep(
     Parameters
     ----------
     paths : str, Path or iterable of them
-        Checkpoints, also matrices in files, as in `evaluate_model`. A folder stands for the
+        Checkpoints or files of matrices, as in `evaluate_model`. A folder stands for the
         ``.npz`` files in it, ``als-2`` before ``als-10``, except for hidden ones (whose names begin
         with a dot).
     train, validation : as in `evaluate_model`, but for iterables of blocks

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Scored(NamedTuple):
     """The row of a checkpoint, its evaluation if that is to be saved, and its hyperparameters.
 
-    `lacks_ids` says whether the checkpoint has no ids, and the data have.
+    `lacks_ids` is True if the checkpoint has no ids and the data have ids.
     """
 
     row: Row

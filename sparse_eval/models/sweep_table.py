@@ -50,7 +50,7 @@ class Table:
         self.after = ("sha256", *origin)
         self.rows: dict[str, Row] = {}
         self.scored: dict[str, Row] = {}  # by the content of the checkpoint
-        self.without_ids: list[Path] = []  # checkpoints that should have them
+        self.without_ids: list[Path] = []  # checkpoints that lack ids, on data with ids
         self.log: CSVLog | None = None
         if out is not None:
             self.log = CSVLog(

@@ -24,7 +24,7 @@ _is_silent: ContextVar[bool] = ContextVar("_is_silent", default=False)
 
 @contextmanager
 def without_warning() -> Iterator[None]:
-    """Leave out the warning: the model was trained here, or the caller warns once for many."""
+    """Suppress the warning: the model was trained here, or the caller warns once for many."""
     token = _is_silent.set(True)
     try:
         yield
@@ -32,7 +32,7 @@ def without_warning() -> Iterator[None]:
         _is_silent.reset(token)
 
 
-#: How the checkpoint of a model of implicit gets ids.
+#: How to add ids to a checkpoint of implicit.
 _SAVE = (
     "train it with se.train_als or se.train_model and save it with se.save_model in place of "
     "model.save, or add its ids with se.save_model(model, path, users=…, items=…)"
@@ -42,7 +42,7 @@ _SAVE = (
 def warn_without_ids(model: Model, *data: object, of_users: bool = True) -> None:
     """Warn if a model has no ids, so that it is matched with data by row and column number.
 
-    Without `of_users` only the ids of items matter.
+    If `of_users` is False, only the ids of items matter.
     """
     if not _is_silent.get() and lacks_ids(model, *data, of_users=of_users):
         _warn("the model", _remedy(model))
@@ -63,9 +63,9 @@ def _warn(name: str, remedy: str) -> None:
 
 
 def lacks_ids(model: Model, *data: object, of_users: bool = True) -> bool:
-    """Return whether a model numbers users or items that data name.
+    """Return whether a model lacks ids of users or items that the data have.
 
-    A function numbers them as the training data do by its definition.
+    A function lacks none: by definition it uses the row and column numbers of the training data.
     """
     if isinstance(model, Scorer) and model.matrix is None:
         return False
@@ -79,7 +79,7 @@ def lacks_ids(model: Model, *data: object, of_users: bool = True) -> bool:
 
 
 def _remedy(model: Model) -> str:
-    """Return how to give a model ids."""
+    """Return the advice on giving ids to a model."""
     if isinstance(model, Factors):
         return (
             "give them as se.factor_model(user_factors, item_factors, users=…, items=…), or a file "

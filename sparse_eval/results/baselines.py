@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 class Baselines(MutableMapping[str, Value]):
-    """Evaluations by names that a table, a file and a terminal can hold.
+    """Evaluations by name, with names that fit into tables, files and terminals.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def _check(name: object) -> str:
         )
     if name in COLUMNS:
         raise InvalidDataError(
-            f"a baseline is called {name!r}, as a column of summary(); give it another name, such "
-            f"as '{name} model'"
+            f"a baseline is called {name!r}, like a column of summary(); give it another name, "
+            f"such as '{name} model'"
         )
     return name

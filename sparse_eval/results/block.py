@@ -163,7 +163,7 @@ class BlockResult:
 
     @cached_property
     def first_ranks(self) -> FirstRanks | None:
-        """Where the lists begin, None without any, and where a model made them."""
+        """The first ranks of the lists; None if there are no lists or a model made them."""
         return None if self.retrieval else find_first_ranks(self.aligned)
 
     @cached_property

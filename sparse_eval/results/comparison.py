@@ -306,7 +306,7 @@ def compare(
 
         - ``mean_a``, ``mean_b``: means over the users compared;
         - ``difference``: a less b, with its interval ``ci_low``, ``ci_high``. ``interval`` is its
-          kind: "t", Student's, for any number of users, which excludes 0 exactly if the t-test is
+          kind: "t" is Student's, for any number of users, and excludes 0 exactly if the t-test is
           significant before correction; "jackknife", "pooled" or "none" as in
           `Evaluation.summary`;
         - ``p``, ``p_corrected``: the p-value, and the same after correction;

@@ -168,7 +168,7 @@ class Counts:
 
     @property
     def first_ranks(self) -> FirstRanks | None:
-        """Where the lists begin; None without any, and where a model made them."""
+        """The first ranks of the lists; None if there are no lists or a model made them."""
         return self._totals.first_ranks if self._block is None else self._block.first_ranks
 
     @property

@@ -57,7 +57,7 @@ class Evaluation(Views):
         What was computed.
     baselines : dict of str to Evaluation
         Evaluations of simple rankings of the same users, by name: printable text that is not a
-        column of `summary`. Another name raises `InvalidDataError`.
+        column of `summary`. Any other name raises `InvalidDataError`.
 
     See Also
     --------
@@ -133,17 +133,17 @@ class Evaluation(Views):
         Warns
         -----
         UserWarning
-            If an interval is of too few users, and holds the mean less often than it says; see
-            the notes. If every list seems to rank a few candidates of its user, such as the
-            relevant item and 99 others: ``random`` and ``lift`` are of lists from the whole
+            If too few users make up a mean, so that its interval covers it less often than its
+            level; see the notes. If every list seems to rank a few candidates of its user, such as
+            the relevant item and 99 others: ``random`` and ``lift`` are of lists from the whole
             catalogue.
 
         Notes
         -----
-        Intervals of means hold less often than they say if fewer than 10 users make up the mean.
-        This effective number of users is (Σ x)² / Σ x² over their values x [3]_: the number of
-        users with a hit if values are 0 or 1. The guide (Compare models, Few users) shows how
-        often intervals hold in simulations.
+        The interval of a mean covers it less often than its level if fewer than 10 users make up
+        the mean. This effective number of users is (Σ x)² / Σ x² over the users' values x [3]_: the
+        number of users with a hit if values are 0 or 1. The guide (Compare models, Few users) shows
+        the coverage in simulations.
 
         Where the lists were not kept, the random baseline takes a second pass over the input. It
         is NaN for metrics of all lists together, such as coverage, and where there is no second
@@ -163,7 +163,7 @@ class Evaluation(Views):
         return self._summarize(level)
 
     def _summarize(self, level: float = LEVEL) -> pd.DataFrame:
-        """Return the summary without a warning of few users, of which nobody reads intervals."""
+        """Return the summary without a warning of few users, if nobody reads its intervals."""
         self._warn_of_sampled_lists()
         return summarize(self, self.baselines, self._random, level)
 
@@ -442,7 +442,7 @@ class Evaluation(Views):
             for name, part in saved.parts.items()
         }
         evaluation = evaluations.pop("")
-        evaluation._baselines = Baselines(evaluations)  # versions before had other names too
+        evaluation._baselines = Baselines(evaluations)  # earlier versions accepted any name
         evaluation.__dict__["record"] = saved.record
         table = saved.record.table
         if table is not None:
@@ -470,8 +470,8 @@ class Evaluation(Views):
         <BLANKLINE>
         means over 3 users, 0 left out
         note: too few users for the intervals of mrr@2: fewer than 10 users make up most
-        of the mean, and such intervals hold it less often than they say; evaluate more
-        users
+        of the mean, and such intervals cover it less often than their level; evaluate
+        more users
         """
         return self._show("pipe")
 

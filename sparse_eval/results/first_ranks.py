@@ -1,4 +1,4 @@
-"""The smallest rank of all lists: lists that begin at another rank are mostly a mistake."""
+"""The smallest rank of all lists; lists without a rank 1 are usually a mistake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FirstRanks(NamedTuple):
-    """Where the lists of some users begin.
+    """The first ranks of the lists of some users.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class FirstRanks(NamedTuple):
     has_others: bool
 
     def merge(self, other: FirstRanks) -> FirstRanks:
-        """Return where the lists of the users of both begin."""
+        """Return the first ranks of the users of both."""
         return FirstRanks(min(self.smallest, other.smallest), self.has_others or other.has_others)
 
     @property
@@ -38,7 +38,7 @@ class FirstRanks(NamedTuple):
 
 
 def find_first_ranks(aligned: Aligned) -> FirstRanks | None:
-    """Return where the lists begin, None without any."""
+    """Return the first ranks of the lists, None if there are no lists."""
     rankings, relevance = aligned.rankings, aligned.relevance
     starts = rankings.indptr[:-1][np.diff(rankings.indptr) > 0]
     if not len(starts):

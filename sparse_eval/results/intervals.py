@@ -21,8 +21,8 @@ FEWEST_FOR_T = 200
 #: Bootstrap samples of a mean over fewer users.
 RESAMPLES = 4999
 
-#: The least effective number of users whose mean has an interval that holds as often as it says,
-#: or nearly so, as simulations of sparse lists show.
+#: The smallest effective number of users with which the interval of a mean reaches its level, or
+#: nearly so, in simulations of sparse lists.
 FEWEST_EFFECTIVE = 10
 
 #: Groups that users are put into, by a hash of their label, for the jackknife.
@@ -112,9 +112,9 @@ def interval_of_mean(values: Floats, level: float) -> Interval:
 def interval_of_difference(differences: Floats, level: float) -> Interval:
     """Return Student's interval of a mean difference, for any number of users.
 
-    It excludes 0 exactly if the paired t-test is significant at 1 − `level`, and holds the
-    difference more often than a bootstrap if users are few, as simulations show: differences are
-    less skewed than the values of one model.
+    It excludes 0 exactly if the paired t-test is significant at 1 − `level`. For few users it
+    covers the difference more often than a bootstrap in simulations, because differences are less
+    skewed than the values of one model.
     """
     return interval_of_moments(Moments.of(differences), level)
 
@@ -136,7 +136,7 @@ def _finite_interval(low: float, high: float, method: str) -> Interval:
 
 
 def rests_on_few(moments: Moments, is_signed: bool) -> bool:
-    """Return whether too few users make up a mean for its interval to hold as often as it says.
+    """Return whether too few users make up a mean for its interval to reach its level.
 
     The effective number of users is (Σ x)² / Σ x² [1]_: all users if their values are equal, and
     the users with a hit if values are 0 or 1. The sums are exact, so the answer is the same for

@@ -76,7 +76,7 @@ class Numbers(ABC):
         return interval_of_replicates(mean, self.replicates(row), level)
 
     def rests_on_few(self, row: int) -> bool:
-        """Return whether the interval of a mean is of too few users."""
+        """Return whether too few users make up a mean for its interval to reach its level."""
         plan = self.request.plans[row]
         return plan.per_user and rests_on_few(self.moments(row), plan.definition.lower < 0)
 

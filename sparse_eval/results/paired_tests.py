@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: A permutation test draws so many sign flips, unless it can go through all of them.
 PERMUTATIONS = 9999
 
-#: Wilcoxon's test of so many differences goes through all signs, as in `scipy.stats.wilcoxon`.
+#: Wilcoxon's test of up to so many differences enumerates all signs, as `scipy.stats.wilcoxon`.
 _FEW_FOR_RANKS = 13
 
 #: Signs drawn at once, few enough for the processor's cache.

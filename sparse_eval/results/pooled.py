@@ -46,7 +46,7 @@ class _PooledNumbers(Numbers):
         return self._estimates[row].error.interval(mean, level)
 
     def rests_on_few(self, row: int) -> bool:
-        """Return False: the interval is of folds and seeds too."""
+        """Return False: the interval depends on folds and seeds too."""
         return False
 
     def replicates(self, row: int) -> Floats:

@@ -6,7 +6,7 @@
   those of the metrics, and whether ``labels`` are "text", "integer" or null, the users then being
   row numbers; null where the values of the users were not kept;
 - ``totals``: the files of exact sums, by name of the baseline ("" for the evaluation itself), with
-  their SHA-256; the name of a file need not be that of the baseline;
+  their SHA-256; a file may have a different name from the baseline;
 - ``per_user``: the metrics that have a column; ``replicates``: the jackknife replicates of every
   other metric; ``higher_is_better``: which way each metric is better; ``lower``: the smallest value
   that it can take, null for minus infinity; ``inputs_given``: which of train, item_groups,
@@ -146,9 +146,9 @@ def save(
 
 
 def _suffix(name: str, number: int) -> str:
-    """Return what the file of a baseline's totals ends with: a short name, or its number.
+    """Return the suffix of the file of a baseline's totals: its short name, or a number.
 
-    No two are the same, in capital letters or not; the JSON has the names.
+    Suffixes differ even if the case of letters is ignored; the JSON contains the names.
     """
     if not name:
         return ""
@@ -288,7 +288,7 @@ def _load(path: Path, content: dict[str, Any]) -> Saved:
     numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
     if numbers[""] and "mean" in parts:
         raise InvalidFileError(
-            "was saved with a baseline called 'mean', whose numbers are in place of its own; "
+            "was saved with a baseline called 'mean', whose numbers replaced the evaluation's; "
             "evaluate again, and give the baseline another name",
             path,
         )

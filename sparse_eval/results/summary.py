@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 #: Level of the intervals in the table that people read; its heading says so too.
 LEVEL = 0.95
 
-#: The columns of the table of numbers, before those of the baselines and behind them.
+#: The columns of the table of numbers, before and after the columns of the baselines.
 _BEFORE = ("mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift")
 _BEHIND = ("n_users", "n_skipped", "candidates")
 COLUMNS = frozenset(_BEFORE + _BEHIND)
 
-#: Metrics that a note names.
+#: The largest number of metrics that a note names.
 _MOST_NAMES = 3
 
 
@@ -104,7 +104,7 @@ def show(scores: Scores, baselines: Baselines, random: RandomTotals | None, styl
 
 
 def few_users(scores: Scores) -> str | None:
-    """Return a note about means whose intervals are of too few users, None without any."""
+    """Return a note about means that too few users make up, None if there are none."""
     rows = range(len(scores.names))
     names = [scores.shown(scores.names[row]) for row in rows if scores._numbers.rests_on_few(row)]
     if not names:
@@ -114,7 +114,8 @@ def few_users(scores: Scores) -> str | None:
         listed += f" and {len(names) - _MOST_NAMES:,} more"
     return (
         f"too few users for the intervals of {listed}: fewer than {FEWEST_EFFECTIVE} users make up "
-        "most of the mean, and such intervals hold it less often than they say; evaluate more users"
+        "most of the mean, and such intervals cover it less often than their level; evaluate more "
+        "users"
     )
 
 

@@ -293,7 +293,7 @@ class Totals:
     list_sums : dict of int to ListSums
         By the position of the metric.
     first_ranks : FirstRanks or None
-        Where the lists begin; None without any, and where a model made them.
+        The first ranks of the lists; None if there are no lists or a model made them.
     """
 
     key: MergeKey

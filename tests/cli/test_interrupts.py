@@ -341,8 +341,7 @@ def test_the_library_sets_no_handlers() -> None:
     subprocess.run([sys.executable, "-c", IMPORTED], check=True)
 
 
-#: Runs the command line and sends a signal where a module is imported: the n-th one, if there are
-#: as many after the handlers were set.
+#: Runs the command line and sends a signal at the n-th import after the handlers were set.
 IMPORTING = """
 import importlib.abc, os, runpy, signal, sys
 place, number, how = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -369,7 +368,7 @@ finally:
 
 
 def interrupt_import(place: int, number: int, how: str) -> tuple[int, str, list[str]]:
-    """Return the status, what is said, and the modules that were looked for by then."""
+    """Return the status, the messages, and the modules that were looked for by then."""
     done = subprocess.run(
         [sys.executable, "-c", IMPORTING, str(place), str(number), how],
         capture_output=True,
@@ -380,7 +379,7 @@ def interrupt_import(place: int, number: int, how: str) -> tuple[int, str, list[
     return done.returncode, said, names.split(" ")
 
 
-def test_a_signal_while_modules_are_imported_is_no_traceback() -> None:
+def test_a_signal_while_modules_are_imported_prints_no_traceback() -> None:
     status, said, names = interrupt_import(0, signal.SIGINT, "module")
     assert (status, said) == (0, "")
     assert {"typer", "numpy", "scipy", "numba", "pandas", "sparse_eval.cli.commands"} <= {*names}
@@ -392,5 +391,5 @@ def test_a_signal_while_modules_are_imported_is_no_traceback() -> None:
         assert found == (expected, "interrupted: nothing is kept\n"), (names[place - 1], found)
 
 
-def test_the_file_of_a_search_is_known_by_its_name() -> None:
+def test_the_file_of_a_search_has_the_same_name_everywhere() -> None:
     assert interrupts.STUDY == shared_study.STUDY

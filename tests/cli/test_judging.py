@@ -100,12 +100,12 @@ def test_broken_checkpoints_do_not_hide_the_others(
     for name, content in (("a.npz", b""), ("z.npz", b"PK\x03\x04"))[:n_failed]:
         (models / name).write_bytes(content)
     words = ("score", models, "--split", folder / "split", "-m", "ndcg@10,recall@10")
-    if kept:  # the second command and later ones go on from the table of the first
+    if kept:  # later commands resume from the table of the first one
         words += ("--out", tmp_path / "out", "--history", tmp_path / "h.jsonl")
         good = (models / "good.npz", folder / "models" / "als8.npz")
         good[0].write_bytes(good[1].read_bytes() + b"\0" * 9)
         command(*words)
-        good[0].unlink()  # its row stays, and is not judged
+        good[0].unlink()  # its row stays and is not judged
     reached = value(folder, "ndcg@10")
     bounds = {None: True, reached - 0.001: True, reached + 0.001: False}
     for (bound, is_good), most in product(bounds.items(), [None, 0, 1, 2]):
@@ -153,7 +153,7 @@ def test_broken_results_do_not_hide_a_loss(
     assert command(*words)[0] == 1
     status, _, said = command(*words, "--fail-if-worse")
     assert "could not be read" in said or status == 3
-    # The last one named cannot be judged if it is the broken one.
+    # The last result cannot be judged if it is broken.
     assert status == (3 if (last, broken) == ("poor", "a") else 1)
     assert ("c is worse than b" in said) == (status == 3)
 

@@ -308,7 +308,7 @@ def test_errors_name_options_as_on_the_command_line(error: Exception, message: s
     assert message_of(error) == message
 
 
-#: Limits the address space, and runs code that may be given arguments.
+#: Limits the address space before other code runs.
 LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv.pop(1)), -1))"
 
 
@@ -317,7 +317,7 @@ LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys
     [
         (350, "from sparse_eval.cli import main; main(['metrics'])", "error: not enough memory\n"),
         (
-            # OpenBLAS would try for ever to get memory if it were loaded later.
+            # OpenBLAS would retry forever to get memory if it were loaded later.
             450,
             (
                 "from sparse_eval import cli; cli._load_openblas(); import os;"

@@ -92,7 +92,7 @@ def test_evaluates_a_run_against_qrels(command: Command, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["table", "markdown", "json", "jsonl", "csv"])
-def test_says_that_intervals_are_of_few_users(command: Command, tmp_path: Path, kind: str) -> None:
+def test_notes_means_of_few_users(command: Command, tmp_path: Path, kind: str) -> None:
     (tmp_path / "a.run").write_text(RUN)
     (tmp_path / "a.qrels").write_text(QRELS)
     files = (tmp_path / "a.run", tmp_path / "a.qrels")
@@ -100,8 +100,8 @@ def test_says_that_intervals_are_of_few_users(command: Command, tmp_path: Path, 
     status, printed, said = command("evaluate", *files, "-m", "mrr", "--format", kind, *out)
     assert status == 0
     few = "too few users for the intervals of mrr"
-    beside = few in printed if kind in ("table", "markdown") else f"warning: {few}" in said
-    assert beside
+    noted = few in printed if kind in ("table", "markdown") else f"warning: {few}" in said
+    assert noted
     assert (printed + said).count(few) == 1
 
 
@@ -113,7 +113,7 @@ def test_default_metrics_fit_every_convention(
     (tmp_path / "a.qrels").write_text(QRELS)
     files = (str(tmp_path / "a.run"), str(tmp_path / "a.qrels"))
     options = ["--convention", convention]
-    if convention == "lenskit":  # which counts what the qrels store with a zero
+    if convention == "lenskit":  # it counts items stored with a zero
         status, _, said = command("evaluate", *files, *options)
         assert status == 2
         assert "a zero for user 'bob' and item 'y', which LensKit" in said
@@ -142,7 +142,7 @@ def test_tables_order_equal_scores_as_runs_do(
         else:
             table.to_parquet(tmp_path / f"{name}.parquet")
     options = ("-m", "ndcg@1,ndcg@2", "--convention", convention, "--per-user", "--format", "csv")
-    if convention == "lenskit":  # which counts what the qrels store with a zero
+    if convention == "lenskit":  # it counts items stored with a zero
         options += ("--threshold", "1")
     _, expected, _ = command("evaluate", tmp_path / "a.run", tmp_path / "a.qrels", *options)
     files = (tmp_path / f"lists.{kind}", tmp_path / f"truth.{kind}")

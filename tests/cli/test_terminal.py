@@ -1,4 +1,4 @@
-"""Test that ids and names cannot control a terminal, and are written whole to files and pipes."""
+"""Ids and names cannot control a terminal, and reach files and pipes unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import sparse_eval as se
 from sparse_eval import cli
 from sparse_eval.core.printable import printable
 
-#: What makes a window's title, colours, an empty screen, and text that runs backwards.
+#: Sequences that set a window's title and colours, clear the screen and reverse text.
 NASTY = "\x1b]0;title\x07\x1b[31m\x1b[2J\x9b1m\t\b\x7f\u202e\u2066"
 USERS = [f"u{n}{NASTY}" for n in range(4)]
 ITEMS = [f"i{n}{NASTY}" for n in range(5)]
@@ -29,7 +29,7 @@ ITEMS = [f"i{n}{NASTY}" for n in range(5)]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with a split, models, lists and segments, all of which have such names."""
+    """Return a folder with a split, models, lists and segments, all with such names."""
     rows = [
         {"user": user, "item": item}
         for u, user in enumerate(USERS)
@@ -107,7 +107,7 @@ def test_ids_are_escaped_for_people_and_whole_for_programs(
         rows = list(csv.DictReader(io.StringIO(printed)))
     else:
         rows = json.loads(printed) if shape == "json" else map(json.loads, printed.splitlines())
-        assert not (terminal and has_controls(printed))  # and it is JSON all the same
+        assert not (terminal and has_controls(printed))  # and it is still JSON
         rows = rows.get("differences", rows) if isinstance(rows, dict) else list(rows)
     texts = [str(row[column]) for row in rows for column in COMMANDS[name]]
     assert texts
@@ -142,7 +142,7 @@ def test_a_terminal_gets_no_control_characters(folder: Path) -> None:
         try:
             while chunk := os.read(controller, 4096):
                 shown += chunk
-        except OSError:  # so Linux ends a terminal
+        except OSError:  # raised by Linux at the end of a terminal
             pass
         _, said = process.communicate()
         assert process.returncode == 0, said
@@ -154,7 +154,7 @@ def test_a_terminal_gets_no_control_characters(folder: Path) -> None:
     assert not has_controls(shown.decode().replace("\r\n", "\n"))
 
 
-def test_what_is_escaped() -> None:
+def test_escapes_only_control_characters() -> None:
     for code in range(sys.maxunicode + 1):
         sign = chr(code)
         controls = unicodedata.category(sign) == "Cc" and sign != "\n"

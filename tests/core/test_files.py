@@ -183,7 +183,7 @@ def test_a_replaced_file_keeps_its_permissions(
     if how == "removed before":
         remove(target)
         assert not target.exists()
-        remove(target)  # again, which changes nothing
+        remove(target)  # a second time, which changes nothing
     written_as = []
     before = os.umask(mask)
     try:

@@ -1,4 +1,4 @@
-"""Locks between threads, where a process is forked while another thread holds one."""
+"""Locks between threads, if a process is forked while another thread holds a lock."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_forked_process_does_not_wait_for_threads_that_it_lacks(work: str) -> 
     subprocess.run([sys.executable, "-c", FORKED, work], check=True)
 
 
-#: A function that is called while the lock is held forks, and both processes return from it.
+#: The process is forked while its own thread holds the lock; both processes release it.
 FORKED_INSIDE = """
 import os, sys, threading, warnings
 warnings.simplefilter("ignore")
@@ -82,7 +82,7 @@ if child:
 """
 
 
-def test_a_fork_while_the_lock_is_held_leaves_both_processes_with_one() -> None:
+def test_both_processes_of_a_fork_can_use_the_lock_that_was_held() -> None:
     need_posix()
     subprocess.run([sys.executable, "-c", FORKED_INSIDE], check=True)
 

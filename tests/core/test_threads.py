@@ -64,7 +64,7 @@ def test_results_come_in_the_order_of_the_values() -> None:
 
 
 def make_root(folder: Path, cgroups: str | None, files: dict[str, str]) -> Path:
-    """Make a root of a file system with what Linux says of the cgroups of a process."""
+    """Make a root of a file system with Linux's files about the cgroups of a process."""
     for name, text in files.items():
         (folder / "sys/fs/cgroup" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "sys/fs/cgroup" / name).write_text(text)
@@ -97,7 +97,7 @@ def version_1(quota: int | str, period: int = 100_000, at: str = "cpu") -> dict[
         ("0::/a/b\n", {"a/b/cpu.max": "200000 100000", "a/cpu.max": "400000 100000"}, 2),
         ("0::/a\n", {"b/cpu.max": "100000 100000", "a/b/cpu.max": "100000 100000"}, math.inf),
         ("0::/docker/0123abcd\n", {"cpu.max": "200000 100000"}, 2),  # the host's path
-        ("0::/../other\n", {"cpu.max": "200000 100000"}, 2),  # out of this namespace
+        ("0::/../other\n", {"cpu.max": "200000 100000"}, 2),  # outside this namespace
         *[
             ("0::/\n", {"cpu.max": text}, math.inf)
             for text in ("", "max", "100000", "0 100000", "100000 0", "a b", "-1 100000", "\0")
@@ -124,7 +124,7 @@ def test_the_quota_of_cgroups(
     assert cgroup_cores(make_root(tmp_path, cgroups, files)) == expected
 
 
-#: Values of a variable, and the threads that they ask for.
+#: Values of a variable, and the numbers of threads that they set.
 NUMBERS = {"3": 3, " 2 ": 2, "04": 4, "1,5": 1, "5,1": 5, "9" * 9: 10**9 - 1}
 NO_NUMBERS = ("", " ", "0", "00", "-1", "1.5", "two", ",2", "2;3", "٣", "9" * 5000)
 

@@ -1,4 +1,4 @@
-"""Every metric by each convention has the same bits in one piece, in blocks and from workers."""
+"""Every metric has the same bits in memory, in blocks and from workers, by each convention."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ N_USERS, N_ITEMS = 12, 9
 
 
 def metrics_of(convention: str, inputs: dict[str, Any]) -> list[str]:
-    """Return every metric that a convention has, and every form of novelty."""
+    """Return all metrics of a convention, with every form of novelty."""
     rules = CONVENTIONS[convention]
     forms = [
         f"novelty(denominator={denominator},form={form},unknown={unknown})@3"
@@ -40,9 +40,9 @@ def base(name: str) -> str:
 
 
 def problem(listed: str) -> tuple[csr_matrix, csr_matrix, dict[str, Any]]:
-    """Return positions, gains and what is known beside them.
+    """Return positions, gains and the side data.
 
-    Each third user has nothing relevant, each fourth no list, and some of both have zeros stored.
+    Every third user has no relevant item and every fourth no list; some of both have stored zeros.
     """
     rng = np.random.default_rng(4)
     positions = np.zeros((N_USERS, N_ITEMS), int)

@@ -1,4 +1,4 @@
-"""Lists that begin behind rank 1: a warning by every way, and no other numbers."""
+"""Lists that begin after rank 1: every way warns, and the numbers stay the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of nobody: by every way one error, or the same numbers."""
+"""No user has a list: every way raises the same error or gives the same numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OF_ALL = [
 
 
 def make_case(n_lists: int) -> Case:
-    """Return users, of whom the last ones have no list."""
+    """Return users, the last ones without a list."""
     ranked: list[dict[int, int]] = [{0: 1, 1: 2} if user < n_lists else {} for user in range(6)]
     return Case(ranked, [{0: 1.0, 2: 1.0} for _ in ranked], None, 3)
 
@@ -59,7 +59,7 @@ def test_numbers_about_all_users(convention: str, without_list: Any) -> None:
             found = {
                 way.__name__: outcome(way, case, metric, options)
                 for way in WAYS
-                # A table has no rows for users without a list, and a frame of none no columns.
+                # A table has no rows for users without a list, and an empty frame has no columns.
                 if n_lists or not ("parquet" in way.__name__ or "frame" in way.__name__)
             }
             expected = found["by_objects"]

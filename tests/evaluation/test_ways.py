@@ -138,7 +138,7 @@ def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool, c
 
 
 @pytest.mark.parametrize("convention", [n for n, c in CONVENTIONS.items() if c.refuses_zeros])
-def test_every_way_refuses_zeros_that_the_library_counts(convention: str) -> None:
+def test_every_way_raises_for_zeros_that_the_library_counts(convention: str) -> None:
     case = make_case(7, n_users=25)
     metrics, options = ["precision@3"], {"convention": convention}
     assert any(0.0 in row.values() for row in case.gains)

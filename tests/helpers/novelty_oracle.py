@@ -44,7 +44,7 @@ def relative_novelty(items: Sequence[int], train: Train, *, skip: bool = False) 
 
 
 def surprisal(items: Sequence[int], train: Train, k: int) -> float:
-    """RePlay's: 1 for an item that nobody has, and the sum / k however short the list is."""
+    """RePlay's Surprisal: 1 for an item without users; the sum / k even if the list is shorter."""
     return relative_surprises(items, train) / k if items else math.nan
 
 

@@ -28,7 +28,7 @@ _FIRST = {rules_of(convention): name for name, convention in reversed(CONVENTION
 
 
 def accepted(stored: csr_matrix, convention: str | None) -> csr_matrix:
-    """Return gains that a convention accepts: 1 for each stored zero that is an error by it."""
+    """Return gains that a convention accepts: 1 for each stored zero if zeros are an error."""
     copy = stored.copy()
     if CONVENTIONS[convention or "standard"].refuses_zeros:
         copy.data[copy.data == 0] = 1

@@ -300,7 +300,7 @@ REPLAY_TRAIN = [[2, 5, 6, 8, 9], [1, 3, 5, 8, 11], [2, 4, 9]]
 @pytest.mark.parametrize("train", [REPLAY_TRAIN, REPLAY_TRAIN[:1], []])
 @pytest.mark.parametrize("name", ["surprisal", "Surprisal", "novelty(form=relative)"])
 def test_surprisal_and_novelty_of_replay(name: str, train: list[list[int]]) -> None:
-    """What RePlay 0.22.0's Surprisal and Novelty give for these lists and training data."""
+    """The values are from RePlay 0.22.0's Surprisal and Novelty, for the same lists and data."""
     pairs = [(user, item) for user, items in enumerate(train) for item in items]
     users, items = zip(*pairs, strict=True) if pairs else ((), ())
     seen = csr_matrix((np.ones(len(pairs)), (users, items)), shape=(3, 12))

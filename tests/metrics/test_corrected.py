@@ -166,7 +166,7 @@ DEFINED = [spelling for spelling in SPELLINGS if is_defined(spelling)]
 
 
 class Formula:
-    """The estimates of metrics, by the rank among m sampled of n − 1 other items."""
+    """The estimates of metrics, by the rank among m sampled items out of n − 1 others."""
 
     def __init__(self, spellings: list[str], n: int, m: int) -> None:
         self.n, self.m = n, m
@@ -226,7 +226,7 @@ def test_every_way_gives_the_formula_at_every_cut_off(corrected: Any) -> None:
         rows = [DEFINED.index(spelling) for spelling in asked]
         np.testing.assert_allclose(columns, expected[:, rows], rtol=1e-9, atol=1e-9)
     together = found[1]
-    for spelling in DEFINED:  # no metric depends on the others that are asked for
+    for spelling in DEFINED:  # no metric depends on the other requested ones
         ways = [None, "top_k"] if "@" in spelling else [None]
         for via in ways:
             alone = by_model(spelling, via=via)

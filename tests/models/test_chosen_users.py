@@ -100,7 +100,7 @@ def test_validation_of_other_users_than_the_model() -> None:
 @pytest.mark.parametrize("seen", ["exclude", "allow"])
 @pytest.mark.filterwarnings("ignore:.*(unknown to the model|seen='allow'|no list holds)")
 def test_items_that_only_other_users_hold_out(seen: Any) -> None:
-    """They are candidates of the chosen users too, as in the evaluation of all."""
+    """These items are candidates of the chosen users too, as in the evaluation of all users."""
     items = np.array([[4.0], [3.0], [2.0], [1.0]])
     model = se.factor_model(np.ones((2, 1)), items, users=["u0", "u1"], items=list("abcd"))
     train = pd.DataFrame({"user": ["u0", "u1"], "item": ["a", "a"]})

@@ -164,8 +164,8 @@ def test_models_and_their_lists_count_the_same_users(
     relevant = sides.truth.copy()
     relevant.data[relevant.indptr[1] : relevant.indptr[2]] = 1.0
     seen = sides.seen.tolil()
-    seen[1] = relevant[1]  # nothing that was judged can be listed
-    seen[2] = 1.0  # nothing at all can be
+    seen[1] = relevant[1]  # no judged item can be listed
+    seen[2] = 1.0  # no item can be listed
     seen = seen.tocsr()
     assert relevant[1].nnz > 0
     assert relevant[2].sum() > 0

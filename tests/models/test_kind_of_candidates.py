@@ -1,4 +1,4 @@
-"""Which candidates are called sampled: those drawn beside the relevant items, in every form."""
+"""Only candidates drawn next to the relevant items are called sampled, in every form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS = {
 
 
 def problem(kind: str) -> tuple[Any, Any, Any]:
-    """Return what users have seen, what is held out, and their candidates, as booleans."""
+    """Return the seen items, held-out items and candidates of users, as booleans."""
     rng = np.random.default_rng(0)
     country = np.arange(N_USERS) % (1 if kind == "everybody" else COUNTRIES)
     seen, held, among = np.zeros((3, N_USERS, N_ITEMS), bool)
@@ -85,7 +85,7 @@ def pairs(side: Any) -> se.Interactions:
 @pytest.mark.parametrize(
     ("kind", "form"), [*product(KINDS, FORMS), ("everybody", "flat"), ("everybody", "index")]
 )
-def test_only_samples_are_called_so(kind: str, form: str, tmp_path: Path) -> None:
+def test_only_sampled_candidates_are_called_so(kind: str, form: str, tmp_path: Path) -> None:
     seen, held, among = problem(kind)
     given = in_form(among, form, tmp_path)
     scores = np.random.default_rng(1).random((N_USERS, N_ITEMS))

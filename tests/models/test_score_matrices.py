@@ -1,4 +1,4 @@
-"""Matrices as models: scores of users × items, item-item weights, and which of both a square is."""
+"""Matrices as models: scores of users × items, item-item weights, and ambiguous square ones."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_scores_are_matched_by_id(holdout: Any, tmp_path: Path) -> None:
 
 
 def matrices(n: int, folder: Path) -> dict[str, Any]:
-    """Return square matrices that nothing but their shape is known of."""
+    """Return square matrices that could be scores or weights."""
     matrix = np.random.default_rng(0).standard_normal((n, n))
     sparse.save_npz(folder / "square.npz", sparse.csr_matrix(matrix))
     return {
@@ -236,7 +236,7 @@ def test_weights_know_their_items(square: se.Holdout, tmp_path: Path) -> None:
         assert se.evaluate_model(some, square, METRICS).mean() == pytest.approx(expected.mean())
 
 
-def test_refusals(holdout: Any, tmp_path: Path) -> None:
+def test_invalid_matrices_raise_errors(holdout: Any, tmp_path: Path) -> None:
     scores = scores_of(holdout)
     for wrong in (sparse.csr_matrix(scores), sparse.coo_array(scores)):
         for call in (

@@ -1,4 +1,4 @@
-"""Metrics of what is known of items: one number by every way, whatever else is given."""
+"""Metrics from data about items: one number by every way, regardless of other inputs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MODELS: dict[str, Any] = {
 
 
 def spellings(metric: Definition) -> Iterator[str]:
-    """Yield a metric with its default options, with each other word, and with each two of them."""
+    """Yield a metric with its default options, each other option, and each pair of options."""
     words = [
         (option.name, word)
         for option in metric.options
@@ -65,7 +65,7 @@ def spellings(metric: Definition) -> Iterator[str]:
 
 
 def requests() -> dict[tuple[str, ...], list[list[str]]]:
-    """Return every metric, by the inputs that it takes; in one list, what one way computes."""
+    """Return all metrics by their inputs; each list holds metrics that one way computes."""
     found: dict[tuple[str, ...], dict[tuple[bool, bool], list[str]]] = defaultdict(dict)
     for definition in REGISTRY.values():
         for name in spellings(definition):
@@ -76,7 +76,7 @@ def requests() -> dict[tuple[str, ...], list[list[str]]]:
                 plan = Plan(metric, definition, STANDARD.arguments(metric))
                 try:
                     check_weights(metric, plan.arguments)
-                except InvalidMetricError:  # two words that exclude each other
+                except InvalidMetricError:  # two options that exclude each other
                     continue
                 alike = found[tuple(sorted(plan.inputs))]
                 alike.setdefault((bool(cut), plan.is_swept), []).append(str(metric))
@@ -87,7 +87,7 @@ REQUESTS = requests()
 
 
 def check(whole: se.Evaluation, others: Iterable[se.Evaluation]) -> None:
-    """Check that all are the same to the last bit, and can be merged."""
+    """Check that all evaluations are the same to the last bit, and can be merged."""
     whole = whole.merge()
     for other in others:
         other = other.merge()
@@ -96,7 +96,7 @@ def check(whole: se.Evaluation, others: Iterable[se.Evaluation]) -> None:
         assert other.propensities == whole.propensities
 
 
-def test_the_cross_is_of_all_inputs() -> None:
+def test_the_requests_cover_all_inputs() -> None:
     inputs = set().union(*REQUESTS)
     assert inputs == {"train", "item_groups", "item_vectors", "propensity"}
     assert sum(len(names) for alike in REQUESTS.values() for names in alike) > 200
@@ -138,7 +138,7 @@ def test_values_of_some_users_are_those_of_all(inputs: tuple[str, ...]) -> None:
 
 
 def given(inputs: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Yield the inputs alone, and together with others."""
+    """Yield only the inputs, then the inputs together with others."""
     needed = {name: SIDE_DATA[name] for name in inputs if name != "train"}
     yield dict(needed)
     yield {"candidates": CANDIDATES, "item_groups": SIDE_DATA["item_groups"]} | needed
@@ -200,7 +200,7 @@ def test_different_side_data_are_not_merged(name: str) -> None:
     assert halves[0].merge(halves[2]).n_users == halves[0].n_users + halves[2].n_users
 
 
-def test_what_all_users_have_seen_has_to_be_asked_for() -> None:
+def test_metrics_must_declare_that_they_need_the_training_data() -> None:
     def popularity(lists: Any) -> Any:
         return lists.mean_of(lists.train.item_counts.astype(np.float64))
 

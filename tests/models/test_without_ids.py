@@ -1,4 +1,4 @@
-"""A model without ids on data with ids is warned about, once; models with ids and functions not."""
+"""A model without ids on data with ids gives one warning; others and functions give none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy import sparse
 
 import sparse_eval as se
 
-#: The filters of the test run leave this warning out.
+#: The filters of the test run ignore this warning.
 MESSAGE = "has no ids, and the data have"
 
 
@@ -27,7 +27,7 @@ def holdout() -> se.Holdout:
 
 @pytest.fixture(scope="module")
 def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return models, by whether they have ids and their names."""
+    """Return models with and without ids, by name."""
     folder = tmp_path_factory.mktemp("models")
     with_ids = se.train_als(holdout.train, factors=8)
     with_ids.save(folder / "plain.npz")
@@ -75,7 +75,7 @@ NAMES = [
 
 
 def count(call: Callable[[], object]) -> int:
-    """Return how often the warning is given."""
+    """Return the number of times that the warning is given."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
@@ -86,7 +86,7 @@ def count(call: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_once_for_models_without_ids(name: str, holdout: se.Holdout, models: Any) -> None:
+def test_warns_once_for_models_without_ids(name: str, holdout: se.Holdout, models: Any) -> None:
     model, expected = models[name], int(name.startswith("no "))
     plain = sparse.csr_matrix(holdout.train), sparse.csr_matrix(holdout.validation)
     frames = [
@@ -116,7 +116,7 @@ def test_once_for_models_without_ids(name: str, holdout: se.Holdout, models: Any
     assert count(lambda: se.evaluate_model(model, *plain, "ndcg@5")) == 0
 
 
-def test_once_for_a_sweep(holdout: se.Holdout, models: Any, tmp_path: Path) -> None:
+def test_warns_once_for_a_sweep(holdout: se.Holdout, models: Any, tmp_path: Path) -> None:
     for name in "ab":
         factors = se.train_als(sparse.csr_matrix(holdout.train), factors=4 + (name == "b"))
         factors.save(tmp_path / f"{name}.npz")
@@ -139,7 +139,7 @@ def test_once_for_a_sweep(holdout: se.Holdout, models: Any, tmp_path: Path) -> N
     )
 
 
-def test_not_for_what_is_trained_here(holdout: se.Holdout, tmp_path: Path) -> None:
+def test_no_warning_for_models_that_are_trained_here(holdout: se.Holdout, tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=90, n_items=60, seed=0)
 
     def train(matrix: Any, seed: int) -> Any:
@@ -173,8 +173,8 @@ def test_new_users(tmp_path: Path) -> None:
     assert count(lambda: se.fold_in(of_items, holdout, regularization=0.1)) == 0
 
 
-def test_the_number_that_it_is_about() -> None:
-    """A split that lacks a user numbers those behind it in another way."""
+def test_missing_ids_change_the_number() -> None:
+    """If a split lacks a user, the later users have different row numbers."""
     frame = se.datasets.synthetic(n_users=300, n_items=100, seed=0).to_frame()
     one, other = (
         se.split.random(se.Interactions.from_frame(frame[frame["user"] != user]), seed=0)

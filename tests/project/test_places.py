@@ -130,7 +130,7 @@ def run(*words: object) -> None:
     assert not end.value.code
 
 
-#: What writes files; the number makes their contents differ.
+#: Functions that write files; the number makes their contents differ.
 WRITERS: dict[str, Callable[[int, Path], object]] = {
     **{name: save for name, (save, _) in FOLDERS.items()},
     "csv": lambda i, folder: EVALUATIONS[i].to_csv(folder / "t.csv"),

@@ -490,9 +490,7 @@ def test_a_page_says_who_is_cold_and_what_is_sampled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("n_hits", "noted"), [(9, True), (10, False)])
-def test_a_page_says_whose_intervals_are_of_few_users(
-    n_hits: int, noted: bool, tmp_path: Path
-) -> None:
+def test_a_page_notes_means_of_few_users(n_hits: int, noted: bool, tmp_path: Path) -> None:
     ids = np.tile([1, 2], (50, 1))
     ids[:n_hits, 1] = 0
     held_out = csr_matrix(np.tile([1.0, 0, 0], (50, 1)))

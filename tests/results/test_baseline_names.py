@@ -1,4 +1,4 @@
-"""Names of baselines: what is accepted is saved and comes back, and nothing else is accepted."""
+"""Names of baselines: accepted names survive saving, and any other name raises an error."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_names_that_are_accepted_come_back(names: list[str]) -> None:
             assert found.baselines[name].mean() == other.mean()
         same_everything(ev, found)
         assert found.to_dict() == ev.to_dict()
-        # Fewer baselines leave no file of those before.
+        # Fewer baselines leave no files of earlier ones.
         EV.save(path)
         assert len(list(path.iterdir())) == 3
 
@@ -106,7 +106,7 @@ def test_names_are_checked_when_they_are_given(name: Any) -> None:
     assert ev.baselines == {}
 
 
-def test_is_a_mapping() -> None:
+def test_baselines_are_a_mapping() -> None:
     ev, other = EV.merge(), OTHERS[0]
     ev.baselines["als"] = other
     assert ev.baselines == {"als": other}
@@ -116,7 +116,7 @@ def test_is_a_mapping() -> None:
     assert not ev.baselines
 
 
-def test_folders_of_versions_that_took_any_name(tmp_path: Path) -> None:
+def test_folders_of_versions_that_accepted_any_name(tmp_path: Path) -> None:
     ev = EV.merge()
     ev.baselines._evaluations["random"] = OTHERS[0]  # type: ignore[attr-defined]
     found = se.Evaluation.load(ev.save(tmp_path / "random"))

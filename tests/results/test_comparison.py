@@ -82,7 +82,7 @@ def test_p_values_equal_those_of_scipy(three: dict[str, se.Evaluation], test: An
         assert difference["p"] == scipy_test(a, b).pvalue == difference["p_corrected"]
 
 
-#: Differences of few users as they are for sparse metrics: ties, zeros, and a few of any size.
+#: Differences of few users, as in sparse metrics: ties, zeros, and a few of any size.
 FEW = st.integers(2, 8).flatmap(
     lambda n: arrays(
         np.float64, n, elements=st.sampled_from([0, 0, 0.25, -0.25, 0.5, 1]) | st.floats(-1, 1)
@@ -92,7 +92,7 @@ FEW = st.integers(2, 8).flatmap(
 
 @given(FEW)
 @settings(max_examples=60)
-def test_wilcoxon_of_few_users_is_that_of_scipy(differences: Array) -> None:
+def test_wilcoxon_of_few_users_equals_scipy(differences: Array) -> None:
     p, _ = p_value(differences, np.zeros_like(differences), "wilcoxon", 0.95)
     assert p == (stats.wilcoxon(differences).pvalue if differences.any() else 1)
 

@@ -274,7 +274,7 @@ FEW = "too few users for the intervals of "
 
 
 def with_hits(n_users: int, n_hits: int, n_first: int = 0) -> tuple[se.Rankings, se.Relevance]:
-    """Return lists of which some find the one relevant item, at rank 1 or else at rank 2."""
+    """Return lists, some with the one relevant item, at rank 1 or at rank 2."""
     ids = np.tile([1, 2], (n_users, 1))
     ids[:n_hits] = [1, 0]
     ids[:n_first] = [0, 1]
@@ -305,7 +305,7 @@ def test_warns_of_means_that_rest_on_few_users(
     names = ["mrr@2", "ndcg@2", "hit_rate@2", "coverage@2"]
     lists, relevance = with_hits(n_users, n_hits, n_first)
     ev = se.evaluate(lists, relevance, names, per_user=per_user)
-    routes = [ev, saved(ev, tmp_path / "a")]  # which reads no interval, and does not warn
+    routes = [ev, saved(ev, tmp_path / "a")]  # saving reads no interval and does not warn
     for one in routes:
         text = " ".join(str(one).split())
         assert (FEW + noted + ":" in text) if noted else (FEW not in text)
@@ -320,7 +320,7 @@ def test_warns_of_means_that_rest_on_few_users(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if n_users > 1 and per_user:
-            se.compare({"a": ev, "b": ev})  # whose intervals hold
+            se.compare({"a": ev, "b": ev})  # intervals of differences need no warning
     assert not [found for found in caught if FEW in str(found.message)]
 
 
