@@ -83,7 +83,8 @@ def either_matrix(n_users: int, n_items: int) -> str:
     return (
         f"the matrix has shape {(n_items, n_items)}, and there are {n_users} users and {n_items} "
         "items, so it could be scores of users × items or item-item weights; give "
-        "se.Scorer(matrix) or se.Scorer(item_item=matrix), or a file of it from se.save_model"
+        "se.Scorer(matrix) or se.Scorer(item_item=matrix), or a file of one of them from "
+        "se.save_model"
     )
 
 

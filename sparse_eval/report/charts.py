@@ -190,7 +190,7 @@ def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Ite
 
 def _against_chance(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
     first = next(iter(shown.values()))
-    with_lift = plots.metrics_with_lift([ev.summary()["lift"] for ev in shown.values()])
+    with_lift = plots.metrics_with_lift([ev._summarize()["lift"] for ev in shown.values()])
     names = [metric for metric in metrics if metric in with_lift and counts_hits(metric)]
     names = names[:_MAX_ROWS]
     if names:

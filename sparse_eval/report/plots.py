@@ -111,7 +111,7 @@ def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> A
     ax = axes_of(ax)
     for row, (_, ev, look) in enumerate(styled(evaluations)):
         ev.is_per_user(metric)  # raises if there is no such metric
-        summary = dict(ev.summary().loc[metric])
+        summary = dict(ev._summarize().loc[metric])
         mean, low, high = (float(summary[name]) for name in ("mean", "ci_low", "ci_high"))
         ax.errorbar(
             [mean], [row], xerr=error_bar(mean, low, high), capsize=3,
@@ -216,7 +216,7 @@ def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) ->
                 f"{title} has no {name!r} with a cut-off; name the metric alone, one of "
                 f"{', '.join(dict.fromkeys(n.partition('@')[0] for n in ev.names if '@' in n))}"
             )
-        rows = ev.summary().loc[[f"{name}@{k}" for k in cutoffs]]
+        rows = ev._summarize().loc[[f"{name}@{k}" for k in cutoffs]]
         ax.plot(cutoffs, rows["mean"], **look)
         ax.fill_between(
             cutoffs, rows["ci_low"].astype(float), rows["ci_high"].astype(float),
@@ -426,7 +426,7 @@ def lift(
     from matplotlib.ticker import LogFormatter
 
     drawn = list(styled(evaluations))
-    lifts = [ev.summary()["lift"] for _, ev, _ in drawn]
+    lifts = [ev._summarize()["lift"] for _, ev, _ in drawn]
     names = metrics_with_lift(lifts) if metrics is None else metrics
     if not names:
         raise InvalidDataError("no metric has a lift above 0 in each evaluation")

@@ -489,6 +489,7 @@ def test_a_page_says_who_is_cold_and_what_is_sampled(tmp_path: Path) -> None:
     assert "als: every list holds all relevant items of its user among few others" in text
 
 
+@pytest.mark.filterwarnings("error:too few users")  # the page has a note, so nothing warns
 @pytest.mark.parametrize(("n_hits", "noted"), [(9, True), (10, False)])
 def test_a_page_notes_means_of_few_users(n_hits: int, noted: bool, tmp_path: Path) -> None:
     ids = np.tile([1, 2], (50, 1))
