@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import errors
+from .core.locks import ThreadLock as _ThreadLock
 from .errors import SparseEvalError
 
 if _TYPE_CHECKING:
@@ -139,6 +140,10 @@ _ATTRIBUTES = {
 }
 
 
+#: Modules that import one another cannot be imported first by several threads at once.
+_one_import = _ThreadLock()
+
+
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
@@ -146,10 +151,11 @@ def __getattr__(name: str) -> object:
         from .core.versions import installed_version
 
         return installed_version()
-    if name in _MODULES:
-        return import_module(f"sparse_eval.{_MODULES[name]}")
-    if name in _ATTRIBUTES:
-        return getattr(import_module(f"sparse_eval.{_ATTRIBUTES[name]}"), name)
+    with _one_import.current():
+        if name in _MODULES:
+            return import_module(f"sparse_eval.{_MODULES[name]}")
+        if name in _ATTRIBUTES:
+            return getattr(import_module(f"sparse_eval.{_ATTRIBUTES[name]}"), name)
     raise AttributeError(f"module 'sparse_eval' has no attribute {name!r}")
 
 

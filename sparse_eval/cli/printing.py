@@ -111,4 +111,4 @@ def _text(value: object) -> str:
     """Return what a cell shows: numbers that are not whole with five significant digits."""
     if _is_float(value):
         return number(value)
-    return "" if value is None else printable(str(value))
+    return "" if value is None else printable(str(value)).replace("\n", "\\n")

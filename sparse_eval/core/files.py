@@ -151,6 +151,7 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
         for latest, temporary in reversed(temporaries.items()):
             if temporary.exists():
                 mode = permissions[latest]
+                _removed.pop(latest.absolute(), None)
                 if mode is not None and mode != stat.S_IMODE(temporary.stat().st_mode):
                     temporary.chmod(mode)
                 temporary.replace(latest)

@@ -169,9 +169,10 @@ def _check_zeros(convention: Convention, relevance: Relevance, block: Block) -> 
     elif block.item_ids is not None:
         item = block.item_ids.tolist()[item]
     raise InvalidDataError(
-        f"validation stores a zero for user {user!r} and item {item!r}, which "
-        f"{convention.library} counts as relevant; leave such pairs out, as "
-        "matrix.eliminate_zeros() does, or give threshold= if they are not relevant"
+        f"validation stores a zero for user {user!r} and item {item!r}, and "
+        f"{convention.library} counts every stored pair as relevant; drop such pairs "
+        "(Interactions.filter(min_value=…) before the split, or matrix.eliminate_zeros()), or "
+        "define what is relevant with threshold= of se.Relevance.from_csr"
     )
 
 

@@ -60,7 +60,7 @@ def axis_labels(labels: Any, n: int, name: str) -> Labels:
         index = check_labels(index, name.removesuffix("s"))
     except InvalidDataError:
         raise
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, NotImplementedError) as error:  # the last one by a MultiIndex
         raise InvalidDataError(f"{name} cannot be labels: {error}") from None
     if len(index) != n:
         raise InvalidDataError(f"{name} has {len(index)} labels; the matrix has {n} {name}")

@@ -12,7 +12,7 @@ from ..core.arrays import as_array, is_array
 from ..core.files import replacing_npz
 from ..core.labelled import labels_of, own_labels
 from ..core.mistaken import describe, is_frame
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labels import axis_labels
 from ..inputs.npy import release
 from ..retrieval.scores import check_weights
@@ -197,7 +197,12 @@ class Scorer:
         return self.function.matrix if isinstance(self.function, ScoreRows) else None
 
     def save(self, path: PathLike) -> None:
-        """Save a matrix of scores, without ids; `save_model` saves it with them."""
+        """Save a matrix, without ids; `save_model` saves it with them."""
+        if self.item_item is not None:
+            ItemItemModel(self.item_item).save(path)
+            return
+        if self.matrix is None:
+            raise UnsupportedModelError("a Scorer of a function cannot be saved")
         arrays: dict[str, Any] = {SCORES: self.matrix}
         with replacing_npz(path) as temporary:
             np.savez(temporary, **arrays)

@@ -35,7 +35,8 @@ def without_warning() -> Iterator[None]:
 #: How to add ids to a checkpoint of implicit.
 _SAVE = (
     "train it with se.train_als or se.train_model and save it with se.save_model in place of "
-    "model.save, or add its ids with se.save_model(model, path, users=…, items=…)"
+    "model.save, or add its ids with se.save_model(model, path, users=…, items=…), where a matrix "
+    "is se.Scorer(matrix) or se.Scorer(item_item=matrix)"
 )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
-from typing import TypeVar
+from collections import UserDict
+from typing import Any, Self, TypeVar
 
 from ..errors import InvalidDataError
 from .summary import COLUMNS
@@ -11,13 +11,8 @@ from .summary import COLUMNS
 Value = TypeVar("Value")
 
 
-class Baselines(MutableMapping[str, Value]):
+class Baselines(UserDict[str, Value]):
     """Evaluations by name, with names that fit into tables, files and terminals.
-
-    Parameters
-    ----------
-    known : mapping of str to Evaluation
-        Baselines whose names were checked when they were given.
 
     Raises
     ------
@@ -26,26 +21,12 @@ class Baselines(MutableMapping[str, Value]):
         printed, or is a column of `Evaluation.summary`.
     """
 
-    def __init__(self, known: Mapping[str, Value] | None = None) -> None:
-        self._evaluations = dict(known or {})
-
     def __setitem__(self, name: str, evaluation: Value) -> None:
-        self._evaluations[_check(name)] = evaluation
+        super().__setitem__(_check(name), evaluation)
 
-    def __getitem__(self, name: str) -> Value:
-        return self._evaluations[name]
-
-    def __delitem__(self, name: str) -> None:
-        del self._evaluations[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._evaluations)
-
-    def __len__(self) -> int:
-        return len(self._evaluations)
-
-    def __repr__(self) -> str:
-        return repr(self._evaluations)
+    def __ior__(self, other: Any) -> Self:  # type: ignore[misc, override]
+        self.update(other)  # which checks the names
+        return self
 
 
 def _check(name: object) -> str:

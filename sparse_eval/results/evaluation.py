@@ -89,8 +89,7 @@ class Evaluation(Views):
 
     @baselines.setter
     def baselines(self, baselines: Mapping[str, Evaluation]) -> None:
-        self._baselines: Baselines[Evaluation] = Baselines()
-        self._baselines.update(baselines)
+        self._baselines: Baselines[Evaluation] = Baselines(baselines)
 
     def __getstate__(self) -> dict[str, Any]:
         """Support pickling without the source of the blocks, which may be an open file.
@@ -442,7 +441,7 @@ class Evaluation(Views):
             for name, part in saved.parts.items()
         }
         evaluation = evaluations.pop("")
-        evaluation._baselines = Baselines(evaluations)  # earlier versions accepted any name
+        evaluation._baselines.data = evaluations  # earlier versions accepted any name
         evaluation.__dict__["record"] = saved.record
         table = saved.record.table
         if table is not None:

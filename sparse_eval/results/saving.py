@@ -141,7 +141,7 @@ def save(
         _write_summary(content, temporary_for(SUMMARY))
     for file in earlier.difference(_files_of(folder)):  # of the evaluation that was there
         with suppress(OSError):
-            file.unlink()
+            remove(file)
     return folder
 
 

@@ -142,7 +142,7 @@ def test_every_way_raises_for_zeros_that_the_library_counts(convention: str) -> 
     case = make_case(7, n_users=25)
     metrics, options = ["precision@3"], {"convention": convention}
     assert any(0.0 in row.values() for row in case.gains)
-    message = "validation stores a zero for user [0-9]+ and item [0-9]+, which"
+    message = "validation stores a zero for user [0-9]+ and item [0-9]+, and"
     with small_blocks():
         for way in WAYS:
             with pytest.raises(se.errors.InvalidDataError, match=message):

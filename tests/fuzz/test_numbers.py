@@ -23,6 +23,7 @@ def test_metrics_by_every_way(tries: Tries) -> None:
         )
         convention = random.choice(sorted(CONVENTIONS))
         way = random.choice(WAYS)
+        case = case.accepted(convention)
         metrics = case.metrics(convention)
         options = {"convention": convention}
         print(tries.number, convention, way.__name__, len(case.ranked), "users")  # noqa: T201

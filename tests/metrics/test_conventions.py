@@ -195,11 +195,11 @@ def test_mind_notebook_counts_stored_zeros_as_hits() -> None:
 @pytest.mark.parametrize("convention", REFUSING)
 def test_stored_zeros_that_the_library_counts_are_an_error(convention: str) -> None:
     metric = "recall@3" if "recall" not in CONVENTIONS[convention].uncut else "recall"
-    place = "validation stores a zero for user 3 and item 1, which .* counts as relevant; leave"
+    place = "zero for user 3 and item 1, and .* counts every stored pair as relevant; drop"
     with pytest.raises(InvalidDataError, match=place):
         se.evaluate(LISTS, GAINS, metric, convention=convention)
     labelled = se.Relevance.from_csr(GAINS, users=list("abcde"), items=list("ijklmnop"))
-    with pytest.raises(InvalidDataError, match="a zero for user 'd' and item 'j', which"):
+    with pytest.raises(InvalidDataError, match="a zero for user 'd' and item 'j', and"):
         se.evaluate(LISTS, labelled, metric, convention=convention)
     expected = se.evaluate(LISTS, WITHOUT_ZEROS, metric, convention=convention)
     stated = se.Relevance.from_csr(GAINS, threshold=1)

@@ -174,6 +174,7 @@ def test_models_and_their_lists_count_the_same_users(
     lists = se.Rankings.from_topk(se.top_k(*model, n_items, seen=seen).ids)
     popular = se.Rankings.from_popularity(seen, k=n_items)
     lists, popular = (of_users_with_relevant(side, relevant) for side in (lists, popular))
+    stated = se.Relevance.from_csr(relevant, threshold=1)  # zeros that no convention counts
     cut = [metric for metric in every_metric(train=seen) if "@" in metric]
     whole = sorted({*WHOLE, *every_metric(train=seen)} - {*cut})
     compared = 0
@@ -188,15 +189,12 @@ def test_models_and_their_lists_count_the_same_users(
             if not asked:
                 continue
             expected, baseline = (
-                se.evaluate(side, relevant, asked, train=seen, **options)
-                for side in (lists, popular)
+                se.evaluate(side, stated, asked, train=seen, **options) for side in (lists, popular)
             )
             ways: list[dict[str, Any]] = [{}, {"memory": 1 << 28}, {"client": pool}]
             ways += [{"via": "top_k"}] if metrics is cut else []
             for way in ways:
-                ev = se.evaluate_model(
-                    model, seen, relevant, asked, baselines=True, **options, **way
-                )
+                ev = se.evaluate_model(model, seen, stated, asked, baselines=True, **options, **way)
                 for found, by_lists in ((ev, expected), (ev.baselines["popularity"], baseline)):
                     np.testing.assert_equal(found.mean(), by_lists.mean(), err_msg=str(options))
                     assert found.n_users == by_lists.n_users

@@ -276,3 +276,26 @@ def test_invalid_matrices_raise_errors(holdout: Any, tmp_path: Path) -> None:
             se.Scorer(wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidDataError, match="the index and the columns"):
         se.Scorer(item_item=pd.DataFrame(np.eye(2), index=["a", "b"], columns=["b", "a"]))
+
+
+def test_scorers_save_what_they_hold(square: se.Holdout, tmp_path: Path) -> None:
+    weights = se.baselines.ease(square).weights
+    se.Scorer(item_item=weights).save(tmp_path / "weights.npz")
+    with pytest.warns(UserWarning, match="has no ids"):
+        found = se.evaluate_model(tmp_path / "weights.npz", square, METRICS)
+    with pytest.warns(UserWarning, match="has no ids"):
+        expected = se.evaluate_model(se.Scorer(item_item=weights), square, METRICS)
+    assert found.mean() == expected.mean()
+    with pytest.raises(UnsupportedModelError, match="a Scorer of a function cannot be saved"):
+        se.Scorer(lambda users: users).save(tmp_path / "function.npz")
+    assert not (tmp_path / "function.npz").exists()
+
+
+def test_labels_of_several_levels_are_an_error() -> None:
+    levels = pd.MultiIndex.from_product([[1, 2], [0, 1]])
+    for frame in (
+        pd.DataFrame(np.ones((4, 3)), index=levels),
+        pd.DataFrame(np.ones((3, 4)), columns=levels),
+    ):
+        with pytest.raises(InvalidDataError, match="cannot be labels"):
+            se.Scorer(frame)

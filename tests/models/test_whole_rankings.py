@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.nearest_neighbours import ItemItemRecommender
-from rules import each_convention
+from rules import accepted, each_convention
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 from ways_cases import same
@@ -87,6 +87,7 @@ def test_every_way_gives_one_number(
     convention: str, no_relevant: Any, problem: tuple[Any, Any, Any]
 ) -> None:
     model, train, held = problem
+    held = accepted(held, convention)
     names, options = metrics_of(convention), {"convention": convention, "no_relevant": no_relevant}
     judged = np.unique(held.nonzero()[0])
     lists = se.top_k(model, k=train.shape[1], seen=train, user_rows=judged).ids

@@ -1,5 +1,7 @@
 """What a new user writes: the right number, or an error or warning that says what to check."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +262,23 @@ def test_an_item_that_is_twice_in_a_list_is_named_as_it_is_given(user: object, s
     lists = pd.DataFrame({"user": [user, user], "item": [3, 3], "score": [1.0, 2.0]})
     with pytest.raises(InvalidDataError, match=f"^{shown} has item 3 twice in one list"):
         se.Rankings.from_frame(lists, score="score")
+
+
+def test_threads_may_use_a_name_first_at_the_same_time() -> None:
+    program = """
+import threading, sparse_eval as se
+failed = []
+def use(name):
+    try:
+        getattr(se, name)
+    except BaseException as error:
+        failed.append((name, error))
+threads = [threading.Thread(target=use, args=(name,)) for name in se.__all__]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+raise SystemExit(str(failed) if failed else 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

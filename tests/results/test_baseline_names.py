@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 import tempfile
@@ -118,7 +119,7 @@ def test_baselines_are_a_mapping() -> None:
 
 def test_folders_of_versions_that_accepted_any_name(tmp_path: Path) -> None:
     ev = EV.merge()
-    ev.baselines._evaluations["random"] = OTHERS[0]  # type: ignore[attr-defined]
+    ev.baselines.data["random"] = OTHERS[0]  # type: ignore[attr-defined]
     found = se.Evaluation.load(ev.save(tmp_path / "random"))
     assert found.mean() == ev.mean()
     assert found.baselines["random"].mean() == OTHERS[0].mean()
@@ -129,3 +130,19 @@ def test_folders_of_versions_that_accepted_any_name(tmp_path: Path) -> None:
     path.write_text(json.dumps(_signed(content)))
     with pytest.raises(InvalidFileError, match="a baseline called 'mean', .* evaluate again"):
         se.Evaluation.load(path)
+
+
+def test_baselines_are_copied_as_a_dict_is_and_kept_if_a_name_is_wrong() -> None:
+    ev, other = EV.merge(), OTHERS[0]
+    ev.baselines = {"one": other}
+    copied = copy.copy(ev.baselines)
+    copied["two"] = other
+    assert list(ev.baselines) == ["one"]
+    for wrong in ({"": other}, {"three": other, "a\tb": other}):
+        with pytest.raises(InvalidDataError, match="a baseline is called"):
+            ev.baselines = wrong
+        assert list(ev.baselines) == ["one"]
+    with pytest.raises(InvalidDataError, match="a baseline is called"):
+        ev.baselines |= {"": other}
+    ev.baselines |= {"three": other}
+    assert list(pickle.loads(pickle.dumps(ev)).baselines) == ["one", "three"]  # noqa: S301

@@ -202,7 +202,7 @@ MATRICES = ("dense.npy", "sparse.npz")
 def items(folder: Path, name: str) -> dict[str, Any]:
     """Evaluate the lists of an item-item matrix on disk, as many as there are users."""
     train, validation = read_split(folder)
-    few = np.eye(50, dtype=np.float32), csr_matrix((50, 50)), csr_matrix(np.ones((50, 50)))
+    few = np.eye(50, dtype=np.float32), csr_matrix((49, 50)), csr_matrix(np.ones((49, 50)))
     with catch_warnings(action="ignore"):  # nobody has seen anything
         se.evaluate_model(*few, METRIC, progress=False)  # kernels are loaded
     start = time.perf_counter()

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import sparse
 
 from ...core.csr import coordinates, summed_csr
-from ...core.files import as_path, make_folder, replacing_together
+from ...core.files import as_path, make_folder, remove, replacing_together
 from ...core.labelled import LabelledMatrix, SplitPart, labels_of
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
@@ -345,7 +345,7 @@ class Holdout:
         for name in PARTS:
             if getattr(self, name) is None:
                 with suppress(OSError):  # one that another split left here; `load` knows better
-                    (folder / f"{name}.npz").unlink()
+                    remove(folder / f"{name}.npz")
 
     @classmethod
     def load(cls, folder: PathLike) -> Holdout:
