@@ -170,9 +170,9 @@ def _check_zeros(convention: Convention, relevance: Relevance, block: Block) -> 
         item = block.item_ids.tolist()[item]
     raise InvalidDataError(
         f"validation stores a zero for user {user!r} and item {item!r}, and "
-        f"{convention.library} counts every stored pair as relevant; drop such pairs "
-        "(Interactions.filter(min_value=…) before the split, or matrix.eliminate_zeros()), or "
-        "define what is relevant with threshold= of se.Relevance.from_csr"
+        f"{convention.library} counts every stored pair as relevant; drop such pairs with "
+        "min_value= above 0 before the split, or with matrix.eliminate_zeros(), or define what is "
+        "relevant with threshold= (of se.Relevance.from_csr)"
     )
 
 
