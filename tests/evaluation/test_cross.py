@@ -76,6 +76,7 @@ def evaluated(*arguments: Any, **options: Any) -> se.Evaluation | str:
     return ev
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listed", ["some", pytest.param("nobody", marks=pytest.mark.long)])
 @pytest.mark.parametrize("convention", each_convention())
 @pytest.mark.filterwarnings("ignore")

@@ -15,7 +15,7 @@ from sparse_eval.errors import InvalidDataError, SparseEvalError
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.metrics.conventions import CONVENTIONS
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::UserWarning"), pytest.mark.slow]
 
 OF_ALL = [
     f"{metric.name}@3"

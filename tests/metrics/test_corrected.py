@@ -188,6 +188,7 @@ class Formula:
 
 
 @SAMPLED
+@pytest.mark.slow
 @pytest.mark.parametrize("corrected", ["unbiased", "bias_variance"])
 def test_every_way_gives_the_formula_at_every_cut_off(corrected: Any) -> None:
     problem = Problem(n_users=80, n_items=31, m=6)

@@ -148,6 +148,7 @@ def of_users_with_relevant(lists: se.Rankings, relevant: Any) -> se.Rankings:
     return se.Rankings.from_positions(positions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judged_only", [True, False])
 @pytest.mark.parametrize("without_list", [None, "exclude", "zero"])
 @pytest.mark.parametrize(

@@ -125,6 +125,7 @@ def test_scores_are_ranked_as_a_function_that_returns_them(
         assert (one.to_positions() != other.to_positions()).nnz == 0
 
 
+@pytest.mark.slow
 def test_scores_in_other_processes(holdout: Any, tmp_path: Path) -> None:
     train, validation = plain(holdout)
     scores = scores_of(holdout)

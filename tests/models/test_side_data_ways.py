@@ -23,7 +23,7 @@ from sparse_eval.metrics.plan import Plan
 from sparse_eval.metrics.propensity import check_weights
 from sparse_eval.models import source
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::UserWarning"), pytest.mark.slow]
 
 N_USERS, N_ITEMS = 40, 25
 RNG = np.random.default_rng(0)
