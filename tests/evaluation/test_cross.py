@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from merge_cases import every_metric, same_numbers
-from rules import accepted, each_convention
+from rules import accepted
 from scipy.sparse import csr_matrix
 from ways import LEAST, small_blocks
 
@@ -78,7 +78,13 @@ def evaluated(*arguments: Any, **options: Any) -> se.Evaluation | str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("listed", ["some", pytest.param("nobody", marks=pytest.mark.long)])
-@pytest.mark.parametrize("convention", each_convention())
+@pytest.mark.parametrize(
+    "convention",
+    [
+        pytest.param(name, marks=() if name in ("standard", "rectools") else pytest.mark.long)
+        for name in CONVENTIONS
+    ],
+)
 @pytest.mark.filterwarnings("ignore")
 def test_every_metric_by_each_convention_in_every_way(convention: str, listed: str) -> None:
     lists, held, inputs = problem(listed)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rules import each_convention
 from ways import WAYS, small_blocks
 from ways_cases import Case
 
@@ -42,7 +41,13 @@ def outcome(way: Any, case: Case, metric: str, options: dict[str, Any]) -> Any:
     "without_list",
     [None, *(pytest.param(kind, marks=pytest.mark.long) for kind in ("zero", "exclude"))],
 )
-@pytest.mark.parametrize("convention", each_convention())
+@pytest.mark.parametrize(
+    "convention",
+    [
+        pytest.param(name, marks=() if name in ("standard", "rectools") else pytest.mark.long)
+        for name in CONVENTIONS
+    ],
+)
 def test_numbers_about_all_users(convention: str, without_list: Any) -> None:
     @se.register_metric("listed_share", "", over="lists", per_user=False)
     def listed_share(lists: Any) -> float:

@@ -102,7 +102,13 @@ def test_the_requests_cover_all_inputs() -> None:
     assert sum(len(names) for alike in REQUESTS.values() for names in alike) > 200
 
 
-@pytest.mark.parametrize("users", [None, range(3, 30)], ids=["everyone", "some"])
+@pytest.mark.parametrize(
+    "users",
+    [
+        pytest.param(None, id="everyone"),
+        pytest.param(range(3, 30), id="some", marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("inputs", REQUESTS, ids=" ".join)
 def test_every_way_from_a_model(inputs: tuple[str, ...], model: str, users: Any) -> None:
