@@ -17,9 +17,12 @@ if _TYPE_CHECKING:
     from .datasets.split import Holdout
     from .evaluation.evaluate import evaluate
     from .inputs import trec
+    from .inputs.candidates import Candidates
+    from .inputs.item_data import ItemData
     from .inputs.rankings import Rankings
     from .inputs.relevance import Relevance
     from .metrics import Metric
+    from .metrics.protocol import Protocol
     from .metrics.registry import register_metric
     from .models import baselines
     from .models.callback import EvaluationCallback, TrainingStopped
@@ -31,6 +34,7 @@ if _TYPE_CHECKING:
     from .models.fold_in import fold_in
     from .models.negatives import read_negatives, sample_negatives
     from .models.recommendations import recommend
+    from .models.recommender import Recommender
     from .models.retrieving import full_ranks, held_out_ranks, top_k
     from .models.scorers import Scorer
     from .models.sweep import sweep
@@ -47,6 +51,7 @@ if _TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Candidates",
     "Comparison",
     "CrossValidation",
     "Evaluation",
@@ -54,8 +59,11 @@ __all__ = [
     "History",
     "Holdout",
     "Interactions",
+    "ItemData",
     "Metric",
+    "Protocol",
     "Rankings",
+    "Recommender",
     "Relevance",
     "Scorer",
     "SparseEvalError",
@@ -103,6 +111,7 @@ _MODULES = {
     "trec": "inputs.trec",
 }
 _ATTRIBUTES = {
+    "Candidates": "inputs.candidates",
     "Comparison": "results.comparison",
     "CrossValidation": "results.cross_validation",
     "Evaluation": "results",
@@ -110,8 +119,11 @@ _ATTRIBUTES = {
     "History": "results.history",
     "Holdout": "datasets.split",
     "Interactions": "datasets.interactions",
+    "ItemData": "inputs.item_data",
     "Metric": "metrics",
+    "Protocol": "metrics.protocol",
     "Rankings": "inputs.rankings",
+    "Recommender": "models.recommender",
     "Relevance": "inputs.relevance",
     "Scorer": "models.scorers",
     "TrainingStopped": "models.callback",
@@ -147,6 +159,8 @@ _one_import = _ThreadLock()
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
+    from .core.removed import NAMES
+
     if name == "__version__":
         from .core.versions import installed_version
 
@@ -156,7 +170,8 @@ def __getattr__(name: str) -> object:
             return import_module(f"sparse_eval.{_MODULES[name]}")
         if name in _ATTRIBUTES:
             return getattr(import_module(f"sparse_eval.{_ATTRIBUTES[name]}"), name)
-    raise AttributeError(f"module 'sparse_eval' has no attribute {name!r}")
+    instead = f"; it is {NAMES[name]} now" if name in NAMES else ""
+    raise AttributeError(f"module 'sparse_eval' has no attribute {name!r}{instead}")
 
 
 def __dir__() -> list[str]:

@@ -29,7 +29,6 @@ from .options import (
     Progress,
     Rules,
     SafeCSV,
-    seen_option,
 )
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
 from .recording import HistoryFile, PrometheusFile, Recording, folder_for_evaluations
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from ..core.types import JSONValue
     from ..datasets.split import Holdout
     from ..metrics import Convention
+    from ..metrics.protocol import Protocol
     from ..results import Evaluation
 
 
@@ -150,10 +150,16 @@ def score(
     holdout = _load_holdout(split, train, validation, loading)
     among = load_candidates(candidates, loading)
     if several:
-        options: dict[str, Any] = {"monitor": monitor, "convention": convention}
-        options |= {"candidates": among, "seen": seen_option(allow_seen), "progress": progress}
-        options |= {"judged_only": judged_only, "safe_csv": safe_csv}
-        table = _sweep(paths, holdout, metric, out, format, watch, scheduler, recording, **options)
+        from ..metrics.protocol import Protocol
+
+        protocol = Protocol(
+            metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
+        )
+        options: dict[str, Any] = {"monitor": monitor, "candidates": among}
+        options |= {"progress": progress, "safe_csv": safe_csv}
+        table = _sweep(
+            paths, holdout, protocol, out, format, watch, scheduler, recording, **options
+        )
         n_failed = _fail_if_none_is_scored(table, paths)
         if bounds:
             file, values = _best(table, metric, convention)
@@ -227,8 +233,10 @@ def evaluate(
 ) -> None:
     """Score lists against relevance: two tables, a run against qrels, or two matrices."""
     from ..evaluation.evaluate import evaluate as evaluate_lists
+    from ..inputs.item_data import ItemData
     from ..inputs.kinds import Kind, kind_of
     from ..metrics import convention_named, parse_metrics
+    from ..metrics.protocol import Protocol
     from . import opening
 
     check_safe_csv(safe_csv, format)
@@ -260,17 +268,21 @@ def evaluate(
         ev = evaluate_lists(
             rankings,
             opening.open_gains(validation, columns, threshold),
-            metric,
-            convention=convention,
+            Protocol(
+                metric,
+                convention=convention,
+                no_relevant=None if no_relevant is None else no_relevant.value,
+                without_list=None if without_list is None else without_list.value,
+                filter_seen=not allow_seen,
+                judged_only=judged_only,
+            ),
             train=None if train is None else opening.open_train(train, columns),
-            item_groups=item_groups and opening.open_groups(item_groups, columns, kind),
-            propensity=propensity and opening.open_propensity(propensity, columns, kind),
-            item_vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
             candidates=None if candidates is None else opening.open_train(candidates, columns),
-            no_relevant=None if no_relevant is None else no_relevant.value,
-            without_list=None if without_list is None else without_list.value,
-            seen=seen_option(allow_seen),
-            judged_only=judged_only,
+            items=ItemData(
+                groups=item_groups and opening.open_groups(item_groups, columns, kind),
+                vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
+                propensity=propensity and opening.open_propensity(propensity, columns, kind),
+            ),
         )
     if per_user:
         print_table(ev.per_user.reset_index(), format, safe_csv)
@@ -286,10 +298,11 @@ def evaluate(
 def check_metrics(metric: list[str], convention: str | None = None) -> list[str]:
     """Return the metrics to compute, or raise, before hours of training, if one is misspelt."""
     from ..metrics import convention_named
+    from ..metrics.protocol import Protocol
     from ..models.evaluate import parse_cut_request
 
     metric = _supported(metric, convention_named(convention), averaged=False)
-    parse_cut_request(metric, convention)
+    parse_cut_request(Protocol(metric, convention=convention))
     return metric
 
 
@@ -327,23 +340,28 @@ def score_model(
     keep whole lists where ranks would do, up to the largest cut-off.
     """
     from ..inputs.relevance import Relevance
-    from ..models.accepted import as_model
-    from ..models.evaluate import evaluate_model, parse_cut_request
-    from ..models.exact import is_exact
+    from ..metrics.protocol import Protocol
+    from ..models.evaluate import evaluate_request, parse_cut_request
     from ..models.inputs import training_part
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
-    options: dict[str, Any] = {"convention": convention, "progress": progress, "client": scheduler}
-    options["candidates"] = candidates
-    options |= {"seen": seen_option(allow_seen), "judged_only": judged_only}
-    if scheduler is None:
-        model = as_model(model)
-        options["baselines"] = True
-        whole = parse_cut_request(metric, convention).of_whole_rankings
-        if lists and is_exact(model) and not whole:
-            options["via"] = "top_k"
+    protocol = Protocol(
+        metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
+    )
+    inputs = {} if candidates is None else {"candidates": candidates}
+    request = parse_cut_request(protocol, {"train", *inputs})
     with step("recommend and score") as note, warnings_in_a_line():
-        ev = evaluate_model(model, training_part(holdout), relevance, metric, **options)
+        ev = evaluate_request(
+            request,
+            model,
+            training_part(holdout),
+            relevance,
+            inputs,
+            baselines=scheduler is None,
+            keep="lists" if lists and scheduler is None else "values",
+            client=scheduler,
+            progress=progress,
+        )
         note(counted(ev.n_users, "user"))
     return ev
 
@@ -374,7 +392,7 @@ def _about(checkpoint: Path) -> dict[str, JSONValue]:
 def _sweep(
     checkpoints: list[Path],
     holdout: Holdout,
-    metric: list[str],
+    protocol: Protocol,
     out: Path | None,
     format: Format,
     watch: float | None,
@@ -390,7 +408,7 @@ def _sweep(
     from ..models.inputs import training_part
     from ..models.sweep import list_checkpoints, sweep
 
-    inputs = (checkpoints, training_part(holdout), holdout.validation, metric)
+    inputs = (checkpoints, training_part(holdout), holdout.validation, protocol)
     log = options["out"] = None if out is None else out / "sweep.csv"
     with folder_for_evaluations(out, recording) as folder:
         with step("score") as note, warnings_in_a_line():

@@ -34,7 +34,6 @@ from .options import (
     Seed,
     Splitting,
     TestAt,
-    seen_option,
 )
 from .printing import counted, print_json, print_lines, print_table, step, warnings_in_a_line
 from .splitting import only_known, split_by, with_test
@@ -105,18 +104,17 @@ def tune(
     format: Printed = Format.table,
 ) -> None:
     """Search ALS's hyperparameters on a validation part, and test the best on a third part."""
+    from ..metrics.protocol import Protocol
     from ..models.inputs import training_part
     from ..models.tune import Search
 
     search = Search(
-        metric,
+        Protocol(metric, filter_seen=not allow_seen, judged_only=judged_only),
         (factors, alpha, regularization, iterations),
         n_trials=trials,
         patience=patience,
         monitor=monitor,
         among=candidates is not None,
-        seen=seen_option(allow_seen),
-        judged_only=judged_only,
         seed=seed,
     )
     check_splitting(splitting)

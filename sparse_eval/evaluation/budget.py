@@ -27,7 +27,7 @@ def check_values_fit(memory: int, n_users: int, n_metrics: int) -> int:
     if n_bytes > memory // 2:
         raise InvalidDataError(
             f"the values of {n_users:,} users take {n_bytes:,} bytes, more than half of memory="
-            f"{memory:,} bytes; keep none of them with per_user=False, or give more memory"
+            f"{memory:,} bytes; keep none of them with keep='totals', or give more memory"
         )
     return n_bytes
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from scipy.sparse import issparse
 
 from ..core.labelled import labels_of
+from ..core.removed import removed
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.alignment import align, check_numbering
 from ..inputs.candidates import as_candidates
+from ..inputs.item_data import item_inputs
 from ..inputs.labels import check_part
 from ..inputs.npy import sliceable_csr
 from ..inputs.paths import open_lists, open_truth
@@ -21,10 +23,11 @@ from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
 from ..inputs.side_data import SideData
+from ..metrics.protocol import Protocol
 from ..metrics.request import Request
 from .budget import check_memory, users_within
 from .notices import give_notice
-from .run import evaluate_source, evaluate_whole
+from .run import check_keep, evaluate_source, evaluate_whole
 from .sources import (
     USERS_PER_BLOCK,
     Block,
@@ -38,11 +41,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ..core.types import PathLike, SparseInput
+    from ..inputs.item_data import ItemData
     from ..inputs.scores import Ties
-    from ..inputs.training import SeenItems
-    from ..metrics.corrected import Corrected
-    from ..metrics.request import MetricsLike, NoRelevant, WithoutList
+    from ..metrics.protocol import MetricsLike
     from ..results import Evaluation
+    from .run import Keep
     from .runners import ClientLike
 
 #: Users in a task for workers, at most, and tasks that there should be at least: the slowest of
@@ -62,23 +65,20 @@ RelevanceLike: TypeAlias = (
 )
 
 
+@removed(
+    "corrected", "item_groups", "item_vectors", "judged_only", "no_relevant", "per_user",
+    "propensity", "seen", "without_list",
+)  # fmt: skip
 def evaluate(
     predictions: RankingsLike,
     validation: RelevanceLike,
     metrics: MetricsLike,
     *,
-    convention: str | None = None,
     train: Relevance | SparseInput | PathLike | None = None,
-    item_groups: Any = None,
-    item_vectors: Any = None,
-    propensity: Any = None,
     candidates: Any = None,
-    corrected: Corrected | None = None,
-    no_relevant: NoRelevant | None = None,
-    without_list: WithoutList | None = None,
-    seen: SeenItems = "exclude",
-    judged_only: bool = False,
-    per_user: bool = True,
+    items: ItemData | None = None,
+    convention: str | None = None,
+    keep: Keep = "values",
     memory: int | None = None,
     client: ClientLike | None = None,
     num_threads: int | None = None,
@@ -102,60 +102,32 @@ def evaluate(
         smaller matrix is padded: an item outside of the other is not relevant but keeps its
         position. Ids of a table beside mere numbers are refused. With blocks of predictions,
         blocks of the same users, or all users at once.
-    metrics : str, Metric or iterable of them
-        For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``.
-    convention : str, optional
-        Count as another library does: "trec_eval", "implicit", "ranx", … It changes the defaults
-        of options, the discount, the ideal list, and which users count what: ``sparse-eval
-        metrics --convention NAME`` lists it. What is given of options, `no_relevant` and
-        `without_list` is kept.
-        Lists are taken as they come: where a library orders equal scores another way, make them
-        so, with the ``ties=`` of `Rankings` or `sparse_eval.trec.read_run`.
+    metrics : str, Metric, iterable of them, or Protocol
+        For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``. A `Protocol` has metrics and
+        the rules by which they count users and items.
     train : sparse matrix of shape (n_users, n_items), Relevance or path, optional
         What the users had seen: every stored entry, also an explicit zero, is no candidate for
         recommendation; entries other than zero count for popularity, co-occurrence and history.
         Numbered as `validation`, or with ids like it (frames, `Interactions`). Some metrics need
         it. The catalogue is as large as the largest of all inputs.
-    item_groups : sequence, mapping, Series, or matrix of shape (n_items, n_groups), optional
-        The group of each item, or its weights in several.
-    item_vectors : array_like of shape (n_items, width), or DataFrame by item, optional
-        A vector for each item.
-    propensity : sequence, mapping or Series by item, optional
-        The chance that an item was observed where it is relevant, above 0 and at most 1: for
-        metrics that weight hits by it, such as ``recall(weights=snips)@10``. It is matched like
-        `item_groups`, and is the only input that may be given, by item, beside tables that are read
-        in blocks.
     candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
         What each user could be recommended, less what `train` says is seen: a row or entry for
         each user and candidate, matched like `train`; a mapping of users to items; a list of items
         for each user in order; or one flat array of items for all users. Random lists, lift, auc,
         mean and percentile rank are of them; by default of the whole catalogue. A relevant item
         that is none of them is missed, and one that is listed stays; both are counted.
-    corrected : {"unbiased", "bias_variance"}, optional
-        Estimate metrics of the whole catalogue from ranks among uniformly sampled `candidates`
-        (`sample_negatives`), where each user has one relevant item and its list all candidates.
-        "unbiased" puts an unbiased estimate of the rank into the metric; "bias_variance" minimizes
-        squared bias + 0.01 · variance, ranks being equally likely; see [1]_.
-    no_relevant : {"exclude", "zero", "judged"}, optional
-        A user without relevant items is left out of every mean (NaN for that user; the default),
-        or counts 0, or counts 0 only if the validation data hold zeros for it.
-    without_list : {"zero", "exclude"}, optional
-        A user with relevant items and no list counts 0, or is left out; by default as the
-        convention has it, and 0 without any. With ``convention="trec_eval"``, which leaves it out,
-        "zero" is what trec_eval's ``-c`` does.
-    seen : {"exclude", "allow"}
-        Whether what users have seen is no candidate, or the lists are of a model that may recommend
-        it again: then every item of the catalogue is a candidate.
-    judged_only : bool
-        Whether items that nobody has judged are taken out of the lists first, and the others move
-        up (condensed lists, [2]_; trec_eval's ``-J``). What `validation` stores is judged, explicit
-        zeros included. The candidates of a user are then the judged items: random lists, auc, …
-        are of them, and tables say ``ndcg@10 (judged)``. What is judged and not in the list is
-        missed, so give lists as long as there are, or they look worse than random ones. A user
-        whose list has no judged item still has a list, see `without_list`.
-    per_user : bool
-        Whether to keep the values of each user. Without them what is kept does not grow with the
-        number of users, and the lists are not kept either.
+        What `sample_negatives` returns can estimate metrics of the whole catalogue, see
+        `Candidates.corrected`.
+    items : ItemData, optional
+        Groups, vectors and propensities of items, for metrics that need them.
+    convention : str, optional
+        Count as another library does: "trec_eval", "implicit", "ranx", …; see `Protocol`. Lists are
+        taken as they come: where a library orders equal scores another way, make them so, with the
+        ``ties=`` of `Rankings` or `sparse_eval.trec.read_run`.
+    keep : {"values", "lists", "totals"}
+        What to keep: the values of each user, and the lists if all users are evaluated at once in
+        this process; the same, or an error if the lists cannot be kept; or only totals, whose size
+        does not grow with the number of users.
     memory : int, optional
         Bytes that the evaluation may take, beside its inputs and the interpreter; at least 16 MiB.
         Users are then evaluated in blocks of as many as fit; blocks of an iterable stay as given.
@@ -205,6 +177,7 @@ def evaluate(
 
     See Also
     --------
+    Protocol : Metrics with the rules by which they count users and items.
     evaluate_model : Rank the items of a model and evaluate the rankings.
     Rankings.scan, Relevance.scan : Name the columns of tables.
 
@@ -217,12 +190,6 @@ def evaluate(
 
     Tables in Parquet on both sides are read one range of users after the other, whatever the
     order of their rows, and need not fit into memory. Parquet takes the extra ``parquet``.
-
-    References
-    ----------
-    .. [1] W. Krichene and S. Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020.
-       doi:10.1145/3394486.3403226
-    .. [2] T. Sakai, "Alternatives to Bpref", SIGIR 2007. doi:10.1145/1277741.1277756
 
     Examples
     --------
@@ -240,32 +207,20 @@ def evaluate(
     """
     if hasattr(type(validation), "validation"):  # a Holdout; frames of Spark have any attribute
         validation = getattr(validation, "validation")  # noqa: B009 - imported by nobody here
-    inputs = {
-        "train": train,
-        "item_groups": item_groups,
-        "item_vectors": item_vectors,
-        "propensity": propensity,
-        "candidates": candidates,
-    }
-    inputs = {name: value for name, value in inputs.items() if value is not None}
-    request = Request.parse(
-        metrics,
-        convention,
-        no_relevant,
-        inputs,
-        corrected=corrected,
-        seen=seen,
-        judged_only=judged_only,
-        without_list=without_list,
-    )
+    given = {"train": train, "candidates": candidates}
+    inputs = {name: value for name, value in given.items() if value is not None}
+    inputs |= item_inputs(items)
+    request = Request.parse(Protocol.of(metrics, convention), inputs)
+    request = request.corrected_by(getattr(candidates, "estimator", None))
     memory = check_memory(memory)
+    check_keep(keep, in_memory=memory is None and client is None)
     if train is not None:
         inputs["train"] = open_side(open_truth(train))
         check_part(inputs["train"])
     if candidates is not None:
         inputs["candidates"] = as_candidates(open_side(open_truth(candidates)))
     options: dict[str, Any] = {
-        "per_user": per_user,
+        "per_user": keep != "totals",
         "memory": memory,
         "client": client,
         "num_threads": num_threads,

@@ -75,7 +75,7 @@ def _warn_of_missing_lists(evaluation: Evaluation) -> None:
         warn(
             f"{n_without} of {n_users} evaluated users have no list, and count 0; if the lists are "
             "of other users than the first rows, say whose they are: Rankings.from_topk(ids, "
-            "users=…), or user_rows="
+            "users=…), or user_rows=…)"
         )
     if not evaluation.leaves_candidates_out:
         return
@@ -105,8 +105,8 @@ def _check_seen(evaluation: Evaluation) -> None:
     if evaluation.request.seen == "allow":
         if not n_seen:
             warn(
-                "seen='allow', and no held-out item is in its user's train, so that whatever is "
-                "recommended again is wrong; hold such items out too, as with repeats='keep' in "
+                "filter_seen=False, and no held-out item is in its user's train, so that whatever "
+                "is recommended again is wrong; hold such items out too, as with repeats='keep' in "
                 "split.temporal, rolling and last_n"
             )
         return

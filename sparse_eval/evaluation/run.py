@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
+from ..core.arguments import check_choice
 from ..core.progress import display
+from ..errors import InvalidDataError
 from ..results import Evaluation
 from ..results.totals import Part, RunningTotals, merge_in_order
 from .budget import check_values_fit
@@ -25,6 +27,20 @@ if TYPE_CHECKING:
     from .sources import Block, Loader, Source
 
 Value = TypeVar("Value")
+
+#: What an evaluation keeps of each user, see `evaluate`.
+Keep: TypeAlias = Literal["values", "lists", "totals"]
+
+
+def check_keep(keep: Keep, *, in_memory: bool) -> Keep:
+    """Return what is to be kept, or raise `InvalidDataError`."""
+    check_choice("keep", keep, get_args(Keep))
+    if keep == "lists" and not in_memory:
+        raise InvalidDataError(
+            "keep='lists' keeps the lists of all users in this process; leave out memory= and "
+            "client=, or give keep='values'"
+        )
+    return keep
 
 
 class Shared(NamedTuple):

@@ -24,7 +24,6 @@ from ..inputs.relevance import Relevance
 from ..inputs.scan import RankingsScan, RelevanceScan
 from ..inputs.side_data import SideData
 from ..metrics.aligned import Aligned
-from ..metrics.corrected import check_kind
 from ..results.block import BlockResult
 from ..results.explain import row_of_user
 
@@ -137,8 +136,6 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
             f"catalogue {block.side_data.n_items}, on which some of the metrics depend; give every "
             "block as many columns as there are items"
         )
-    if request.corrected is not None and block.side_data.candidates is not None:
-        check_kind(block.side_data.candidates.kind)
     if request.uses_judged and not block.knows_judged:
         check_judged_listed(rankings, relevance)
     if request.convention.refuses_zeros:

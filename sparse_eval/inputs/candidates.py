@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
 
+from ..core.arguments import check_choice
 from ..core.arrays import as_array, is_array, read_only
 from ..core.csr import as_int32, canonical_csr, indptr_from_counts, integer_array
 from ..core.hashing import fingerprints
@@ -35,6 +37,9 @@ FEWEST_SAMPLED, FEWEST_NEGATIVES = 20, 5
 
 #: What candidates are called that nothing is known of.
 GIVEN = "candidates"
+
+#: How metrics of the whole catalogue are estimated from ranks among sampled candidates.
+Estimator: TypeAlias = Literal["unbiased", "bias_variance"]
 
 #: What they are called where they are the judged items.
 JUDGED = "judged"
@@ -65,6 +70,8 @@ class Candidates:
     keyed_by_number : bool
         Whether the labels are whole numbers, which stand for rows and columns where nothing else
         has labels.
+    estimator : {"unbiased", "bias_variance"} or None
+        How metrics of the whole catalogue are estimated, see `corrected`.
     """
 
     shape: tuple[int, int]
@@ -75,11 +82,55 @@ class Candidates:
     items_index: Labels | None = None
     encoded: bool = False
     keyed_by_number: bool = False
+    estimator: Estimator | None = None
 
     @property
     def for_all(self) -> bool:
         """Whether all users have the same candidates."""
         return self.indptr is None
+
+    def corrected(self, estimator: Estimator) -> Candidates:
+        """Return candidates from whose ranks metrics of the whole catalogue are estimated.
+
+        They have to be a uniform sample beside the one relevant item of each user, and lists have
+        to hold all of them.
+
+        Parameters
+        ----------
+        estimator : {"unbiased", "bias_variance"}
+            "unbiased" puts an unbiased estimate of the rank into the metric; "bias_variance"
+            minimizes squared bias + 0.01 · variance, ranks being equally likely; see [1]_.
+
+        Raises
+        ------
+        InvalidDataError
+            If `estimator` is something else, or these candidates are no such sample.
+
+        References
+        ----------
+        .. [1] W. Krichene and S. Rendle, "On Sampled Metrics for Item Recommendation", KDD 2020.
+           doi:10.1145/3394486.3403226
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> clicks = se.datasets.synthetic(n_users=200, n_items=1_000, seed=0)
+        >>> holdout = se.split.leave_k_out(clicks, seed=0)
+        >>> negatives = se.sample_negatives(holdout, n=99, seed=0)
+        >>> model = se.baselines.popularity(holdout)
+        >>> estimated = negatives.corrected("unbiased")
+        >>> ev = se.evaluate_model(model, holdout, "ndcg@10", candidates=estimated)
+        >>> round(ev["ndcg@10"], 6)
+        0.071467
+        """
+        check_choice("estimator", estimator, get_args(Estimator))
+        if self.kind is None or not re.fullmatch(r"1\+[0-9]+", self.kind):
+            raise InvalidDataError(
+                "estimates need as candidates the one relevant item of each user and a uniform "
+                "sample of the others, as from se.sample_negatives, and these are "
+                f"{self.kind or GIVEN!r}; leave corrected() out"
+            )
+        return replace(self, estimator=estimator)
 
     @cached_property
     def mask(self) -> Booleans:

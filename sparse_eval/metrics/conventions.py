@@ -412,7 +412,7 @@ CONVENTIONS: dict[str, Convention] = {
             whole_catalogue=True,
             notes=(
                 "its top_k_categorical_accuracy is recall",
-                "what users have seen is recommended again: give seen='allow'",
+                "what users have seen is recommended again: give filter_seen=False",
                 "without ids an item is found if fewer than k candidates have a higher score",
                 "it computes in float32",
             ),

@@ -17,28 +17,21 @@ References
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.arguments import check_choice
 from ..errors import InvalidDataError, InvalidMetricError
-from ..inputs.candidates import GIVEN
 from .registry import never
 from .statistics import Statistics
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers
+    from ..inputs.candidates import Estimator
     from .conventions import Convention
     from .plan import Plan
-
-#: How metrics are corrected.
-Corrected: TypeAlias = Literal["unbiased", "bias_variance"]
-
-_KINDS = ("unbiased", "bias_variance")
 
 #: The weight of the variance, as Krichene and Rendle choose it.
 GAMMA = 0.01
@@ -50,70 +43,38 @@ _EXACT, _PER_OCTAVE = 4096, 16
 #: Probabilities computed at once.
 _CELLS = 1 << 22
 
-_UNIFORM = re.compile(r"1\+[0-9]+")
-
 #: What formulas may read of the one relevant item of each user.
 _USES = {"hits", "candidates", "total_gain", "exp"}
 
 
-def check_corrected(
-    corrected: object, plans: tuple[Plan, ...], inputs: frozenset[str], convention: Convention
-) -> Corrected | None:
-    """Return the correction, or raise if it is unknown or not defined for what is requested.
-
-    Raises
-    ------
-    InvalidMetricError
-        If it is unknown, or no correction is defined for a metric or the convention.
-    """
-    if corrected is None:
-        return None
-    try:
-        check_choice("corrected", corrected, _KINDS)
-    except InvalidDataError as error:
-        raise InvalidMetricError(str(error)) from None
-    if "candidates" not in inputs:
-        raise InvalidMetricError(
-            "corrected= estimates metrics of the whole catalogue from sampled candidates; give "
-            "candidates=, such as se.sample_negatives(train, validation), or leave it out"
-        )
+def check_corrected(plans: tuple[Plan, ...], convention: Convention) -> None:
+    """Raise `InvalidMetricError` if no estimate is defined for a metric or the convention."""
     if convention.name != "standard":
         raise InvalidMetricError(
-            f"corrected= is defined for metrics as we count them, not as {convention.name} "
-            "does; leave out one of both"
+            f"candidates.corrected() is defined for metrics as we count them, not as "
+            f"{convention.name} does; leave out one of both"
         )
     for plan in plans:
         if plan.weights is not None:
             raise InvalidMetricError(
-                f"{plan.metric} weights relevant items, and corrected= is defined for items that "
-                "count alike; leave out one of both"
+                f"{plan.metric} weights relevant items, and candidates.corrected() is defined for "
+                "items that count alike; leave out one of both"
             )
         if not plan.is_swept or not plan.per_user or not _USES.issuperset(plan.definition.uses):
             raise InvalidMetricError(
-                f"{plan.metric} is no mean of a function of ranks, so that corrected= is not "
-                "defined for it; leave it out"
+                f"{plan.metric} is no mean of a function of ranks, so that candidates.corrected() "
+                "is not defined for it; leave it out"
             )
         try:
             _values(plan, np.ones(1), np.ones(1, np.int64))
         except InvalidMetricError:
             raise InvalidMetricError(
-                f"corrected= is not defined for {plan.metric}, which depends on more than the rank "
-                "of a relevant item; leave it out"
+                f"candidates.corrected() is not defined for {plan.metric}, which depends on more "
+                "than the rank of a relevant item; leave it out"
             ) from None
-    return "unbiased" if corrected == "unbiased" else "bias_variance"
 
 
-def check_kind(kind: str | None) -> None:
-    """Raise `InvalidDataError` unless candidates are a uniform sample beside one relevant item."""
-    if kind is None or _UNIFORM.fullmatch(kind) is None:
-        raise InvalidDataError(
-            f"corrected= needs as candidates the one relevant item of each user and a uniform "
-            f"sample of the others, as from se.sample_negatives, and these are {kind or GIVEN!r}; "
-            "leave corrected= out"
-        )
-
-
-def correct(plans: tuple[Plan, ...], corrected: Corrected) -> tuple[Plan, ...]:
+def correct(plans: tuple[Plan, ...], corrected: Estimator) -> tuple[Plan, ...]:
     """Return plans that estimate the metrics of the whole catalogue."""
     of_all = _Tables(plans)
     return tuple(
@@ -122,7 +83,7 @@ def correct(plans: tuple[Plan, ...], corrected: Corrected) -> tuple[Plan, ...]:
     )
 
 
-def _definition(plan: Plan, row: int, of_all: _Tables, corrected: Corrected) -> Any:
+def _definition(plan: Plan, row: int, of_all: _Tables, corrected: Estimator) -> Any:
     def estimate(ranks: Floats, sizes: Integers, populations: Integers) -> Floats:
         if corrected == "unbiased":
             scaled = 1.0 + (populations - 1) * (ranks - 1) / np.maximum(sizes, 1)
@@ -170,25 +131,26 @@ def _check_ranks(s: Statistics, sizes: Integers) -> Integers:
     several = s.n_relevant > 1
     if several.any():
         raise InvalidDataError(
-            f"a user has {s.n_relevant.max()} relevant items, and corrected= is defined for one; "
-            "hold out one of each user, as se.split.leave_k_out does, or leave corrected= out"
+            f"a user has {s.n_relevant.max()} relevant items, and candidates.corrected() is "
+            "defined for one; hold out one of each user, as se.split.leave_k_out does, or leave it "
+            "out"
         )
     hit_gains = s.gain[s.hits > 0]
     if (hit_gains != 1.0).any():
         raise InvalidDataError(
-            "a relevant item has another gain than 1, and corrected= is defined for items that are "
-            "relevant or not; give 1 for each, or leave corrected= out"
+            "a relevant item has another gain than 1, and candidates.corrected() is defined for "
+            "items that are relevant or not; give 1 for each, or leave it out"
         )
     has_one = s.n_relevant == 1
     if (has_one & (sizes < 1)).any():
         raise InvalidDataError(
             "a user has no candidate beside the relevant item, which says nothing about its rank "
-            "in the catalogue; leave such users out, or corrected="
+            "in the catalogue; leave such users out, or corrected()"
         )
     if (has_one & (s.first_hit == 0) & (s.lengths < sizes)).any():
         raise InvalidDataError(
-            "a list ends above the relevant item of its user, and corrected= needs its rank among "
-            "all candidates; give whole lists, or a model to evaluate_model"
+            "a list ends above the relevant item of its user, and candidates.corrected() needs its "
+            "rank among all candidates; give whole lists, or a model to evaluate_model"
         )
     return s.first_hit
 

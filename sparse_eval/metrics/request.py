@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from ..core.arguments import check_choice, check_flag
-from ..errors import InvalidDataError, InvalidMetricError
-from ..inputs.training import SeenItems
+from ..errors import InvalidMetricError
 from .conventions import Convention, convention_named
-from .corrected import Corrected, check_corrected, correct
-from .grammar import Metric, parse_metrics
+from .corrected import check_corrected, correct
 from .plan import Plan
 from .propensity import check_weights
+from .protocol import NoRelevant, Protocol, WithoutList
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..inputs.candidates import Estimator
+    from ..inputs.training import SeenItems
+    from .grammar import Metric
 
-#: One metric or several, by name or parsed.
-MetricsLike: TypeAlias = "str | Metric | Iterable[str | Metric]"
-
-#: What becomes of users without relevant items, see `evaluate`.
-NoRelevant: TypeAlias = Literal["exclude", "zero", "judged"]
-
-#: What becomes of users with relevant items and no list, see `evaluate`.
-WithoutList: TypeAlias = Literal["exclude", "zero"]
+#: How inputs are given that are no arguments of their own.
+_GIVEN = {
+    "item_groups": "give items=se.ItemData(groups=…) to evaluate",
+    "item_vectors": "give items=se.ItemData(vectors=…) to evaluate",
+    "propensity": "give items=se.ItemData(propensity=…) to evaluate",
+}
 
 
 @dataclass(frozen=True)
@@ -59,73 +58,56 @@ class Request:
     convention: Convention
     no_relevant: NoRelevant
     inputs: frozenset[str]
-    corrected: Corrected | None = None
+    corrected: Estimator | None = None
     seen: SeenItems = "exclude"
     judged_only: bool = False
     without_list: WithoutList = "zero"
 
     @classmethod
-    def parse(
-        cls,
-        metrics: MetricsLike,
-        convention: str | None = None,
-        no_relevant: NoRelevant | None = None,
-        inputs: Iterable[str] = (),
-        *,
-        corrected: object = None,
-        seen: SeenItems = "exclude",
-        judged_only: bool = False,
-        without_list: WithoutList | None = None,
-    ) -> Request:
-        """Parse and check the arguments of `evaluate` that say what to compute.
+    def parse(cls, protocol: Protocol, inputs: Iterable[str] = ()) -> Request:
+        """Check a protocol against the inputs that are given.
 
         Raises
         ------
         InvalidMetricError
-            If a metric, option or convention is unknown, the convention does not have a metric in
-            this form, a metric needs an input that is not given, or `judged_only` is given with
-            candidates.
-        InvalidDataError
-            If `no_relevant`, `without_list`, `seen` or `judged_only` is something else.
+            If a metric needs an input that is not given, or `judged_only` is given with candidates.
         """
-        rules = convention_named(convention)
-        if no_relevant is None:
-            no_relevant = rules.no_relevant
-        if not isinstance(no_relevant, str) or no_relevant not in ("exclude", "zero", "judged"):
-            raise InvalidDataError(
-                f"no_relevant is {no_relevant!r}; expected 'exclude', 'zero' or 'judged'"
-            )
-        if without_list is None:
-            without_list = rules.without_list
-        check_choice("without_list", without_list, get_args(WithoutList))
-        check_choice("seen", seen, get_args(SeenItems))
-        check_flag("judged_only", judged_only)
-        parsed = parse_metrics(metrics, rules.options)
+        rules = convention_named(protocol.convention)
         request = cls(
-            parsed,
+            protocol.metrics,
             rules,
-            no_relevant,
+            protocol.no_relevant or rules.no_relevant,
             frozenset(inputs),
-            seen=seen,
-            judged_only=judged_only,
-            without_list=without_list,
+            seen="exclude" if protocol.filter_seen else "allow",
+            judged_only=protocol.judged_only,
+            without_list=protocol.without_list or rules.without_list,
         )
-        if judged_only and "candidates" in request.inputs:
+        if request.judged_only and "candidates" in request.inputs:
             raise InvalidMetricError(
                 "judged_only=True makes the judged items of each user its candidates, and "
                 "candidates= others; leave out one of both"
             )
         for plan in request.plans:
-            rules.check(plan.metric)
             check_weights(plan.metric, plan.arguments)
             for name in sorted(plan.inputs - request.inputs):
-                # The other commands have no option for what is known of items.
-                where = "" if name == "train" else " to evaluate"
-                raise InvalidMetricError(f"{plan.metric} needs {name}: give {name}={where}")
+                given = _GIVEN.get(name, f"give {name}=")
+                raise InvalidMetricError(f"{plan.metric} needs {name}: {given}")
         request._check_vectors_are_used()
         request._check_propensity_is_used()
-        correction = check_corrected(corrected, request.plans, request.inputs, rules)
-        return request if correction is None else replace(request, corrected=correction)
+        return request
+
+    def corrected_by(self, estimator: Estimator | None) -> Request:
+        """Return the request for candidates from whose ranks metrics are estimated, if they are.
+
+        Raises
+        ------
+        InvalidMetricError
+            If no estimate is defined for a metric or the convention.
+        """
+        if estimator is None:
+            return self
+        check_corrected(self.plans, self.convention)
+        return replace(self, corrected=estimator)
 
     def _check_vectors_are_used(self) -> None:
         """Raise if item vectors were meant for a metric that compares items by something else."""
@@ -154,16 +136,15 @@ class Request:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling by name: definitions hold functions, which every process has."""
-        names = tuple(map(str, self.metrics))
-        arguments = (names, self.convention.name, self.no_relevant, tuple(sorted(self.inputs)))
-        parse = partial(
-            Request.parse,
-            corrected=self.corrected,
-            seen=self.seen,
-            judged_only=self.judged_only,
+        protocol = Protocol(
+            tuple(map(str, self.metrics)),
+            convention=self.convention.name,
+            no_relevant=self.no_relevant,
             without_list=self.without_list,
+            filter_seen=self.seen == "exclude",
+            judged_only=self.judged_only,
         )
-        return parse, arguments
+        return _unpickle, (protocol, tuple(sorted(self.inputs)), self.corrected)
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
@@ -220,3 +201,7 @@ class Request:
     def needs_side_data(self) -> bool:
         """Whether a metric depends on an input beside lists and relevance."""
         return bool(self.side_inputs)
+
+
+def _unpickle(protocol: Protocol, inputs: tuple[str, ...], corrected: Estimator | None) -> Request:
+    return Request.parse(protocol, inputs).corrected_by(corrected)

@@ -18,6 +18,7 @@ from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
 from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
 from .identifiers import copy_ids, keep_ids
+from .recommender import Recommender
 from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class ImplicitModel(Protocol):
 
 
 #: A model as `as_model` returns it.
-Model: TypeAlias = "ImplicitModel | Factors | ItemItemModel | Scorer"
+Model: TypeAlias = "ImplicitModel | Factors | ItemItemModel | Recommender | Scorer"
 
 #: What `evaluate_model` takes: a model, a checkpoint, only factors, an item-item matrix, scores of
 #: users × items, or a function that scores all items.
@@ -89,6 +90,12 @@ def as_model(model: Any) -> Model:
         if model.item_item is None:
             return model
         return ItemItemModel(model.item_item, model.item_ids)
+    if isinstance(model, Recommender):
+        own = as_model(model.model)
+        if isinstance(own, Factors | ItemItemModel | Scorer):
+            kind = "factors alone" if isinstance(own, Factors) else f"a {type(own).__name__}"
+            raise UnsupportedModelError(f"{kind} cannot recommend; leave Recommender out")
+        return Recommender(own) if has_factors(own) else own
     if hasattr(model, "to_cpu"):
         model = copy_ids(model, model.to_cpu())
     if not callable(getattr(model, "recommend", None)):
@@ -132,7 +139,8 @@ def _of_matrix(matrix: Any) -> ItemItemModel | Scorer:
 
 def takes_zeros(model: object) -> bool:
     """Return whether a model was trained on explicit zeros as positives: implicit's BPR is."""
-    return type(model).__name__ == "BayesianPersonalizedRanking"
+    own = model.model if isinstance(model, Recommender) else model
+    return type(own).__name__ == "BayesianPersonalizedRanking"
 
 
 def without_zeros(model: object, train: CSRMatrix) -> CSRMatrix:
@@ -147,7 +155,7 @@ def without_zeros(model: object, train: CSRMatrix) -> CSRMatrix:
 
 def catalogue(model: Model) -> tuple[int | None, int]:
     """Return the number of users (None for an item-item model, which takes any) and of items."""
-    n_users = model.n_users if isinstance(model, Scorer) else None
+    n_users = model.n_users if isinstance(model, Recommender | Scorer) else None
     if has_factors(model):
         n_users = len(model.user_factors)
     return n_users, count_items(model)
@@ -159,6 +167,8 @@ def count_items(model: Model) -> int:
         return len(model.item_factors)
     if isinstance(model, ItemItemModel):
         return int(model.weights.shape[0])
+    if isinstance(model, Recommender):
+        return model.n_items
     if isinstance(model, Scorer):
         assert model.n_items is not None  # noqa: S101 - see `numbered_as`
         return model.n_items

@@ -17,9 +17,10 @@ from ..core.labelled import labels_of
 from ..core.progress import display
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 from ..metrics import Metric, parse_metrics
+from ..metrics.protocol import Protocol
 from .accepted import catalogue, without_zeros
 from .checkpoints import save_model
-from .evaluate import evaluate_model, parse_cut_request
+from .evaluate import evaluate_request, parse_cut_request
 from .identifiers import copy_ids, id_arrays, keep_ids
 from .inputs import NewUsers, open_held_out, split_arguments, training_matrix
 from .shared_candidates import share_candidates
@@ -32,9 +33,8 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
-    from ..inputs.training import SeenItems
-    from ..metrics.corrected import Corrected
-    from ..metrics.request import MetricsLike, Request
+    from ..metrics.protocol import MetricsLike
+    from ..metrics.request import Request
     from .inputs import CandidatesLike, TrainLike
 
 #: A model of `implicit`, which has no type annotations.
@@ -50,19 +50,16 @@ def parse_monitored(
     convention: str | None = None,
     *,
     among: bool = False,
-    corrected: Corrected | None = None,
-    seen: SeenItems = "exclude",
-    judged_only: bool = False,
 ) -> tuple[Request, Metric]:
     """Return the request of a run that compares models, and the metric by which it does so.
 
     Parameters
     ----------
-    metrics : str, Metric or iterable of them
+    metrics : str, Metric, iterable of them, or Protocol
         As for `evaluate_model`; none may need another input than the training data.
     monitor : str or Metric, optional
         One of `metrics`; by default the first.
-    convention, corrected, seen, judged_only
+    convention : str, optional
         As in `evaluate_model`.
     among : bool
         Whether there are candidates.
@@ -74,9 +71,7 @@ def parse_monitored(
         `metrics`.
     """
     inputs = {"train", "candidates"} if among else {"train"}
-    request = parse_cut_request(
-        metrics, convention, None, inputs, corrected=corrected, seen=seen, judged_only=judged_only
-    )
+    request = parse_cut_request(Protocol.of(metrics, convention), inputs)
     if monitor is None:
         return request, request.metrics[0]
     monitored = parse_metrics(monitor, request.convention.options)
@@ -135,7 +130,7 @@ class EvaluationCallback:
     monitor : str or Metric, optional
         The metric to improve; by default the first of `metrics`. Lower values are better where
         ``sparse-eval metrics NAME`` says so, as of ``mean_rank`` and ``gini``.
-    candidates, corrected, seen, judged_only
+    candidates
         As in `evaluate_model`. Metrics among candidates are called so in `history` and by `log`,
         as ``hit_rate@10 (1+99)``.
     checkpoint_dir : str or Path, optional
@@ -215,23 +210,12 @@ class EvaluationCallback:
         patience: int | None = None,
         monitor: str | Metric | None = None,
         candidates: CandidatesLike | None = None,
-        corrected: Corrected | None = None,
-        seen: SeenItems = "exclude",
-        judged_only: bool = False,
         checkpoint_dir: PathLike | None = None,
         keep: Literal["all", "best"] = "all",
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
         train, validation, metrics = split_arguments(train, validation, metrics)
-        request, self._monitor = parse_monitored(
-            metrics,
-            monitor,
-            among=candidates is not None,
-            corrected=corrected,
-            seen=seen,
-            judged_only=judged_only,
-        )
-        self._request = request
+        request, self._monitor = parse_monitored(metrics, monitor, among=candidates is not None)
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
         if log is not None and not callable(log):
@@ -249,7 +233,8 @@ class EvaluationCallback:
         known = self._train if served is None else served.seen
         # What does not fit is refused now, not after an iteration.
         self._among = share_candidates(candidates, known, self._relevance, request)
-        self._names = self._among.names(request)
+        self._request = self._among.corrected(request)
+        self._names = self._among.names(self._request)
         if checkpoint_dir is not None:
             id_arrays(*labels_of(self._train))  # refuses ids that no checkpoint can hold
         self._folder = None if checkpoint_dir is None else make_folder(checkpoint_dir)
@@ -437,15 +422,12 @@ class EvaluationCallback:
         on_cpu = _on_cpu(model)
         start = perf_counter()
         with without_warning():  # it is trained on this part, and gets its ids below
-            ev = evaluate_model(
+            ev = evaluate_request(
+                self._request,
                 on_cpu,
                 self._parts,
                 self._relevance,
-                self._request.metrics,
-                candidates=self._among.candidates,
-                corrected=self._request.corrected,
-                seen=self._request.seen,
-                judged_only=self._request.judged_only,
+                self._among.inputs,
                 progress=False,
             )
         keep_ids(model, *labels_of(self._train))

@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 
 class ChosenUsers(NamedTuple):
-    """The users asked for, by id or by row; everyone if neither is given."""
+    """The users asked for, by id, or by row if there are no ids; everyone if none are given."""
 
-    users: Iterable[Hashable] | None = None
-    user_rows: ArrayLike | None = None
+    users: Iterable[Hashable] | ArrayLike | None = None
 
     @property
     def is_everyone(self) -> bool:
         """Whether no choice is made."""
-        return self.users is None and self.user_rows is None
+        return self.users is None
 
     def rows(self, labels: Labels | None, n_users: int, who_knows: str) -> Integers:
         """Return their rows among the first `n_users`, whom labels name.
@@ -37,26 +36,25 @@ class ChosenUsers(NamedTuple):
         Raises
         ------
         InvalidDataError
-            If a user is not among them, ids are given where there are none, or both kinds are.
+            If a user is not among them, or ids are given where there are none.
         """
-        if self.users is not None and self.user_rows is not None:
-            raise InvalidDataError("give users= (ids) or user_rows= (rows), not both")
-        if self.users is not None:
+        if self.users is None:
+            return np.arange(n_users)
+        if labels is not None:
             return _rows_of_ids(self.users, labels, n_users, who_knows)
-        if self.user_rows is not None:
-            return row_numbers(self.user_rows, "user_rows", n_users, "users")
-        return np.arange(n_users)
+        try:
+            return row_numbers(self.users, "users", n_users, "users")  # type: ignore[arg-type]
+        except InvalidDataError as error:
+            raise InvalidDataError(
+                f"{error}; neither the model nor train has ids, so users= takes rows of train; "
+                "train with ids, such as Interactions, to give ids"
+            ) from None
 
 
-def _rows_of_ids(ids: Any, labels: Labels | None, n_users: int, who_knows: str) -> Integers:
+def _rows_of_ids(ids: Any, labels: Labels, n_users: int, who_knows: str) -> Integers:
     """Return the rows of users by id, or raise `InvalidDataError`."""
     import pandas as pd
 
-    if labels is None:
-        raise InvalidDataError(
-            "users are ids, and neither the model nor train has ids; give user_rows= (rows of "
-            "train), or train with ids, such as Interactions"
-        )
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         raise InvalidDataError(f"users is {ids!r}; expected a list of ids, such as [{ids!r}]")
     given = list(ids)

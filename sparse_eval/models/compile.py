@@ -17,9 +17,11 @@ from ..datasets.synthetic import synthetic
 from ..errors import SparseEvalError
 from ..evaluation.evaluate import evaluate
 from ..inputs.candidates import as_candidates
+from ..inputs.item_data import ItemData
 from ..inputs.list_rows import repeated_item
 from ..inputs.rankings import Rankings
 from ..kernels.cache import compiled_now, not_kept, processor, writable_folder
+from ..metrics.protocol import Protocol
 from ..metrics.registry import REGISTRY
 from ..retrieval.search import Search
 from ..retrieval.top_k import empty_results, full_ranks, held_out_ranks
@@ -131,7 +133,7 @@ def _calls() -> Iterator[Callable[[], object]]:
     for relevance in (validation, graded):
         yield partial(
             _evaluate_and_print, lists, relevance, [*names.values()], train=train,
-            item_groups=groups,
+            items=ItemData(groups=groups),
         )  # fmt: skip
         for among in (as_candidates(validation), np.arange(30)):
             yield partial(
@@ -139,7 +141,8 @@ def _calls() -> Iterator[Callable[[], object]]:
                 train=train, candidates=among,
             )  # fmt: skip
         yield partial(_evaluate_and_print, Rankings.from_positions(gapped), relevance, ["ndcg@10"])
-        yield partial(_evaluate_and_print, lists, relevance, ["ndcg@10"], judged_only=True)
+        protocol = Protocol("ndcg@10", judged_only=True)
+        yield partial(_evaluate_and_print, lists, relevance, protocol)
         yield partial(evaluate, tied, relevance, ["ndcg@10", "auc"])
         yield partial(evaluate, lists, relevance, ["ndcg@10"], convention="mind-notebook")
         yield partial(_evaluate_and_print, positions, relevance, ["ndcg@10"], memory=1 << 24)

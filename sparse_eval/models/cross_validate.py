@@ -18,12 +18,13 @@ from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, SparseEvalError
 from ..inputs.candidates import GIVEN, Candidates
+from ..metrics.protocol import Protocol
 from ..results import Evaluation
 from ..results.candidates import is_sampled
 from ..results.cross_validation import CrossValidation
 from ..results.run_folder import RunFolder, folder_name, runs_of_fold
 from ..results.runs import Fold, Run, RunValues
-from .evaluate import evaluate_model, parse_cut_request
+from .evaluate import evaluate_request, parse_cut_request
 from .identifiers import id_arrays
 from .inputs import digest_of, open_held_out, open_train, training_part
 from .shared_candidates import SharedCandidates, candidates_of, share_candidates
@@ -36,9 +37,8 @@ if TYPE_CHECKING:
     from ..core.types import JSONValue, PathLike, SparseInput
     from ..datasets import Interactions
     from ..evaluation.runners import ClientLike
-    from ..inputs.training import SeenItems
-    from ..metrics.corrected import Corrected
-    from ..metrics.request import MetricsLike, Request
+    from ..metrics.protocol import MetricsLike
+    from ..metrics.request import Request
     from .shared_candidates import CandidatesOfSplit
     from .trainers import Trainer, TrainerLike
 
@@ -56,9 +56,6 @@ def cross_validate(
     out: PathLike | None = None,
     convention: str | None = None,
     candidates: CandidatesOfSplit | None = None,
-    corrected: Corrected | None = None,
-    seen: SeenItems = "exclude",
-    judged_only: bool = False,
     memory: int | None = None,
     client: ClientLike | None = None,
     num_threads: int | None = None,
@@ -96,7 +93,7 @@ def cross_validate(
         which says what they are of; see `sparse_eval.results.run_folder`. The same call continues
         from it, to the same bits if trainings are reproducible; other data, splits, models,
         metrics or versions are refused. `CrossValidation.load` reads it when it is finished.
-    convention, corrected, seen, judged_only, memory, client, num_threads
+    convention, memory, client, num_threads
         As in `evaluate_model`.
     candidates : as for `evaluate_model`, or callable, optional
         Candidates for all splits alike, or a function of a `Holdout` that returns those of the
@@ -159,9 +156,7 @@ def cross_validate(
     """
     trainers = read_trainers(models)
     inputs = {"train"} if candidates is None else {"train", "candidates"}
-    request = parse_cut_request(
-        metrics, convention, None, inputs, corrected=corrected, seen=seen, judged_only=judged_only
-    )
+    request = parse_cut_request(Protocol.of(metrics, convention), inputs)
     _check_not_of_one_split(candidates)
     chosen = _read_seeds(seeds)
     seeds_of: dict[str, tuple[int | None, ...]] = {
@@ -175,10 +170,6 @@ def cross_validate(
         settings = _settings(trainers, request, chosen)
         folder = RunFolder(make_folder(out), settings, seeds_of)
     options: dict[str, Any] = {
-        "convention": convention,
-        "corrected": corrected,
-        "seen": seen,
-        "judged_only": judged_only,
         "memory": memory,
         "client": client,
         "num_threads": num_threads,
@@ -189,20 +180,22 @@ def cross_validate(
     with tqdm(desc="cross-validate", unit=" runs", **display(progress)) as bar:
         for holdout in _make_splits(interactions, splits):
             among = _share(candidates, holdout, request, len(folds) + 1)
-            options["candidates"] = among.candidates
+            whole = among.corrected(request)
             folds.append(_describe(holdout, among))
             if folder is not None:
                 id_arrays(*labels_of(holdout.train))  # refuses what could not be saved
                 folder.begin(len(folds), folds[-1])
             for run in runs_of_fold(len(folds), seeds_of):
                 bar.set_postfix_str(printable(_name(run)))
-                values[run] = _evaluate(run, trainers[run.model], holdout, request, options, folder)
+                values[run] = _evaluate(
+                    run, trainers[run.model], holdout, whole, among.inputs, options, folder
+                )
                 bar.update()
     if not folds:
         raise InvalidDataError("splits: there are none; give at least one Holdout")
     if folder is not None:
         folder.finish(len(folds))
-    return CrossValidation(request, folds, values)
+    return CrossValidation(whole, folds, values)
 
 
 def _evaluate(
@@ -210,6 +203,7 @@ def _evaluate(
     trainer: Trainer,
     holdout: Holdout,
     request: Request,
+    inputs: dict[str, Any],
     options: Mapping[str, Any],
     folder: RunFolder | None,
 ) -> RunValues:
@@ -222,7 +216,7 @@ def _evaluate(
         model = trainer.train(holdout.train, run.seed)
         parts = training_part(holdout), holdout.validation
         with without_warning():  # it was trained on this part
-            evaluation = evaluate_model(model, *parts, request.metrics, **options)
+            evaluation = evaluate_request(request, model, *parts, inputs, **options)
     except SparseEvalError as error:
         error.add_note(f"This is about {_name(run)}.")
         raise
@@ -331,7 +325,6 @@ def _settings(
         "models": {name: trainer.identity for name, trainer in trainers.items()},
         "metrics": list(request.names),
         "convention": request.convention.name,
-        "corrected": request.corrected,
         "seen": request.seen,
         "judged_only": request.judged_only,
         "seeds": list(seeds),

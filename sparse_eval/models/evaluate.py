@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.removed import removed
 from ..core.warning import warn
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
 from ..evaluation.notices import give_notice
-from ..evaluation.run import evaluate_source, evaluate_whole
+from ..evaluation.run import check_keep, evaluate_source, evaluate_whole
 from ..evaluation.sources import Block, is_blocks
 from ..inputs.alignment import align
+from ..inputs.item_data import item_inputs
 from ..inputs.judged import candidates_among
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from ..inputs.training import excluded_items, order_by_popularity
+from ..metrics.protocol import Protocol
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
 from .checkpoints import Factors
@@ -47,42 +50,36 @@ if TYPE_CHECKING:
 
     from ..core.types import CSRMatrix, SparseInput
     from ..datasets.split.holdout import Holdout
+    from ..evaluation.run import Keep
     from ..evaluation.runners import ClientLike
+    from ..inputs.item_data import ItemData
     from ..inputs.rankings import Rankings
-    from ..inputs.training import SeenItems
-    from ..metrics.corrected import Corrected
-    from ..metrics.request import MetricsLike, NoRelevant, WithoutList
+    from ..metrics.protocol import MetricsLike
     from ..results import Evaluation
     from ..results.totals import Retrieval
     from .accepted import ModelLike
     from .inputs import CandidatesLike, TrainLike
-    from .ranking import Via
 
     #: Rankings, and how they were made, if by a model.
     Ranked: TypeAlias = tuple[Rankings, Retrieval | None]
 
 
+@removed(
+    "corrected", "item_groups", "item_vectors", "judged_only", "no_relevant", "per_user",
+    "propensity", "seen", "user_rows", "via", "without_list",
+)  # fmt: skip
 def evaluate_model(
     model: ModelLike,
     train: Holdout | TrainLike | Iterable[SparseInput],
     validation: TrainLike | Iterable[Relevance | SparseInput] | MetricsLike | None = None,
     metrics: MetricsLike | None = None,
     *,
-    convention: str | None = None,
-    item_groups: Any = None,
-    item_vectors: Any = None,
-    propensity: Any = None,
-    users: Iterable[Hashable] | None = None,
-    user_rows: ArrayLike | None = None,
+    users: Iterable[Hashable] | ArrayLike | None = None,
     candidates: CandidatesLike | None = None,
-    corrected: Corrected | None = None,
-    no_relevant: NoRelevant | None = None,
-    without_list: WithoutList | None = None,
-    seen: SeenItems = "exclude",
-    judged_only: bool = False,
+    items: ItemData | None = None,
+    convention: str | None = None,
     baselines: bool = False,
-    via: Via | None = None,
-    per_user: bool = True,
+    keep: Keep = "values",
     memory: int | None = None,
     client: ClientLike | None = None,
     num_threads: int | None = None,
@@ -115,20 +112,15 @@ def evaluate_model(
     validation : as `train`
         The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
         users or the first ones.
-    metrics : str, Metric or iterable of them
+    metrics : str, Metric, iterable of them, or Protocol
         Metrics without a cut-off (auc, mean_rank, percentile_rank, mrr, ndcg, …) are of the exact
         ranks of the relevant items among all unseen ones, which all models but neighbour models of
-        implicit have.
-        Metrics of what is recommended need a cut-off, and cannot be beside those.
-    convention, item_groups, item_vectors, propensity, no_relevant, without_list
-        As in `evaluate`; `train` is given to metrics that need it. Groups and vectors without ids
-        are in the order of the model's items.
+        implicit have. Metrics of what is recommended need a cut-off, and cannot be beside those.
     users : sequence of hashable, optional
-        The ids of the users to evaluate, if there are ids; by default all of `validation`. The
-        values of each user are the same as in the evaluation of all users: items and the largest
-        gain come from the whole `validation`. The results are in the order of the model's users.
-    user_rows : array_like of int, optional
-        Instead of `users` their rows: in the model, or in `train`.
+        The ids of the users to evaluate, or their rows in `train` if there are no ids; by default
+        all of `validation`. The values of each user are the same as in the evaluation of all users:
+        items and the largest gain come from the whole `validation`. The results are in the order of
+        the model's users.
     candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
         What each user can be recommended, less what `train` says is seen: an entry for each user
         and candidate (a matrix with the rows and columns of `train`, or with ids, which are
@@ -136,28 +128,17 @@ def evaluate_model(
         array of item rows, or a pandas.Index of item ids, for all users; or what `sample_negatives`
         returns. Not for neighbour models of implicit. Of factors no other pairs are scored.
         Relevant items that are no candidates are missed.
-    corrected : {"unbiased", "bias_variance"}, optional
-        As in `evaluate`: estimate metrics of the whole catalogue from sampled candidates.
-    seen : {"exclude", "allow"}
-        Whether what users have seen is left out of the lists, or may be recommended again, as
-        where people listen or buy repeatedly: then every item is a candidate. What is held out has
-        to hold such items too, see ``repeats="keep"`` of `split.temporal`; ``recall(items=repeat)``
-        and ``recall(items=explore)`` tell both kinds apart.
-    judged_only : bool
-        As in `evaluate`: judged items alone are ranked, those that `validation` stores, explicit
-        zeros included, as MIND's impressions are.
+        What `sample_negatives` returns can estimate metrics of the whole catalogue, see
+        `Candidates.corrected`.
+    items, convention
+        As in `evaluate`; groups and vectors without ids are in the order of the model's items.
     baselines : bool
         Evaluate the popularity ranking beside the model: the items of most training users that
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
-    via : {"held_out_ranks", "full_ranks", "top_k", "recommend"}, optional
-        How rankings are made. With a factor model, accuracy metrics need only the ranks of the
-        relevant items, up to the largest cut-off (`held_out_ranks`) or all of them (`full_ranks`),
-        and other metrics need lists (`top_k`); all are exact, and the lower id comes first among
-        equal scores; so it is with item-item matrices and functions. "recommend" calls the model,
-        and is the only way for neighbour models of implicit: scores and the order of equal ones
-        are the model's (implicit puts the higher id first). By default the cheapest way that the
-        metrics allow.
-    per_user, memory, client
+    keep : {"values", "lists", "totals"}
+        As in `evaluate`. "lists" ranks whole lists up to the largest cut-off, for `rbo`, `explain`
+        and charts of lists, where the metrics need only the ranks of relevant items.
+    memory, client
         As in `evaluate`; `memory` and `client` are for all but neighbour models of implicit.
         `memory` does not include the model, and must be at least what ranking takes for any number
         of users (about 160 MB, more with many items). With `client`, each worker opens what is
@@ -182,7 +163,7 @@ def evaluate_model(
     ------
     UnsupportedModelError
         If the model cannot recommend, was not fitted, or is a neighbour model of implicit with
-        another `via`, `memory` or `client`; or if users are to be folded in and it does not say
+        `memory` or `client`; or if users are to be folded in and it does not say
         how.
     InvalidCheckpointError
         If the checkpoint cannot be read, or has no finite factors.
@@ -192,7 +173,7 @@ def evaluate_model(
         item-item weights; if a user asked for is known to neither, or none of them has a held-out
         item.
     InvalidMetricError
-        If a metric is unknown, or needs other rankings than those of `via` or of another metric.
+        If a metric is unknown, or needs other rankings than another metric.
     WorkerError, MissingExtraError
         As from `evaluate`.
 
@@ -212,6 +193,12 @@ def evaluate_model(
 
     Notes
     -----
+    Rankings are made in the cheapest exact way that the metrics allow: from the ranks of the
+    relevant items up to the largest cut-off, from all of their ranks, or from lists. Of equal
+    scores the lower id comes first. Neighbour models of implicit, and a model in a `Recommender`,
+    make their own lists: scores and the order of equal ones are the model's (implicit puts the
+    higher id first).
+
     A model knows the ids of its users and items if it was trained on labelled data by `train_als`
     or `EvaluationCallback.fit`, or saved by `save_model` or the command line; any other model is
     numbered as `train` is, with a warning if `train` has ids. So a model of yesterday can be
@@ -248,36 +235,54 @@ def evaluate_model(
     True
     """
     train, validation, metrics = split_arguments(train, validation, metrics)
-    inputs = {
-        "item_groups": item_groups,
-        "item_vectors": item_vectors,
-        "propensity": propensity,
-        "candidates": candidates,
-    }
-    inputs = {name: value for name, value in inputs.items() if value is not None}
+    inputs = item_inputs(items) | ({} if candidates is None else {"candidates": candidates})
     # Refuse the request before ranking, not after.
-    request = parse_cut_request(
-        metrics,
-        convention,
-        no_relevant,
-        {"train", *inputs},
-        via=via,
-        corrected=corrected,
-        seen=seen,
-        judged_only=judged_only,
-        without_list=without_list,
+    request = parse_cut_request(Protocol.of(metrics, convention), {"train", *inputs})
+    return evaluate_request(
+        request.corrected_by(getattr(candidates, "estimator", None)),
+        model,
+        train,
+        validation,
+        inputs,
+        users=users,
+        baselines=baselines,
+        keep=keep,
+        memory=memory,
+        client=client,
+        num_threads=num_threads,
+        progress=progress,
     )
+
+
+def evaluate_request(
+    request: Request,
+    model: ModelLike,
+    train: Any,
+    validation: Any,
+    inputs: dict[str, Any],
+    *,
+    users: Iterable[Hashable] | ArrayLike | None = None,
+    baselines: bool = False,
+    keep: Keep = "values",
+    memory: int | None = None,
+    client: ClientLike | None = None,
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> Evaluation:
+    """Evaluate what was parsed already."""
     memory = check_memory(memory)
+    check_keep(keep, in_memory=memory is None and client is None)
+    per_user = keep != "totals"
     if isinstance(train, NewUsers):
         model, train = with_new_users(model, train, num_threads), train.seen
     opened: Any = open_model(model)
-    if candidates is not None:
-        inputs["candidates"] = open_candidates(candidates)
+    if "candidates" in inputs:
+        inputs["candidates"] = open_candidates(inputs["candidates"])
     sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
-    chosen = ChosenUsers(users, user_rows)
+    chosen = ChosenUsers(users)
     if memory is None and client is None and not any(map(is_blocks, sides)):
         evaluation = _evaluate_in_memory(
-            request, opened, train, validation, chosen, inputs, baselines, via, per_user,
+            request, opened, train, validation, chosen, inputs, baselines, keep,
             num_threads, progress,
         )  # fmt: skip
     else:
@@ -294,7 +299,6 @@ def evaluate_model(
             train,
             validation,
             inputs,
-            via,
             chosen=chosen,
             num_threads=num_threads if client is None else 1,
             for_workers=client is not None,
@@ -317,14 +321,13 @@ def _evaluate_in_memory(
     chosen: ChosenUsers,
     inputs: dict[str, Any],
     baselines: bool,
-    via: Via | None,
-    per_user: bool,
+    keep: Keep,
     num_threads: int | None,
     progress: bool | None,
 ) -> Evaluation:
     """Rank all users at once, and evaluate their rankings."""
     model = as_model(model)
-    way = choose_way(model, request, via, among="candidates" in inputs)
+    way = choose_way(model, request, among="candidates" in inputs, lists=keep == "lists")
     names = name_of("train", train), name_of("validation", validation)
     known = open_train(train)
     _warn_of_zeros(model, known)
@@ -376,7 +379,11 @@ def _evaluate_in_memory(
             return Block(0, *aligned, side_data, retrieval, knows_judged=True)
 
         return evaluate_whole(
-            request, make_block, per_user=per_user, num_threads=num_threads, progress=progress
+            request,
+            make_block,
+            per_user=keep != "totals",
+            num_threads=num_threads,
+            progress=progress,
         )
 
     evaluation = evaluated(rank_by_model)
@@ -398,19 +405,8 @@ def _warn_of_zeros(model: object, train: CSRMatrix | Relevance) -> None:
         )
 
 
-def parse_cut_request(
-    metrics: MetricsLike,
-    convention: str | None = None,
-    no_relevant: NoRelevant | None = None,
-    inputs: Iterable[str] = ("train",),
-    *,
-    via: Via | None = None,
-    corrected: Corrected | None = None,
-    seen: SeenItems = "exclude",
-    judged_only: bool = False,
-    without_list: WithoutList | None = None,
-) -> Request:
-    """Parse the metrics of a model's rankings, to their cut-offs or of whole ones.
+def parse_cut_request(protocol: Protocol, inputs: Iterable[str] = ("train",)) -> Request:
+    """Check the protocol of a model's rankings, to their cut-offs or of whole ones.
 
     Raises
     ------
@@ -418,16 +414,7 @@ def parse_cut_request(
         As from `Request.parse`, if metrics without a cut-off are beside others that need lists, or
         if nothing says how long lists are to be.
     """
-    request = Request.parse(
-        metrics,
-        convention,
-        no_relevant,
-        inputs,
-        corrected=corrected,
-        seen=seen,
-        judged_only=judged_only,
-        without_list=without_list,
-    )
+    request = Request.parse(protocol, inputs)
     whole = request.of_whole_rankings
     over_lists = [plan.metric for plan in request.plans if not plan.is_swept]
     for metric in whole:
@@ -442,10 +429,10 @@ def parse_cut_request(
             f"catalogue; {over_lists[0]} needs lists; evaluate them one after the other"
         )
     is_cut = any(metric.cutoff is not None for metric in request.metrics)
-    if not (is_cut or whole or via == "full_ranks"):
+    if not (is_cut or whole):
         raise InvalidMetricError(
             f"no cut-off says how long the lists are to be; ask for another metric beside "
-            f"{request.metrics[0]}, such as 'ndcg@10', or give via='full_ranks' to rank the whole "
-            "catalogue"
+            f"{request.metrics[0]}, such as 'ndcg@10', or evaluate the whole rankings, "
+            "se.ranks(model, validation, seen=train)"
         )
     return request

@@ -20,6 +20,7 @@ from .checkpoints import Factors
 from .identifiers import ids_of, keep_ids
 from .inputs import NewUsers, name_of, open_train
 from .matching import match_items
+from .recommender import Recommender
 from .references import open_model
 from .scorers import Scorer
 from .without_ids import without_warning
@@ -151,6 +152,8 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
     opened = as_model(open_model(model))
     if isinstance(opened, Scorer):
         raise UnsupportedModelError(_ASK_FUNCTION)
+    if isinstance(opened, Recommender):
+        return Recommender(with_new_users(opened.model, parts, num_threads))
     if not has_factors(opened):
         return opened
     given = parts.fold_in

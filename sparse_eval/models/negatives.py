@@ -109,8 +109,8 @@ def sample_negatives(
     Notes
     -----
     Metrics among sampled candidates can rank models in another order than those among all items
-    [1]_. `evaluate_model` among all items is the better protocol; ``corrected=`` estimates its
-    numbers from a uniform sample.
+    [1]_. `evaluate_model` among all items is the better protocol; `Candidates.corrected` estimates
+    its numbers from a uniform sample.
 
     References
     ----------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 import numpy as np
 
 from ..core.csr import as_int32
-from ..errors import InvalidMetricError, UnsupportedModelError
+from ..errors import UnsupportedModelError
 from ..inputs.judged import judged_candidates
 from ..inputs.rankings import Rankings
 from ..inputs.training import excluded_items, take_rows
@@ -16,11 +16,9 @@ from ..metrics.eligible import eligible_items
 from ..results.totals import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
 from .accepted import catalogue
-from .checkpoints import Factors
 from .exact import is_exact, open_ranker
 from .matching import within
 from .recommend import recommend_lists
-from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
@@ -32,67 +30,52 @@ if TYPE_CHECKING:
     from ..retrieval.top_k import TopK
     from .accepted import ImplicitModel, Model
 
-#: A way to rankings, see `evaluate_model`.
+#: A way to rankings: ranks of relevant items up to a cut-off, all of their ranks, or lists, ours or
+#: the model's own.
 Via: TypeAlias = Literal["held_out_ranks", "full_ranks", "top_k", "recommend"]
-
-_WAYS = ("held_out_ranks", "full_ranks", "top_k", "recommend")
 
 
 def need_exact(option: str) -> str:
     """Return what the error says where an option needs a model that is ranked here."""
     return (
         f"{option} needs a model that is ranked here, such as one with factors: a model's own "
-        f'recommend() knows no candidates; leave {option} out, and via="recommend" if it is given'
+        f"recommend() knows no candidates; leave {option} out, and Recommender if it is given"
     )
 
 
-def choose_way(model: Model, request: Request, via: Via | None, *, among: bool = False) -> Via:
-    """Return the requested way to rankings, by default the cheapest that the metrics allow.
+def choose_way(model: Model, request: Request, *, among: bool, lists: bool = False) -> Via:
+    """Return the cheapest way to rankings that the metrics allow.
 
-    `among` says whether candidates are given.
+    Parameters
+    ----------
+    model : model from `as_model`
+    request : Request
+    among : bool
+        Whether candidates are given.
+    lists : bool
+        Whether lists are wanted, whatever the metrics need.
 
     Raises
     ------
     UnsupportedModelError
-        If the model is of another kind than `via`, a metric or candidates are for.
-    InvalidMetricError
-        If a metric needs another way than the one requested, or `via` is unknown.
+        If a metric or candidates need scores of all items, which the model does not have.
     """
-    if via is not None and via not in _WAYS:
-        raise InvalidMetricError(f"via is {via!r}; expected one of {', '.join(_WAYS)}, or None")
-    if (among or request.judged_only) and (via == "recommend" or not is_exact(model)):
-        raise UnsupportedModelError(need_exact("candidates=" if among else "judged_only="))
-    if not is_exact(model):
-        if via not in (None, "recommend"):
-            raise UnsupportedModelError(
-                f"via={via!r} needs factors, which a {type(model).__name__} does not have; leave "
-                "it out"
-            )
-        if request.of_whole_rankings:
-            metric = request.of_whole_rankings[0]
-            raise UnsupportedModelError(
-                f"{metric} has no cut-off, and a {type(model).__name__} has no factors to rank the "
-                "whole catalogue by; ask for metrics with a cut-off, such as 'ndcg@10', or score "
-                "all items: ranks = se.Rankings.from_scores(scores, seen=train), then "
-                f"se.evaluate(ranks, validation, '{metric}', train=train)"
-            )
-        return "recommend"
-    if via == "recommend" and isinstance(model, Factors | ItemItemModel | Scorer):
-        kind = "factors alone" if isinstance(model, Factors) else f"a {type(model).__name__}"
-        raise UnsupportedModelError(f'{kind} cannot recommend; leave via="recommend" out')
-    over_lists = [str(plan.metric) for plan in request.plans if not plan.is_swept]
-    if request.of_whole_rankings and via not in (None, "full_ranks"):
-        raise InvalidMetricError(
-            f"{request.of_whole_rankings[0]} has no cut-off, and needs the whole ranking; give "
-            'via="full_ranks", or leave it out'
-        )
-    if via is None:
+    if is_exact(model):
         if request.of_whole_rankings:
             return "full_ranks"
+        over_lists = lists or any(not plan.is_swept for plan in request.plans)
         return "top_k" if over_lists else "held_out_ranks"
-    if via in ("held_out_ranks", "full_ranks") and over_lists:
-        raise InvalidMetricError(f'{over_lists[0]} needs the lists; give via="top_k"')
-    return via
+    if among or request.judged_only:
+        raise UnsupportedModelError(need_exact("candidates=" if among else "judged_only=True"))
+    if request.of_whole_rankings:
+        metric = request.of_whole_rankings[0]
+        raise UnsupportedModelError(
+            f"{metric} has no cut-off, and a {type(model).__name__} has no factors to rank the "
+            "whole catalogue by; ask for metrics with a cut-off, such as 'ndcg@10', or score "
+            "all items: ranks = se.Rankings.from_scores(scores, seen=train), then "
+            f"se.evaluate(ranks, validation, '{metric}', train=train)"
+        )
+    return "recommend"
 
 
 def list_length(request: Request, via: Via, n_items: int) -> int:

@@ -14,6 +14,7 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.training import excluded_items
 from ..kernels.rows import keep_unseen
 from .accepted import catalogue, has_factors
+from .recommender import Recommender
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, CSRMatrix, Integers, Items
@@ -30,7 +31,7 @@ _IDS_PER_CALL = 4_000_000
 
 
 def recommend_lists(
-    model: ImplicitModel,
+    model: ImplicitModel | Recommender,
     train: CSRMatrix,
     users: Integers,
     k: int,
@@ -66,6 +67,9 @@ def recommend_lists(
     UnsupportedModelError
         If the model does not return a row of ids and scores for each user.
     """
+    if isinstance(model, Recommender):
+        own: ImplicitModel = model.model
+        model = own
     _, n_items = catalogue(model)
     train = _as_model_input(model, train)
     lists = np.empty((len(users), k), np.int32)

@@ -118,7 +118,9 @@ def recommend(
     names = (name_of("train", train), "validation")
     given = None if candidates is None else open_candidates(candidates)
     sides = match_sides(opened, part, nobody, names, given)
-    rows = ChosenUsers(users, user_rows).rows(sides.users, sides.n_known, "the model knows")
+    rows = ChosenUsers(user_rows if users is None else users).rows(
+        sides.users, sides.n_known, "the model knows"
+    )
     n_items = catalogue(opened)[1]
     known = within(sides.train, (sides.n_known, n_items))
     among = None if sides.candidates is None else sides.candidates.within(n_items)

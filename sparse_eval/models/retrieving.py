@@ -155,7 +155,9 @@ def top_k(
         return retrieval.top_k(*factors, k, seen=seen, user_rows=user_rows, **options)  # type: ignore[arg-type]
     products.refuse()
     model, sides = _open(user_factors, seen, None, candidates)
-    rows = ChosenUsers(users, user_rows).rows(sides.users, sides.n_known, "the model knows")
+    rows = ChosenUsers(user_rows if users is None else users).rows(
+        sides.users, sides.n_known, "the model knows"
+    )
     return find_lists(_ranker(model, sides, seen, options), k, rows)[0]
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from ..core.hashing import digest_csr
 from ..errors import InvalidDataError
 from ..inputs.candidates import GIVEN, JUDGED, Candidates
-from ..metrics.corrected import check_kind
 from ..results.candidates import is_sampled, name_among
 from .inputs import open_candidates
 from .matching import match_sides
@@ -46,6 +45,15 @@ class SharedCandidates(NamedTuple):
         """What they are called."""
         return None if self.candidates is None else self.candidates.kind or GIVEN
 
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What evaluations are given of them."""
+        return {} if self.candidates is None else {"candidates": self.candidates}
+
+    def corrected(self, request: Request) -> Request:
+        """Return the request that estimates metrics from ranks among them, if it is to."""
+        return request.corrected_by(None if self.candidates is None else self.candidates.estimator)
+
     def names(self, request: Request) -> dict[str, str]:
         """Return what each metric of a request is called in a table."""
         kind = JUDGED if request.judged_only else self.kind
@@ -73,7 +81,7 @@ def share_candidates(
     ------
     InvalidDataError
         As from `match_sides`; if candidates are sampled and lack held-out items, as those do that
-        were sampled beside others; or if they are not what `corrected` needs.
+        were sampled beside others.
     """
     opened = None if given is None else open_candidates(given)
     sides = match_sides(None, train, relevance, names, opened)
@@ -91,8 +99,6 @@ def share_candidates(
             "sample them beside these items, as se.sample_negatives does; cross_validate and tune "
             "take a function of the split that returns them"
         )
-    if request.corrected is not None:
-        check_kind(shared.kind)
     return shared
 
 
@@ -104,4 +110,5 @@ def candidates_of(given: Any, holdout: Holdout) -> Any:
 def _digest(candidates: Candidates) -> str:
     indptr = candidates.indptr
     bounds = np.array([0, len(candidates.items)]) if indptr is None else indptr
-    return digest_csr(candidates.shape, bounds, candidates.items)[:16]
+    digest = digest_csr(candidates.shape, bounds, candidates.items)[:16]
+    return digest if candidates.estimator is None else f"{digest} {candidates.estimator}"

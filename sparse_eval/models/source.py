@@ -403,7 +403,6 @@ class ModelSource(_UserSource):
         train: Any,
         validation: Any,
         inputs: dict[str, Any],
-        via: Via | None,
         *,
         chosen: ChosenUsers = _EVERYONE,
         num_threads: int | None = None,
@@ -452,7 +451,7 @@ class ModelSource(_UserSource):
             warn_without_ids(opened, *wholes)
         if not matched and not is_blocks(train) and not is_blocks(users):
             check_shape(opened, self.sides["train"].shape)
-        way = choose_way(opened, request, via, among="candidates" in inputs)
+        way = choose_way(opened, request, among="candidates" in inputs)
         if way == "recommend":
             raise UnsupportedModelError(_NEED_EXACT)
         if for_workers:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.arguments import check_number, check_whole
 from ..core.bars import tqdm
@@ -33,8 +33,7 @@ from ..evaluation.clients import open_runner
 from .accepted import as_model
 from .callback import parse_monitored
 from .checkpoints import read_checkpoint
-from .evaluate import evaluate_model, parse_cut_request
-from .exact import is_exact
+from .evaluate import evaluate_request
 from .inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
 from .shared_candidates import share_candidates
 from .sweep_folder import Scored
@@ -50,15 +49,12 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
-    from ..inputs.candidates import Candidates
     from ..inputs.relevance import Relevance
-    from ..inputs.training import SeenItems
     from ..metrics import Metric
-    from ..metrics.corrected import Corrected
-    from ..metrics.request import MetricsLike, Request
+    from ..metrics.protocol import MetricsLike
+    from ..metrics.request import Request
     from ..results import Evaluation
     from .inputs import CandidatesLike, TrainLike
-    from .ranking import Via
 
 #: The shortest allowed interval between two scans of a folder, in seconds.
 _MIN_WATCH = 0.1
@@ -77,9 +73,6 @@ def sweep(
     save: PathLike | None = None,
     convention: str | None = None,
     candidates: CandidatesLike | None = None,
-    corrected: Corrected | None = None,
-    seen: SeenItems = "exclude",
-    judged_only: bool = False,
     monitor: str | Metric | None = None,
     watch: float | None = None,
     client: ClientLike | None = None,
@@ -114,7 +107,7 @@ def sweep(
         checkpoint. What `out` has without its evaluation is scored again.
     convention : str, optional
         As in `evaluate`.
-    candidates, corrected, seen, judged_only
+    candidates
         As in `evaluate_model`. Metrics among candidates are called so, as ``hit_rate@10 (1+99)`` or
         ``ndcg@10 (judged)``.
     monitor : str or Metric, optional
@@ -204,15 +197,11 @@ def sweep(
                 "checkpoints are not scored by Spark; give an executor or a Dask client as client="
             )
         num_threads = 1
-    among = candidates is not None
     request, monitored = parse_monitored(
         requested,
         monitor,
         convention,
-        among=among,
-        corrected=corrected,
-        seen=seen,
-        judged_only=judged_only,
+        among=candidates is not None,
     )
     with ExitStack() as held:
         job, table = prepare(
@@ -260,17 +249,9 @@ def prepare(
     names = name_of("train", train), name_of("validation", validation)
     # Refuses what fits to no checkpoint.
     among = share_candidates(candidates, known, relevance, request, names)
+    request = among.corrected(request)
     if num_threads is not None:
         check_whole("num_threads", num_threads, 1)
-    options: EvaluateOptions = {
-        "convention": request.convention.name,
-        "candidates": among.candidates,
-        "corrected": request.corrected,
-        "seen": request.seen,
-        "judged_only": request.judged_only,
-        "num_threads": num_threads,
-        "progress": False,
-    }
     origin = {
         "train": digest_of(matrix),
         "validation": digest_of(relevance),
@@ -280,7 +261,9 @@ def prepare(
         "sparse_eval": installed_version(),
     }
     columns = among.names(request)
-    job = Job(matrix, relevance, columns, options, origin, save is not None)
+    job = Job(
+        matrix, relevance, among.inputs, request, columns, num_threads, origin, save is not None
+    )
     if save is not None:
         held.enter_context(locked_folder(make_folder(save)))
     table = Table(out, save, columns, monitor, origin)
@@ -305,18 +288,6 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     return list(files)
 
 
-class EvaluateOptions(TypedDict):
-    """Options of `evaluate_model`."""
-
-    convention: str | None
-    candidates: Candidates | None
-    corrected: Corrected | None
-    seen: SeenItems
-    judged_only: bool
-    num_threads: int | None
-    progress: bool
-
-
 class Job(NamedTuple):
     """The data and options that all checkpoints share, checked and converted once.
 
@@ -326,8 +297,10 @@ class Job(NamedTuple):
 
     train: CSRMatrix | Relevance | NewUsers
     relevance: Relevance
+    inputs: dict[str, Any]
+    request: Request
     columns: dict[str, str]
-    options: EvaluateOptions
+    num_threads: int | None
     origin: Row
     saves: bool
 
@@ -397,13 +370,16 @@ def _attempt(
 
 def _evaluate(model: Any, job: Job) -> Evaluation:
     """Evaluate a model, with all that is worth saving where that is to be saved."""
-    metrics = tuple(job.columns)
-    if not job.saves:
-        return evaluate_model(model, job.train, job.relevance, metrics, **job.options)
-    whole = parse_cut_request(metrics, job.options["convention"]).of_whole_rankings
-    via: Via | None = "top_k" if is_exact(model) and not whole else None
-    return evaluate_model(
-        model, job.train, job.relevance, metrics, **job.options, via=via, baselines=True
+    return evaluate_request(
+        job.request,
+        model,
+        job.train,
+        job.relevance,
+        dict(job.inputs),
+        baselines=job.saves,
+        keep="lists" if job.saves else "values",
+        num_threads=job.num_threads,
+        progress=False,
     )
 
 

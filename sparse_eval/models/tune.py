@@ -26,12 +26,13 @@ from ..errors import (
     MissingExtraError,
     SparseEvalError,
 )
+from ..metrics.protocol import Protocol
 from ..results import Evaluation
 from ..results.saving import SUMMARY
 from ..results.tuning import Tuning
 from .callback import EvaluationCallback, parse_monitored, signed_score
 from .checkpoints import saving_model
-from .evaluate import evaluate_model
+from .evaluate import evaluate_request
 from .identifiers import id_arrays
 from .inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
 from .matching import add_sides, match_sides
@@ -49,12 +50,10 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial, Trial
 
-    from ..core.types import CSRMatrix, PathLike
+    from ..core.types import CSRMatrix, JSONValue, PathLike
     from ..inputs.relevance import Relevance
-    from ..inputs.training import SeenItems
     from ..metrics import Metric
-    from ..metrics.corrected import Corrected
-    from ..metrics.request import MetricsLike
+    from ..metrics.protocol import MetricsLike
     from .inputs import CandidatesLike, TrainLike
     from .search_space import Searched
     from .shared_candidates import CandidatesOfSplit
@@ -84,9 +83,6 @@ def tune(
     patience: int | None = None,
     monitor: str | Metric | None = None,
     candidates: CandidatesOfSplit | None = None,
-    corrected: Corrected | None = None,
-    seen: SeenItems = "exclude",
-    judged_only: bool = False,
     seed: int = 0,
     test: TrainLike | None = None,
     out: PathLike | None = None,
@@ -127,7 +123,7 @@ def tune(
     monitor : str or Metric, optional
         The metric that determines the best iteration and the best trial, the first of equal ones;
         by default the first of `metrics`. Lower values of some are better, such as ``gini``.
-    candidates, corrected, seen, judged_only
+    candidates
         As in `evaluate_model`. `candidates` are for the validation and the test part alike, or a
         function of a `Holdout` that returns them: it is called with the split in `train`, and for
         the test with its `Holdout.for_test`.
@@ -197,9 +193,6 @@ def tune(
         patience=patience,
         monitor=monitor,
         among=candidates is not None,
-        corrected=corrected,
-        seen=seen,
-        judged_only=judged_only,
         seed=seed,
     )
     return search.run(parts, held_out, test, (of_validation, of_test), out, progress)
@@ -243,15 +236,14 @@ class Search:
         monitor: str | Metric | None = None,
         among: bool = False,
         seed: int = 0,
-        **options: Any,
     ) -> None:
         try:
             from optuna.pruners import BasePruner, MedianPruner
             from optuna.samplers import BaseSampler, BruteForceSampler, GridSampler
         except ImportError:
             raise MissingExtraError('tune needs Optuna: pip install "sparse_eval[tune]"') from None
-        self.request, self.monitor = parse_monitored(metrics, monitor, among=among, **options)
-        self.options = {"corrected": None, **options}
+        self.protocol = Protocol.of(metrics)
+        self.request, self.monitor = parse_monitored(self.protocol, monitor, among=among)
         self.patience = None if patience is None else check_whole("patience", patience, 1)
         self.seed = check_whole("seed", seed, 0)
         self.pruner = MedianPruner(n_warmup_steps=_WARM_UP) if pruner is None else pruner
@@ -345,21 +337,25 @@ class Search:
                     folder / name,
                 )
         sampler = "grid" if self.grid else self.sampler or "tpe"
-        settings = {
+        settings: dict[str, JSONValue] = {
             "sparse_eval": installed_version(),
             "train": digest_of(train),
             "validation": digest_of(held_out),
             "candidates": among.digest,
             "metrics": list(self.request.names),
             "monitor": str(self.monitor),
-            **self.options,
+            "convention": self.request.convention.name,
+            "no_relevant": self.request.no_relevant,
+            "without_list": self.request.without_list,
+            "seen": self.request.seen,
+            "judged_only": self.request.judged_only,
             "patience": self.patience,
             **{name: str(values) for name, values in self.space.items()},
             "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
             "seed": self.seed,
         }
         direction = "maximize" if self.monitor.definition.higher_is_better else "minimize"
-        names = list(among.names(self.request).values())
+        names = list(among.names(among.corrected(self.request)).values())
         return SharedStudy(folder, direction, settings, self.pruner, names)
 
     def _run_trials(
@@ -430,8 +426,8 @@ class Search:
                 return ev
         matrix = train.train if isinstance(train, NewUsers) else train
         model = train_als(matrix, **about["parameters"], progress=progress)
-        parts = (model, train, truth, self.request.metrics)
-        ev = evaluate_model(*parts, candidates=among.candidates, progress=progress, **self.options)
+        request = among.corrected(self.request)
+        ev = evaluate_request(request, model, train, truth, among.inputs, progress=progress)
         if folder is not None and place is not None:
             with saving_model(model, folder / _MODEL):
                 remove(place / SUMMARY)  # of another model
@@ -472,7 +468,7 @@ class _Objective:
         held_out: Relevance,
         among: SharedCandidates,
     ) -> None:
-        names = among.names(search.request)
+        names = among.names(among.corrected(search.request))
         self.names = list(names.values())
         self._monitored = names[str(search.monitor)]
         self._train, self._seed = train, search.seed
@@ -480,12 +476,11 @@ class _Objective:
         self._callback = EvaluationCallback(
             parts,
             held_out,
-            search.request.metrics,
+            search.protocol,
             patience=search.patience,
             monitor=search.monitor,
             candidates=among.candidates,
             log=self._report,
-            **search.options,
         )
 
     def run(self, trial: Trial) -> dict[str, Any]:

@@ -414,7 +414,7 @@ def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -
         if ev.record.table is None:
             raise InvalidDataError(
                 f"by needs the values of each user, which {name} did not keep; evaluate with "
-                "per_user=True"
+                "keep='values'"
             )
     table = segments_table(by)
     for ev in shown.values():

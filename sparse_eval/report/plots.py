@@ -392,7 +392,7 @@ def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
         curve = ev.record.content["concentration"]
         if curve is None:
             raise InvalidDataError(
-                f'{title} was evaluated by ranks only; evaluate it with via="top_k"'
+                f'{title} was evaluated by ranks only; evaluate it with keep="lists"'
             )
         items, shares = (1 - np.array(curve[key])[::-1] for key in ("items", "recommendations"))
         ax.plot(items[1:], shares[1:], **look | {"marker": None})

@@ -22,7 +22,8 @@ _SAMPLED = re.compile(r"(1|n)\+[0-9]+")
 WARNING = (
     "metrics among sampled candidates are not those of the whole catalogue, and can rank models "
     "in another order (Krichene and Rendle, 2020); compare them with none but numbers of the same "
-    "candidates, rank all items by leaving candidates= out, or estimate that with corrected="
+    "candidates, rank all items by leaving candidates= out, or estimate that with "
+    "candidates.corrected()"
 )
 
 

@@ -46,8 +46,8 @@ class Evaluation(Views):
     baselines: those in `baselines`, and ``random`` where it has a closed form or `summary` has
     computed it. `summary` has every number in full.
 
-    In memory both are kept. With ``per_user=False`` or ``memory=``, of blocks, of tables in
-    Parquet and from the workers of a cluster the lists are not, and with ``per_user=False`` the
+    In memory both are kept. With ``keep="totals"`` or ``memory=``, of blocks, of tables in
+    Parquet and from the workers of a cluster the lists are not, and with ``keep="totals"`` the
     values of the users neither. Means, standard deviations and intervals are the same to the last
     bit; what needs more than was kept raises `InvalidDataError` and says which option keeps it.
 
@@ -197,7 +197,7 @@ class Evaluation(Views):
         if expected is None:
             raise InvalidDataError(
                 f"the random baseline of {self.metrics[row]} needs the lists of all users, which "
-                "were not kept; evaluate in memory, without memory=, client= and per_user=False"
+                "were not kept; evaluate in memory, without memory=, client= and keep='totals'"
             )
         return expected
 

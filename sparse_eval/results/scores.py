@@ -52,7 +52,7 @@ class Scores(Counts):
     def _values(self) -> UserValues:
         if self._merged.values is None:
             raise InvalidDataError(
-                "the values of the users were not kept; evaluate with per_user=True"
+                "the values of the users were not kept; evaluate with keep='values'"
             )
         return self._merged.values
 

@@ -148,7 +148,8 @@ def check_conventions(evaluations: Mapping[str, Scores]) -> None:
         a, b = (one.request.corrected or "not corrected" for one in (first, ev))
         if a != b:
             raise InvalidDataError(
-                f"{first_name} is {a} and {name} {b}, as corrected= says; evaluate both alike"
+                f"{first_name} is {a} and {name} {b}, as candidates.corrected() says; "
+                "evaluate both alike"
             )
         a, b = (one.candidates.kind if one.candidates else "all items" for one in (first, ev))
         if a != b:

@@ -500,5 +500,5 @@ def _check_users_distinct(parts: list[Part]) -> None:
         f"two blocks, of {one.n} users from {one.first!r} to {one.last!r} and of {two.n} from "
         f"{two.first!r} to {two.last!r}, may hold the same users, which cannot be told without "
         "their values; label users that are not numbered together, cut blocks in the order of the "
-        "users, or keep the values with per_user=True"
+        "users, or keep the values with keep='values'"
     )

@@ -56,7 +56,7 @@ class Views(Scores):
         if self._block is None:
             raise InvalidDataError(
                 f"{what} needs the lists, which were not kept; evaluate in memory: matrices or "
-                "frames, without memory=, client= and per_user=False; of a saved evaluation, "
+                "frames, without memory=, client= and keep='totals'; of a saved evaluation, "
                 "compare(by=) and plots.by_group know groups of users"
             )
         return self._block
@@ -218,7 +218,7 @@ class Views(Scores):
         InvalidDataError
             If there is no such user, `item_names` is something else or has none of the items, or
             the lists were neither kept nor can be made again: of matrices in memory, the user's
-            list is, also with ``per_user=False``.
+            list is, also with ``keep="totals"``.
 
         Examples
         --------

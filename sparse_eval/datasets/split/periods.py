@@ -61,7 +61,7 @@ def temporal(
     repeats : {"drop", "keep"}
         Whether held-out events of a pair that training (for the test, training or validation) has
         too, be it as an explicit zero, are left out and counted in ``left_out.repeated``, or held
-        out as well, to evaluate models that may recommend again: ``seen="allow"`` of
+        out as well, to evaluate models that may recommend again: ``filter_seen=False`` of
         `evaluate_model`, which otherwise recommends nothing that was seen and counts them as
         missed.
 

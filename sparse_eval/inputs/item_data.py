@@ -1,0 +1,67 @@
+"""`ItemData`: what is known of items beside who interacted with them."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from ..core.mistaken import describe
+from ..errors import InvalidDataError
+
+
+@dataclass(frozen=True, eq=False)
+class ItemData:
+    """What is known of items beside who interacted with them: for metrics that need it.
+
+    Parameters
+    ----------
+    groups : sequence, mapping, Series, or matrix of shape (n_items, n_groups), optional
+        The group of each item, or its weights in several.
+    vectors : array_like of shape (n_items, width), or DataFrame by item, optional
+        A vector for each item.
+    propensity : sequence, mapping or Series by item, optional
+        The chance that an item was observed where it is relevant, above 0 and at most 1: for
+        metrics that weight hits by it, such as ``recall(weights=snips)@10``. It is the only one
+        that may be given, by item, beside tables that are read in blocks.
+
+    Notes
+    -----
+    A mapping, a Series or a DataFrame is matched by item id. Anything else is in the order of the
+    columns of the validation data, or of the items of the model in `evaluate_model`.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> from scipy.sparse import csr_matrix
+    >>> rankings = se.Rankings.from_topk([[0, 1, 2]])
+    >>> items = se.ItemData(groups=["rock", "rock", "jazz"])
+    >>> se.evaluate(rankings, csr_matrix([[0, 1, 1]]), "categorical_diversity@3", items=items)
+    <Evaluation: 1 users, 0 left out; categorical_diversity@3 0.6667>
+    """
+
+    _: KW_ONLY
+    groups: Any = None
+    vectors: Any = None
+    propensity: Any = None
+
+
+def item_inputs(items: ItemData | None) -> dict[str, Any]:
+    """Return what is given of items, by the names that metrics have for it.
+
+    Raises
+    ------
+    InvalidDataError
+        If `items` is something else, such as the ids of items.
+    """
+    if items is None:
+        return {}
+    if not isinstance(items, ItemData):
+        raise InvalidDataError(
+            f"items is {describe(items)}; expected se.ItemData(groups=…, vectors=…, propensity=…)"
+        )
+    named = {
+        "item_groups": items.groups,
+        "item_vectors": items.vectors,
+        "propensity": items.propensity,
+    }
+    return {name: value for name, value in named.items() if value is not None}
