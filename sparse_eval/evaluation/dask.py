@@ -260,7 +260,6 @@ class DaskSource:
     """
 
     unit = " partitions"
-    distinct = True
 
     def __init__(
         self,

@@ -379,7 +379,6 @@ class ParquetSource:
     """
 
     unit = " rows"
-    distinct = True  # a user is in one range, or in one file
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..core.progress import display
 from ..results import Evaluation
-from ..results.totals import Part, RunningTotals, merge_in_order
+from ..results.totals import Part, RunningTotals
 from .budget import check_values_fit
 from .clients import open_runner
 from .sources import evaluate_block, one_user
@@ -133,7 +133,7 @@ def evaluate_source(
                     bar.update(amount)
                     yield part
 
-    def merged(*, random: bool = False) -> list[Part]:
+    def merged(*, random: bool = False) -> Part:
         from ..core.bars import tqdm  # it loads asyncio, which importing the package need not do
 
         with (
@@ -146,12 +146,12 @@ def evaluate_source(
             ) as bar,
             _closing(parts(bar, random=random)) as each,
         ):
-            return [merge(each)] if source.distinct else merge_in_order(each)
+            return merge(each)
 
     def random_totals() -> RandomTotals | None:
-        return merge(merged(random=True)).totals.random if source.repeatable else None
+        return merged(random=True).totals.random if source.repeatable else None
 
-    return Evaluation(request, parts=merged(), random_totals=random_totals)
+    return Evaluation(request, parts=[merged()], random_totals=random_totals)
 
 
 @contextmanager

@@ -71,7 +71,6 @@ class SparkSource:
     """
 
     unit = " tables"
-    distinct = True
     total = 1
 
     def __init__(

@@ -12,7 +12,7 @@ from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
 from ..evaluation.notices import give_notice
 from ..evaluation.run import evaluate_source, evaluate_whole
-from ..evaluation.sources import Block, is_blocks
+from ..evaluation.sources import Block
 from ..inputs.alignment import align
 from ..inputs.judged import candidates_among
 from ..inputs.npy import slice_rows
@@ -21,7 +21,6 @@ from ..inputs.side_data import SideData
 from ..inputs.training import excluded_items, order_by_popularity
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
-from .checkpoints import Factors
 from .chosen_users import ChosenUsers
 from .exact import numbered_as, take_users
 from .fold_in import with_new_users
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import CSRMatrix, SparseInput
+    from ..core.types import CSRMatrix
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
     from ..inputs.rankings import Rankings
@@ -64,8 +63,8 @@ if TYPE_CHECKING:
 
 def evaluate_model(
     model: ModelLike,
-    train: Holdout | TrainLike | Iterable[SparseInput],
-    validation: TrainLike | Iterable[Relevance | SparseInput] | MetricsLike | None = None,
+    train: Holdout | TrainLike,
+    validation: TrainLike | MetricsLike | None = None,
     metrics: MetricsLike | None = None,
     *,
     convention: str | None = None,
@@ -96,8 +95,8 @@ def evaluate_model(
         ALS, BPR, LMF or an item-item neighbour model, on the CPU or with ``to_cpu``; or the path
         of a checkpoint that one of them saved. Or only factors: a pair (users, items) of arrays or
         of ``.npy`` files, or a folder with ``user_factors.npy`` and ``item_factors.npy``; files
-        stay on disk. The factors of users may be an iterable of blocks. `factor_model` adds biases
-        to factors, and makes cosines and distances of them.
+        stay on disk. `factor_model` adds biases to factors, and makes cosines and distances of
+        them.
 
         Or scores of users × items: an array, a tensor, a ``.npy`` file, which stays on disk, or a
         function of users that returns their scores of all items. Or a square matrix of items ×
@@ -106,12 +105,12 @@ def evaluate_model(
         order of the user's items. If there are as many users as items, a matrix could be either
         and raises an error: give ``Scorer(matrix)`` or ``Scorer(item_item=matrix)``. Or one of
         `sparse_eval.baselines`. Scores are computed for blocks of users within bounded memory.
-    train : sparse matrix, Interactions, frame, Relevance, path, iterable of blocks, or Holdout
+    train : sparse matrix, Interactions, frame, Relevance, path or Holdout
         What users have seen: every stored entry, also an explicit zero, is not recommended again.
         A matrix without ids has the rows and columns of the matrix that the model was trained on;
-        data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`;
-        an iterable yields blocks of rows. ``evaluate_model(model, holdout, metrics)`` stands for
-        both parts of a `Holdout`; the users of a split by users are folded in, as by `fold_in`.
+        data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`.
+        ``evaluate_model(model, holdout, metrics)`` stands for both parts of a `Holdout`; the users
+        of a split by users are folded in, as by `fold_in`.
     validation : as `train`
         The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
         users or the first ones.
@@ -273,9 +272,8 @@ def evaluate_model(
     opened: Any = open_model(model)
     if candidates is not None:
         inputs["candidates"] = open_candidates(candidates)
-    sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
     chosen = ChosenUsers(users, user_rows)
-    if memory is None and client is None and not any(map(is_blocks, sides)):
+    if memory is None and client is None:
         evaluation = _evaluate_in_memory(
             request, opened, train, validation, chosen, inputs, baselines, via, per_user,
             num_threads, progress,

@@ -435,23 +435,6 @@ class RunningTotals:
         return Part(self._totals, UserValues.concatenate(kept))
 
 
-def merge_in_order(parts: Iterable[Part]) -> list[Part]:
-    """Merge parts as far as that is possible without knowing who their users are.
-
-    Parts that come in the order of their users are merged as they come and take no memory of
-    their own. One that does not, because its users have labels in no order, begins another sum.
-    """
-    sums: list[RunningTotals] = []
-    for part in parts:
-        if not part.span.n:
-            continue
-        previous = sums[-1].span if sums else None
-        if previous is None or not part.span.starts_after(previous):
-            sums.append(RunningTotals())
-        sums[-1].add(part)
-    return [one.part() for one in sums]
-
-
 def distinct_parts(parts: Iterable[Part]) -> list[Part]:
     """Return parts in the order of their users, each once, or raise if two share users.
 

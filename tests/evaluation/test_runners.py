@@ -294,7 +294,7 @@ def test_a_source_of_ones_own_takes_one_class(data: Any) -> None:
     class Twice:
         """Blocks that are given in another order."""
 
-        unit, distinct, repeatable, total = " blocks", True, True, 2
+        unit, repeatable, total = " blocks", True, 2
 
         def __init__(self, source: ModelSource) -> None:
             self.load, self.random_load, self.source = source.load, source.random_load, source
@@ -306,20 +306,6 @@ def test_a_source_of_ones_own_takes_one_class(data: Any) -> None:
     source = ModelSource(request, *data, {}, None)
     source.n_rows = 300
     same(evaluate_source(request, Twice(source), per_user=True), se.evaluate_model(*data, "ndcg@5"))
-
-
-def test_a_budget_for_the_values_of_users_is_kept_as_blocks_come(
-    data: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sparse_eval.evaluation import budget
-
-    monkeypatch.setattr(budget, "PER_KEPT", 1 << 20)
-    first_items = sparse.csr_matrix((np.ones(5, int), (range(5), [0] * 5)), shape=(5, 100))
-    blocks = [first_items] * 80
-    held = (data[2][first : first + 5] for first in range(0, 400, 5))
-    with pytest.raises(InvalidDataError, match=r"the values of 5 users take .* per_user=False"):
-        se.evaluate(blocks, held, "mrr", memory=budget.MINIMUM)
-    assert len(list(held)) >= 78  # no more were read
 
 
 def test_refuses_lists_that_are_unknown_to_a_metric_in_workers_too(pool: Executor) -> None:

@@ -152,7 +152,7 @@ def test_refuses_users_that_are_not_there(
         se.evaluate_model(*make_case(), "ndcg@5", **options, memory=memory)
 
 
-def test_refuses_unknown_ids_and_blocks() -> None:
+def test_refuses_unknown_ids() -> None:
     clicks = se.datasets.synthetic(n_users=50, n_items=30, seed=0)
     holdout = se.split.random(clicks, seed=0)
     model = se.train_als(holdout.train, factors=4)
@@ -160,11 +160,6 @@ def test_refuses_unknown_ids_and_blocks() -> None:
         se.evaluate_model(model, holdout, "ndcg@5", users=["U1", "nobody"])
     with pytest.raises(InvalidDataError, match=r"users is 'U1'; expected a list of ids"):
         se.evaluate_model(model, holdout, "ndcg@5", users="U1")
-    (users, items), train, validation = make_case()
-    with pytest.raises(InvalidDataError, match="give blocks of these users alone"):
-        se.evaluate_model(
-            (iter([users]), items), iter([train]), validation, "ndcg@5", user_rows=[1]
-        )
 
 
 def test_ids_that_are_whole_numbers_are_not_rows() -> None:

@@ -18,7 +18,6 @@ from sparse_eval.results.totals import (
     Retrieval,
     RunningTotals,
     distinct_parts,
-    merge_in_order,
 )
 
 
@@ -68,14 +67,6 @@ def test_values_are_the_same_in_any_order() -> None:
     more = {name: getattr(values, name)[..., ::-1] for name in ("fingerprints", "columns")}
     assert replace(values, **arrays, **more).equals(values)
     assert not replace(values, **arrays).equals(values)
-
-
-def test_parts_in_the_order_of_their_users_take_the_memory_of_one() -> None:
-    parts = [part_of(first, per_user=False) for first in (0, 10, 20)]
-    (merged,) = merge_in_order(parts)
-    assert merged.span.n == 30
-    assert [part.span.first for part in merge_in_order(parts[::-1])] == [20, 10, 0]
-    assert [part.span.n for part in merge_in_order([parts[1], parts[2], parts[0]])] == [20, 10]
 
 
 def test_distinct_parts_are_in_the_order_of_their_users() -> None:
