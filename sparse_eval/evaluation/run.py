@@ -123,8 +123,7 @@ def evaluate_source(
             _closing(source.tasks()) as tasks,
         ):
             kept = per_user and not random
-            load = source.random_load if random else source.load
-            shared = Shared(request, load, kept, random, opened.num_threads)
+            shared = Shared(request, source.load, kept, random, opened.num_threads)
             with _closing(opened.run(evaluate_task, shared, tasks)) as done:
                 for amount, part in done:
                     n_users += part.span.n

@@ -80,10 +80,6 @@ class Source(Protocol):
         """Turn a task into a block; sent to each worker once."""
 
     @property
-    def random_load(self) -> Loader:
-        """As `load`, of blocks with the whole catalogue, on which the random baseline depends."""
-
-    @property
     def total(self) -> int | None:
         """What the progress bar counts to, None if unknown."""
 
@@ -93,7 +89,10 @@ class Source(Protocol):
 
     @property
     def repeatable(self) -> bool:
-        """Whether `tasks` can be called again."""
+        """Whether `tasks` can be called again for the random baseline.
+
+        It depends on the whole catalogue, which not every block shows.
+        """
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
         """Yield descriptions of blocks that can be pickled, and how far each moves the progress.
@@ -287,7 +286,7 @@ class MatrixSource:
     ) -> None:
         self.rankings = rankings
         self.relevance = relevance
-        self.load = self.random_load = RowLoader(side_data)
+        self.load = RowLoader(side_data)
         self.total = max(rankings.shape[0], relevance.shape[0])
         self.n_rows = n_rows
 

@@ -392,7 +392,7 @@ class ModelSource(_UserSource):
             self.references.pop("users", None)
         self.model = opened
         self._begin_blocks_at_steps()
-        self.load = self.random_load = RankingLoader(
+        self.load = RankingLoader(
             shipped,
             way,
             list_length(request, way, n_items),
@@ -460,7 +460,7 @@ class PopularitySource(_UserSource):
             release(train)
         order = np.argsort(-counts, kind="stable").astype(np.int32)
         via = model.load.via
-        self.load = self.random_load = PopularityLoader(
+        self.load = PopularityLoader(
             order,
             None if via == "full_ranks" else list_length(request, via, n_items),
             self.side_data(request, inputs, n_items),

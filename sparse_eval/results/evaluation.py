@@ -145,8 +145,9 @@ class Evaluation(Views):
         the coverage in simulations.
 
         Where the lists were not kept, the random baseline takes a second pass over the input. It
-        is NaN for metrics of all lists together, such as coverage, and where there is no second
-        pass: of an iterable of blocks, and of evaluations that were merged; see `random`.
+        is NaN for metrics of all lists together, such as coverage, and for evaluations that were
+        merged. For tables that are read in blocks (Parquet, Dask, Spark) it is NaN unless a metric
+        counts all items: evaluate frames in memory, or add such a metric, as ``coverage@10``.
 
         References
         ----------
@@ -184,7 +185,7 @@ class Evaluation(Views):
         InvalidMetricError
             If the metric is unknown or was not evaluated.
         InvalidDataError
-            If it takes lists that were not kept.
+            If it takes lists that were not kept, or it is not known how many items there are.
 
         Warns
         -----
@@ -197,7 +198,9 @@ class Evaluation(Views):
         if expected is None:
             raise InvalidDataError(
                 f"the random baseline of {self.metrics[row]} needs the lists of all users, which "
-                "were not kept; evaluate in memory, without memory=, client= and per_user=False"
+                "were not kept, or the number of items, which is not known of tables that are read "
+                "in blocks; evaluate in memory, without memory=, client= and per_user=False, or "
+                "add a metric that counts all items, such as coverage@10"
             )
         return expected
 

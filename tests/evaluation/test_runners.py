@@ -297,7 +297,7 @@ def test_a_source_of_ones_own_takes_one_class(data: Any) -> None:
         unit, repeatable, total = " blocks", True, 2
 
         def __init__(self, source: ModelSource) -> None:
-            self.load, self.random_load, self.source = source.load, source.random_load, source
+            self.load, self.source = source.load, source
 
         def tasks(self) -> Iterator[tuple[Any, int]]:
             return iter(list(self.source.tasks())[::-1])
