@@ -303,7 +303,7 @@ def test_tied_lists() -> None:
 @pytest.mark.parametrize("memory", [None, LEAST])
 def test_an_iterable_of_blocks_is_no_matrix(memory: int | None) -> None:
     lists, held = positions(), gains()
-    remedy = r"is a .*expected a scipy sparse matrix.* vstack\(blocks\).* ev\.merge\(\*others\)"
+    remedy = r"is a .*expected a scipy sparse matrix.*vstack\(blocks\).* ev\.merge\(\*others\)"
     for given in (
         ([lists[:5], lists[5:]], held),
         (lists, iter([held])),

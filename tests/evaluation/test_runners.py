@@ -84,16 +84,6 @@ def test_an_executor_gives_the_bits_of_one_process(
     )
 
 
-def test_blocks_of_an_iterable_are_evaluated_by_an_executor(pool: Executor, data: Any) -> None:
-    positions = se.evaluate_model(*data, METRICS).rankings.to_positions()
-    blocks = [positions[first : first + 50] for first in range(0, 400, 50)]
-    metrics = ["ndcg@5", "coverage@5"]
-    same(
-        se.evaluate(blocks, data[2], metrics, client=pool),
-        se.evaluate(positions, data[2], metrics),
-    )
-
-
 def test_rows_in_no_order_are_there_until_the_last_worker_read_them(
     pool: Executor, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
