@@ -347,7 +347,6 @@ def _block_of_all(
     relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
     rankings, relevance = align(rankings, relevance)
     side_data = SideData.beside(rankings, relevance, **inputs)
-    side_data = side_data.named(relevance.indptr, relevance.items, relevance.gains)
     return Block(0, rankings, relevance, side_data)
 
 
@@ -382,11 +381,6 @@ def _matrices(
     shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))
     encoded = any(getattr(side, "encoded", False) for side in sides)
     side_data = SideData.of(shape, users, items, **inputs, encoded=encoded)
-    truth = sides[1]
-    if isinstance(truth, Relevance):
-        side_data = side_data.named(truth.indptr, truth.items, truth.gains)
-    else:
-        side_data = side_data.named(truth.indptr, truth.indices, truth.data)
     n_rows = USERS_PER_BLOCK
     if options["memory"] is not None:
         n_entries = sum(int(side.indptr[-1]) for side in sides)

@@ -22,16 +22,12 @@ from .relevance import Relevance
 from .training import take_rows
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers, Items, Labels
+    from ..core.types import AnyArray, Booleans, Hashes, Integers, Items, Labels
 
 _EXPECTED = (
     "a sparse matrix or a frame with an entry for each user and candidate, a mapping of users to "
     "items, a list of items for each user in order, or one flat array of items for all users"
 )
-
-#: Candidates count as sampled only if at least this many users have relevant items, and each of
-#: these users has at least this many other candidates.
-FEWEST_SAMPLED, FEWEST_NEGATIVES = 20, 5
 
 #: What candidates are called that nothing is known of.
 GIVEN = "candidates"
@@ -54,9 +50,10 @@ class Candidates:
         Where each user's row starts and ends in `items`; None where the items are for all users.
     items : ndarray of int32
         Item ids, ascending within a row.
-    kind : str or None
+    kind : str
         What they are, as tables show it: "1+99" if 99 negatives were sampled with the one relevant
-        item of each user, "n+99" if users have several; None if it is not known yet.
+        item of each user, "n+99" if users have several; "candidates" unless `sample_negatives` or
+        `read_negatives` made them.
     users, items_index : pandas.Index or None
         Labels of rows and columns, where they are known.
     encoded : bool
@@ -70,7 +67,7 @@ class Candidates:
     shape: tuple[int, int]
     indptr: Integers | None
     items: Items
-    kind: str | None = None
+    kind: str = GIVEN
     users: Labels | None = None
     items_index: Labels | None = None
     encoded: bool = False
@@ -139,43 +136,6 @@ class Candidates:
             return self.mask[items]
         return mark_seen(indptr, items, self.indptr, self.items)
 
-    def named(self, indptr: Integers, items: Items, gains: Floats) -> Candidates:
-        """Return the candidates with their kind, inferred from the relevant items of all users.
-
-        They count as sampled if they hold every relevant item, all users with relevant items have
-        the same number of other candidates, and most users do not share their candidates with
-        users who have different relevant items, as users of one country share its catalogue.
-        """
-        if self.kind is not None or self.indptr is None:
-            return self
-        n_users = min(len(indptr), len(self.indptr)) - 1
-        n = indptr[n_users]
-        is_relevant = gains[:n] > 0
-        relevant = as_int32(items[:n])[is_relevant]
-        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(is_relevant, dtype=np.int64)))
-        indptr = before[indptr[: n_users + 1]]
-        counts = np.diff(indptr)
-        others = (np.diff(self.indptr)[:n_users] - counts)[counts > 0]
-        kind = GIVEN
-        enough = len(others) >= FEWEST_SAMPLED and others[0] >= FEWEST_NEGATIVES
-        if (
-            enough
-            and others.min() == others.max()
-            and self.hold(indptr, relevant).all()
-            and not self._are_shared(indptr, relevant)
-        ):
-            kind = f"{'1' if counts.max() == 1 else 'n'}+{others[0]}"
-        return replace(self, kind=kind)
-
-    def _are_shared(self, indptr: Integers, relevant: Items) -> bool:
-        """Return whether most users share their candidates across different relevant items."""
-        with_relevant = np.diff(indptr) > 0
-        own = self.fingerprints(len(with_relevant), None)[with_relevant]
-        of_relevant = fingerprints(indptr, relevant, np.ones(len(relevant)), None)[with_relevant]
-        group, held = (np.unique(one, return_inverse=True)[1] for one in (own, of_relevant))
-        n_different = np.bincount(np.unique(group * len(group) + held) // len(group))
-        return bool(2 * np.count_nonzero(n_different[group] > 1) > len(group))
-
     def unseen(self, indptr: Integers, items: Items) -> Candidates:
         """Return those that their users have not seen, given the ascending rows of these."""
         if self.indptr is None:
@@ -216,11 +176,10 @@ class Candidates:
         return sparse.csr_matrix((data, self.items, self.indptr), shape=self.shape)
 
     def __repr__(self) -> str:
-        kind = self.kind or GIVEN
         if self.indptr is None:
             return f"<Candidates: {len(self.items)} items for all users>"
         n_users, n_items = self.shape
-        return f"<Candidates: {kind}, {len(self.items)} of {n_users} users × {n_items} items>"
+        return f"<Candidates: {self.kind}, {len(self.items)} of {n_users} users × {n_items} items>"
 
 
 def as_candidates(given: Any) -> Candidates:
@@ -240,11 +199,11 @@ def as_candidates(given: Any) -> Candidates:
         return given
     if isinstance(given, Relevance):
         labels = (given.users, given.items_index)
-        return Candidates(given.shape, given.indptr, given.items, None, *labels, given.encoded)
+        return Candidates(given.shape, given.indptr, given.items, GIVEN, *labels, given.encoded)
     if sparse.issparse(given):
         matrix = canonical_csr(given, "candidates", sum_duplicates=True)
         arrays = matrix.indptr.astype(np.int64, copy=False), as_int32(matrix.indices)
-        return Candidates(matrix.shape, *arrays, None, *labels_of(given))
+        return Candidates(matrix.shape, *arrays, GIVEN, *labels_of(given))
     if isinstance(given, Mapping):
         return _of_mapping(given)
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
@@ -333,7 +292,7 @@ def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
     matrix = canonical_csr(coo, "candidates", sum_duplicates=True)
     keyed = all(labels.inferred_type in ("integer", "empty") for labels in (users, items))
     return Candidates(
-        shape, matrix.indptr.astype(np.int64), as_int32(matrix.indices), None, users, items,
+        shape, matrix.indptr.astype(np.int64), as_int32(matrix.indices), GIVEN, users, items,
         encoded=True, keyed_by_number=keyed,
     )  # fmt: skip
 
@@ -344,7 +303,7 @@ def _ids_for_all(ids: Labels) -> Candidates:
     ids = ids.unique()
     labels = axis_labels(ids, len(ids), "items")
     items = np.arange(len(labels), dtype=np.int32)
-    return Candidates((0, len(labels)), None, items, None, None, labels, encoded=True)
+    return Candidates((0, len(labels)), None, items, items_index=labels, encoded=True)
 
 
 def align_candidates(

@@ -26,7 +26,6 @@ import numpy as np
 
 from ..core.arguments import check_choice
 from ..errors import InvalidDataError, InvalidMetricError
-from ..inputs.candidates import GIVEN
 from .registry import never
 from .statistics import Statistics
 
@@ -103,13 +102,13 @@ def check_corrected(
     return "unbiased" if corrected == "unbiased" else "bias_variance"
 
 
-def check_kind(kind: str | None) -> None:
+def check_kind(kind: str) -> None:
     """Raise `InvalidDataError` unless candidates are a uniform sample beside one relevant item."""
-    if kind is None or _UNIFORM.fullmatch(kind) is None:
+    if _UNIFORM.fullmatch(kind) is None:
         raise InvalidDataError(
             f"corrected= needs as candidates the one relevant item of each user and a uniform "
-            f"sample of the others, as from se.sample_negatives, and these are {kind or GIVEN!r}; "
-            "leave corrected= out"
+            f"sample of the others, as se.sample_negatives or se.read_negatives returns them, and "
+            f"these are {kind!r}; give those, or leave corrected= out"
         )
 
 

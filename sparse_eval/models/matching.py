@@ -151,7 +151,6 @@ def match_sides(
         candidates, _ = align_candidates(
             candidates, (n_users, items.size), users.labels, items.labels, others="the model"
         )
-        candidates = candidates.named(moved.indptr, moved.items, moved.gains)
     if model is not None:
         warn_without_ids(model, train, relevance)
     if first is not None and users.labels is None:

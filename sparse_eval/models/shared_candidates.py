@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.hashing import digest_csr
 from ..errors import InvalidDataError
-from ..inputs.candidates import GIVEN, JUDGED, Candidates
+from ..inputs.candidates import JUDGED, Candidates
 from ..metrics.corrected import check_kind
 from ..results.candidates import is_sampled, name_among
 from .inputs import open_candidates
@@ -33,7 +33,7 @@ class SharedCandidates(NamedTuple):
     Attributes
     ----------
     candidates : Candidates or None
-        Matched with the data, and with their kind.
+        Matched with the data.
     digest : str or None
         16 hexadecimal digits that identify them, beside the data.
     """
@@ -44,7 +44,7 @@ class SharedCandidates(NamedTuple):
     @property
     def kind(self) -> str | None:
         """What they are called."""
-        return None if self.candidates is None else self.candidates.kind or GIVEN
+        return None if self.candidates is None else self.candidates.kind
 
     def names(self, request: Request) -> dict[str, str]:
         """Return what each metric of a request is called in a table."""
@@ -84,15 +84,15 @@ def share_candidates(
     truth = sides.relevance
     is_relevant = truth.gains > 0
     n_outside = np.count_nonzero(is_relevant & ~candidates.hold(truth.indptr, truth.items))
-    if n_outside and is_sampled(shared.kind or GIVEN):
+    if n_outside and is_sampled(candidates.kind):
         raise InvalidDataError(
-            f"candidates are sampled ({shared.kind}), and {n_outside} of "
+            f"candidates are sampled ({candidates.kind}), and {n_outside} of "
             f"{np.count_nonzero(is_relevant)} relevant items of {names[1]} are not among them; "
             "sample them beside these items, as se.sample_negatives does; cross_validate and tune "
             "take a function of the split that returns them"
         )
     if request.corrected is not None:
-        check_kind(shared.kind)
+        check_kind(candidates.kind)
     return shared
 
 

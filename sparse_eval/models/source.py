@@ -274,11 +274,6 @@ class _UserSource:
         labels = getattr(validation, "users", None), getattr(validation, "items_index", None)
         shape = (self.total, max(n_items, validation.shape[1]))
         side_data = SideData.of(shape, *labels, train=whole_train, **inputs)
-        if side_data.candidates is not None:
-            whole = isinstance(validation, Relevance)
-            names = ("items", "gains") if whole else ("indices", "data")
-            truth = (getattr(validation, name) for name in names)
-            side_data = side_data.named(validation.indptr, *truth)
         if side_data.candidates is not None and not side_data.candidates.for_all:
             self.candidates = side_data.candidates
             side_data = replace(side_data, candidates=None)

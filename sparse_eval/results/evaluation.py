@@ -14,7 +14,6 @@ from ..errors import InvalidDataError
 from .baselines import Baselines
 from .comparison import compare
 from .record import Record, make_record, to_dict
-from .sampled import NOTE
 from .saving import Savable, kind_of_labels, load, save
 from .summary import LEVEL, expectation, few_users, show, summarize
 from .totals import distinct_parts
@@ -133,9 +132,7 @@ class Evaluation(Views):
         -----
         UserWarning
             If too few users make up a mean, so that its interval covers it less often than its
-            level; see the notes. If every list seems to rank a few candidates of its user, such as
-            the relevant item and 99 others: ``random`` and ``lift`` are of lists from the whole
-            catalogue.
+            level; see the notes.
 
         Notes
         -----
@@ -164,7 +161,6 @@ class Evaluation(Views):
 
     def _summarize(self, level: float = LEVEL) -> pd.DataFrame:
         """Return the summary without a warning of few users, if nobody reads its intervals."""
-        self._warn_of_sampled_lists()
         return summarize(self, self.baselines, self._random, level)
 
     def random(self, name: str | Metric) -> Expectation:
@@ -186,14 +182,8 @@ class Evaluation(Views):
             If the metric is unknown or was not evaluated.
         InvalidDataError
             If it takes lists that were not kept, or it is not known how many items there are.
-
-        Warns
-        -----
-        UserWarning
-            As from `summary`.
         """
         row = self._row_of(name)
-        self._warn_of_sampled_lists()
         expected = expectation(self, self._random, row)
         if expected is None:
             raise InvalidDataError(
@@ -203,10 +193,6 @@ class Evaluation(Views):
                 "add a metric that counts all items, such as coverage@10"
             )
         return expected
-
-    def _warn_of_sampled_lists(self) -> None:
-        if self.has_sampled_lists:
-            warn(NOTE)
 
     @cached_property
     def _random(self) -> RandomTotals | None:
