@@ -110,12 +110,12 @@ def evaluate(
         metrics that weight hits by it, such as ``recall(weights=snips)@10``. It is matched like
         `item_groups`, and is the only input that may be given, by item, beside tables that are read
         in blocks.
-    candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
+    candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
         What each user could be recommended, less what `train` says is seen: a row or entry for
-        each user and candidate, matched like `train`; a mapping of users to items; a list of items
-        for each user in order; or one flat array of items for all users. Random lists, lift, auc,
-        mean and percentile rank are of them; by default of the whole catalogue. A relevant item
-        that is none of them is missed, and one that is listed stays; both are counted.
+        each user and candidate, matched like `train`; a mapping of ids of users to items; or one
+        flat array of items, or pandas.Index of ids, for all users. Random lists, lift, auc, mean
+        and percentile rank are of them; by default of the whole catalogue. A relevant item that is
+        none of them is missed, and one that is listed stays; both are counted.
     corrected : {"unbiased", "bias_variance"}, optional
         Estimate metrics of the whole catalogue from ranks among uniformly sampled `candidates`
         (`sample_negatives`), where each user has one relevant item and its list all candidates.

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import as_array, is_array, read_only
-from ..core.csr import as_int32, canonical_csr, indptr_from_counts, integer_array
+from ..core.csr import as_int32, canonical_csr, integer_array
 from ..core.hashing import fingerprints
 from ..core.labelled import labels_of
 from ..core.mistaken import describe
@@ -25,9 +25,17 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Hashes, Integers, Items, Labels
 
 _EXPECTED = (
-    "a sparse matrix or a frame with an entry for each user and candidate, a mapping of users to "
-    "items, a list of items for each user in order, or one flat array of items for all users"
+    "a sparse matrix or a frame with an entry for each user and candidate, a mapping of ids of "
+    "users to items, or one flat array of items for all users"
 )
+
+#: What to give where users have candidates of their own.
+_BY_USER = (
+    "for the items of each user give a scipy.sparse.csr_matrix with an entry for each user and "
+    "candidate or, by id, a mapping {user: items} or a frame with columns user and item"
+)
+
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 #: What candidates are called that nothing is known of.
 GIVEN = "candidates"
@@ -40,7 +48,7 @@ JUDGED = "judged"
 class Candidates:
     """The items that each user can be recommended, less what the user has seen.
 
-    `sparse_eval.sample_negatives` returns one; `candidates=` also takes a matrix, a frame or lists.
+    `sparse_eval.sample_negatives` returns one; `candidates=` also takes a matrix, a frame, …
 
     Attributes
     ----------
@@ -59,9 +67,6 @@ class Candidates:
     encoded : bool
         Whether rows and columns were numbered from ids, so that their numbers mean nothing
         elsewhere.
-    keyed_by_number : bool
-        Whether the labels are whole numbers, which stand for rows and columns where nothing else
-        has labels.
     """
 
     shape: tuple[int, int]
@@ -71,7 +76,6 @@ class Candidates:
     users: Labels | None = None
     items_index: Labels | None = None
     encoded: bool = False
-    keyed_by_number: bool = False
 
     @property
     def for_all(self) -> bool:
@@ -187,7 +191,7 @@ def as_candidates(given: Any) -> Candidates:
 
     Parameters
     ----------
-    given : Candidates, sparse matrix, Relevance, mapping, array_like
+    given : Candidates, sparse matrix, Relevance, mapping, flat array_like or pandas.Index
         What was opened of a path, and read of a frame.
 
     Raises
@@ -208,20 +212,15 @@ def as_candidates(given: Any) -> Candidates:
         return _of_mapping(given)
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
         return _ids_for_all(given)
-    if isinstance(given, range | set | frozenset):
-        given = list(given)
-    if isinstance(given, str | bytes) or not (is_array(given) or isinstance(given, list | tuple)):
-        raise InvalidDataError(f"candidates is {describe(given)}; expected {_EXPECTED}")
+    if isinstance(given, list | tuple) and any(isinstance(row, _LISTS) for row in given):
+        raise InvalidDataError(f"candidates is {describe(given)} of lists; {_BY_USER}")
     if is_array(given):
         array = as_array(given, "candidates", _EXPECTED)
-        if array.ndim not in (1, 2):
-            raise InvalidDataError(f"candidates is {describe(array)}; expected {_EXPECTED}")
-        if array.ndim == 2:
-            rows = integer_array(array, "candidates", 2)
-            return _of_rows([row[row >= 0] for row in rows])
+        if array.ndim != 1:
+            raise InvalidDataError(f"candidates is {describe(array)}; {_BY_USER}")
         given = array.tolist() if array.dtype.kind in "OUT" else array
-    elif any(_is_list(row) for row in given):
-        return _of_lists(given)
+    elif not isinstance(given, list | tuple | range):
+        raise InvalidDataError(f"candidates is {describe(given)}; expected {_EXPECTED}")
     if len(given) and isinstance(given[0], str):
         import pandas as pd
 
@@ -230,38 +229,6 @@ def as_candidates(given: Any) -> Candidates:
     if len(rows) and rows[0] < 0:
         raise InvalidDataError(f"candidates holds {rows[0]}; expected item numbers from 0 on")
     return Candidates((0, int(rows.max(initial=-1)) + 1), None, as_int32(rows))
-
-
-def _is_list(row: object) -> bool:
-    return isinstance(row, list | tuple | set | frozenset | np.ndarray)
-
-
-def _of_lists(given: Any) -> Candidates:
-    """Return candidates of a list of item numbers for each user."""
-    rows = []
-    for number, row in enumerate(given):
-        if not _is_list(row):
-            raise InvalidDataError(
-                f"candidates has {describe(row)} at place {number} and lists elsewhere; expected a "
-                "list of items for each user in order"
-            )
-        if any(isinstance(item, str) for item in row):
-            raise InvalidDataError(
-                f"candidates of user {number} are ids, and nothing says which users they are of; "
-                "give a mapping of user ids to items"
-            )
-        rows.append(integer_array(list(row), f"candidates of user {number}", 1))
-    return _of_rows(rows)
-
-
-def _of_rows(rows: list[Any]) -> Candidates:
-    """Return candidates of an array of item numbers for each user."""
-    unique = [np.unique(row) for row in rows]
-    items = np.concatenate([np.empty(0, np.int64), *unique])
-    if items.min(initial=0) < 0:
-        raise InvalidDataError(f"candidates holds {items.min()}; expected item numbers from 0 on")
-    indptr = indptr_from_counts(np.array([len(row) for row in unique], np.int64))
-    return Candidates((len(rows), int(items.max(initial=-1)) + 1), indptr, as_int32(items))
 
 
 def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
@@ -290,10 +257,9 @@ def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
     shape = (len(users), len(items))
     coo = sparse.coo_matrix((np.ones(len(codes)), (owners, codes)), shape=shape)
     matrix = canonical_csr(coo, "candidates", sum_duplicates=True)
-    keyed = all(labels.inferred_type in ("integer", "empty") for labels in (users, items))
     return Candidates(
         shape, matrix.indptr.astype(np.int64), as_int32(matrix.indices), GIVEN, users, items,
-        encoded=True, keyed_by_number=keyed,
+        encoded=True,
     )  # fmt: skip
 
 
@@ -337,7 +303,6 @@ def align_candidates(
         If one has ids and the other numbers, there are fewer rows than users, or an item is named
         that does not exist.
     """
-    candidates = without_number_keys(candidates, shape[0], users, items)
     own = (candidates.users, candidates.items_index)
     for axis, labels, aligned in zip(("users", "items"), own, (users, items), strict=True):
         if axis == "users" and candidates.for_all:
@@ -347,7 +312,7 @@ def align_candidates(
             raise InvalidDataError(
                 f"{'candidates' if aligned is None else others} name {axis} by id, and "
                 f"{others if aligned is None else 'candidates'} number them, so nothing says which "
-                "is which; give both with ids, or both as matrices or numbers"
+                "is which; give both with ids, or both as matrices (scipy.sparse.csr_matrix)"
             )
     is_number = candidates.for_all and own[1] is None
     if is_number and items is not None and items.inferred_type == "integer":
@@ -376,33 +341,6 @@ def align_candidates(
             "for each user, or ids by which they are matched"
         )
     return replace(candidates, users=users, encoded=False), items
-
-
-def without_number_keys(
-    candidates: Candidates, n_users: int, users: Labels | None, items: Labels | None
-) -> Candidates:
-    """Take whole numbers by which lists are keyed for rows and columns, where there are no ids.
-
-    There is a row for each of `n_users` users at least.
-    """
-    if not candidates.keyed_by_number or users is not None or items is not None:
-        return candidates
-    assert candidates.users is not None  # noqa: S101 - they are the keys
-    assert candidates.items_index is not None  # noqa: S101
-    rows = candidates.users.to_numpy(np.int64)
-    columns = candidates.items_index.to_numpy(np.int64)
-    for name, numbers in (("users", rows), ("items", columns)):
-        if numbers.min(initial=0) < 0:
-            raise InvalidDataError(
-                f"candidates names {name} by number, {numbers.min()} among them; expected numbers "
-                "from 0 on"
-            )
-    moved = _renumbered(candidates, columns, int(columns.max(initial=-1)) + 1)
-    n_users = max(int(rows.max(initial=-1)) + 1, n_users)  # who is not named has no candidates
-    order = np.full(n_users, len(rows))
-    order[rows] = np.arange(len(rows))
-    moved = replace(moved, users=None, items_index=None, encoded=False, keyed_by_number=False)
-    return moved.padded(len(rows) + 1).take(order)
 
 
 def _columns(

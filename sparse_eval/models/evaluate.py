@@ -128,13 +128,13 @@ def evaluate_model(
         gain come from the whole `validation`. The results are in the order of the model's users.
     user_rows : array_like of int, optional
         Instead of `users` their rows: in the model, or in `train`.
-    candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
+    candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
         What each user can be recommended, less what `train` says is seen: an entry for each user
         and candidate (a matrix with the rows and columns of `train`, or with ids, which are
-        matched); a mapping of users to items; a list of items for each user in order; one flat
-        array of item rows, or a pandas.Index of item ids, for all users; or what `sample_negatives`
-        returns. Not for neighbour models of implicit. Of factors no other pairs are scored.
-        Relevant items that are no candidates are missed.
+        matched); a mapping of ids of users to items; one flat array of item rows, or a
+        pandas.Index of item ids, for all users; or what `sample_negatives` returns. Not for
+        neighbour models of implicit. Of factors no other pairs are scored. Relevant items that are
+        no candidates are missed.
     corrected : {"unbiased", "bias_variance"}, optional
         As in `evaluate`: estimate metrics of the whole catalogue from sampled candidates.
     seen : {"exclude", "allow"}

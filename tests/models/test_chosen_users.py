@@ -36,16 +36,12 @@ def cut_in_blocks(patch: pytest.MonkeyPatch) -> dict[str, Any]:
 def pools(kind: str) -> Any:
     rng = np.random.default_rng(7)
     mask = rng.random((N_USERS, N_ITEMS)) < 0.4
-    if kind == "mapping":
-        return {user: np.flatnonzero(row).tolist() for user, row in enumerate(mask)}
-    if kind == "lists":
-        return [np.flatnonzero(row).tolist() for row in mask]
     return {"csr": sparse.csr_matrix(mask * 1.0), "for all": np.arange(0, N_ITEMS, 2)}.get(kind)
 
 
 @pytest.mark.filterwarnings("ignore:.*(are no candidates|seen='allow')")
 @pytest.mark.parametrize("way", ["whole", "blocks", "executor"])
-@pytest.mark.parametrize("candidates", ["none", "csr", "mapping", "lists", "for all"])
+@pytest.mark.parametrize("candidates", ["none", "csr", "for all"])
 @pytest.mark.parametrize("seen", ["exclude", "allow"])
 def test_values_are_those_of_the_whole(candidates: str, seen: Any, way: str) -> None:
     factors, train, validation = make_case()
