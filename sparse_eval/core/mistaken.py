@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,13 @@ _FROM_FRAME = {
     "the validation matrix": ("Relevance.from_frame", "gain"),
 }
 _INTERACTIONS = ("Interactions.from_frame", "value")
+
+#: What to do with blocks of rows.
+_BLOCKS = (
+    "scipy.sparse.vstack(blocks) makes one of blocks of rows; or evaluate each block, its users "
+    "named by se.Relevance.from_csr(block, users=…), and merge the evaluations, which gives the "
+    "same bits: ev.merge(*others)"
+)
 
 #: What is expected of matrices.
 SPARSE = "a scipy sparse matrix, such as scipy.sparse.csr_matrix(x) of a dense array"
@@ -66,11 +73,20 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
         message += (
             "; Rankings.from_positions(x) takes positions, and Rankings.from_scores(x) scores"
         )
+    elif _are_blocks(values):
+        message += f"; {_BLOCKS}"
     elif name == "the position matrix" and hasattr(values, "__len__"):
         message += (
             "; Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"
         )
     return InvalidDataError(message)
+
+
+def _are_blocks(values: Any) -> bool:
+    """Return whether a value may hold matrices, or whatever has rows like them."""
+    if isinstance(values, Iterator):
+        return True
+    return isinstance(values, Sequence) and any(hasattr(value, "indptr") for value in values[:1])
 
 
 def way_from_frame(values: Any, *, timestamp: bool = False) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from os import getpid
 from pathlib import Path
@@ -260,7 +259,6 @@ class DaskSource:
     """
 
     unit = " partitions"
-    distinct = True
 
     def __init__(
         self,
@@ -312,24 +310,11 @@ class DaskSource:
         self.frames = frames
         self.total = frames[0].npartitions
         self.load = PartitionLoader(RowsLoader(columns, catalogue, largest, propensity), schemas)
-        self._kind_of_items = kind
 
     @property
     def repeatable(self) -> bool:
-        """Whether the cluster is still there."""
-        return bool(self.client.status == "running")
-
-    @cached_property
-    def random_load(self) -> PartitionLoader:
-        """As `load`, of blocks with the whole catalogue."""
-        rows = self.load.rows
-        if rows.catalogue is None:
-            with self.client.as_current():
-                catalogue = self._catalogue(
-                    self.frames, rows.columns, self.load.schemas, self._kind_of_items
-                )
-            rows = replace(rows, catalogue=catalogue)
-        return replace(self.load, rows=rows)
+        """Whether all items are known, and the cluster is still there."""
+        return self.load.rows.catalogue is not None and self.client.status == "running"
 
     def tasks(self) -> Iterator[tuple[Partitions, int]]:
         """Yield pairs of partitions."""

@@ -28,17 +28,10 @@ from ..metrics.request import Request
 from .budget import check_memory, users_within
 from .notices import give_notice
 from .run import check_keep, evaluate_source, evaluate_whole
-from .sources import (
-    USERS_PER_BLOCK,
-    Block,
-    BlockSource,
-    MatrixSource,
-    is_blocks,
-    largest_gain,
-)
+from .sources import USERS_PER_BLOCK, Block, MatrixSource, largest_gain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from ..core.types import PathLike, SparseInput
     from ..inputs.item_data import ItemData
@@ -54,15 +47,9 @@ USERS_PER_TASK = 1 << 16
 FEWEST_TASKS = 16
 
 #: What `evaluate` takes as recommendations.
-RankingsLike: TypeAlias = (
-    "Rankings | RankingsScan | SparseInput | FrameLike | PathLike"
-    " | Iterable[Rankings | SparseInput]"
-)
+RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | PathLike"
 #: What `evaluate` takes as relevant items.
-RelevanceLike: TypeAlias = (
-    "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
-    " | Iterable[Relevance | SparseInput]"
-)
+RelevanceLike: TypeAlias = "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
 
 
 @removed(
@@ -88,20 +75,18 @@ def evaluate(
 
     Parameters
     ----------
-    predictions : Rankings, sparse matrix, frame, path, or iterable of blocks
+    predictions : Rankings, sparse matrix, frame or path
         A matrix of shape (n_users, n_items) holds 1-based positions (`Rankings.from_positions`);
         a table has a row for each recommended item (`Rankings.scan`), by default in columns
         ``user``, ``item`` and ``rank`` or ``score``. Frames are those of pandas, polars, Arrow,
-        Dask and Spark; for paths see Notes. An iterable yields matrices or `Rankings` of blocks
-        of users, one after the other.
-    validation : Relevance, sparse matrix, Interactions, Holdout, frame, path, or iterable of blocks
+        Dask and Spark; for paths see Notes.
+    validation : Relevance, sparse matrix, Interactions, Holdout, frame or path
         A matrix of shape (n_users, n_items) holds gains, at least 0 (`Relevance.from_csr`); a
         table (`Relevance.scan`) has columns ``user``, ``item`` and, optionally, ``gain``. Where
         both sides have ids (tables, `Interactions`, the parts of a `Holdout`, ``users=`` and
         ``items=``) they are matched by id; otherwise row and column numbers are compared, and the
         smaller matrix is padded: an item outside of the other is not relevant but keeps its
-        position. Ids of a table beside mere numbers are refused. With blocks of predictions,
-        blocks of the same users, or all users at once.
+        position. Ids of a table beside mere numbers are refused.
     metrics : str, Metric, iterable of them, or Protocol
         For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``. A `Protocol` has metrics and
         the rules by which they count users and items.
@@ -110,12 +95,12 @@ def evaluate(
         recommendation; entries other than zero count for popularity, co-occurrence and history.
         Numbered as `validation`, or with ids like it (frames, `Interactions`). Some metrics need
         it. The catalogue is as large as the largest of all inputs.
-    candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
+    candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
         What each user could be recommended, less what `train` says is seen: a row or entry for
-        each user and candidate, matched like `train`; a mapping of users to items; a list of items
-        for each user in order; or one flat array of items for all users. Random lists, lift, auc,
-        mean and percentile rank are of them; by default of the whole catalogue. A relevant item
-        that is none of them is missed, and one that is listed stays; both are counted.
+        each user and candidate, matched like `train`; a mapping of ids of users to items; or one
+        flat array of items, or pandas.Index of ids, for all users. Random lists, lift, auc, mean
+        and percentile rank are of them; by default of the whole catalogue. A relevant item that is
+        none of them is missed, and one that is listed stays; both are counted.
         What `sample_negatives` returns can estimate metrics of the whole catalogue, see
         `Candidates.corrected`.
     items : ItemData, optional
@@ -130,7 +115,8 @@ def evaluate(
         does not grow with the number of users.
     memory : int, optional
         Bytes that the evaluation may take, beside its inputs and the interpreter; at least 16 MiB.
-        Users are then evaluated in blocks of as many as fit; blocks of an iterable stay as given.
+        Users are then evaluated in blocks of as many as fit. Blocks of your own are evaluated
+        one after the other and merged (`Evaluation.merge`).
     client : distributed.Client, str or concurrent.futures.Executor, optional
         Who evaluates blocks of users: the workers of a Dask cluster, given by its client or the
         address of its scheduler, or those of an executor, each task with one thread. By default
@@ -159,8 +145,8 @@ def evaluate(
         table cannot be used, groups or vectors do not cover the items, no user has a relevant
         item, gains are too large for a sum of them to be finite, or a metric of what is
         recommended, or of judged items, meets a list with unknown items; if a zero is stored in
-        `validation` and the convention's library counts it as relevant; or if blocks are of
-        different users, or the values of the users do not fit into `memory`.
+        `validation` and the convention's library counts it as relevant; or if the values of the
+        users do not fit into `memory`.
     InvalidFileError
         If a file cannot be read.
     WorkerError
@@ -248,14 +234,6 @@ def _evaluate(
             return evaluation
     rankings = _labelled(open_side(rankings), Rankings.from_positions)
     relevance = _labelled(open_side(relevance), Relevance.from_csr)
-    if is_blocks(rankings):
-        source = BlockSource(request, rankings, relevance, inputs)
-        return evaluate_source(request, source, **options)
-    if is_blocks(relevance):
-        raise InvalidDataError(
-            f"validation is an iterable of blocks, and predictions a {type(rankings).__name__}; "
-            "give blocks of both"
-        )
     if options["memory"] is None and options["client"] is None:
         make_block = partial(_block_of_all, rankings, relevance, inputs)
         how = {name: options[name] for name in ("per_user", "num_threads")}
@@ -324,7 +302,6 @@ def _block_of_all(
     relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
     rankings, relevance = align(rankings, relevance)
     side_data = SideData.beside(rankings, relevance, **inputs)
-    side_data = side_data.named(relevance.indptr, relevance.items, relevance.gains)
     return Block(0, rankings, relevance, side_data)
 
 
@@ -336,10 +313,6 @@ def _matrices(
     options: dict[str, Any],
 ) -> MatrixSource:
     """Cut matrices into blocks that fit into the budget, or that workers can share."""
-    if isinstance(predictions, Rankings) and isinstance(validation, Relevance):
-        predictions, validation = align(predictions, validation)
-    else:
-        check_numbering(predictions, validation)
     sides: list[Any] = [
         side
         if isinstance(side, Rankings | Relevance)
@@ -349,6 +322,10 @@ def _matrices(
             (validation, "the validation matrix", True),
         )
     ]
+    if isinstance(sides[0], Rankings) and isinstance(sides[1], Relevance):
+        sides = list(align(*sides))
+    else:
+        check_numbering(*sides)
     users, items = (
         next(
             (getattr(side, name, None) for side in sides if getattr(side, name, None) is not None),
@@ -359,11 +336,6 @@ def _matrices(
     shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))
     encoded = any(getattr(side, "encoded", False) for side in sides)
     side_data = SideData.of(shape, users, items, **inputs, encoded=encoded)
-    truth = sides[1]
-    if isinstance(truth, Relevance):
-        side_data = side_data.named(truth.indptr, truth.items, truth.gains)
-    else:
-        side_data = side_data.named(truth.indptr, truth.indices, truth.data)
     n_rows = USERS_PER_BLOCK
     if options["memory"] is not None:
         n_entries = sum(int(side.indptr[-1]) for side in sides)

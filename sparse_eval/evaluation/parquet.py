@@ -14,7 +14,7 @@ import tempfile
 from bisect import bisect_left
 from collections import deque
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from operator import attrgetter
@@ -379,7 +379,6 @@ class ParquetSource:
     """
 
     unit = " rows"
-    distinct = True  # a user is in one range, or in one file
 
     def __init__(
         self,
@@ -421,20 +420,12 @@ class ParquetSource:
             propensity,
         )
         self.load = ParquetLoader(rows, self.schemas, self.paths)
-        self._kind_of_items = kinds[1]
 
     @property
     def repeatable(self) -> bool:
-        """Whether the files are still there."""
-        return all(file.exists() for table in self.tables for file in table.files)
-
-    @cached_property
-    def random_load(self) -> ParquetLoader:
-        """As `load`, of blocks with the whole catalogue."""
-        rows = self.load.rows
-        if rows.catalogue is None:
-            rows = replace(rows, catalogue=self._catalogue(self._kind_of_items))
-        return replace(self.load, rows=rows)
+        """Whether all items are known, and the files are still there."""
+        known = self.load.rows.catalogue is not None
+        return known and all(file.exists() for table in self.tables for file in table.files)
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
         """Return ranges of users, or files that their rows were dealt out to."""

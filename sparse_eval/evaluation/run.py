@@ -10,7 +10,7 @@ from ..core.arguments import check_choice
 from ..core.progress import display
 from ..errors import InvalidDataError
 from ..results import Evaluation
-from ..results.totals import Part, RunningTotals, merge_in_order
+from ..results.totals import Part, RunningTotals
 from .budget import check_values_fit
 from .clients import open_runner
 from .sources import evaluate_block, one_user
@@ -139,8 +139,7 @@ def evaluate_source(
             _closing(source.tasks()) as tasks,
         ):
             kept = per_user and not random
-            load = source.random_load if random else source.load
-            shared = Shared(request, load, kept, random, opened.num_threads)
+            shared = Shared(request, source.load, kept, random, opened.num_threads)
             with _closing(opened.run(evaluate_task, shared, tasks)) as done:
                 for amount, part in done:
                     n_users += part.span.n
@@ -149,7 +148,7 @@ def evaluate_source(
                     bar.update(amount)
                     yield part
 
-    def merged(*, random: bool = False) -> list[Part]:
+    def merged(*, random: bool = False) -> Part:
         from ..core.bars import tqdm  # it loads asyncio, which importing the package need not do
 
         with (
@@ -162,12 +161,12 @@ def evaluate_source(
             ) as bar,
             _closing(parts(bar, random=random)) as each,
         ):
-            return [merge(each)] if source.distinct else merge_in_order(each)
+            return merge(each)
 
     def random_totals() -> RandomTotals | None:
-        return merge(merged(random=True)).totals.random if source.repeatable else None
+        return merged(random=True).totals.random if source.repeatable else None
 
-    return Evaluation(request, parts=merged(), random_totals=random_totals)
+    return Evaluation(request, parts=[merged()], random_totals=random_totals)
 
 
 @contextmanager

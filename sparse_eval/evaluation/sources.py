@@ -5,32 +5,26 @@ A new kind of input is a class with the methods of `Source`, in a module of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from scipy import sparse
 
-from ..core.arrays import is_array
-from ..core.mistaken import is_frame
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.alignment import align
 from ..inputs.judged import check_judged_listed, condense, judged_candidates
 from ..inputs.npy import release, slice_rows
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.scan import RankingsScan, RelevanceScan
-from ..inputs.side_data import SideData
 from ..metrics.aligned import Aligned
 from ..results.block import BlockResult
 from ..results.explain import row_of_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
 
     from ..core.types import AnyArray, CSRMatrix, SparseInput
+    from ..inputs.side_data import SideData
     from ..metrics.conventions import Convention
     from ..metrics.request import Request
     from ..results.totals import Retrieval
@@ -78,15 +72,11 @@ Loader: TypeAlias = "Callable[[Any], Block]"
 
 
 class Source(Protocol):
-    """Users in blocks, whatever they come from."""
+    """Users in blocks, whatever they come from; each user is in one block."""
 
     @property
     def load(self) -> Loader:
         """Turn a task into a block; sent to each worker once."""
-
-    @property
-    def random_load(self) -> Loader:
-        """As `load`, of blocks with the whole catalogue, on which the random baseline depends."""
 
     @property
     def total(self) -> int | None:
@@ -97,12 +87,11 @@ class Source(Protocol):
         """What the progress bar counts."""
 
     @property
-    def distinct(self) -> bool:
-        """Whether blocks are known to be of different users; otherwise labels have to show it."""
-
-    @property
     def repeatable(self) -> bool:
-        """Whether `tasks` can be called again."""
+        """Whether `tasks` can be called again for the random baseline.
+
+        It depends on the whole catalogue, which not every block shows.
+        """
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
         """Yield descriptions of blocks that can be pickled, and how far each moves the progress.
@@ -212,14 +201,6 @@ def _aligned(
     return Aligned(rankings, relevance, side_data, request.convention, listed=listed)
 
 
-def is_blocks(value: object) -> TypeGuard[Iterable[Any]]:
-    """Return whether a value is an iterable of blocks, rather than a matrix or a table."""
-    whole = (str, bytes, Path, Mapping, Rankings, Relevance, RankingsScan, RelevanceScan)
-    return isinstance(value, Iterable) and not (
-        isinstance(value, whole) or sparse.issparse(value) or is_array(value) or is_frame(value)
-    )
-
-
 def largest_gain(
     request: Request, relevance: Relevance | CSRMatrix, n_rows: int = USERS_PER_BLOCK
 ) -> float | None:
@@ -291,7 +272,6 @@ class MatrixSource:
     """
 
     unit = " users"
-    distinct = True  # rows of whole matrices are different users, whatever their labels
     repeatable = True
 
     def __init__(
@@ -303,7 +283,7 @@ class MatrixSource:
     ) -> None:
         self.rankings = rankings
         self.relevance = relevance
-        self.load = self.random_load = RowLoader(side_data)
+        self.load = RowLoader(side_data)
         self.total = max(rankings.shape[0], relevance.shape[0])
         self.n_rows = n_rows
 
@@ -314,172 +294,3 @@ class MatrixSource:
             sides = (slice_rows(side, first, last) for side in (self.rankings, self.relevance))
             yield (first, last, *sides), last - first
             release(self.rankings, self.relevance)
-
-
-class BlockSource:
-    """Blocks of lists that an iterable yields, beside blocks or all rows of the relevance.
-
-    Parameters
-    ----------
-    request : Request
-    rankings : iterable of Rankings or matrices
-    relevance : Relevance, CSR matrix, or iterable of them
-    inputs : mapping
-        `train`, `item_groups`, `item_vectors` and `candidates`, of all users.
-    """
-
-    unit = " users"
-
-    def __init__(
-        self,
-        request: Request,
-        rankings: Iterable[Any],
-        relevance: Any,
-        inputs: dict[str, Any],
-    ) -> None:
-        self.request = request
-        self.rankings = rankings
-        self.relevance = relevance
-        self.inputs = inputs
-        sides = (rankings, relevance) if is_blocks(relevance) else (rankings,)
-        self.repeatable = not any(isinstance(side, Iterator) for side in sides)
-        self.total: int | None = None
-        self.distinct = False
-        self.side_data: SideData | None = None
-        if not is_blocks(relevance):
-            self.total = int(relevance.shape[0])
-            self.distinct = True
-            whole = isinstance(relevance, Relevance)
-            labels = (relevance.users, relevance.items_index) if whole else (None, None)
-            encoded = whole and relevance.encoded
-            side_data = SideData.of(relevance.shape, *labels, **inputs, encoded=encoded)
-            if whole:
-                side_data = side_data.named(relevance.indptr, relevance.items, relevance.gains)
-            gain = largest_gain(request, relevance)
-            self.side_data = replace(side_data, largest_gain=gain)
-
-    @staticmethod
-    def load(block: Block) -> Block:
-        """Return the block, which is complete."""
-        return block
-
-    random_load = load
-
-    def tasks(self) -> Iterator[tuple[Block, int]]:
-        """Yield each block with the relevance and side data of its users."""
-        side_data = self.side_data
-        for first, lists, gains in self._pairs():
-            rankings, relevance = _rankings(lists, first), _relevance(gains, first)
-            if self.side_data is None:
-                self._check_independent(rankings, relevance)
-            if side_data is None:
-                side_data = SideData.beside(rankings, relevance, **self.inputs)
-                if self.request.needs_largest_gain:
-                    side_data = replace(side_data, largest_gain=1.0)
-            _check_items(rankings, relevance, side_data)
-            if max(rankings.shape[1], relevance.shape[1]) > side_data.n_items:
-                self.repeatable = False  # the catalogue, and with it what is random, is unknown
-            n_users = relevance.shape[0]
-            own = side_data.of_users(first, first + n_users)
-            yield Block(first, rankings, relevance, own), n_users
-
-    def _pairs(self) -> Iterator[tuple[int, Any, Any]]:
-        """Yield the first row, the lists and the gains of each block."""
-        first = 0
-        others = iter(self.relevance) if is_blocks(self.relevance) else None
-        for number, lists in enumerate(self.rankings):
-            if not (isinstance(lists, Rankings) or sparse.issparse(lists)):
-                raise InvalidDataError(
-                    f"block {number} of the predictions is a {type(lists).__name__}; expected a "
-                    "Rankings or a sparse matrix of positions; Rankings.from_topk(ids) makes lists "
-                    "of item numbers, best first, padded with -1"
-                )
-            n_users = int(lists.shape[0])
-            if others is None:
-                gains = self._rows(first, n_users, number, lists)
-            else:
-                gains = _next_gains(others, number, n_users)
-            yield first, lists, gains
-            first += n_users
-        if others is not None and next(others, None) is not None:
-            raise InvalidDataError(
-                "validation has more blocks than the predictions; give both in blocks of the same "
-                "users"
-            )
-        if others is None and first < self.relevance.shape[0]:
-            raise InvalidDataError(
-                f"the predictions end after {first} users, validation has "
-                f"{self.relevance.shape[0]}; give the others too, an empty row for a user without "
-                "a list"
-            )
-
-    def _rows(self, first: int, n_users: int, number: int, lists: Any) -> Any:
-        """Return the rows of the relevance that a block of lists stands for."""
-        if first + n_users > self.relevance.shape[0]:
-            raise InvalidDataError(
-                f"the predictions have a row {first + n_users - 1} (in block {number}), but "
-                f"validation has {self.relevance.shape[0]} rows; give both the same users"
-            )
-        gains = slice_rows(self.relevance, first, first + n_users)
-        labels, users = getattr(lists, "users", None), getattr(gains, "users", None)
-        if labels is not None and users is not None and set(labels) != set(users):
-            raise InvalidDataError(
-                f"block {number} of the predictions is not about the users of these rows of "
-                f"validation, {users.tolist()[0]!r}, …; give blocks in the order of the users of "
-                "validation, or give both in blocks"
-            )
-        return gains
-
-    def _check_independent(self, rankings: Rankings, relevance: Relevance) -> None:
-        """Raise if the block cannot be evaluated without the blocks that follow."""
-        largest = float(relevance.gains.max(initial=0.0))
-        if self.request.needs_largest_gain and largest not in (0.0, 1.0):
-            metric = next(
-                plan.metric
-                for plan in self.request.plans
-                if plan.definition.of_largest(plan.arguments)
-            )
-            raise InvalidMetricError(
-                f"{metric} needs the largest of all gains, which is not known before the last "
-                "block; give validation as a whole matrix"
-            )
-        labelled = rankings.users is not None or relevance.users is not None
-        for name in ("train", "candidates"):
-            if labelled and self.inputs.get(name) is not None:
-                raise InvalidDataError(
-                    f"{name} has a row for each user by number, and the blocks' users have labels; "
-                    f"give blocks without labels, in the order of the rows of {name}"
-                )
-
-
-def _check_items(rankings: Rankings, relevance: Relevance, side_data: SideData) -> None:
-    """Raise if a block lists items by id behind those of validation, where train has others."""
-    listed, known = rankings.items_index, relevance.items_index
-    if listed is None or known is None or side_data.training is None:
-        return
-    if side_data.n_items <= relevance.shape[1]:
-        return
-    unknown = listed[~listed.isin(known)]
-    if len(unknown):
-        raise InvalidDataError(
-            f"the lists have item {unknown.tolist()[0]!r}, which validation does not have, as "
-            "train has others; give the lists whole instead of in blocks, or validation with the "
-            "ids of all items"
-        )
-
-
-def _next_gains(blocks: Iterator[Any], number: int, n_users: int) -> Any:
-    """Return the next block of relevance, for as many users as the block of lists has."""
-    gains = next(blocks, None)
-    if not (gains is None or isinstance(gains, Relevance) or sparse.issparse(gains)):
-        raise InvalidDataError(
-            f"block {number} of validation is a {type(gains).__name__}; expected a Relevance or a "
-            "sparse matrix of gains"
-        )
-    if gains is None or gains.shape[0] != n_users:
-        number_of_users = "there is none" if gains is None else f"it has {gains.shape[0]}"
-        raise InvalidDataError(
-            f"block {number} of the predictions has {n_users} users, and of validation "
-            f"{number_of_users}; give both in blocks of the same users"
-        )
-    return gains

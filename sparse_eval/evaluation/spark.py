@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -71,7 +70,6 @@ class SparkSource:
     """
 
     unit = " tables"
-    distinct = True
     total = 1
 
     def __init__(
@@ -95,24 +93,17 @@ class SparkSource:
         if request.needs_largest_gain:
             largest = self._largest_gain(columns)
         self.load = BatchLoader(RowsLoader(columns, catalogue, largest, propensity))
-        self._kind_of_items = kinds[1]
 
     @property
     def repeatable(self) -> bool:
-        """Whether the session is still there."""
+        """Whether all items are known, and the session is still there."""
+        if self.load.rows.catalogue is None:
+            return False
         session: Any = self.sides[0].sparkSession
         if "connect" in type(session).__module__:
             return not session.is_stopped
         running: bool = session.sparkContext._jsc is not None
         return running
-
-    @cached_property
-    def random_load(self) -> BatchLoader:
-        """As `load`, of blocks with the whole catalogue."""
-        rows = self.load.rows
-        if rows.catalogue is None:
-            rows = replace(rows, catalogue=self._catalogue(rows.columns, self._kind_of_items))
-        return BatchLoader(rows)
 
     def tasks(self) -> Iterator[tuple[SparkTasks, int]]:
         """Yield the rows of both tables, all rows of a user in one partition and in succession."""

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..core.arguments import check_choice
 from ..core.arrays import as_array, is_array, read_only
-from ..core.csr import as_int32, canonical_csr, indptr_from_counts, integer_array
+from ..core.csr import as_int32, canonical_csr, integer_array
 from ..core.hashing import fingerprints
 from ..core.labelled import labels_of
 from ..core.mistaken import describe
@@ -24,16 +24,20 @@ from .relevance import Relevance
 from .training import take_rows
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers, Items, Labels
+    from ..core.types import AnyArray, Booleans, Hashes, Integers, Items, Labels
 
 _EXPECTED = (
-    "a sparse matrix or a frame with an entry for each user and candidate, a mapping of users to "
-    "items, a list of items for each user in order, or one flat array of items for all users"
+    "a sparse matrix or a frame with an entry for each user and candidate, a mapping of ids of "
+    "users to items, or one flat array of items for all users"
 )
 
-#: Candidates count as sampled only if at least this many users have relevant items, and each of
-#: these users has at least this many other candidates.
-FEWEST_SAMPLED, FEWEST_NEGATIVES = 20, 5
+#: What to give where users have candidates of their own.
+_BY_USER = (
+    "for the items of each user give a scipy.sparse.csr_matrix with an entry for each user and "
+    "candidate or, by id, a mapping {user: items} or a frame with columns user and item"
+)
+
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 #: What candidates are called that nothing is known of.
 GIVEN = "candidates"
@@ -49,7 +53,7 @@ JUDGED = "judged"
 class Candidates:
     """The items that each user can be recommended, less what the user has seen.
 
-    `sparse_eval.sample_negatives` returns one; `candidates=` also takes a matrix, a frame or lists.
+    `sparse_eval.sample_negatives` returns one; `candidates=` also takes a matrix, a frame, …
 
     Attributes
     ----------
@@ -59,17 +63,15 @@ class Candidates:
         Where each user's row starts and ends in `items`; None where the items are for all users.
     items : ndarray of int32
         Item ids, ascending within a row.
-    kind : str or None
+    kind : str
         What they are, as tables show it: "1+99" if 99 negatives were sampled with the one relevant
-        item of each user, "n+99" if users have several; None if it is not known yet.
+        item of each user, "n+99" if users have several; "candidates" unless `sample_negatives` or
+        `read_negatives` made them.
     users, items_index : pandas.Index or None
         Labels of rows and columns, where they are known.
     encoded : bool
         Whether rows and columns were numbered from ids, so that their numbers mean nothing
         elsewhere.
-    keyed_by_number : bool
-        Whether the labels are whole numbers, which stand for rows and columns where nothing else
-        has labels.
     estimator : {"unbiased", "bias_variance"} or None
         How metrics of the whole catalogue are estimated, see `corrected`.
     """
@@ -77,11 +79,10 @@ class Candidates:
     shape: tuple[int, int]
     indptr: Integers | None
     items: Items
-    kind: str | None = None
+    kind: str = GIVEN
     users: Labels | None = None
     items_index: Labels | None = None
     encoded: bool = False
-    keyed_by_number: bool = False
     estimator: Estimator | None = None
 
     @property
@@ -124,11 +125,11 @@ class Candidates:
         0.071467
         """
         check_choice("estimator", estimator, get_args(Estimator))
-        if self.kind is None or not re.fullmatch(r"1\+[0-9]+", self.kind):
+        if not re.fullmatch(r"1\+[0-9]+", self.kind):
             raise InvalidDataError(
                 "estimates need as candidates the one relevant item of each user and a uniform "
-                "sample of the others, as from se.sample_negatives, and these are "
-                f"{self.kind or GIVEN!r}; leave corrected() out"
+                "sample of the others, as se.sample_negatives returns them, and these are "
+                f"{self.kind!r}; leave corrected() out"
             )
         return replace(self, estimator=estimator)
 
@@ -190,43 +191,6 @@ class Candidates:
             return self.mask[items]
         return mark_seen(indptr, items, self.indptr, self.items)
 
-    def named(self, indptr: Integers, items: Items, gains: Floats) -> Candidates:
-        """Return the candidates with their kind, inferred from the relevant items of all users.
-
-        They count as sampled if they hold every relevant item, all users with relevant items have
-        the same number of other candidates, and most users do not share their candidates with
-        users who have different relevant items, as users of one country share its catalogue.
-        """
-        if self.kind is not None or self.indptr is None:
-            return self
-        n_users = min(len(indptr), len(self.indptr)) - 1
-        n = indptr[n_users]
-        is_relevant = gains[:n] > 0
-        relevant = as_int32(items[:n])[is_relevant]
-        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(is_relevant, dtype=np.int64)))
-        indptr = before[indptr[: n_users + 1]]
-        counts = np.diff(indptr)
-        others = (np.diff(self.indptr)[:n_users] - counts)[counts > 0]
-        kind = GIVEN
-        enough = len(others) >= FEWEST_SAMPLED and others[0] >= FEWEST_NEGATIVES
-        if (
-            enough
-            and others.min() == others.max()
-            and self.hold(indptr, relevant).all()
-            and not self._are_shared(indptr, relevant)
-        ):
-            kind = f"{'1' if counts.max() == 1 else 'n'}+{others[0]}"
-        return replace(self, kind=kind)
-
-    def _are_shared(self, indptr: Integers, relevant: Items) -> bool:
-        """Return whether most users share their candidates across different relevant items."""
-        with_relevant = np.diff(indptr) > 0
-        own = self.fingerprints(len(with_relevant), None)[with_relevant]
-        of_relevant = fingerprints(indptr, relevant, np.ones(len(relevant)), None)[with_relevant]
-        group, held = (np.unique(one, return_inverse=True)[1] for one in (own, of_relevant))
-        n_different = np.bincount(np.unique(group * len(group) + held) // len(group))
-        return bool(2 * np.count_nonzero(n_different[group] > 1) > len(group))
-
     def unseen(self, indptr: Integers, items: Items) -> Candidates:
         """Return those that their users have not seen, given the ascending rows of these."""
         if self.indptr is None:
@@ -267,11 +231,10 @@ class Candidates:
         return sparse.csr_matrix((data, self.items, self.indptr), shape=self.shape)
 
     def __repr__(self) -> str:
-        kind = self.kind or GIVEN
         if self.indptr is None:
             return f"<Candidates: {len(self.items)} items for all users>"
         n_users, n_items = self.shape
-        return f"<Candidates: {kind}, {len(self.items)} of {n_users} users × {n_items} items>"
+        return f"<Candidates: {self.kind}, {len(self.items)} of {n_users} users × {n_items} items>"
 
 
 def as_candidates(given: Any) -> Candidates:
@@ -279,7 +242,7 @@ def as_candidates(given: Any) -> Candidates:
 
     Parameters
     ----------
-    given : Candidates, sparse matrix, Relevance, mapping, array_like
+    given : Candidates, sparse matrix, Relevance, mapping, flat array_like or pandas.Index
         What was opened of a path, and read of a frame.
 
     Raises
@@ -291,29 +254,24 @@ def as_candidates(given: Any) -> Candidates:
         return given
     if isinstance(given, Relevance):
         labels = (given.users, given.items_index)
-        return Candidates(given.shape, given.indptr, given.items, None, *labels, given.encoded)
+        return Candidates(given.shape, given.indptr, given.items, GIVEN, *labels, given.encoded)
     if sparse.issparse(given):
         matrix = canonical_csr(given, "candidates", sum_duplicates=True)
         arrays = matrix.indptr.astype(np.int64, copy=False), as_int32(matrix.indices)
-        return Candidates(matrix.shape, *arrays, None, *labels_of(given))
+        return Candidates(matrix.shape, *arrays, GIVEN, *labels_of(given))
     if isinstance(given, Mapping):
         return _of_mapping(given)
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
         return _ids_for_all(given)
-    if isinstance(given, range | set | frozenset):
-        given = list(given)
-    if isinstance(given, str | bytes) or not (is_array(given) or isinstance(given, list | tuple)):
-        raise InvalidDataError(f"candidates is {describe(given)}; expected {_EXPECTED}")
+    if isinstance(given, list | tuple) and any(isinstance(row, _LISTS) for row in given):
+        raise InvalidDataError(f"candidates is {describe(given)} of lists; {_BY_USER}")
     if is_array(given):
         array = as_array(given, "candidates", _EXPECTED)
-        if array.ndim not in (1, 2):
-            raise InvalidDataError(f"candidates is {describe(array)}; expected {_EXPECTED}")
-        if array.ndim == 2:
-            rows = integer_array(array, "candidates", 2)
-            return _of_rows([row[row >= 0] for row in rows])
+        if array.ndim != 1:
+            raise InvalidDataError(f"candidates is {describe(array)}; {_BY_USER}")
         given = array.tolist() if array.dtype.kind in "OUT" else array
-    elif any(_is_list(row) for row in given):
-        return _of_lists(given)
+    elif not isinstance(given, list | tuple | range):
+        raise InvalidDataError(f"candidates is {describe(given)}; expected {_EXPECTED}")
     if len(given) and isinstance(given[0], str):
         import pandas as pd
 
@@ -322,38 +280,6 @@ def as_candidates(given: Any) -> Candidates:
     if len(rows) and rows[0] < 0:
         raise InvalidDataError(f"candidates holds {rows[0]}; expected item numbers from 0 on")
     return Candidates((0, int(rows.max(initial=-1)) + 1), None, as_int32(rows))
-
-
-def _is_list(row: object) -> bool:
-    return isinstance(row, list | tuple | set | frozenset | np.ndarray)
-
-
-def _of_lists(given: Any) -> Candidates:
-    """Return candidates of a list of item numbers for each user."""
-    rows = []
-    for number, row in enumerate(given):
-        if not _is_list(row):
-            raise InvalidDataError(
-                f"candidates has {describe(row)} at place {number} and lists elsewhere; expected a "
-                "list of items for each user in order"
-            )
-        if any(isinstance(item, str) for item in row):
-            raise InvalidDataError(
-                f"candidates of user {number} are ids, and nothing says which users they are of; "
-                "give a mapping of user ids to items"
-            )
-        rows.append(integer_array(list(row), f"candidates of user {number}", 1))
-    return _of_rows(rows)
-
-
-def _of_rows(rows: list[Any]) -> Candidates:
-    """Return candidates of an array of item numbers for each user."""
-    unique = [np.unique(row) for row in rows]
-    items = np.concatenate([np.empty(0, np.int64), *unique])
-    if items.min(initial=0) < 0:
-        raise InvalidDataError(f"candidates holds {items.min()}; expected item numbers from 0 on")
-    indptr = indptr_from_counts(np.array([len(row) for row in unique], np.int64))
-    return Candidates((len(rows), int(items.max(initial=-1)) + 1), indptr, as_int32(items))
 
 
 def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
@@ -382,10 +308,9 @@ def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
     shape = (len(users), len(items))
     coo = sparse.coo_matrix((np.ones(len(codes)), (owners, codes)), shape=shape)
     matrix = canonical_csr(coo, "candidates", sum_duplicates=True)
-    keyed = all(labels.inferred_type in ("integer", "empty") for labels in (users, items))
     return Candidates(
-        shape, matrix.indptr.astype(np.int64), as_int32(matrix.indices), None, users, items,
-        encoded=True, keyed_by_number=keyed,
+        shape, matrix.indptr.astype(np.int64), as_int32(matrix.indices), GIVEN, users, items,
+        encoded=True,
     )  # fmt: skip
 
 
@@ -395,7 +320,7 @@ def _ids_for_all(ids: Labels) -> Candidates:
     ids = ids.unique()
     labels = axis_labels(ids, len(ids), "items")
     items = np.arange(len(labels), dtype=np.int32)
-    return Candidates((0, len(labels)), None, items, None, None, labels, encoded=True)
+    return Candidates((0, len(labels)), None, items, items_index=labels, encoded=True)
 
 
 def align_candidates(
@@ -429,7 +354,6 @@ def align_candidates(
         If one has ids and the other numbers, there are fewer rows than users, or an item is named
         that does not exist.
     """
-    candidates = without_number_keys(candidates, shape[0], users, items)
     own = (candidates.users, candidates.items_index)
     for axis, labels, aligned in zip(("users", "items"), own, (users, items), strict=True):
         if axis == "users" and candidates.for_all:
@@ -439,7 +363,7 @@ def align_candidates(
             raise InvalidDataError(
                 f"{'candidates' if aligned is None else others} name {axis} by id, and "
                 f"{others if aligned is None else 'candidates'} number them, so nothing says which "
-                "is which; give both with ids, or both as matrices or numbers"
+                "is which; give both with ids, or both as matrices (scipy.sparse.csr_matrix)"
             )
     is_number = candidates.for_all and own[1] is None
     if is_number and items is not None and items.inferred_type == "integer":
@@ -468,33 +392,6 @@ def align_candidates(
             "for each user, or ids by which they are matched"
         )
     return replace(candidates, users=users, encoded=False), items
-
-
-def without_number_keys(
-    candidates: Candidates, n_users: int, users: Labels | None, items: Labels | None
-) -> Candidates:
-    """Take whole numbers by which lists are keyed for rows and columns, where there are no ids.
-
-    There is a row for each of `n_users` users at least.
-    """
-    if not candidates.keyed_by_number or users is not None or items is not None:
-        return candidates
-    assert candidates.users is not None  # noqa: S101 - they are the keys
-    assert candidates.items_index is not None  # noqa: S101
-    rows = candidates.users.to_numpy(np.int64)
-    columns = candidates.items_index.to_numpy(np.int64)
-    for name, numbers in (("users", rows), ("items", columns)):
-        if numbers.min(initial=0) < 0:
-            raise InvalidDataError(
-                f"candidates names {name} by number, {numbers.min()} among them; expected numbers "
-                "from 0 on"
-            )
-    moved = _renumbered(candidates, columns, int(columns.max(initial=-1)) + 1)
-    n_users = max(int(rows.max(initial=-1)) + 1, n_users)  # who is not named has no candidates
-    order = np.full(n_users, len(rows))
-    order[rows] = np.arange(len(rows))
-    moved = replace(moved, users=None, items_index=None, encoded=False, keyed_by_number=False)
-    return moved.padded(len(rows) + 1).take(order)
 
 
 def _columns(

@@ -21,7 +21,7 @@ from .training import Training, TrainingOfBlock
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Labels
     from .rankings import Rankings
 
 
@@ -154,12 +154,6 @@ class SideData:
         shape = (relevance.shape[0], max(rankings.shape[1], relevance.shape[1]))
         encoded = rankings.encoded or relevance.encoded
         return cls.of(shape, relevance.users, labels, **inputs, encoded=encoded)
-
-    def named(self, indptr: Integers, items: Items, gains: Floats) -> SideData:
-        """Return them with the kind of the candidates, told by the relevant items of all users."""
-        if self.candidates is None:
-            return self
-        return replace(self, candidates=self.candidates.named(indptr, items, gains))
 
     def digest_of(self, inputs: Collection[str]) -> str:
         """Return 16 hexadecimal digits that identify the data about the items in some inputs.

@@ -162,7 +162,7 @@ def catalogue(model: Model) -> tuple[int | None, int]:
 
 
 def count_items(model: Model) -> int:
-    """Return the number of items, also of a model whose users come in blocks."""
+    """Return the number of items."""
     if has_factors(model):
         return len(model.item_factors)
     if isinstance(model, ItemItemModel):

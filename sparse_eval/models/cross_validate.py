@@ -17,7 +17,7 @@ from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, SparseEvalError
-from ..inputs.candidates import GIVEN, Candidates
+from ..inputs.candidates import Candidates
 from ..metrics.protocol import Protocol
 from ..results import Evaluation
 from ..results.candidates import is_sampled
@@ -260,7 +260,7 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
 
 def _check_not_of_one_split(candidates: Any) -> None:
     """Raise if candidates are known to be sampled beside the held-out items of a split."""
-    if isinstance(candidates, Candidates) and is_sampled(candidates.kind or GIVEN):
+    if isinstance(candidates, Candidates) and is_sampled(candidates.kind):
         raise InvalidDataError(
             f"candidates are sampled ({candidates.kind}) beside what one split holds out; give a "
             "function that samples those of each, as "

@@ -13,7 +13,7 @@ from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
 from ..evaluation.notices import give_notice
 from ..evaluation.run import check_keep, evaluate_source, evaluate_whole
-from ..evaluation.sources import Block, is_blocks
+from ..evaluation.sources import Block
 from ..inputs.alignment import align
 from ..inputs.item_data import item_inputs
 from ..inputs.judged import candidates_among
@@ -24,7 +24,6 @@ from ..inputs.training import excluded_items, order_by_popularity
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
-from .checkpoints import Factors
 from .chosen_users import ChosenUsers
 from .exact import numbered_as, take_users
 from .fold_in import with_new_users
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import CSRMatrix, SparseInput
+    from ..core.types import CSRMatrix
     from ..datasets.split.holdout import Holdout
     from ..evaluation.run import Keep
     from ..evaluation.runners import ClientLike
@@ -70,8 +69,8 @@ if TYPE_CHECKING:
 )  # fmt: skip
 def evaluate_model(
     model: ModelLike,
-    train: Holdout | TrainLike | Iterable[SparseInput],
-    validation: TrainLike | Iterable[Relevance | SparseInput] | MetricsLike | None = None,
+    train: Holdout | TrainLike,
+    validation: TrainLike | MetricsLike | None = None,
     metrics: MetricsLike | None = None,
     *,
     users: Iterable[Hashable] | ArrayLike | None = None,
@@ -93,8 +92,8 @@ def evaluate_model(
         ALS, BPR, LMF or an item-item neighbour model, on the CPU or with ``to_cpu``; or the path
         of a checkpoint that one of them saved. Or only factors: a pair (users, items) of arrays or
         of ``.npy`` files, or a folder with ``user_factors.npy`` and ``item_factors.npy``; files
-        stay on disk. The factors of users may be an iterable of blocks. `factor_model` adds biases
-        to factors, and makes cosines and distances of them.
+        stay on disk. `factor_model` adds biases to factors, and makes cosines and distances of
+        them.
 
         Or scores of users × items: an array, a tensor, a ``.npy`` file, which stays on disk, or a
         function of users that returns their scores of all items. Or a square matrix of items ×
@@ -103,12 +102,12 @@ def evaluate_model(
         order of the user's items. If there are as many users as items, a matrix could be either
         and raises an error: give ``Scorer(matrix)`` or ``Scorer(item_item=matrix)``. Or one of
         `sparse_eval.baselines`. Scores are computed for blocks of users within bounded memory.
-    train : sparse matrix, Interactions, frame, Relevance, path, iterable of blocks, or Holdout
+    train : sparse matrix, Interactions, frame, Relevance, path or Holdout
         What users have seen: every stored entry, also an explicit zero, is not recommended again.
         A matrix without ids has the rows and columns of the matrix that the model was trained on;
-        data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`;
-        an iterable yields blocks of rows. ``evaluate_model(model, holdout, metrics)`` stands for
-        both parts of a `Holdout`; the users of a split by users are folded in, as by `fold_in`.
+        data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`.
+        ``evaluate_model(model, holdout, metrics)`` stands for both parts of a `Holdout`; the users
+        of a split by users are folded in, as by `fold_in`.
     validation : as `train`
         The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
         users or the first ones.
@@ -121,15 +120,14 @@ def evaluate_model(
         all of `validation`. The values of each user are the same as in the evaluation of all users:
         items and the largest gain come from the whole `validation`. The results are in the order of
         the model's users.
-    candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
+    candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
         What each user can be recommended, less what `train` says is seen: an entry for each user
         and candidate (a matrix with the rows and columns of `train`, or with ids, which are
-        matched); a mapping of users to items; a list of items for each user in order; one flat
-        array of item rows, or a pandas.Index of item ids, for all users; or what `sample_negatives`
-        returns. Not for neighbour models of implicit. Of factors no other pairs are scored.
-        Relevant items that are no candidates are missed.
-        What `sample_negatives` returns can estimate metrics of the whole catalogue, see
-        `Candidates.corrected`.
+        matched); a mapping of ids of users to items; one flat array of item rows, or a
+        pandas.Index of item ids, for all users; or what `sample_negatives` returns. Not for
+        neighbour models of implicit. Of factors no other pairs are scored. Relevant items that are
+        no candidates are missed. What `sample_negatives` returns can estimate metrics of the whole
+        catalogue, see `Candidates.corrected`.
     items, convention
         As in `evaluate`; groups and vectors without ids are in the order of the model's items.
     baselines : bool
@@ -278,9 +276,8 @@ def evaluate_request(
     opened: Any = open_model(model)
     if "candidates" in inputs:
         inputs["candidates"] = open_candidates(inputs["candidates"])
-    sides = (train, validation, *(opened[:1] if isinstance(opened, Factors) else ()))
     chosen = ChosenUsers(users)
-    if memory is None and client is None and not any(map(is_blocks, sides)):
+    if memory is None and client is None:
         evaluation = _evaluate_in_memory(
             request, opened, train, validation, chosen, inputs, baselines, keep,
             num_threads, progress,

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..core.threads import thread_count
 from ..errors import InvalidCheckpointError, InvalidDataError
-from ..evaluation.sources import is_blocks
 from ..retrieval.scores import (
     CELLS_OF_THREAD,
     FunctionScores,
@@ -54,7 +53,7 @@ def numbered_as(model: Any, train: Any) -> Any:
         If `train` does not show them, a matrix of scores has a different shape, or a square matrix
         could be item-item weights or scores.
     """
-    shape = None if train is None or is_blocks(train) else train.shape
+    shape = None if train is None else train.shape
     by_id = getattr(train, "encoded", False)  # rows and columns mean nothing
     if isinstance(model, ItemItemModel):
         if model.may_be_scores and not by_id and shape == model.weights.shape:

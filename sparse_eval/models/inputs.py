@@ -22,7 +22,7 @@ from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import ArrayLike
 
@@ -71,9 +71,7 @@ def training_part(holdout: Holdout) -> CSRMatrix | NewUsers:
 
 
 #: What users can be recommended.
-CandidatesLike: TypeAlias = (
-    "TrainLike | Candidates | Mapping[Any, Iterable[Any]] | Sequence[Iterable[int]] | ArrayLike"
-)
+CandidatesLike: TypeAlias = "TrainLike | Candidates | Mapping[Any, Iterable[Any]] | ArrayLike"
 
 
 def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any, Any]:

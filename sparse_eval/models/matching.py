@@ -12,7 +12,7 @@ from ..core.csr import canonical_csr, indptr_from_counts
 from ..core.labelled import LabelledMatrix, labels_of
 from ..errors import InvalidDataError
 from ..inputs.alignment import locate
-from ..inputs.candidates import align_candidates, without_number_keys
+from ..inputs.candidates import align_candidates
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from ..inputs.training import take_rows
@@ -135,11 +135,8 @@ def match_sides(
         rest = np.setdiff1d(np.arange(users.size), first)
         order = np.concatenate((first, rest))
         matrix = _take_rows(matrix, order)
-        if candidates is not None:
-            labels = users.labels, items.labels
-            candidates = without_number_keys(candidates, len(order), *labels)
-            if candidates.users is None:
-                candidates = _take_candidates(candidates, order)
+        if candidates is not None and candidates.users is None:
+            candidates = _take_candidates(candidates, order)
         assert users.places is not None  # noqa: S101 - it is of those in `first`
         ordered = None if users.labels is None else users.labels[order]
         users = _Axis(np.searchsorted(first, users.places), ordered, len(first))
@@ -151,7 +148,6 @@ def match_sides(
         candidates, _ = align_candidates(
             candidates, (n_users, items.size), users.labels, items.labels, others="the model"
         )
-        candidates = candidates.named(moved.indptr, moved.items, moved.gains)
     if model is not None:
         warn_without_ids(model, train, relevance)
     if first is not None and users.labels is None:

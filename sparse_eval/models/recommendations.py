@@ -65,7 +65,7 @@ def recommend(
         The ids of the users, if there are ids; by default all whom the model knows.
     user_rows : array_like of int, optional
         Instead of `users` their rows.
-    candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
+    candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
         What each user can be recommended, as in `evaluate_model`.
     seen : {"exclude", "allow"}
         Whether what users have seen is left out, or may be recommended again.

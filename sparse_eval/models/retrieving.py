@@ -81,10 +81,10 @@ def top_k(
         The ids of the users, where the model or `seen` has ids.
     user_rows : array_like of int, shape (n_lists,), optional
         Instead of `users` rows of `user_factors`, in any order; all by default.
-    candidates : array_like of int, sparse matrix, mapping or sequence of lists, optional
+    candidates : array_like of int, sparse matrix or mapping, optional
         Rows of `item_factors` to choose from, or the candidates of each user: a matrix with an
-        entry for each, of shape (n_users, n_items); a list of rows for each user in order; of a
-        model whatever `evaluate_model` takes. All items by default.
+        entry for each, of shape (n_users, n_items); of a model whatever `evaluate_model` takes. All
+        items by default.
     exclude : array_like of int, optional
         Items to leave out of every list.
     item_biases, user_biases : array_like of float, shape (n_items,) and (n_users,), optional

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.hashing import digest_csr
 from ..errors import InvalidDataError
-from ..inputs.candidates import GIVEN, JUDGED, Candidates
+from ..inputs.candidates import JUDGED, Candidates
 from ..results.candidates import is_sampled, name_among
 from .inputs import open_candidates
 from .matching import match_sides
@@ -32,7 +32,7 @@ class SharedCandidates(NamedTuple):
     Attributes
     ----------
     candidates : Candidates or None
-        Matched with the data, and with their kind.
+        Matched with the data.
     digest : str or None
         16 hexadecimal digits that identify them, beside the data.
     """
@@ -43,7 +43,7 @@ class SharedCandidates(NamedTuple):
     @property
     def kind(self) -> str | None:
         """What they are called."""
-        return None if self.candidates is None else self.candidates.kind or GIVEN
+        return None if self.candidates is None else self.candidates.kind
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -92,9 +92,9 @@ def share_candidates(
     truth = sides.relevance
     is_relevant = truth.gains > 0
     n_outside = np.count_nonzero(is_relevant & ~candidates.hold(truth.indptr, truth.items))
-    if n_outside and is_sampled(shared.kind or GIVEN):
+    if n_outside and is_sampled(candidates.kind):
         raise InvalidDataError(
-            f"candidates are sampled ({shared.kind}), and {n_outside} of "
+            f"candidates are sampled ({candidates.kind}), and {n_outside} of "
             f"{np.count_nonzero(is_relevant)} relevant items of {names[1]} are not among them; "
             "sample them beside these items, as se.sample_negatives does; cross_validate and tune "
             "take a function of the split that returns them"

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.arrays import is_array
 from ..core.labelled import labels_of
-from ..core.mistaken import SPARSE, mistaken
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
-from ..evaluation.sources import USERS_PER_BLOCK, Block, is_blocks, largest_gain
+from ..evaluation.sources import USERS_PER_BLOCK, Block, largest_gain
 from ..inputs.judged import candidates_among
 from ..inputs.labels import check_part
 from ..inputs.npy import release, slice_rows, sliceable_csr
@@ -28,7 +26,6 @@ from .accepted import as_model, check_shape, count_items, has_factors
 from .checkpoints import Factors
 from .chosen_users import ChosenUsers
 from .exact import (
-    either_matrix,
     is_exact,
     numbered_as,
     search_memory,
@@ -38,7 +35,6 @@ from .exact import (
     with_users,
     without_users,
 )
-from .identifiers import ids_of
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
 from .popularity import popularity_rankings
@@ -48,11 +44,13 @@ from .scorers import ItemItemModel
 from .without_ids import warn_without_ids
 
 if TYPE_CHECKING:
-    from ..core.types import CSRMatrix, Items, Labels
+    from collections.abc import Iterator
+
+    from ..core.types import CSRMatrix, Items
     from ..inputs.candidates import Candidates
     from ..inputs.training import SeenItems
     from ..metrics.request import Request
-    from .accepted import Model, ModelLike
+    from .accepted import ModelLike
     from .ranking import Via
 
 _NEED_EXACT = (
@@ -62,11 +60,6 @@ _NEED_EXACT = (
 )
 
 _EVERYONE = ChosenUsers()
-
-_CHOSEN_OF_BLOCKS = (
-    "users are asked for by users= or user_rows=, and given as an iterable of blocks; give blocks "
-    "of these users alone, or whole matrices"
-)
 
 
 @dataclass(frozen=True)
@@ -231,51 +224,35 @@ def _rows_of_reference(reference: FileReference, first: int, last: int) -> Any:
     return rows
 
 
-_Ids: TypeAlias = "tuple[Labels | None, Labels | None]"
-
-
 class _UserSource:
     """The users of a model in blocks: the base class of the sources below.
 
     Parameters
     ----------
     users, train, validation
-        Of the users: matrices, or iterables of blocks of them. `users` is what the model knows of
-        them, or None.
+        Of the users: matrices whose rows can be sliced. `users` is what the model knows of them, or
+        None.
     n_items : int
     matched : bool
         Whether train and validation may have users and items behind those of the model.
     """
 
     unit = " users"
-    distinct = True
 
     def __init__(
         self, users: Any, train: Any, validation: Any, n_items: int, *, matched: bool = False
     ) -> None:
-        train, validation = (
-            side if is_blocks(side) or isinstance(side, Relevance) else sliceable_csr(side, name)
-            for side, name in ((train, "the train matrix"), (validation, "the validation matrix"))
-        )
         self.matched = matched
-        #: The ids of all users and items, where blocks of an iterable must have the same.
-        self.ids: _Ids = (None, None)
         self.sides = {"train": train, "validation": validation}
         if users is not None:
             self.sides = {"users": users, **self.sides}
-        wholes = [side.shape[0] for side in (users, train) if hasattr(side, "shape")]
-        self.total: int | None = wholes[0] if wholes else None
-        if matched:
-            self.total = validation.shape[0]
-        elif not is_blocks(validation) and self.total is not None:
-            shape = (self.total, n_items)
-            if any(of > than for of, than in zip(validation.shape, shape, strict=True)):
-                raise InvalidDataError(
-                    f"validation has shape {validation.shape}, the model {shape}; give both the "
-                    "users and items of the same split"
-                )
-            if not is_blocks(users) and not is_blocks(train):
-                self.total = validation.shape[0]
+        self.total: int = validation.shape[0]
+        shape = ((train if users is None else users).shape[0], n_items)
+        if not matched and any(of > than for of, than in zip(validation.shape, shape, strict=True)):
+            raise InvalidDataError(
+                f"validation has shape {validation.shape}, the model {shape}; give both the users "
+                "and items of the same split"
+            )
         self.references: dict[str, FileReference] = {}
         #: Of each user by itself: they go with the tasks, and those for all with the side data.
         self.candidates: Candidates | None = None
@@ -285,30 +262,18 @@ class _UserSource:
 
     @property
     def repeatable(self) -> bool:
-        """Whether no side is read once only, and the files of workers are still there."""
-        return not any(isinstance(side, Iterator) for side in self.sides.values()) and all(
-            reference.path.exists() for reference in self.references.values()
-        )
+        """Whether the files of workers are still there."""
+        return all(reference.path.exists() for reference in self.references.values())
 
     def side_data(self, request: Request, inputs: dict[str, Any], n_items: int) -> SideData:
         """Return the side data of all users and items."""
         train, validation = self.sides["train"], self.sides["validation"]
         whole_train = None
         if any("train" in plan.inputs for plan in request.plans):
-            if is_blocks(train):
-                raise InvalidDataError(
-                    "train is an iterable of blocks, and metrics of what all users have seen need "
-                    "the whole of it; give it as a matrix, which may be memory-mapped"
-                )
             whole_train = training_matrix(train)
         labels = getattr(validation, "users", None), getattr(validation, "items_index", None)
-        shape = (self.total or 0, max(n_items, getattr(validation, "shape", (0, 0))[1]))
+        shape = (self.total, max(n_items, validation.shape[1]))
         side_data = SideData.of(shape, *labels, train=whole_train, **inputs)
-        if side_data.candidates is not None and not is_blocks(validation):
-            whole = isinstance(validation, Relevance)
-            names = ("items", "gains") if whole else ("indices", "data")
-            truth = (getattr(validation, name) for name in names)
-            side_data = side_data.named(validation.indptr, *truth)
         if side_data.candidates is not None and not side_data.candidates.for_all:
             self.candidates = side_data.candidates
             side_data = replace(side_data, candidates=None)
@@ -316,63 +281,22 @@ class _UserSource:
             return side_data
         if self.largest_gain is not None:
             return replace(side_data, largest_gain=self.largest_gain)
-        if is_blocks(validation):
-            raise InvalidDataError(
-                "validation is an iterable of blocks, and some of the metrics depend on the "
-                "largest gain of all; give it as a matrix, which may be memory-mapped"
-            )
         return replace(side_data, largest_gain=largest_gain(request, validation))
 
     def tasks(self) -> Iterator[tuple[UserRows, int]]:
-        """Cut the users into blocks of `n_rows`, or as the iterables among the sides are cut."""
-        iterators = {name: iter(side) for name, side in self.sides.items() if is_blocks(side)}
-        first = 0
-        while True:
-            blocks = {name: next(iterator, None) for name, iterator in iterators.items()}
-            last = first + self.n_rows
-            if self.total is not None:
-                last = min(last, self.total)
-            if iterators:
-                last = self._end_of_blocks(first, blocks)
-            if first >= last:
-                return
-            rows = {
-                name: blocks[name] if name in blocks else self._rows(name, first, last)
-                for name in self.sides
-            }
-            for name, block in blocks.items():
-                _check_ids(name, labels_of(block), self.ids, first, last)
+        """Cut the users into blocks of `n_rows`."""
+        for first in range(0, self.total, self.n_rows):
+            last = min(first + self.n_rows, self.total)
+            rows = {name: self._rows(name, first, last) for name in self.sides}
             own = self.candidates and self.candidates.of_users(first, last)
             yield UserRows(first, last, **rows, candidates=own), last - first
             release(*self.sides.values())
-            first = last
 
     def _rows(self, name: str, first: int, last: int) -> Any:
         if name in self.references and not (self.matched and name == "users"):
             return self.references[name]
         side = self.sides[name]
         return side[first:last] if is_array(side) else slice_rows(side, first, last)
-
-    def _end_of_blocks(self, first: int, blocks: dict[str, Any]) -> int:
-        """Return the end of the users in the next block of each iterable."""
-        for name, block in blocks.items():
-            if block is not None and not hasattr(block, "shape"):
-                raise mistaken(block, f"a block of {name}", SPARSE)
-        sizes = {name: 0 if block is None else block.shape[0] for name, block in blocks.items()}
-        size = next(iter(sizes.values()))
-        last: int = first + size
-        if len(set(sizes.values())) > 1 or (self.total is not None and last > self.total):
-            numbers = ", ".join(f"{name} {size}" for name, size in sizes.items())
-            raise InvalidDataError(
-                f"the blocks behind user {first} are not of the same users (users: {numbers}; in "
-                f"all: {self.total or 'not known'}); cut every side alike"
-            )
-        if not size and self.total is not None and first < self.total:
-            raise InvalidDataError(
-                f"the blocks of {' and '.join(blocks)} end after {first} of {self.total} users; "
-                "give blocks of all of them"
-            )
-        return last
 
 
 class ModelSource(_UserSource):
@@ -410,19 +334,19 @@ class ModelSource(_UserSource):
     ) -> None:
         given = {"users": model, "train": train, "validation": validation}
         opened: Any = open_model(model)
-        if not isinstance(opened, Factors):  # whose rows are checked block by block
-            opened = as_model(opened)
+        if not (isinstance(opened, Factors) and all(map(is_array, opened[:2]))):
+            opened = as_model(opened)  # rows of factors are checked block by block
         if not is_exact(opened):
             raise UnsupportedModelError(_NEED_EXACT)
         check_part(train)
-        train, validation = (open_side(open_truth(side)) for side in (train, validation))
+        train, validation = (
+            _sliceable(side, f"the {name} matrix")
+            for side, name in ((train, "train"), (validation, "validation"))
+        )
         opened = numbered_as(opened, train)
         n_items = count_items(opened)
-        n_known = None if is_blocks(train) else train.shape[0]
-        in_blocks = any(map(is_blocks, (getattr(opened, "user_factors", None), train, validation)))
-        if in_blocks and not chosen.is_everyone:
-            raise InvalidDataError(_CHOSEN_OF_BLOCKS)
-        matched = not in_blocks and (not chosen.is_everyone or _have_ids(train, validation))
+        n_known = train.shape[0]
+        matched = not chosen.is_everyone or _have_ids(train, validation)
         n_unknown, gain = (0, 0), None
         if matched:
             names = name_of("train", given["train"]), name_of("validation", given["validation"])
@@ -440,17 +364,13 @@ class ModelSource(_UserSource):
             n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
             gain = sides.largest_gain
             opened, n_known = take_users(opened, sides.user_rows), sides.n_known
-        users: Any = None if n_known is None else np.arange(n_known)
-        if not isinstance(opened, ItemItemModel):
-            users = users_of(opened)
+        is_item_item = isinstance(opened, ItemItemModel)
+        users = np.arange(n_known) if is_item_item else users_of(opened)
         super().__init__(users, train, validation, n_items, matched=matched)
         self.largest_gain = gain
         if not matched:
-            self.ids = _common_ids(opened, train, validation)
-            wholes = (side for side in (train, validation) if not is_blocks(side))
-            warn_without_ids(opened, *wholes)
-        if not matched and not is_blocks(train) and not is_blocks(users):
-            check_shape(opened, self.sides["train"].shape)
+            warn_without_ids(opened, train, validation)
+            check_shape(opened, train.shape)
         way = choose_way(opened, request, among="candidates" in inputs)
         if way == "recommend":
             raise UnsupportedModelError(_NEED_EXACT)
@@ -462,11 +382,11 @@ class ModelSource(_UserSource):
             }
             self.n_rows = users_per_task(self.total)
         shipped = self.references.get("users", without_users(opened))
-        if isinstance(opened, ItemItemModel):  # its users are rows of train
+        if is_item_item:  # its users are rows of train
             self.references.pop("users", None)
         self.model = opened
         self._begin_blocks_at_steps()
-        self.load = self.random_load = RankingLoader(
+        self.load = RankingLoader(
             shipped,
             way,
             list_length(request, way, n_items),
@@ -478,17 +398,6 @@ class ModelSource(_UserSource):
             n_unknown,
         )
 
-    def tasks(self) -> Iterator[tuple[UserRows, int]]:
-        """Cut the users into blocks, and check a square matrix once all users are known."""
-        last = 0
-        for task, size in super().tasks():
-            last = task.last
-            yield task, size
-        if isinstance(self.model, ItemItemModel) and self.model.may_be_scores:
-            n_items = count_items(self.model)
-            if is_blocks(self.sides["train"]) and last == n_items:
-                raise InvalidDataError(either_matrix(last, n_items))
-
     def fit_into(self, memory: int, request: Request, *, per_user: bool) -> None:
         """Cut the users into blocks so small that the evaluation stays within a budget."""
         n_items = self.load.side_data.n_items
@@ -499,8 +408,7 @@ class ModelSource(_UserSource):
                 f"whatever the number of users; give {2 * fixed:,} at least"
             )
         n_users = self.total or 1
-        matrices = [self.sides[name] for name in ("train", "validation")]
-        entries = sum(int(side.indptr[-1]) for side in matrices if not is_blocks(side))
+        entries = sum(int(self.sides[name].indptr[-1]) for name in ("train", "validation"))
         entries += 0 if self.candidates is None else len(self.candidates.items)
         listed = self.load.k if self.load.via == "top_k" else 0
         width = self.model.item_factors.shape[1] if has_factors(self.model) else 0
@@ -523,23 +431,17 @@ class PopularitySource(_UserSource):
     ----------
     request : Request
     model : ModelSource
-        Whose `train` and `validation` are not iterables.
     inputs : dict
         `item_groups` and `item_vectors`.
     """
 
     def __init__(self, request: Request, model: ModelSource, inputs: dict[str, Any]) -> None:
         train, validation = model.sides["train"], model.sides["validation"]
-        if is_blocks(train) or is_blocks(validation):
-            raise InvalidDataError(
-                "baselines need train and validation twice, and one of them is an iterable of "
-                "blocks; give matrices, which may be memory-mapped, or leave out baselines="
-            )
         n_items = train.shape[1]
         super().__init__(
             None, train, validation, n_items, matched=isinstance(validation, Relevance)
         )
-        self.total, self.largest_gain = model.total, model.largest_gain
+        self.largest_gain = model.largest_gain
         self.references = {name: one for name, one in model.references.items() if name != "users"}
         self.n_rows = model.n_rows
         counts = np.zeros(n_items, np.int64)
@@ -552,7 +454,7 @@ class PopularitySource(_UserSource):
             release(train)
         order = np.argsort(-counts, kind="stable").astype(np.int32)
         via = model.load.via
-        self.load = self.random_load = PopularityLoader(
+        self.load = PopularityLoader(
             order,
             None if via == "full_ranks" else list_length(request, via, n_items),
             self.side_data(request, inputs, n_items),
@@ -562,33 +464,10 @@ class PopularitySource(_UserSource):
         )
 
 
-def _common_ids(model: Model, *sides: Any) -> _Ids:
-    """Return the ids of a model or side, or raise if whole sides beside blocks have others."""
-    ids = ids_of(model)
-    for name, side in zip(("train", "validation"), sides, strict=True):
-        if is_blocks(side):
-            continue
-        own = labels_of(side)
-        if getattr(side, "encoded", False):
-            raise InvalidDataError(f"{name} has ids, and {_IN_BLOCKS}")
-        _check_ids(name, own, ids, 0, None)
-        ids = (own[0] if ids[0] is None else ids[0], own[1] if ids[1] is None else ids[1])
-    return ids
-
-
-def _check_ids(name: str, own: _Ids, ids: _Ids, first: int, last: int | None) -> None:
-    """Raise unless the ids of a block or side are those of the same rows and columns."""
-    users, items = ids
-    expected = (None if users is None else users[first:last], items)
-    for given, known in zip(own, expected, strict=True):
-        if given is not None and known is not None and not given.equals(known[: len(given)]):
-            raise InvalidDataError(f"{name} has other ids than the model, and {_IN_BLOCKS}")
-
-
-_IN_BLOCKS = (
-    "blocks of an iterable are matched by number; give whole matrices or tables, which are matched "
-    "by id (memory= keeps them within bounds), or blocks in the order of the model's users"
-)
+def _sliceable(side: Any, name: str) -> Relevance | CSRMatrix:
+    """Open training data or held-out items, so that their rows can be sliced."""
+    opened = open_side(open_truth(side))
+    return opened if isinstance(opened, Relevance) else sliceable_csr(opened, name)
 
 
 def _have_ids(*sides: Any) -> bool:

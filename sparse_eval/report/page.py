@@ -15,7 +15,6 @@ from ..results.comparison import compare
 from ..results.cross_validation import CrossValidation
 from ..results.item_names import check_known, item_table
 from ..results.pooled import pooled_evaluation
-from ..results.sampled import NOTE as SAMPLED_NOTE
 from ..results.shared import shared_metrics
 from ..results.summary import few_users
 from ..results.user_segments import segmentations, segments_table
@@ -250,7 +249,6 @@ def _template() -> jinja2.Template:
     }
     environment.globals |= {
         "numbers": format_numbers,
-        "sampled_note": SAMPLED_NOTE,
         "candidates_warning": WARNING[0].upper() + WARNING[1:],
     }
     return environment.get_template("page.html.jinja")

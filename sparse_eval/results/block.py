@@ -17,7 +17,6 @@ from ..metrics.random_baseline import random_totals
 from .candidates import candidate_counts, candidate_hashes, with_candidates
 from .first_ranks import find_first_ranks
 from .intervals import FEWEST_FOR_T, N_GROUPS
-from .sampled import find_sampled
 from .seen import seen_counts
 from .totals import ListCounts, ListSums, MergeKey, Part, Ratios, Span, Totals, UserValues
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from .candidates import CandidateCounts
     from .first_ranks import FirstRanks
-    from .sampled import SampledLists
     from .seen import SeenCounts
     from .totals import Retrieval
 
@@ -153,13 +151,6 @@ class BlockResult:
     def seen(self) -> SeenCounts | None:
         """What the users have in train, None where it is not known."""
         return seen_counts(self.aligned, self.counted())
-
-    @cached_property
-    def sampled(self) -> SampledLists | None:
-        """What tells that the lists rank a few candidates of each user; None if they do not."""
-        if self.retrieval or self.aligned.side_data.candidates is not None:
-            return None
-        return find_sampled(self.aligned, self.counted())
 
     @cached_property
     def first_ranks(self) -> FirstRanks | None:
@@ -298,7 +289,6 @@ class BlockResult:
             lists,
             self.retrieval,
             seen=self.seen,
-            sampled=self.sampled,
             candidates=self.candidates,
             list_sums=list_sums,
             first_ranks=self.first_ranks,

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..core.hashing import splitmix64
 from ..errors import InvalidDataError
-from ..inputs.candidates import GIVEN
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, Hashes, Labels
@@ -48,8 +47,9 @@ class CandidateCounts(NamedTuple):
     Attributes
     ----------
     kind : str
-        What the candidates are: "1+99" or "n+99" where negatives were sampled beside the one
-        relevant item of each user, or several; otherwise "candidates".
+        What the candidates are: "1+99" or "n+99" where `sample_negatives` or `read_negatives`
+        returned them, beside the one relevant item of each user, or several; otherwise
+        "candidates".
     n_users : int
         Evaluated users.
     n_candidates : int
@@ -115,7 +115,7 @@ def candidate_counts(
     outside = ~candidates.hold(relevance.indptr, relevance.items)
     listed = ~candidates.hold(rankings.indptr, rankings.items)
     return CandidateCounts(
-        candidates.kind or GIVEN,
+        candidates.kind,
         int(np.count_nonzero(counted)),
         int(aligned.eligible.counts[counted].sum()),
         int(np.count_nonzero(outside & is_relevant)),

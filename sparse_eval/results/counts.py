@@ -171,15 +171,6 @@ class Counts:
         """The first ranks of the lists; None if there are no lists or a model made them."""
         return self._totals.first_ranks if self._block is None else self._block.first_ranks
 
-    @property
-    def has_sampled_lists(self) -> bool:
-        """Whether every list seems to rank a few candidates of its user.
-
-        Random lists are drawn from the whole catalogue, and do not compare with such rankings.
-        """
-        sampled = self._totals.sampled if self._block is None else self._block.sampled
-        return sampled is not None and sampled.is_certain
-
 
 def _why_nobody(counts: Counts) -> str:
     """Return why no user counts."""

@@ -14,7 +14,6 @@ from ..errors import InvalidDataError
 from .baselines import Baselines
 from .comparison import compare
 from .record import Record, make_record, to_dict
-from .sampled import NOTE
 from .saving import Savable, kind_of_labels, load, save
 from .summary import LEVEL, expectation, few_users, show, summarize
 from .totals import distinct_parts
@@ -133,9 +132,7 @@ class Evaluation(Views):
         -----
         UserWarning
             If too few users make up a mean, so that its interval covers it less often than its
-            level; see the notes. If every list seems to rank a few candidates of its user, such as
-            the relevant item and 99 others: ``random`` and ``lift`` are of lists from the whole
-            catalogue.
+            level; see the notes.
 
         Notes
         -----
@@ -145,8 +142,9 @@ class Evaluation(Views):
         the coverage in simulations.
 
         Where the lists were not kept, the random baseline takes a second pass over the input. It
-        is NaN for metrics of all lists together, such as coverage, and where there is no second
-        pass: of an iterable of blocks, and of evaluations that were merged; see `random`.
+        is NaN for metrics of all lists together, such as coverage, and for evaluations that were
+        merged. For tables that are read in blocks (Parquet, Dask, Spark) it is NaN unless a metric
+        counts all items: evaluate frames in memory, or add such a metric, as ``coverage@10``.
 
         References
         ----------
@@ -163,7 +161,6 @@ class Evaluation(Views):
 
     def _summarize(self, level: float = LEVEL) -> pd.DataFrame:
         """Return the summary without a warning of few users, if nobody reads its intervals."""
-        self._warn_of_sampled_lists()
         return summarize(self, self.baselines, self._random, level)
 
     def random(self, name: str | Metric) -> Expectation:
@@ -184,26 +181,18 @@ class Evaluation(Views):
         InvalidMetricError
             If the metric is unknown or was not evaluated.
         InvalidDataError
-            If it takes lists that were not kept.
-
-        Warns
-        -----
-        UserWarning
-            As from `summary`.
+            If it takes lists that were not kept, or it is not known how many items there are.
         """
         row = self._row_of(name)
-        self._warn_of_sampled_lists()
         expected = expectation(self, self._random, row)
         if expected is None:
             raise InvalidDataError(
                 f"the random baseline of {self.metrics[row]} needs the lists of all users, which "
-                "were not kept; evaluate in memory, without memory=, client= and keep='totals'"
+                "were not kept, or the number of items, which is not known of tables that are read "
+                "in blocks; evaluate in memory, without memory=, client= and keep='totals', or add "
+                "a metric that counts all items, such as coverage@10"
             )
         return expected
-
-    def _warn_of_sampled_lists(self) -> None:
-        if self.has_sampled_lists:
-            warn(NOTE)
 
     @cached_property
     def _random(self) -> RandomTotals | None:

@@ -20,7 +20,6 @@ from ..errors import InvalidDataError
 from ..metrics.random_baseline import Expectation, RandomSums
 from .candidates import CandidateCounts
 from .first_ranks import FirstRanks
-from .sampled import SampledLists
 from .seen import SeenCounts
 from .totals import ListCounts, ListSums, MergeKey, Part, Retrieval, Span, Totals, UserValues
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Integers
     from ..metrics.random_baseline import RandomTotals
 
-Counts = TypeVar("Counts", SeenCounts, SampledLists, CandidateCounts, FirstRanks)
+Counts = TypeVar("Counts", SeenCounts, CandidateCounts, FirstRanks)
 
 #: Version of the layout.
 FORMAT = 2
@@ -65,7 +64,6 @@ def pack(part: Part) -> bytes:
         "retrieval": None if totals.retrieval is None else totals.retrieval._asdict(),
         "random": _write_random(totals.random),
         "seen": totals.seen,
-        "sampled": totals.sampled,
         "candidates": totals.candidates,
         "first_ranks": totals.first_ranks,
         "values": values is not None,
@@ -153,7 +151,6 @@ def _read_part(arrays: Mapping[str, AnyArray]) -> Part:
         _read_random(header["random"]),
         # Older versions did not write these.
         _read_counts(SeenCounts, header.get("seen")),
-        _read_counts(SampledLists, header.get("sampled")),
         _read_counts(CandidateCounts, header.get("candidates")),
         {
             row: ListSums(

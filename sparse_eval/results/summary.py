@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..core.formatting import number, numbers, text_table
 from ..metrics.random_baseline import UNKNOWN, RandomSums
 from .intervals import FEWEST_EFFECTIVE
-from .sampled import NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,8 +93,6 @@ def show(scores: Scores, baselines: Baselines, random: RandomTotals | None, styl
     headings, aligned, cells = zip(*columns, strict=True)
     table = text_table(list(zip(*cells, strict=True)), headings, aligned, style)
     lines = [_who(scores)]
-    if scores.has_sampled_lists:
-        lines += textwrap.wrap(f"note: {NOTE}", 80)
     if few := few_users(scores):
         lines += textwrap.wrap(f"note: {few}", 80)
     if style == "html":

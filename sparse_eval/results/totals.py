@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from .candidates import CandidateCounts
     from .first_ranks import FirstRanks
-    from .sampled import SampledLists
     from .seen import SeenCounts
 
 
@@ -286,8 +285,6 @@ class Totals:
         The random baseline of each metric, once it was computed.
     seen : SeenCounts or None
         What the users have in train, where it is known.
-    sampled : SampledLists or None
-        What tells that the lists rank a few candidates of each user; None if they do not.
     candidates : CandidateCounts or None
         What the candidates were, where they were given.
     list_sums : dict of int to ListSums
@@ -307,7 +304,6 @@ class Totals:
     retrieval: Retrieval | None = None
     random: RandomTotals | None = None
     seen: SeenCounts | None = None
-    sampled: SampledLists | None = None
     candidates: CandidateCounts | None = None
     list_sums: dict[int, ListSums] = field(default_factory=dict)
     first_ranks: FirstRanks | None = None
@@ -348,7 +344,6 @@ class Totals:
             ours.merge(theirs) if ours and theirs else None,
             _merge_random(self.random, other.random),
             self.seen.merge(other.seen) if self.seen and other.seen else None,
-            self.sampled.merge(other.sampled) if self.sampled and other.sampled else None,
             self.candidates.merge(other.candidates)
             if self.candidates and other.candidates
             else None,
@@ -367,7 +362,6 @@ class Totals:
             and self.n_without_list == other.n_without_list
             and self.retrieval == other.retrieval
             and self.seen == other.seen
-            and self.sampled == other.sampled
             and self.candidates == other.candidates
             and all(map(Moments.equals, self.moments, other.moments))
             and all(
@@ -433,23 +427,6 @@ class RunningTotals:
         if len(kept) < len(self._values):
             return Part(self._totals)
         return Part(self._totals, UserValues.concatenate(kept))
-
-
-def merge_in_order(parts: Iterable[Part]) -> list[Part]:
-    """Merge parts as far as that is possible without knowing who their users are.
-
-    Parts that come in the order of their users are merged as they come and take no memory of
-    their own. One that does not, because its users have labels in no order, begins another sum.
-    """
-    sums: list[RunningTotals] = []
-    for part in parts:
-        if not part.span.n:
-            continue
-        previous = sums[-1].span if sums else None
-        if previous is None or not part.span.starts_after(previous):
-            sums.append(RunningTotals())
-        sums[-1].add(part)
-    return [one.part() for one in sums]
 
 
 def distinct_parts(parts: Iterable[Part]) -> list[Part]:

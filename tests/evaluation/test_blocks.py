@@ -1,9 +1,7 @@
-"""Users in blocks, of iterables and of matrices that do not fit: the bits of the whole."""
+"""Users in blocks, of matrices that do not fit: the bits of the whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -24,7 +22,6 @@ from sparse_eval.metrics.conventions import CONVENTIONS
 
 N_USERS = 23
 LEAST = budget.MINIMUM
-CUTS = [(0, 5), (5, 5), (5, 6), (6, 17), (17, N_USERS)]
 PLAIN = ["ndcg@3", "recall(average=micro)@3", "coverage@2"]
 
 
@@ -52,10 +49,6 @@ def inputs() -> dict[str, Any]:
     }
 
 
-def cut(matrix: Any, cuts: list[tuple[int, int]] = CUTS) -> list[Any]:
-    return [matrix[a:b] for a, b in cuts]
-
-
 def small_blocks() -> Any:
     """So few rows in each block that a matrix has several."""
     return mock.patch.object(budget, "PER_USER", LEAST // 5)
@@ -67,21 +60,6 @@ def mapped(folder: Path, matrix: Any) -> Any:
         np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("data", "indices", "indptr")
     ]
     return sparse.csr_matrix(tuple(parts), shape=matrix.shape)
-
-
-@pytest.mark.parametrize("made", [lambda m: m, se.Rankings.from_positions, sparse.coo_matrix])
-def test_iterables_of_any_kind(made: Any, inputs: dict[str, Any]) -> None:
-    lists, held = positions(), gains()
-    metrics = every_metric(**inputs)
-    expected = se.evaluate(lists, held, metrics, **inputs)
-    given = [made(block) for block in cut(lists)]
-    same_bits(se.evaluate(iter(given), held, metrics, **inputs), expected)
-    same_bits(se.evaluate(given, se.Relevance.from_csr(held), metrics, **inputs), expected)
-    known = [name for name in metrics if "rbp(gain=linear)" not in name and name != "err@3"]
-    expected = se.evaluate(lists, held, known, **inputs)
-    same_bits(se.evaluate(given, iter(cut(held)), known, **inputs), expected)
-    relevance = map(se.Relevance.from_csr, cut(held))
-    same_bits(se.evaluate(tuple(given), relevance, known, **inputs), expected)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -108,12 +86,6 @@ def test_a_budget(inputs: dict[str, Any], tmp_path: Path, threads: int) -> None:
         pd.testing.assert_frame_equal(without.summary(), found.summary(), check_exact=True)
         same_numbers(without, expected)
     same_bits(se.evaluate(tmp_path / "a", tmp_path / "b", metrics, **inputs), expected)
-
-
-def test_blocks_beside_a_folder(tmp_path: Path) -> None:
-    held = saved_csr(tmp_path / "held", gains())
-    expected = se.evaluate(positions(), gains(), PLAIN)
-    same_bits(se.evaluate(cut(positions()), held, PLAIN), expected)
 
 
 def test_sides_of_different_sizes() -> None:
@@ -150,51 +122,11 @@ def test_what_is_stored_twice_is_summed_before_the_largest_gain_is_known() -> No
     same_bits(found, expected)
 
 
-def test_the_largest_gain_of_blocks_one_after_the_other() -> None:
-    held = gains()
-    metrics = ["err@3", "rbp(gain=linear)@3"]
-    with pytest.raises(InvalidMetricError, match="largest of all gains, .* whole matrix"):
-        se.evaluate(cut(positions()), cut(held), metrics)
-    binary = held.sign()
-    expected = se.evaluate(positions(), binary, metrics)
-    ends = [(0, 1), (1, 9), (9, 10), (10, N_USERS)]  # where some have nothing relevant
-    same_bits(se.evaluate(cut(positions(), ends), cut(binary, ends), metrics), expected)
-    later = binary.copy()
-    later.data[-1] = 3
-    with pytest.raises(InvalidMetricError, match="largest of all gains"):
-        se.evaluate(cut(positions()), cut(later), metrics)
-    above = binary.copy()
-    above.data[-1] = 5
-    with pytest.raises(ValueError, match="the largest gain .* is 5, above"):
-        se.evaluate(cut(positions()), cut(above), "err(max=4)@3")
-
-
-def test_a_generator_is_read_once() -> None:
-    given = []
-
-    def blocks_of(matrix: Any) -> Iterator[Any]:
-        for block in cut(matrix):
-            given.append(block.shape[0])
-            yield block
-
-    se.evaluate(blocks_of(positions()), blocks_of(gains()), PLAIN)
-    assert given == [b - a for a, b in CUTS for _ in range(2)]
-
-
-def test_an_error_of_a_generator_is_passed_on() -> None:
-    def broken() -> Iterator[Any]:
-        yield positions()[:3]
-        raise RuntimeError("the network is down")
-
-    with pytest.raises(RuntimeError, match="the network is down"):
-        se.evaluate(broken(), gains(), PLAIN)
-
-
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    se.evaluate(cut(positions()), gains(), PLAIN, progress=False)
-    se.evaluate(cut(positions()), gains(), PLAIN)
+    se.evaluate(positions(), gains(), PLAIN, progress=False, memory=LEAST)
+    se.evaluate(positions(), gains(), PLAIN, memory=LEAST)
     assert capsys.readouterr() == ("", "")
-    se.evaluate(cut(positions()), gains(), PLAIN, progress=True)
+    se.evaluate(positions(), gains(), PLAIN, progress=True, memory=LEAST)
     assert "23/23" in capsys.readouterr().err
 
 
@@ -210,79 +142,8 @@ def test_the_inputs_stay_as_they_are(inputs: dict[str, Any]) -> None:
     before = [part.copy() for part in (lists.data, lists.indices, held.data, held.indices)]
     with small_blocks():
         se.evaluate(lists, held, PLAIN, memory=LEAST, **inputs)
-    given = [list(map(frozen, cut(side))) for side in (lists, held)]
-    se.evaluate(*given, PLAIN, **inputs)
-    se.evaluate(given[0], held, PLAIN, **inputs)
     after = (lists.data, lists.indices, held.data, held.indices)
     assert all(map(np.array_equal, before, after))
-
-
-def labelled(labels: list[Any], ends: list[tuple[int, int]] = CUTS) -> tuple[list[Any], list[Any]]:
-    """Blocks whose users have labels."""
-    lists, held = positions(), gains()
-    sides: tuple[list[Any], list[Any]] = ([], [])
-    for a, b in ends:
-        index = pd.Index(labels[a:b])
-        one = se.Rankings.from_positions(lists[a:b])
-        sides[0].append(se.Rankings(**{**fields_of(one), "users": index}))
-        sides[1].append(se.Relevance.from_csr(held[a:b], users=index))
-    return sides
-
-
-def fields_of(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in type(value).__dataclass_fields__}
-
-
-@pytest.mark.parametrize("labels", [[f"ü{n:02}" for n in range(N_USERS)], [*range(9, 200, 7)]])
-def test_blocks_with_labels(labels: list[Any]) -> None:
-    labels = labels[:N_USERS]
-    held = se.Relevance.from_csr(gains(), users=labels)
-    expected = se.evaluate(positions(), held, PLAIN)
-    lists, relevance = labelled(labels)
-    same_bits(se.evaluate(lists, relevance, PLAIN), expected)
-    same_bits(se.evaluate(lists, held, PLAIN), expected)
-    same_bits(se.evaluate(lists, cut(gains()), PLAIN), expected)
-    same_bits(se.evaluate(lists[::-1], relevance[::-1], PLAIN), expected)
-    with small_blocks():
-        same_bits(se.evaluate(positions(), held, PLAIN, memory=LEAST), expected)
-
-
-def test_blocks_whose_users_have_another_order_than_a_whole_matrix() -> None:
-    labels = [f"{n:02}" for n in range(N_USERS)]
-    lists, _ = labelled(labels)
-    other = labels.copy()
-    other[4], other[5] = other[5], other[4]
-    held = se.Relevance.from_csr(gains(), users=other)
-    with pytest.raises(InvalidDataError, match="block 0 .* is not about the users of these rows"):
-        se.evaluate(lists, held, PLAIN)
-
-
-def test_labels_in_one_block_only() -> None:
-    lists, relevance = labelled([f"{n:02}" for n in range(N_USERS)])
-    lists[0], relevance[0] = positions()[:5], gains()[:5]
-    with pytest.raises(InvalidDataError, match="give all of them labels of one type"):
-        se.evaluate(lists, relevance, PLAIN)
-    train = {"train": gains(3)}
-    with pytest.raises(InvalidDataError, match="train has a row .* blocks without labels"):
-        se.evaluate(lists, relevance, "novelty@3", **train)
-
-
-def test_a_user_in_two_blocks() -> None:
-    lists, relevance = labelled([*range(N_USERS - 1), 3])
-    for per_user in (True, False):
-        with pytest.raises(InvalidDataError, match="two blocks"):
-            se.evaluate(lists, relevance, PLAIN, per_user=per_user)
-
-
-def test_blocks_with_items_of_other_labels() -> None:
-    sides: tuple[list[Any], list[Any]] = ([], [])
-    for number, items in enumerate((list("abc"), list("def"))):
-        frame = pd.DataFrame({"user": [number] * 3, "item": items, "rank": [1, 2, 3]})
-        sides[0].append(se.Rankings.from_frame(frame, rank="rank"))
-        sides[1].append(se.Relevance.from_frame(frame.head(1)))
-    assert se.evaluate(*sides, "mrr")["mrr"] == 1
-    with pytest.raises(InvalidDataError, match="different labels of items cannot be merged"):
-        se.evaluate(*sides, "coverage@3")
 
 
 def damaged(matrix: Any, **parts: Any) -> Any:
@@ -296,41 +157,6 @@ def changed(array: Any, place: int, value: Any) -> Any:
     found = array.copy()
     found[place] = value
     return found
-
-
-BAD: dict[str, tuple[Any, Any, str]] = {
-    "dense predictions": ([np.eye(3)], None, "block 0 of the predictions is a ndarray"),
-    "numbers": ([1, 2], None, "block 0 of the predictions is a int"),
-    "text": (iter("ab"), None, "block 0 of the predictions is a str"),
-    "none": ([], None, "the predictions end after 0 users, validation has 23"),
-    "nobody": ([], [], "there is no block of users"),
-    "too few": (cut(positions())[:-1], None, "the predictions end after 17 users, validation has"),
-    "too many": ([positions(), positions()], None, r"have a row 45 \(in block 1\), but validation"),
-    "too few held": (None, cut(gains())[:-1], "block 4 of the predictions has 6 .* none"),
-    "too many held": (None, [*cut(gains()), gains()], "validation has more blocks than the predi"),
-    "other lengths": (None, [gains()[:4]], "block 0 .* has 5 users, and of validation it has 4"),
-    "dense held": (None, [np.zeros((5, N_ITEMS))], "block 0 of validation is a ndarray; expected"),
-    "junk held": (None, ["x"], "block 0 of validation is a str; expected a Relevance"),
-    "only held": (positions(), cut(gains()), "validation is an iterable of blocks, and predictio"),
-    "array": ([sparse.coo_array([1, 2])], None, "expected users × items|2-D|1-D"),
-    "position": (
-        cut(damaged(positions(), data=changed(positions().data, -1, 0))), None,
-        "begins at row 17, which is its row 0: the position in row 5, column .* is 0; positions ar",
-    ),
-    "gain": (
-        None, cut(damaged(gains(), data=changed(gains().data, -1, -2.0))),
-        "begins at row 17, which is its row 0: the gain in row 4, column .* is -2.0",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_blocks_that_are_refused(name: str) -> None:
-    predictions, validation, match = BAD[name]
-    if predictions is None:
-        predictions = cut(positions())
-    with pytest.raises(InvalidDataError, match=match):
-        se.evaluate(predictions, gains() if validation is None else validation, PLAIN)
 
 
 def test_matrices_that_are_refused_within_a_budget() -> None:
@@ -377,27 +203,9 @@ def test_a_budget_that_is_too_small() -> None:
     assert se.evaluate(wide, wide, "mrr", memory=LEAST, per_user=False)["mrr"] == 1
 
 
-def test_a_catalogue_that_grows() -> None:
-    lists, held = cut(positions()), cut(gains())
-    wide = [sparse.hstack([side, sparse.csr_matrix((side.shape[0], 3))], "csr") for side in lists]
-    grown = se.evaluate([lists[0], *wide[1:]], held, "mrr")
-    assert grown.n_users == 20
-    assert grown.summary()["random"].isna().all()  # of which items is not known
-    with pytest.raises(InvalidDataError, match="the random baseline of mrr needs the lists"):
-        grown.random("mrr")
-    with pytest.raises(InvalidDataError, match="the block that begins at user 5 has 15 items, and"):
-        se.evaluate([lists[0], *wide[1:]], held, "coverage@2")
-
-
 def test_nobody_counts() -> None:
     empty = sparse.csr_matrix((N_USERS, N_ITEMS))
     match = "none of the 23 users has a relevant item .* nothing to evaluate"
-    for validation in (empty, cut(empty)):
-        with pytest.raises(
-            InvalidDataError,
-            match=match,
-        ):
-            se.evaluate(cut(positions()), validation, PLAIN)
     with (
         small_blocks(),
         pytest.raises(InvalidDataError, match=match),
@@ -477,7 +285,6 @@ def test_every_convention(convention: str, no_relevant: Any) -> None:
     unlike = CONVENTIONS[convention].unlike
     metrics = [metric for metric in metrics if metric.partition("@")[0] not in unlike]
     expected = se.evaluate(lists, held, metrics, **options)
-    same_bits(se.evaluate(cut(lists), cut(held), metrics, **options), expected)
     with small_blocks():
         same_bits(se.evaluate(lists, held, metrics, memory=LEAST, **options), expected)
 
@@ -493,9 +300,14 @@ def test_tied_lists() -> None:
             se.evaluate(lists, gains(), "mrr", memory=LEAST)
 
 
-def test_every_cut() -> None:
+@pytest.mark.parametrize("memory", [None, LEAST])
+def test_an_iterable_of_blocks_is_no_matrix(memory: int | None) -> None:
     lists, held = positions(), gains()
-    expected = se.evaluate(lists, held, PLAIN)
-    for at in range(0, N_USERS + 1, 4):
-        ends = list(pairwise([0, at, N_USERS]))
-        same_bits(se.evaluate(cut(lists, ends), cut(held, ends), PLAIN), expected)
+    remedy = r"is a .*expected a scipy sparse matrix.*vstack\(blocks\).* ev\.merge\(\*others\)"
+    for given in (
+        ([lists[:5], lists[5:]], held),
+        (lists, iter([held])),
+        ([se.Rankings.from_positions(lists)], held),
+    ):
+        with pytest.raises(InvalidDataError, match=remedy):
+            se.evaluate(*given, PLAIN, memory=memory)

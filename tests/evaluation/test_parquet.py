@@ -213,6 +213,17 @@ def test_any_tables_give_the_same_bits_as_frames(
         pd.testing.assert_frame_equal(without.summary(), found.summary(), check_exact=True)
 
 
+def test_the_random_baseline_takes_a_metric_that_counts_all_items() -> None:
+    with temporary(2) as folder:
+        paths = pair(folder, group=1)
+        unknown, known = (se.evaluate(*paths, names) for names in ("mrr", ["mrr", "coverage@3"]))
+        whole = of_frames(pd.DataFrame(RECS), pd.DataFrame(TRUTH), ["mrr"])
+        assert known.random("mrr") == whole.random("mrr")
+        assert unknown.summary()["random"].isna().all()
+        with pytest.raises(InvalidDataError, match="number of items.* such as coverage@10"):
+            unknown.random("mrr")
+
+
 @pytest.mark.parametrize("metric", ["rbp(gain=linear)@3", "err@3"])
 def test_the_largest_gain_is_that_of_all_users(metric: str) -> None:
     truth = {**TRUTH, "gain": [1.0, 4.0, 0.5]}

@@ -84,16 +84,6 @@ def test_an_executor_gives_the_bits_of_one_process(
     )
 
 
-def test_blocks_of_an_iterable_are_evaluated_by_an_executor(pool: Executor, data: Any) -> None:
-    positions = se.evaluate_model(*data, METRICS).rankings.to_positions()
-    blocks = [positions[first : first + 50] for first in range(0, 400, 50)]
-    metrics = ["ndcg@5", "coverage@5"]
-    same(
-        se.evaluate(blocks, data[2], metrics, client=pool),
-        se.evaluate(positions, data[2], metrics),
-    )
-
-
 def test_rows_in_no_order_are_there_until_the_last_worker_read_them(
     pool: Executor, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,10 +284,10 @@ def test_a_source_of_ones_own_takes_one_class(data: Any) -> None:
     class Twice:
         """Blocks that are given in another order."""
 
-        unit, distinct, repeatable, total = " blocks", True, True, 2
+        unit, repeatable, total = " blocks", True, 2
 
         def __init__(self, source: ModelSource) -> None:
-            self.load, self.random_load, self.source = source.load, source.random_load, source
+            self.load, self.source = source.load, source
 
         def tasks(self) -> Iterator[tuple[Any, int]]:
             return iter(list(self.source.tasks())[::-1])
@@ -306,20 +296,6 @@ def test_a_source_of_ones_own_takes_one_class(data: Any) -> None:
     source = ModelSource(request, *data, {}, None)
     source.n_rows = 300
     same(evaluate_source(request, Twice(source), per_user=True), se.evaluate_model(*data, "ndcg@5"))
-
-
-def test_a_budget_for_the_values_of_users_is_kept_as_blocks_come(
-    data: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sparse_eval.evaluation import budget
-
-    monkeypatch.setattr(budget, "PER_KEPT", 1 << 20)
-    first_items = sparse.csr_matrix((np.ones(5, int), (range(5), [0] * 5)), shape=(5, 100))
-    blocks = [first_items] * 80
-    held = (data[2][first : first + 5] for first in range(0, 400, 5))
-    with pytest.raises(InvalidDataError, match=r"the values of 5 users take .* per_user=False"):
-        se.evaluate(blocks, held, "mrr", memory=budget.MINIMUM)
-    assert len(list(held)) >= 78  # no more were read
 
 
 def test_refuses_lists_that_are_unknown_to_a_metric_in_workers_too(pool: Executor) -> None:

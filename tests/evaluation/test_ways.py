@@ -197,11 +197,3 @@ def test_numbers_of_all_lists_have_no_random_baseline_without_them(way: Way) -> 
         se.errors.InvalidDataError, match="the random baseline of coverage@3 needs the lists .* ev"
     ):
         found.random("coverage@3")
-
-
-def test_an_iterable_that_is_read_once_has_no_random_baseline() -> None:
-    case = make_case(3, n_users=12)
-    found = se.evaluate(iter([case.positions]), case.validation, "ndcg@3")
-    assert found.summary()["random"].isna().all()
-    with pytest.raises(se.errors.InvalidDataError, match="the random baseline of ndcg@3 needs"):
-        found.random("ndcg@3")

@@ -80,11 +80,9 @@ def in_memory(users: Any = None, **options: Any) -> se.Evaluation:
 
 
 def in_blocks(**options: Any) -> se.Evaluation:
-    """Evaluate blocks of what `problem` draws, by every metric."""
-    lists, gains, inputs = problem()
-    positions = lists.to_positions()
-    blocks = [positions[:99], positions[99:]]
-    return se.evaluate(blocks, gains, every_metric(**inputs), **inputs, **options)
+    """Evaluate what `problem` draws in blocks, by every metric."""
+    with ThreadPoolExecutor(2) as pool:
+        return in_memory(client=pool, **options)
 
 
 def merged(**options: Any) -> se.Evaluation:
@@ -122,9 +120,6 @@ KINDS: dict[str, Callable[[], se.Evaluation]] = {
     "blocks": in_blocks,
     "blocks without the values of the users": lambda: in_blocks(per_user=False),
     "within a budget": lambda: in_memory(memory=1 << 24),
-    "one-shot iterable": lambda: se.evaluate(
-        iter([problem()[0].to_positions()]), problem()[1], MIXED
-    ),
     "merged": merged,
     "merged text": lambda: merged(labels="text"),
     "merged without the values of the users": lambda: merged(per_user=False),
@@ -143,13 +138,11 @@ def same_in_every_way(metrics: list[str], names: tuple[str, ...], **options: Any
     options |= inputs
     whole = se.evaluate(lists, gains, metrics, **options)
     assert all(math.isfinite(value) for value in whole.mean().values())
-    positions = lists.to_positions()
     with ThreadPoolExecutor(2) as pool:
         ways = [
             se.evaluate(lists, gains, metrics, **options, per_user=False),
             se.evaluate(lists, gains, metrics, **options, memory=1 << 24),
             se.evaluate(lists, gains, metrics, **options, client=pool),
-            se.evaluate([positions[:99], positions[99:]], gains, metrics, **options),
             without_lists(whole),
         ]
     for way in ways:

@@ -237,7 +237,12 @@ class Case:
 
     @property
     def only(self) -> dict[str, Any]:
-        candidates = self.among if self.own is None else self.own
+        candidates: Any = self.among
+        if self.own is not None:
+            mask = np.zeros(self.shape, bool)
+            for row, own in zip(mask, self.own, strict=True):
+                row[own] = True
+            candidates = sparse.csr_matrix(mask)
         return {"candidates": candidates, "exclude": self.exclude}
 
     @property

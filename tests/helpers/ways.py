@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -66,18 +65,6 @@ def without_users_in_blocks(
     return se.evaluate(case.positions, case.validation, metrics, **options)
 
 
-def by_blocks(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    n_users = len(case.ranked)
-    ends = list(pairwise(sorted({0, n_users // 3, n_users // 2, n_users})))
-    sides = ([side[a:b] for a, b in ends] for side in (case.positions, case.validation))
-    return se.evaluate(*sides, metrics, **options)
-
-
-def by_blocks_of_lists(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    lists = (se.Rankings.from_positions(row) for row in case.positions)
-    return se.evaluate(lists, case.validation, metrics, **options)
-
-
 def by_folders(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
     with tempfile.TemporaryDirectory() as folder:
         lists = saved_csr(Path(folder) / "lists", case.positions)
@@ -135,8 +122,6 @@ WAYS: list[Way] = [
     by_memory,
     without_users,
     without_users_in_blocks,
-    by_blocks,
-    by_blocks_of_lists,
     by_folders,
     by_parquet,
     by_shuffled_parquet,

@@ -186,9 +186,10 @@ def test_blocks_give_the_same_bits(for_all: bool) -> None:
 def test_what_is_outside_is_counted_and_said() -> None:
     lists = se.Rankings.from_topk([[0, 1], [2, 3]], shape=(2, 5))
     held = csr_matrix([[1.0, 0, 0, 0, 1], [0, 0, 0, 1, 0]])
+    among = csr_matrix([[1, 0, 1, 0, 0], [0, 0, 1, 1, 0]])
     with warnings.catch_warnings(record=True) as record:
         warnings.simplefilter("always")
-        ev = se.evaluate(lists, held, "recall@2", candidates=[[0, 2], [2, 3]])
+        ev = se.evaluate(lists, held, "recall@2", candidates=among)
     assert [str(one.message)[:46] for one in record] == [
         "1 of 3 relevant items are no candidates of the",
         "1 listed items are no candidates of their user",

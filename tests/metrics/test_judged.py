@@ -270,14 +270,11 @@ def test_every_way_has_the_same_bits(judged_only: bool, no_relevant: Any) -> Non
     options = {"no_relevant": no_relevant, "judged_only": judged_only}
     whole = se.evaluate(lists, gains, EVERY, **options)
     assert all(math.isfinite(value) for value in whole.mean().values())
-    positions = lists.to_positions()
-    blocks = [positions[:99], positions[99:]]
     with ThreadPoolExecutor(2) as pool:
         ways = [
             se.evaluate(lists, gains, EVERY, **options, per_user=False),
             se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
             se.evaluate(lists, gains, EVERY, **options, client=pool),
-            se.evaluate(blocks, gains, EVERY, **options),
         ]
     for way in ways:
         same_numbers(way, whole)

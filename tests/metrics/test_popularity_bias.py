@@ -177,9 +177,8 @@ def test_candidates_are_what_groups_could_have() -> None:
     lists = se.Rankings.from_topk([[0, 1], [1, 2]], shape=(2, 4))
     truth = csr_matrix([[1, 0, 0, 1], [0, 0, 1, 1]])
     groups = ["a", "b", "a", "b"]
-    ev = se.evaluate(
-        lists, truth, ["reo@2", "rsp@2"], item_groups=groups, candidates=[[0, 1, 3], [1, 2]]
-    )
+    among = csr_matrix([[1, 1, 0, 1], [0, 1, 1, 0]])
+    ev = se.evaluate(lists, truth, ["reo@2", "rsp@2"], item_groups=groups, candidates=among)
     # Relevant candidates: a 0 and 2, both hit; b 3 of user 0, not hit. Candidates: a 2, b 3.
     assert ev["reo@2"] == pytest.approx(1.0)
     assert ev["rsp@2"] == pytest.approx(abs(1 - 2 / 3) / (1 + 2 / 3))

@@ -127,7 +127,7 @@ def test_expected_auc_is_the_mean_over_all_orders(k: int, kind: str) -> None:
     metric = f"auc(weights={kind})@{k}"
     lists = se.Rankings.from_topk([among], shape=(1, 5))
     with pytest.warns(UserWarning, match="1 of 3 relevant items"):
-        ev = se.evaluate(lists, csr_matrix([gains]), metric, propensity=p, candidates=[among])
+        ev = se.evaluate(lists, csr_matrix([gains]), metric, propensity=p, candidates=among)
     values = [
         plain.auc(
             kind,
@@ -412,7 +412,7 @@ def test_refuses_corrections_of_weighted_metrics() -> None:
         with pytest.raises(InvalidMetricError, match="weights relevant items"):
             se.evaluate(
                 lists, csr_matrix([[1, 0, 0]]), metric, propensity=[0.1, 0.5, 1],
-                candidates=[[0, 1, 2]], corrected="unbiased",
+                candidates=[0, 1, 2], corrected="unbiased",
             )  # fmt: skip
 
 

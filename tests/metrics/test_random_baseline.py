@@ -228,7 +228,7 @@ def test_ideal_lists_of_random_ones_are_those_of_the_convention(convention: str,
     with pytest.warns(UserWarning, match="1 of 2 relevant items"):
         ev = se.evaluate(
             se.Rankings.from_topk([[0]], shape=(1, 3)), truth, name,
-            convention=convention, candidates=[[0]],
+            convention=convention, candidates=[0],
         )  # fmt: skip
     assert ev.random(name).mean == pytest.approx(ev[name], rel=1e-12)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -137,19 +136,6 @@ def test_neither_order_nor_threads_change_a_bit(order: list[int], threads: int) 
     names = [*DRAWN, "ndcg@4", "recall(average=micro)@3", "mrr"]
     whole = labelled(np.arange(N_USERS), names)
     same_random(labelled(np.array(order), names, num_threads=threads), whole, names)
-
-
-@settings(max_examples=20)
-@given(st.sets(st.integers(1, N_USERS - 1), max_size=5), st.booleans())
-def test_blocks_change_no_bit(cuts: set[int], per_user: bool) -> None:
-    lists, gains, train, _ = many_users()
-    names = [*DRAWN_PER_USER, "ndcg@4", "recall(average=micro)@3", "serendipity@4"]
-    whole = se.evaluate(lists, gains, names, train=train, per_user=per_user)
-    ends = [0, *sorted(cuts), N_USERS]
-    ids = lists.items.reshape(N_USERS, -1)
-    blocks = [se.Rankings.from_topk(ids[a:b], shape=(b - a, N_ITEMS)) for a, b in pairwise(ends)]
-    found = se.evaluate(blocks, gains, names, train=train, per_user=per_user)
-    same_random(found, whole, names)
 
 
 def test_labels_decide_what_is_drawn() -> None:

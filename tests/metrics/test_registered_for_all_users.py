@@ -50,10 +50,8 @@ COUNTED: dict[str, tuple[Any, float]] = {
 
 def in_blocks(names: Any, **options: Any) -> list[se.Evaluation]:
     """Evaluate the same users by every way that cuts them into blocks."""
-    blocks = [se.Rankings.from_topk(IDS[a : a + 2], shape=(2, 5)) for a in (0, 2)]
     with ThreadPoolExecutor(2) as pool:
         return [
-            se.evaluate(blocks, GAINS, names, train=TRAIN, **options),
             se.evaluate(LISTS, GAINS, names, train=TRAIN, memory=10**9, **options),
             se.evaluate(LISTS, GAINS, names, train=TRAIN, client=pool, **options),
         ]

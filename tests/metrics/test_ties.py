@@ -145,13 +145,9 @@ def test_ties_in_every_way(ties: Any, tmp_path: Path) -> None:
         names += ["map@5", "coverage@5", "novelty@5"]
     lists = se.Rankings.from_scores(points, ties=ties)
     whole = se.evaluate(lists, truth, names, train=train)
-    blocks = [
-        se.Rankings.from_scores(points[rows], ties=ties) for rows in (range(50), range(50, 90))
-    ]
     ways = [
         se.evaluate(lists, truth, names, train=train, per_user=False),
         se.evaluate(lists, truth, names, train=train, memory=1 << 24),
-        se.evaluate(iter(blocks), truth, names, train=train),
         saved(whole, tmp_path / "saved"),
     ]
     for way in ways:

@@ -36,16 +36,12 @@ def cut_in_blocks(patch: pytest.MonkeyPatch) -> dict[str, Any]:
 def pools(kind: str) -> Any:
     rng = np.random.default_rng(7)
     mask = rng.random((N_USERS, N_ITEMS)) < 0.4
-    if kind == "mapping":
-        return {user: np.flatnonzero(row).tolist() for user, row in enumerate(mask)}
-    if kind == "lists":
-        return [np.flatnonzero(row).tolist() for row in mask]
     return {"csr": sparse.csr_matrix(mask * 1.0), "for all": np.arange(0, N_ITEMS, 2)}.get(kind)
 
 
 @pytest.mark.filterwarnings("ignore:.*(are no candidates|seen='allow')")
 @pytest.mark.parametrize("way", ["whole", "blocks", "executor"])
-@pytest.mark.parametrize("candidates", ["none", "csr", "mapping", "lists", "for all"])
+@pytest.mark.parametrize("candidates", ["none", "csr", "for all"])
 @pytest.mark.parametrize("seen", ["exclude", "allow"])
 def test_values_are_those_of_the_whole(candidates: str, seen: Any, way: str) -> None:
     factors, train, validation = make_case()
@@ -152,7 +148,7 @@ def test_refuses_users_that_are_not_there(
         se.evaluate_model(*make_case(), "ndcg@5", **options, memory=memory)
 
 
-def test_refuses_unknown_ids_and_blocks() -> None:
+def test_refuses_unknown_ids() -> None:
     clicks = se.datasets.synthetic(n_users=50, n_items=30, seed=0)
     holdout = se.split.random(clicks, seed=0)
     model = se.train_als(holdout.train, factors=4)
@@ -160,11 +156,6 @@ def test_refuses_unknown_ids_and_blocks() -> None:
         se.evaluate_model(model, holdout, "ndcg@5", users=["U1", "nobody"])
     with pytest.raises(InvalidDataError, match=r"users is 'U1'; expected a list of ids"):
         se.evaluate_model(model, holdout, "ndcg@5", users="U1")
-    (users, items), train, validation = make_case()
-    with pytest.raises(InvalidDataError, match="give blocks of these users alone"):
-        se.evaluate_model(
-            (iter([users]), items), iter([train]), validation, "ndcg@5", user_rows=[1]
-        )
 
 
 def test_ids_that_are_whole_numbers_are_not_rows() -> None:

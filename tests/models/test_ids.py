@@ -226,32 +226,6 @@ def test_the_popularity_ranking_is_of_all_that_train_has() -> None:
         assert ev.baselines["popularity"]["recall@10"] == 1.0
 
 
-def test_blocks_of_other_ids_are_refused() -> None:
-    model = small_model("ba", "zyx")
-    clicks = se.Interactions.from_frame(pairs("ax", "by", "bz"))
-    held = se.Interactions.from_frame(pairs("az", "bx"), users=["a", "b"], items=[*"xyz"]).matrix()
-    assert se.evaluate_model(model, clicks, held, "recall@1")["recall@1"] == 1.0
-    blocks: list[Any] = [[held], [se.Relevance.from_csr(held)]]
-    for block in blocks:
-        with pytest.raises(InvalidDataError, match="has other ids than the model"):
-            se.evaluate_model(model, clicks, block, "recall@1")
-    with pytest.raises(InvalidDataError, match="train has ids, and blocks of an iterable"):
-        se.evaluate_model(model, pairs("ax"), [held], "recall@1")
-    own = se.Interactions.from_frame(pairs("ax"), users=["b", "a"], items=[*"zyx"]).matrix()
-    right = held[[1, 0]][:, [2, 1, 0]]
-    assert se.evaluate_model(model, own, [right], "recall@1")["recall@1"] == 0.5
-
-
-def test_blocks_of_lists_with_items_that_train_lacks_are_refused() -> None:
-    lists = se.Rankings.from_frame(pairs("ax", "by").assign(rank=1), rank="rank")
-    held, train = map(se.Relevance.from_frame, (pairs("az", "by"), pairs("aq", "by", "cq")))
-    assert se.evaluate(lists, held, "popularity@1", train=train)["popularity@1"] == 0.5
-    with pytest.raises(InvalidDataError, match="the lists have item 'x', which validation does"):
-        se.evaluate([lists], held, "popularity@1", train=train)
-    with pytest.raises(InvalidDataError, match="train number them"):
-        se.evaluate([lists], held, "popularity@1", train=sparse.csr_matrix(np.eye(2, 3)))
-
-
 def test_a_callback_of_other_data_is_refused() -> None:
     holdout = se.split.random(se.Interactions.from_frame(YESTERDAY), seed=0)
     callback = se.EvaluationCallback(holdout, "ndcg@5")

@@ -127,27 +127,6 @@ def test_processes_give_the_same_numbers(tmp_path: Path) -> None:
         same_numbers(found, popularity(*given))
 
 
-def test_users_of_the_model_may_come_in_blocks() -> None:
-    (users, items), train, held = case()
-    blocks = [users[:100], users[100:130], users[130:]]
-    same_numbers(
-        popularity((iter(blocks), items), train, held),
-        popularity((users, items), train, held),
-    )
-
-
-@pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("once", [True, False])
-def test_refuses_iterables_before_anything_is_computed(side: int, once: bool) -> None:
-    model, *matrices = case()
-    blocks: Any = [matrices[side][:100], matrices[side][100:]]
-    matrices[side] = iter(blocks) if once else blocks
-    with pytest.raises(InvalidDataError, match="baselines need train and validation twice"):
-        se.evaluate_model(model, *matrices, "ndcg@5", baselines=True)
-    if once:
-        assert len(list(matrices[side])) == 2  # nothing was read
-
-
 def test_names_the_block_of_a_wrong_entry() -> None:
     model, train, held = case()
     train.data[train.indptr[290]] = np.nan

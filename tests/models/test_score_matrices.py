@@ -178,16 +178,12 @@ def test_a_square_that_could_be_either_is_an_error(
     model = matrices(n, tmp_path)[form]
     train, validation = plain(square)
 
-    def blocks(matrix: Any) -> Any:
-        return (matrix[first : first + 50] for first in range(0, n, 50))
-
     pool = ThreadPoolExecutor(2)
     calls: list[Callable[[], Any]] = [
         lambda: se.evaluate_model(model, square, METRICS),
         lambda: se.evaluate_model(model, train, validation, METRICS),
         lambda: se.evaluate_model(model, train, validation, METRICS, memory=10**9),
         lambda: se.evaluate_model(model, train, validation, METRICS, client=pool),
-        lambda: se.evaluate_model(model, blocks(train), blocks(validation), "ndcg@5"),
         lambda: se.evaluate_model(model, square, METRICS, users=["U1"]),
         lambda: se.recommend(model, square, k=3),
         lambda: se.top_k(model, seen=train, k=3),

@@ -152,19 +152,6 @@ def test_other_processes(holdout: Any, weights: Any) -> None:
             assert shared.mean() == se.evaluate_model(model, holdout, METRICS).mean()
 
 
-def test_blocks_of_an_iterable(holdout: Any, weights: Any) -> None:
-    train, held_out = sparse.csr_matrix(holdout.train), sparse.csr_matrix(holdout.validation)
-
-    def blocks(matrix: Any) -> Any:
-        return (matrix[first : first + 64] for first in range(0, N_USERS, 64))
-
-    expected = se.evaluate_model(weights, train, held_out, METRICS).mean()
-    assert se.evaluate_model(weights, blocks(train), blocks(held_out), METRICS).mean() == expected
-    table = train @ weights
-    with pytest.raises(InvalidDataError, match="nothing says how many users and items"):
-        se.evaluate_model(lambda users: table[users], blocks(train), held_out, METRICS)
-
-
 def test_ids_are_matched(holdout: Any, weights: Any) -> None:
     """Data in another order, with an unknown user and an unknown item, and a user less."""
     table = sparse.csr_matrix(holdout.train).astype(float) @ weights.astype(float)

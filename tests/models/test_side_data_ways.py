@@ -185,9 +185,6 @@ def by_lists(names: list[str], options: dict[str, Any]) -> Iterator[se.Evaluatio
         yield se.evaluate(LISTS, HELD, names, memory=MINIMUM, **options)
     with ThreadPoolExecutor(2) as pool:
         yield se.evaluate(LISTS, HELD, names, client=pool, **options)
-    positions = LISTS.to_positions()
-    blocks = (positions[first : first + 9] for first in range(0, N_USERS, 9))
-    yield se.evaluate(blocks, HELD, names, **options)
 
 
 @pytest.mark.parametrize("name", ["propensity", "item_groups", "item_vectors"])

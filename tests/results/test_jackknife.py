@@ -107,7 +107,6 @@ def test_replicates_have_the_same_bits_by_every_way(
     order = np.arange(N_USERS) if labels is None else np.argsort(np.array(labels, object))
     thirds = [evaluate(part, labels or range(N_USERS)) for part in np.array_split(order, 3)]
     a, b, c = (without_lists(third, per_user=per_user) for third in thirds)
-    lists, gains, _ = problem()
     ways = {
         "one part": without_lists(ev, per_user=per_user),
         "not kept": evaluate(labels=labels, per_user=per_user),
@@ -119,10 +118,6 @@ def test_replicates_have_the_same_bits_by_every_way(
         "merged and saved": saved(c.merge(a, b), tmp_path / "b"),
         "saved and merged": saved(a, tmp_path / "c").merge(saved(c, tmp_path / "d"), b),
     }
-    if labels is None:
-        positions = lists.to_positions()
-        blocks = iter([positions[:7], positions[7:150], positions[150:]])
-        ways["blocks"] = se.evaluate(blocks, gains, ONE_NUMBER, per_user=per_user)
     columns = ["mean", "std", "ci_low", "ci_high", "interval", "n_users", "n_skipped"]
     for way, found in ways.items():
         for name in ONE_NUMBER:

@@ -12,7 +12,7 @@ import pytest
 from evaluations import MIXED, some, without_lists
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from merge_cases import LARGEST, N_ITEMS, every_metric, same_bits, same_random
+from merge_cases import LARGEST, N_ITEMS, every_metric, same_bits
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -79,35 +79,6 @@ def test_any_cut_in_any_order_with_repetitions_gives_the_same_bits(data: st.Data
     repeated = data.draw(st.lists(st.sampled_from(blocks), max_size=3))
     found = merged_in_a_tree(data.draw, [*blocks, *repeated])
     same_bits(found.merge() if len(blocks) == 1 else found, expected)
-
-
-@pytest.mark.long
-@settings(max_examples=30)
-@given(st.data())
-def test_blocks_of_an_iterable_give_the_same_bits(data: st.DataObject) -> None:
-    problem = data.draw(problems())
-    n_users = len(problem["ids"])
-    inputs = {
-        "train": problem["train"],
-        "item_groups": problem["groups"],
-        "item_vectors": problem["vectors"],
-    }
-    metrics = every_metric(**inputs)
-    n_active = len(np.unique(problem["train"].nonzero()[0]))
-    if n_active < 3:  # propensities are not defined
-        metrics = [name for name in metrics if not name.startswith("ps") and "gamma" not in name]
-    expected = whole(problem, metrics, **inputs)
-    ends = data.draw(cuts(n_users))
-    lists = [se.Rankings.from_topk(problem["ids"][a:b], shape=(b - a, N_ITEMS)) for a, b in ends]
-    positions = [one.to_positions() for one in lists]
-    gains = problem["gains"]
-    found = se.evaluate(iter(lists), gains, metrics, **inputs)
-    same_bits(found, expected)
-    again = se.evaluate(positions, gains, metrics, **inputs)
-    same_bits(again, expected)
-    same_random(again, expected)
-    without = se.evaluate(positions, gains, metrics, per_user=False, **inputs)
-    pd.testing.assert_frame_equal(without.summary(), again.summary(), check_exact=True)
 
 
 def test_says_what_differs() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from evaluations import in_blocks, in_memory, merged, of_model, saved, some, without_lists
+from evaluations import in_blocks, in_memory, merged, of_model, saved, some
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -256,20 +256,6 @@ def test_lift_says_how_many_times_better_than_random(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(se.Evaluation.load(tmp_path / "a").summary(), summary)
 
 
-# Rankings of a few candidates.
-
-
-def sampled_lists(n_users: int = 60, n_others: int = 24, n_items: int = 200) -> tuple[Any, Any]:
-    """Rank one relevant item of each user and some others, all of them, a little better."""
-    rng = np.random.default_rng(0)
-    ids = rng.permuted(np.tile(np.arange(n_items), (n_users, 1)), axis=1)[:, : n_others + 1]
-    relevant = ids[:, 0].copy()
-    order = np.argsort(rng.random(ids.shape) - 0.2 * (np.arange(n_others + 1) == 0), axis=1)
-    shape = (n_users, n_items)
-    gains = csr_matrix((np.ones(n_users), (np.arange(n_users), relevant)), shape=shape)
-    return np.take_along_axis(ids, order, axis=1), gains
-
-
 FEW = "too few users for the intervals of "
 
 
@@ -324,67 +310,6 @@ def test_warns_of_means_that_rest_on_few_users(
     assert not [found for found in caught if FEW in str(found.message)]
 
 
-NOTED = "every list holds all relevant items of its user among few others"
-
-
-@pytest.mark.parametrize("options", [{}, {"per_user": False}, {"memory": 1 << 24}])
-def test_random_lists_are_said_not_to_be_of_sampled_candidates(
-    options: dict[str, Any], tmp_path: Path
-) -> None:
-    ids, gains = sampled_lists()
-    lists = se.Rankings.from_topk(ids, shape=gains.shape)
-    ev = se.evaluate(lists, gains, "hit_rate@5", **options)
-    assert ev.has_sampled_lists
-    assert NOTED in " ".join(str(ev).split())
-    assert NOTED in ev._repr_html_()
-    with pytest.warns(UserWarning, match=NOTED):
-        ev.summary()
-    with pytest.warns(UserWarning, match=NOTED):
-        ev.random("hit_rate@5")
-    with pytest.warns(UserWarning, match=NOTED):
-        loaded = saved(ev, tmp_path / "a")
-    assert loaded.has_sampled_lists
-    parts = [
-        se.evaluate(
-            se.Rankings.from_topk(ids[rows], shape=gains[rows].shape),
-            se.Relevance.from_csr(gains[rows], users=range(*rows.indices(60))),
-            "hit_rate@5",
-            **options,
-        )
-        for rows in (slice(0, 15), slice(15, 60))
-    ]
-    assert not parts[0].has_sampled_lists  # which so few may be by chance
-    assert parts[0].merge(parts[1]).has_sampled_lists
-
-
-def test_ordinary_lists_are_not_taken_for_sampled_candidates() -> None:
-    ids, gains = sampled_lists()
-
-    def evaluate(ids: Any, gains: Any) -> se.Evaluation:
-        return se.evaluate(se.Rankings.from_topk(ids, shape=gains.shape), gains, "hit_rate@5")
-
-    assert evaluate(ids, gains).has_sampled_lists
-    # One user's relevant item is not listed.
-    lacking = ids.copy()
-    lacking[7][lacking[7] == gains[7].indices[0]] = -1
-    assert not evaluate(lacking, gains).has_sampled_lists
-    lacking[7] = -1
-    assert not evaluate(lacking, gains).has_sampled_lists
-    # Whole rankings of a small catalogue.
-    assert not evaluate(*sampled_lists(n_others=24, n_items=40)).has_sampled_lists
-    # Lists as long as those of the best items mostly are.
-    assert not evaluate(*sampled_lists(n_others=9)).has_sampled_lists
-    # Perfect lists, and lists of the relevant items alone.
-    first = np.argsort(ids != gains.indices[:, None], axis=1, kind="stable")
-    assert not evaluate(np.take_along_axis(ids, first, axis=1), gains).has_sampled_lists
-    rows = np.repeat(np.arange(60), ids.shape[1])
-    listed = csr_matrix((np.ones(ids.size), (rows, ids.ravel())), shape=gains.shape)
-    assert not evaluate(ids, listed).has_sampled_lists
-    # A model ranks the whole catalogue.
-    assert not of_model().has_sampled_lists
-    assert not without_lists(of_model()).has_sampled_lists
-
-
 def test_reads_what_was_saved_before_these_were_counted(tmp_path: Path) -> None:
     ev = in_memory()
     folder = ev.save(tmp_path / "a")
@@ -392,7 +317,6 @@ def test_reads_what_was_saved_before_these_were_counted(tmp_path: Path) -> None:
         arrays = dict(archive)
     header = json.loads(arrays["header"].tobytes())
     assert header.pop("seen") is not None
-    del header["sampled"]
     arrays["header"] = np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)
     np.savez(folder / "totals.npz", allow_pickle=False, **arrays)
     content = json.loads((folder / "summary.json").read_text())
@@ -403,7 +327,6 @@ def test_reads_what_was_saved_before_these_were_counted(tmp_path: Path) -> None:
     (folder / "summary.json").write_text(json.dumps(_signed(content)))
     old = se.Evaluation.load(folder)
     assert (old.n_cold, old.n_relevant_seen, old.n_listed_seen) == (None, None, None)
-    assert not old.has_sampled_lists
     pd.testing.assert_frame_equal(old.summary(), ev.summary(), check_dtype=False)
     assert "cold" not in str(old)
     assert se.Evaluation.load(old.save(tmp_path / "b")).n_cold is None

@@ -10,7 +10,6 @@ from evaluations import some, without_lists
 
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.results.candidates import CandidateCounts
-from sparse_eval.results.sampled import SampledLists
 from sparse_eval.results.seen import SeenCounts
 from sparse_eval.results.totals import (
     ListSums,
@@ -18,7 +17,6 @@ from sparse_eval.results.totals import (
     Retrieval,
     RunningTotals,
     distinct_parts,
-    merge_in_order,
 )
 
 
@@ -48,7 +46,6 @@ def test_parts_are_equal_if_all_sums_and_values_are() -> None:
         replace(totals, key=totals.key._replace(no_relevant="zero")),
         replace(totals, retrieval=Retrieval("top_k", 1)),
         replace(totals, seen=SeenCounts(0, 1, 2, 3)),
-        replace(totals, sampled=SampledLists(1, 2, 3)),
         replace(totals, candidates=CandidateCounts("candidates", 1, 2, 3, 4, 5, 6)),
     ):
         assert not part.equals(Part(other, values))
@@ -68,14 +65,6 @@ def test_values_are_the_same_in_any_order() -> None:
     more = {name: getattr(values, name)[..., ::-1] for name in ("fingerprints", "columns")}
     assert replace(values, **arrays, **more).equals(values)
     assert not replace(values, **arrays).equals(values)
-
-
-def test_parts_in_the_order_of_their_users_take_the_memory_of_one() -> None:
-    parts = [part_of(first, per_user=False) for first in (0, 10, 20)]
-    (merged,) = merge_in_order(parts)
-    assert merged.span.n == 30
-    assert [part.span.first for part in merge_in_order(parts[::-1])] == [20, 10, 0]
-    assert [part.span.n for part in merge_in_order([parts[1], parts[2], parts[0]])] == [20, 10]
 
 
 def test_distinct_parts_are_in_the_order_of_their_users() -> None:
@@ -115,17 +104,15 @@ def test_counts_about_users_are_added_up() -> None:
         replace(
             part_of(first, per_user=False).totals,
             seen=SeenCounts(n, 1, 2, 3),
-            sampled=SampledLists(n, 4, 5),
             candidates=CandidateCounts("1+9", n, 6, 7, 8, 9, 2**64 - n),
         )
         for first, n in ((0, 1), (10, 2))
     )
     both = one.merge(other)
     assert both.seen == (3, 2, 4, 6)
-    assert both.sampled == (3, 8, 10)
     assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**64 - 3)
     assert both.n_without_list == one.n_without_list + other.n_without_list
     with pytest.raises(InvalidDataError, match="of given candidates in one block, and of all"):
         one.merge(replace(other, candidates=None))
-    without = one.merge(replace(other, seen=None, sampled=None))
-    assert (without.seen, without.sampled) == (None, None)
+    without = one.merge(replace(other, seen=None))
+    assert without.seen is None
