@@ -43,8 +43,7 @@ def recommend(
     train: Holdout | TrainLike,
     k: int = 10,
     *,
-    users: Iterable[Hashable] | None = None,
-    user_rows: ArrayLike | None = None,
+    users: Iterable[Hashable] | ArrayLike | None = None,
     candidates: CandidatesLike | None = None,
     seen: SeenItems = "exclude",
     num_threads: int | None = None,
@@ -62,9 +61,8 @@ def recommend(
     k : int
         Items for each user, at least 1; fewer where a user has seen almost all.
     users : sequence of hashable, optional
-        The ids of the users, if there are ids; by default all whom the model knows.
-    user_rows : array_like of int, optional
-        Instead of `users` their rows.
+        The ids of the users, or row numbers if neither the model nor `train` has ids; by default
+        all whom the model knows.
     candidates : sparse matrix, Interactions, frame, path, mapping or array_like, optional
         What each user can be recommended, as in `evaluate_model`.
     seen : {"exclude", "allow"}
@@ -86,7 +84,7 @@ def recommend(
     Raises
     ------
     InvalidDataError
-        If a user is unknown to the model, or both `users` and `user_rows` are given.
+        If a user is unknown to the model.
     SparseEvalError
         As from `evaluate_model`.
 
@@ -118,9 +116,7 @@ def recommend(
     names = (name_of("train", train), "validation")
     given = None if candidates is None else open_candidates(candidates)
     sides = match_sides(opened, part, nobody, names, given)
-    rows = ChosenUsers(user_rows if users is None else users).rows(
-        sides.users, sides.n_known, "the model knows"
-    )
+    rows = ChosenUsers(users).rows(sides.users, sides.n_known, "the model knows")
     n_items = catalogue(opened)[1]
     known = within(sides.train, (sides.n_known, n_items))
     among = None if sides.candidates is None else sides.candidates.within(n_items)

@@ -206,10 +206,10 @@ def als(holdout):
 
 
 def test_lists_are_those_of_implicit(holdout, als):
-    users = np.arange(10)
+    rows = np.arange(10)
     train = sparse.csr_matrix(holdout.train).astype(np.float32)
-    ids, _ = als.recommend(users, train[users], N=5, filter_already_liked_items=False)
-    recs = se.recommend(als, holdout, 5, user_rows=users, seen="allow")
+    ids, _ = als.recommend(rows, train[rows], N=5, filter_already_liked_items=False)
+    recs = se.recommend(als, holdout, 5, users=holdout.users[rows], seen="allow")
     assert holdout.items.get_indexer(recs["item"]).reshape(-1, 5).tolist() == ids.tolist()
     for via in ("held_out_ranks", "top_k", "recommend"):
         ev = se.evaluate_model(als, holdout, METRICS, seen="allow", via=via)

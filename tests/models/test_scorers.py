@@ -106,7 +106,7 @@ def test_every_way_gives_the_same_bits(
     lists = se.top_k(model, seen=holdout.train, k=4)
     recs = se.recommend(model, holdout, k=4)
     assert recs["score"].to_numpy().tobytes() == lists.scores.tobytes()
-    of_two = se.recommend(model, holdout, k=4, user_rows=[7, 3])
+    of_two = se.recommend(model, holdout, k=4, users=holdout.users[[7, 3]])
     assert of_two["score"].to_numpy().tobytes() == lists.scores[[7, 3]].tobytes()
     for found in (
         se.held_out_ranks(model, held_out=holdout.validation, seen=holdout.train, k=20),
