@@ -136,12 +136,6 @@ class Ranker(ABC):
         """Return the number of pairs of users, of whom there are so many, and candidates."""
         return n_users * len(self.candidates) if self.own is None else len(self.own.items)
 
-    def check_rows(self, user_rows: ArrayLike | None) -> Integers:
-        """Return the selected rows of users, all of them if `user_rows` is None."""
-        if user_rows is None:
-            return np.arange(self.shape[0])
-        return row_numbers(user_rows, "user_rows", self.shape[0], "users")
-
     def n_candidates(self, rows: Integers) -> Integers:
         """Return the number of unseen candidates of each user in `rows`."""
         if self.own is not None:

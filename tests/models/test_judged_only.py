@@ -172,7 +172,7 @@ def test_models_and_their_lists_count_the_same_users(
     assert relevant[2].sum() > 0
     model = (sides.users, sides.items)
     n_items = relevant.shape[1]
-    lists = se.Rankings.from_topk(se.top_k(*model, n_items, seen=seen).ids)
+    lists = se.Rankings.from_topk(se.top_k(model, n_items, seen=seen).ids)
     popular = se.Rankings.from_popularity(seen, k=n_items)
     lists, popular = (of_users_with_relevant(side, relevant) for side in (lists, popular))
     stated = se.Relevance.from_csr(relevant, threshold=1)  # zeros that no convention counts

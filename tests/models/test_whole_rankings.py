@@ -58,7 +58,7 @@ def model(holdout: se.Holdout) -> Any:
 
 @pytest.fixture(scope="module")
 def expected(model: Any, holdout: se.Holdout) -> se.Evaluation:
-    ranks = se.full_ranks(model, held_out=holdout.validation, seen=holdout.train)
+    ranks = se.ranks(model, holdout.validation, seen=holdout.train)
     return se.evaluate(ranks, holdout.validation, METRICS, train=holdout.train)
 
 
@@ -90,7 +90,7 @@ def test_every_way_gives_one_number(
     held = accepted(held, convention)
     names, options = metrics_of(convention), {"convention": convention, "no_relevant": no_relevant}
     judged = np.unique(held.nonzero()[0])
-    lists = se.top_k(model, k=train.shape[1], seen=train, user_rows=judged).ids
+    lists = se.top_k(model, k=train.shape[1], seen=train, users=judged).ids
     whole = se.Rankings.from_topk(lists, user_rows=judged, shape=train.shape)
     expected = se.evaluate(whole, held, names, train=train, **options)
     popular = se.Rankings.from_popularity(train, k=train.shape[1], user_rows=judged)
@@ -117,7 +117,7 @@ def test_every_way_gives_one_number(
         check(client=pool, baselines=True)
         check(train=[train[:1], train[1:]], held=[held[:1], held[1:]])
     if not CONVENTIONS[convention].stored_zeros:
-        ranks = se.full_ranks(model, held_out=held, seen=train)
+        ranks = se.ranks(model, held, seen=train)
         same(se.evaluate(ranks, held, names, train=train, **options), expected)
 
 
