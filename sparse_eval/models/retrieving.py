@@ -241,7 +241,9 @@ def _ranker(
 ) -> Ranker:
     shape = _shape(model, sides)
     known = None if seen is None else within(sides.train, shape)
-    chosen = None if sides.candidates is None else sides.candidates.within(shape[1])
+    chosen = sides.candidates
+    if chosen is not None and sides.items is not None:  # else all are items of the model
+        chosen = chosen.within(shape[1])
     return open_ranker(
         model,
         known,

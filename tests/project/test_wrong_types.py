@@ -215,11 +215,8 @@ def test_names_the_call_that_is_right() -> None:
     def seen(value: object) -> object:
         return se.top_k(FACTORS, 2, seen=value)
 
-    said = says(seen, FRAME)
-    assert "Interactions.from_frame(df, user=…, item=…, value=…).matrix()" in said
-    assert "give its .matrix()" in says(seen, CLICKS)
-    assert "train names users by id" in says(train, FRAME)
-    for function in (train, seen):
+    for function, name in ((train, "train"), (seen, "seen")):
+        assert f"{name} names users by id" in says(function, FRAME)
         assert "scipy.sparse.csr_matrix(x) of a dense array" in says(function, np.eye(3, 4))
     assert ".to_numpy() of a frame" in says(lambda x: se.top_k((x, FACTORS[1]), 2), FRAME)
     dense = says(Rankings.from_positions, np.ones((3, 4)) / 2)
