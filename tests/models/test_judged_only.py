@@ -20,6 +20,7 @@ from implicit.nearest_neighbours import CosineRecommender
 from implicit.utils import ParameterWarning
 from merge_cases import every_metric
 from scipy import sparse
+from ways_cases import of_users_with_relevant
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidMetricError, UnsupportedModelError
@@ -137,15 +138,6 @@ def allowed_metrics(convention: str | None, metrics: list[str]) -> list[str]:
         return True
 
     return [metric for metric in metrics if is_allowed(metric)]
-
-
-def of_users_with_relevant(lists: se.Rankings, relevant: Any) -> se.Rankings:
-    """Return the lists that a model makes: none for users without relevant items."""
-    positions = lists.to_positions()
-    has_relevant = np.asarray((relevant > 0).sum(axis=1)).ravel() > 0
-    positions.data *= np.repeat(has_relevant, np.diff(positions.indptr))
-    positions.eliminate_zeros()
-    return se.Rankings.from_positions(positions)
 
 
 @pytest.mark.slow

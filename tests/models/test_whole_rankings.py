@@ -19,7 +19,7 @@ from implicit.nearest_neighbours import ItemItemRecommender
 from rules import accepted, each_convention
 from scipy import sparse
 from threadpoolctl import threadpool_limits
-from ways_cases import same
+from ways_cases import of_users_with_relevant, same
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidMetricError, UnsupportedModelError
@@ -93,7 +93,8 @@ def test_every_way_gives_one_number(
     lists = se.top_k(model, k=train.shape[1], seen=train, users=judged).ids
     whole = se.Rankings.from_topk(lists, user_rows=judged, shape=train.shape)
     expected = se.evaluate(whole, held, names, train=train, **options)
-    popular = se.Rankings.from_popularity(train, k=train.shape[1], user_rows=judged)
+    popular = se.Rankings.from_popularity(train, k=train.shape[1])
+    popular = of_users_with_relevant(popular, held)
     by_popularity = se.evaluate(popular, held, names, train=train, **options)
 
     def check(model: Any = model, train: Any = train, held: Any = held, **more: Any) -> None:

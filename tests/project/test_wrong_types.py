@@ -101,7 +101,7 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         {"df": FRAME, "user": "user", "item": "item", "score": "score", "ties": None},
     ),
     "from_popularity": (
-        Rankings.from_popularity, {"train": MATRIX, "k": 2, "user_rows": None, "seen": "allow"}
+        Rankings.from_popularity, {"train": MATRIX, "k": 2, "filter_seen": False}
     ),
     "from_csr": (
         Relevance.from_csr,
