@@ -27,13 +27,13 @@ def open_search(
     user_factors: AnyArray,
     item_factors: AnyArray,
     seen: SparseInput | None = None,
-    candidates: ArrayLike | Candidates | None = None,
+    candidates: Candidates | None = None,
     exclude: ArrayLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> Ranker:
     """Return the search of the whole catalogue, of some items, or of each user's candidates."""
-    has_own = isinstance(candidates, Candidates) and not candidates.for_all
+    has_own = candidates is not None and not candidates.for_all
     search = CandidateSearch if has_own else Search
     return search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
 
