@@ -35,7 +35,7 @@ if _TYPE_CHECKING:
     from .models.negatives import read_negatives, sample_negatives
     from .models.recommendations import recommend
     from .models.recommender import Recommender
-    from .models.retrieving import full_ranks, held_out_ranks, top_k
+    from .models.retrieving import ranks, top_k
     from .models.scorers import Scorer
     from .models.sweep import sweep
     from .models.train import train_als, train_model
@@ -79,9 +79,8 @@ __all__ = [
     "evaluate_model",
     "factor_model",
     "fold_in",
-    "full_ranks",
-    "held_out_ranks",
     "plots",
+    "ranks",
     "rbo",
     "read_negatives",
     "recommend",
@@ -135,8 +134,7 @@ _ATTRIBUTES = {
     "evaluate_model": "models.evaluate",
     "factor_model": "models.factor_model",
     "fold_in": "models.fold_in",
-    "full_ranks": "models.retrieving",
-    "held_out_ranks": "models.retrieving",
+    "ranks": "models.retrieving",
     "rbo": "results.overlap",
     "read_negatives": "models.negatives",
     "recommend": "models.recommendations",

@@ -23,7 +23,6 @@ from .options import (
     Printed,
     Progress,
     SafeCSV,
-    seen_option,
 )
 from .printing import counted, print_table, step, warnings_in_a_line
 
@@ -86,7 +85,7 @@ def recommend(
             k,
             users=_ids(words, labels) if words else None,
             candidates=load_candidates(candidates, loading),
-            seen=seen_option(allow_seen),
+            filter_seen=not allow_seen,
             progress=progress,
         )
         note(counted(table["user"].nunique(), "user"))

@@ -86,16 +86,16 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> CSRMatr
     return csr
 
 
-def training_csr(train: object) -> CSRMatrix:
+def training_csr(train: object, name: str = "the train matrix") -> CSRMatrix:
     """Return training data as `canonical_csr`; its values must be finite."""
-    matrix = canonical_csr(train, "the train matrix", sum_duplicates=True)
+    matrix = canonical_csr(train, name, sum_duplicates=True)
     finite = np.isfinite(matrix.data)
     if not finite.all():
         entry = int(np.argmin(finite))
         row, column = entry_position(matrix, entry)
         raise InvalidDataError(
-            f"the train matrix holds {matrix.data[entry]} in row {row}, column {column}; expected "
-            "finite numbers"
+            f"{name} holds {matrix.data[entry]} in row {row}, column {column}; expected finite "
+            "numbers"
         )
     return matrix
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_choice, check_whole
+from ..core.arguments import check_flag, check_whole
 from ..core.csr import (
     as_int32,
     canonical_csr,
     check_no_duplicates,
     indptr_from_counts,
     integer_array,
-    row_numbers,
     training_csr,
 )
 from ..core.frames import as_pandas
@@ -27,7 +26,7 @@ from .labels import matrix_labels
 from .relevance import Relevance
 from .scan import RankingsScan
 from .scores import ScoreRows, check_ties, rank_rows
-from .training import SeenItems, popular_lists
+from .training import popular_lists
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +45,7 @@ class Rankings:
     Make one with `from_topk`, `from_positions`, `from_scores` or `from_frame`. A list may have
     gaps: an item keeps its position though others of the list are unknown. A gap counts as a listed
     item that is not relevant, and the last position is the length of the list. `evaluate` warns if
-    no list has a position 1, except if the lists hold only hits, as from `held_out_ranks`.
+    no list has a position 1, except if the lists hold only hits, as from `sparse_eval.ranks`.
 
     Attributes
     ----------
@@ -434,9 +433,7 @@ class Rankings:
         return RankingsScan(table, user, item, rank, score)
 
     @classmethod
-    def from_popularity(
-        cls, train: Any, k: int, *, user_rows: ArrayLike | None = None, seen: SeenItems = "exclude"
-    ) -> Rankings:
+    def from_popularity(cls, train: Any, k: int, *, filter_seen: bool = True) -> Rankings:
         """Recommend everybody the most popular items that they have not seen.
 
         Parameters
@@ -446,21 +443,18 @@ class Rankings:
             popular items come by id. Every stored entry, an explicit zero too, is seen.
         k : int
             List length, at least 1.
-        user_rows : array_like of int, optional
-            Rows of `train` that get a list; all of them by default.
-        seen : {"exclude", "allow"}
-            Whether items that the user has seen are left out, or may be recommended again.
+        filter_seen : bool
+            Whether items that the user has seen are left out.
 
         Returns
         -------
         Rankings
-            For all users of `train`, those without a list included. A list is shorter than `k`
-            where a user has seen all other items.
+            A list for each user of `train`, shorter than `k` if all other items were seen.
 
         Raises
         ------
         InvalidDataError
-            If `train` is no sparse matrix, `k` is below 1, or a user lies outside of `train`.
+            If `train` is no sparse matrix or `k` is below 1.
 
         Examples
         --------
@@ -471,14 +465,9 @@ class Rankings:
         array([1, 2, 2, 0, 2], dtype=int32)
         """
         matrix = training_csr(train)
-        check_choice("seen", seen, get_args(SeenItems))
         k = min(check_whole("k", k, 1), max(matrix.shape[1], 1))
-        n_users = matrix.shape[0]
-        rows = np.arange(n_users)
-        if user_rows is not None:
-            rows = row_numbers(user_rows, "user_rows", n_users, "users")
-        ids = popular_lists(matrix, k, seen)[rows]
-        lists = cls.from_topk(ids, user_rows=rows, shape=matrix.shape)
+        ids = popular_lists(matrix, k, check_flag("filter_seen", filter_seen))
+        lists = cls.from_topk(ids, shape=matrix.shape)
         users, items = labels_of(train)
         return replace(lists, users=users, items_index=items)
 

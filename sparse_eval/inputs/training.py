@@ -59,10 +59,10 @@ def order_by_popularity(train: CSRMatrix) -> Items:
     return np.argsort(-counts, kind="stable").astype(np.int32)
 
 
-def popular_lists(train: CSRMatrix, k: int, seen: SeenItems = "exclude") -> Items:
+def popular_lists(train: CSRMatrix, k: int, filter_seen: bool) -> Items:
     """Return the k most popular items that each user can be recommended, -1 if there are fewer."""
     order = order_by_popularity(train)
-    excluded = excluded_items(train, seen)
+    excluded = train if filter_seen else without_entries(train)
     indptr, items = excluded.indptr.astype(np.int64), as_int32(excluded.indices)
     ids = np.empty((train.shape[0], k), np.int32)
 

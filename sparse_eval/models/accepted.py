@@ -176,16 +176,19 @@ def count_items(model: Model) -> int:
     return similarity.shape[0]
 
 
-def check_shape(model: Model, shape: tuple[int, int], only: str | None = None) -> None:
+def check_shape(
+    model: Model, shape: tuple[int, int], only: str | None = None, name: str = "train"
+) -> None:
     """Raise `InvalidDataError` unless a model was trained on a matrix of that shape.
 
-    `only` one axis is checked, "users" or "items", if it is given.
+    `only` one axis is checked, "users" or "items", if it is given. Messages call
+    the matrix `name`.
     """
     n_users, n_items = catalogue(model)
     for axis, size, expected in (("users", shape[0], n_users), ("items", shape[1], n_items)):
         if expected is not None and size != expected and only in (None, axis):
             raise InvalidDataError(
-                f"train has {size} {axis}, the model {expected}; give the matrix that the model "
+                f"{name} has {size} {axis}, the model {expected}; give the matrix that the model "
                 "was trained on"
             )
 

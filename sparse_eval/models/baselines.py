@@ -1,7 +1,7 @@
 """Simple models to compare with: popularity, random, item neighbours and EASE.
 
 Each knows the ids of labelled training data, and goes wherever a model does: `evaluate_model`,
-`recommend`, `top_k`, `full_ranks`; all but the random one into `save_model`, and so into `sweep`.
+`recommend`, `top_k`, `ranks`; all but the random one into `save_model`, and so into `sweep`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from ..kernels.cache import compiled_now, not_kept, processor, writable_folder
 from ..metrics.protocol import Protocol
 from ..metrics.registry import REGISTRY
 from ..retrieval.search import Search
-from ..retrieval.top_k import empty_results, full_ranks, held_out_ranks
+from ..retrieval.top_k import empty_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -107,6 +107,7 @@ def _calls() -> Iterator[Callable[[], object]]:
     from implicit.nearest_neighbours import CosineRecommender
 
     from .evaluate import evaluate_model
+    from .retrieving import ranks
 
     holdout = random(synthetic(60, 40, n_interactions=600, seed=0), seed=0)
     train, validation = sparse.csr_matrix(holdout.train), sparse.csr_matrix(holdout.validation)
@@ -155,8 +156,8 @@ def _calls() -> Iterator[Callable[[], object]]:
         factors[0][1] = 1e-30 if dtype == np.float32 else 1e-280
         for metrics in (["ndcg@10"], ["ndcg@10", "coverage@10"]):
             yield partial(evaluate_model, factors, train, validation, metrics)
-        yield partial(full_ranks, *factors, validation, seen=train)
-        yield partial(held_out_ranks, *factors, validation, 10, seen=train)
+        for k in (None, 10):
+            yield partial(ranks, factors, validation, k, seen=train)
         candidates = as_candidates(validation)
         for metrics in (["ndcg@10"], ["ndcg@10", "coverage@10"]):
             yield partial(

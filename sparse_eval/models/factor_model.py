@@ -54,7 +54,7 @@ def factor_model(
 
     See Also
     --------
-    top_k, held_out_ranks, full_ranks : Take biases and `similarity` of factors alone.
+    top_k, ranks, evaluate_model : Take the model.
     save_model : Save the model.
 
     Notes

@@ -98,8 +98,10 @@ def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any
     return training_part(train), train.validation, validation
 
 
-def open_train(train: Any) -> CSRMatrix | Relevance:
+def open_train(train: Any, name: str = "the train matrix") -> CSRMatrix | Relevance:
     """Return training data: with ids as a `LabelledMatrix`, or as `Relevance` if from a table.
+
+    Messages call a matrix `name`.
 
     Raises
     ------
@@ -110,7 +112,7 @@ def open_train(train: Any) -> CSRMatrix | Relevance:
     opened = open_side(open_truth(train))
     if isinstance(opened, Relevance):
         return opened
-    matrix = training_csr(opened)
+    matrix = training_csr(opened, name)
     labels = labels_of(opened)
     if any(axis is not None for axis in labels):
         return LabelledMatrix.of(matrix, *labels, opened.part)
@@ -157,14 +159,19 @@ def open_held_out(validation: Any, name: str = "validation") -> Relevance:
     InvalidDataError
         If no user has a relevant item.
     """
-    opened = open_side(open_truth(validation))
-    relevance = opened if isinstance(opened, Relevance) else Relevance.from_csr(opened)
+    relevance = open_relevance(validation)
     if not relevance.n_relevant.any():
         raise InvalidDataError(
             f"{name} has no relevant item: none of the {relevance.shape[0]} users has a stored "
             "value above 0, so there is nothing to evaluate"
         )
     return relevance
+
+
+def open_relevance(truth: Any) -> Relevance:
+    """Return relevant items, of which there may be none."""
+    opened = open_side(open_truth(truth))
+    return opened if isinstance(opened, Relevance) else Relevance.from_csr(opened)
 
 
 def digest_of(matrix: CSRMatrix | Relevance | NewUsers) -> str:

@@ -241,7 +241,7 @@ def _place_train(
                 "on, or a model with ids: from se.train_als, or saved by "
                 "se.save_model(model, path, users=…, items=…)"
             )
-        check_shape(model, train.shape, axis)
+        check_shape(model, train.shape, axis, name)
     return _Axis(None, given if known is None else known, size)
 
 

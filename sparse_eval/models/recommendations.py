@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_choice, check_whole
+from ..core.arguments import check_flag, check_whole
 from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
 from ..inputs.relevance import Relevance
-from ..inputs.training import SeenItems
 from ..retrieval.top_k import find_lists
 from .accepted import as_model, catalogue
 from .chosen_users import ChosenUsers
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
     from ..inputs.candidates import Candidates
+    from ..inputs.training import SeenItems
     from .accepted import ImplicitModel, Model, ModelLike
     from .inputs import CandidatesLike, TrainLike
 
@@ -43,10 +43,9 @@ def recommend(
     train: Holdout | TrainLike,
     k: int = 10,
     *,
-    users: Iterable[Hashable] | None = None,
-    user_rows: ArrayLike | None = None,
+    users: Iterable[Hashable] | ArrayLike | None = None,
     candidates: CandidatesLike | None = None,
-    seen: SeenItems = "exclude",
+    filter_seen: bool = True,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:
@@ -62,13 +61,12 @@ def recommend(
     k : int
         Items for each user, at least 1; fewer where a user has seen almost all.
     users : sequence of hashable, optional
-        The ids of the users, if there are ids; by default all whom the model knows.
-    user_rows : array_like of int, optional
-        Instead of `users` their rows.
+        The ids of the users, or row numbers if neither the model nor `train` has ids; by default
+        all whom the model knows.
     candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
         What each user can be recommended, as in `evaluate_model`.
-    seen : {"exclude", "allow"}
-        Whether what users have seen is left out, or may be recommended again.
+    filter_seen : bool
+        Whether what users have seen is left out.
     num_threads : int, optional
         By default one for each core that this process may use, as in `evaluate`. The result does
         not depend on it.
@@ -86,7 +84,7 @@ def recommend(
     Raises
     ------
     InvalidDataError
-        If a user is unknown to the model, or both `users` and `user_rows` are given.
+        If a user is unknown to the model.
     SparseEvalError
         As from `evaluate_model`.
 
@@ -107,7 +105,7 @@ def recommend(
     import pandas as pd
 
     k = check_whole("k", k, 1)
-    check_choice("seen", seen, get_args(SeenItems))
+    check_flag("filter_seen", filter_seen)
     opened = as_model(open_model(model))
     part = training_part(train) if isinstance(train, Holdout) else train
     if isinstance(part, NewUsers):
@@ -118,13 +116,13 @@ def recommend(
     names = (name_of("train", train), "validation")
     given = None if candidates is None else open_candidates(candidates)
     sides = match_sides(opened, part, nobody, names, given)
-    rows = ChosenUsers(user_rows if users is None else users).rows(
-        sides.users, sides.n_known, "the model knows"
-    )
+    rows = ChosenUsers(users).rows(sides.users, sides.n_known, "the model knows")
     n_items = catalogue(opened)[1]
     known = within(sides.train, (sides.n_known, n_items))
     among = None if sides.candidates is None else sides.candidates.within(n_items)
-    lists, scores = _lists(opened, known, rows, min(k, n_items), among, seen, num_threads, progress)
+    lists, scores = _lists(
+        opened, known, rows, min(k, n_items), among, filter_seen, num_threads, progress
+    )
     listed = lists >= 0
     return pd.DataFrame(
         {
@@ -146,17 +144,18 @@ def _lists(
     rows: Integers,
     k: int,
     candidates: Candidates | None,
-    seen: SeenItems,
+    filter_seen: bool,
     num_threads: int | None,
     progress: bool | None,
 ) -> tuple[Items, Floats]:
     """Return the items of each user, -1 behind the last, and their scores."""
     if is_exact(model):
-        excluded = train if seen == "exclude" else None
+        excluded = train if filter_seen else None
         options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
         return find_lists(open_ranker(model, train, excluded, **options), k, rows)[0]
     if candidates is not None:
         raise UnsupportedModelError(need_exact("candidates="))
+    seen: SeenItems = "exclude" if filter_seen else "allow"
     lists = recommend_lists(cast("ImplicitModel", model), train, rows, k, progress, seen)
     similarity: Any = getattr(model, "similarity")  # noqa: B009 - implicit has no types
     scores = np.full(lists.shape, -np.inf)

@@ -32,7 +32,7 @@ class FactorRanker(Ranker):
         user_factors: object,
         item_factors: object,
         seen: SparseInput | None = None,
-        candidates: ArrayLike | Candidates | None = None,
+        candidates: Candidates | None = None,
         exclude: ArrayLike | None = None,
         num_threads: int | None = None,
         progress: bool | None = None,

@@ -18,7 +18,6 @@ from ..core.csr import canonical_csr, row_numbers
 from ..core.progress import display
 from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
-from ..inputs.candidates import Candidates
 from ..inputs.relevance import Relevance
 from ..kernels.exact import find_seen
 from ..kernels.structures import HeldOut, Lists, Seen
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import Booleans, Integers, Items, SparseInput
+    from ..inputs.candidates import Candidates
 
     Kernel = Callable[..., None]
 
@@ -77,8 +77,7 @@ class Ranker(ABC):
         What messages call that which has so many: "factors", say.
     seen, exclude, num_threads, progress
         As in `top_k`.
-    candidates : array_like of int or Candidates, optional
-        Items for all users, or the candidates of each.
+    candidates : Candidates, optional
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class Ranker(ABC):
         shape: tuple[int, int],
         scorer: str,
         seen: SparseInput | None = None,
-        candidates: ArrayLike | Candidates | None = None,
+        candidates: Candidates | None = None,
         exclude: ArrayLike | None = None,
         num_threads: int | None = None,
         progress: bool | None = None,
@@ -96,14 +95,11 @@ class Ranker(ABC):
         self.threads = thread_count(num_threads)
         self.progress = progress
         self.seen = self._check_seen(seen)
-        own: Candidates | None = None
-        if isinstance(candidates, Candidates):
-            given = self._check_own(candidates)
-            own, candidates = (None, given.items) if given.for_all else (given, None)
-        self.is_candidate = self._check_candidates(candidates, exclude)
+        given = None if candidates is None else self._check_candidates(candidates)
+        self.is_candidate = self._mask(given, exclude)
         self.candidates = np.flatnonzero(self.is_candidate).astype(np.int32)
         #: The unseen candidates of each user, where these are given.
-        self.own = None if own is None else self._unseen(own)
+        self.own = None if given is None or given.for_all else self._unseen(given)
 
     @abstractmethod
     def run(self, rows: Integers, k: int, held_out: HeldOut | None, out: Lists | None) -> None:
@@ -135,12 +131,6 @@ class Ranker(ABC):
     def n_pairs(self, n_users: int) -> int:
         """Return the number of pairs of users, of whom there are so many, and candidates."""
         return n_users * len(self.candidates) if self.own is None else len(self.own.items)
-
-    def check_rows(self, user_rows: ArrayLike | None) -> Integers:
-        """Return the selected rows of users, all of them if `user_rows` is None."""
-        if user_rows is None:
-            return np.arange(self.shape[0])
-        return row_numbers(user_rows, "user_rows", self.shape[0], "users")
 
     def n_candidates(self, rows: Integers) -> Integers:
         """Return the number of unseen candidates of each user in `rows`."""
@@ -232,7 +222,7 @@ class Ranker(ABC):
             read_only(matrix.indices.astype(np.int32, copy=False)),
         )
 
-    def _check_own(self, candidates: Candidates) -> Candidates:
+    def _check_candidates(self, candidates: Candidates) -> Candidates:
         """Return candidates, or raise if they are not of these users and items."""
         n_users, n_items = self.shape
         too_few = not candidates.for_all and candidates.shape[0] < n_users
@@ -252,13 +242,11 @@ class Ranker(ABC):
         own = own.unseen(self.seen.indptr, self.seen.items)
         return Seen(read_only(own.bounds), read_only(own.items))
 
-    def _check_candidates(
-        self, candidates: ArrayLike | None, exclude: ArrayLike | None
-    ) -> Booleans:
+    def _mask(self, candidates: Candidates | None, exclude: ArrayLike | None) -> Booleans:
+        """Return which items are candidates of anybody, those of each user aside."""
         n_items = self.shape[1]
-        mask = np.full(n_items, candidates is None)
-        if candidates is not None:
-            mask[row_numbers(candidates, "candidates", n_items, "items")] = True
+        shared = candidates if candidates is not None and candidates.for_all else None
+        mask = np.ones(n_items, bool) if shared is None else shared.mask
         if exclude is not None:
             mask[row_numbers(exclude, "exclude", n_items, "items")] = False
         if not mask.any():
@@ -267,7 +255,7 @@ class Ranker(ABC):
             elif exclude is None:
                 fault = "candidates= is empty"
             else:
-                fault = f"exclude= names {'every item' if candidates is None else 'all candidates'}"
+                fault = f"exclude= names {'every item' if shared is None else 'all candidates'}"
             raise InvalidDataError(f"{fault}; there is no item to choose from")
         return mask
 

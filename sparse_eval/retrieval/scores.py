@@ -264,7 +264,7 @@ class ScoreSearch(Ranker):
         self,
         scores: Scores,
         seen: SparseInput | None = None,
-        candidates: ArrayLike | Candidates | None = None,
+        candidates: Candidates | None = None,
         exclude: ArrayLike | None = None,
         num_threads: int | None = None,
         progress: bool | None = None,

@@ -27,13 +27,13 @@ def open_search(
     user_factors: AnyArray,
     item_factors: AnyArray,
     seen: SparseInput | None = None,
-    candidates: ArrayLike | Candidates | None = None,
+    candidates: Candidates | None = None,
     exclude: ArrayLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> Ranker:
     """Return the search of the whole catalogue, of some items, or of each user's candidates."""
-    has_own = isinstance(candidates, Candidates) and not candidates.for_all
+    has_own = candidates is not None and not candidates.for_all
     search = CandidateSearch if has_own else Search
     return search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
 
@@ -58,74 +58,10 @@ class TopK(NamedTuple):
         return np.asarray((self.ids >= 0).sum(axis=1, dtype=np.int64))
 
 
-def top_k(
-    user_factors: AnyArray,
-    item_factors: AnyArray,
-    k: int,
-    *,
-    seen: SparseInput | None = None,
-    user_rows: ArrayLike | None = None,
-    candidates: ArrayLike | Candidates | None = None,
-    exclude: ArrayLike | None = None,
-    num_threads: int | None = None,
-    progress: bool | None = None,
-) -> TopK:
-    """Find each user's `k` best items, exactly; see `sparse_eval.top_k`."""
-    search = open_search(
-        user_factors, item_factors, seen, candidates, exclude, num_threads, progress
-    )
-    return find_lists(search, k, user_rows)[0]
-
-
-def held_out_ranks(
-    user_factors: AnyArray,
-    item_factors: AnyArray,
-    held_out: Relevance | SparseInput,
-    k: int,
-    *,
-    seen: SparseInput | None = None,
-    candidates: ArrayLike | Candidates | None = None,
-    exclude: ArrayLike | None = None,
-    overlap: Literal["error", "report"] = "error",
-    num_threads: int | None = None,
-    progress: bool | None = None,
-) -> Rankings:
-    """Find the ranks of held-out items up to `k`; see `sparse_eval.held_out_ranks`."""
-    search = open_search(
-        user_factors, item_factors, seen, candidates, exclude, num_threads, progress
-    )
-    ranks, n_overlap, *_ = find_ranks(search, held_out, check_whole("k", k, 1), overlap)
-    warn_of_overlap(n_overlap)
-    return ranks
-
-
-def full_ranks(
-    user_factors: AnyArray,
-    item_factors: AnyArray,
-    held_out: Relevance | SparseInput,
-    *,
-    seen: SparseInput | None = None,
-    candidates: ArrayLike | Candidates | None = None,
-    exclude: ArrayLike | None = None,
-    overlap: Literal["error", "report"] = "error",
-    num_threads: int | None = None,
-    progress: bool | None = None,
-) -> Rankings:
-    """Find the rank of every held-out item; see `sparse_eval.full_ranks`."""
-    search = open_search(
-        user_factors, item_factors, seen, candidates, exclude, num_threads, progress
-    )
-    ranks, n_overlap, *_ = find_ranks(search, held_out, None, overlap)
-    warn_of_overlap(n_overlap)
-    return ranks
-
-
-def find_lists(
-    ranker: Ranker, k: int, user_rows: ArrayLike | None = None
-) -> tuple[TopK, Floats, Report]:
-    """Return each user's list, the best score that it left out, and a report."""
+def find_lists(ranker: Ranker, k: int, rows: Integers | None = None) -> tuple[TopK, Floats, Report]:
+    """Return the list of each user in `rows`, the best score that it left out, and a report."""
     k = min(check_whole("k", k, 1), ranker.longest)
-    rows = ranker.check_rows(user_rows)
+    rows = np.arange(ranker.shape[0]) if rows is None else rows
     out = empty_results(len(rows), k)
     ranker.run(rows, k, None, out)
     return TopK(out.items, out.scores), out.dropped, ranker.report(len(rows))
@@ -137,7 +73,7 @@ def find_ranks(
     k: int | None,
     overlap: Literal["error", "report"] = "error",
 ) -> tuple[Rankings, int, int, Report]:
-    """Return the ranks of `held_out_ranks`, or of `full_ranks` if `k` is None, and statistics.
+    """Return the ranks of held-out items up to `k`, or all if it is None, and statistics.
 
     There is no warning. The statistics are the number of held-out items that their users have seen,
     the number of ranked items whose score another candidate shares, and a report.

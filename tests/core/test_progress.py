@@ -145,7 +145,7 @@ import sparse_eval as se
 from scipy.sparse import eye_array
 rng = np.random.default_rng(0)
 factors = rng.normal(size=(60, 3)), rng.normal(size=(60, 3))
-se.top_k(*factors, k=3)
+se.top_k(factors, k=3)
 ev = se.evaluate_model(factors, eye_array(60).tocsr(), eye_array(60, k=1).tocsr(), "ndcg@5")
 se.compare({"a": ev, "b": ev})
 print(multiprocessing.get_start_method(allow_none=True), threading.active_count())

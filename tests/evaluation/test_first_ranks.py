@@ -74,7 +74,7 @@ def test_lists_of_hits_need_no_rank_1() -> None:
     factors[1][4:] = 0
     factors[0][:] = np.abs(factors[0])
     factors[1][:4] = np.abs(factors[1][:4])
-    lists = se.held_out_ranks(*factors, held, k=6)
+    lists = se.ranks(factors, held, k=6)
     assert lists.positions.min() == 5
     assert not warned(lambda: se.evaluate(lists, held, METRICS))
     assert not warned(lambda: se.evaluate(lists, held, METRICS, memory=10**9))

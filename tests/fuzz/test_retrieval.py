@@ -43,5 +43,5 @@ def test_lists_and_ranks(tries: Tries) -> None:
         print(tries.number, kind, shape, dtype.__name__, "k", k, tiling)  # noqa: T201 - if it fails
         with cut_into(tiling):
             check_top_k(case, case.top_k(), k=k, orders=orders)
-            check_ranks(case, case.held_out_ranks(), k=k, orders=orders)
-            check_ranks(case, case.full_ranks(), orders=orders)
+            check_ranks(case, case.ranks(k), k=k, orders=orders)
+            check_ranks(case, case.ranks(), orders=orders)

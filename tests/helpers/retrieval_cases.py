@@ -21,9 +21,8 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval import Rankings
-from sparse_eval.models.retrieving import full_ranks, held_out_ranks, top_k
 from sparse_eval.retrieval import search
-from sparse_eval.retrieval import top_k as retrieve
+from sparse_eval.retrieval.top_k import TopK
 
 #: Fewer examples where the kernels run as Python.
 EXAMPLES = settings(max_examples=20 if numba.config.DISABLE_JIT else 100)
@@ -267,19 +266,13 @@ class Case:
         row = slice(self.held_out.indptr[user], self.held_out.indptr[user + 1])
         return set(self.held_out.indices[row][self.held_out.data[row] > 0].tolist())
 
-    def top_k(self, k: int | None = None, **options: Any) -> retrieve.TopK:
+    def top_k(self, k: int | None = None, **options: Any) -> TopK:
         k = self.k if k is None else k
-        return top_k(self.users, self.items, k, seen=self.seen, **self.only, **options)
+        return se.top_k((self.users, self.items), k, seen=self.seen, **self.only, **options)
 
-    def held_out_ranks(self, k: int | None = None, **options: Any) -> Rankings:
-        sides = (self.users, self.items, self.held_out)
-        return held_out_ranks(
-            *sides, self.k if k is None else k, seen=self.seen, **self.only, **options
-        )
-
-    def full_ranks(self, **options: Any) -> Rankings:
-        sides = (self.users, self.items, self.held_out)
-        return full_ranks(*sides, seen=self.seen, **self.only, **options)
+    def ranks(self, k: int | None = None, **options: Any) -> Rankings:
+        model = (self.users, self.items)
+        return se.ranks(model, self.held_out, k, seen=self.seen, **self.only, **options)
 
 
 def row_of(matrix: Any, user: int) -> list[int]:
@@ -385,7 +378,7 @@ threads = st.sampled_from([None, 1, 2, 7])
 Orders = list[retrieval_oracle.Order]
 
 
-def check_top_k(case: Case, result: retrieve.TopK, *, k: int, orders: Orders | None = None) -> None:
+def check_top_k(case: Case, result: TopK, *, k: int, orders: Orders | None = None) -> None:
     most = len(retrieval_oracle.candidates(len(case.items), case.among, case.exclude, ()))
     if case.own is not None:
         most = max(map(len, case.allowed))
@@ -450,26 +443,21 @@ def results_of(case: Case, **options: Any) -> bytes:
     """Return the lists and all ranks of a case, as bytes."""
     lists = case.top_k(**options)
     parts: list[Array] = [lists.ids, lists.scores]
-    for ranks in (case.held_out_ranks(**options), case.full_ranks(**options)):
+    for ranks in (case.ranks(case.k, **options), case.ranks(**options)):
         parts += [ranks.indptr, ranks.items, ranks.positions, ranks.lengths]
     return b"|".join(part.tobytes() for part in parts)
 
 
-ALL = ["top_k", "held_out_ranks", "full_ranks"]
+ALL = ["top_k", "ranks up to k", "all ranks"]
 
 
 def call(of: str, case: Case, **changes: Any) -> object:
     """Call a function on a case, with some of its arguments replaced."""
-    arguments: dict[str, Any] = {
-        "user_factors": case.users,
-        "item_factors": case.items,
-        "k": case.k,
-        "seen": case.seen,
-        "held_out": case.held_out,
-        **changes,
-    }
+    sides = (changes.pop("user_factors", case.users), changes.pop("item_factors", case.items))
+    arguments = {"k": case.k, "seen": case.seen, "held_out": case.held_out, **changes}
     if of == "top_k":
         arguments.pop("held_out")
-    elif of == "full_ranks":
+        return se.top_k(sides, **arguments)
+    if of == "all ranks":
         arguments.pop("k")
-    return getattr(retrieve, of)(**arguments)
+    return se.ranks(sides, **arguments)

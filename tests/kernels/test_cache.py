@@ -215,10 +215,10 @@ factors = rng.random((80, 8)).astype(np.float32), rng.random((50, 8)).astype(np.
 metrics = ["ndcg@10", "map@5", "recall@20", "coverage@10", "novelty@10", "diversity@10"]
 print(se.evaluate_model(factors, holdout.train, holdout.validation, metrics))
 print(se.evaluate_model(factors, holdout.train, holdout.validation, ["ndcg@10", "hit_rate@3"]))
-lists = se.top_k(*factors, k=10, seen=holdout.train)
+lists = se.top_k(factors, k=10, seen=holdout.train)
 print(se.evaluate(se.Rankings.from_topk(lists.ids), se.Relevance.from_csr(holdout.validation),
                   ["ndcg@10", "auc", "mrr"]))
-full = se.full_ranks(*factors, holdout.validation, seen=holdout.train)
+full = se.ranks(factors, holdout.validation, seen=holdout.train)
 print(se.evaluate(full, holdout.validation, ["auc", "mean_rank"], train=holdout.train).summary())
 frame = se.recommend(factors, holdout.train, k=3)
 print(se.evaluate(frame, holdout.validation, "ndcg@3"))

@@ -256,12 +256,12 @@ def test_refuses_what_are_no_ids(ids: Any, tmp_path: Path) -> None:
     assert se.save_model(small_model("ab", "xyz"), tmp_path / "m.npz", items=iter("zyx")).exists()
 
 
-def test_factors_alone_have_no_ids() -> None:
+def test_factors_have_no_ids() -> None:
     model = small_model("ab", "xyz")
     held = se.Relevance.from_frame(pairs("ay", "by"))
-    with pytest.raises(InvalidDataError, match="held_out names users by id, and factors have none"):
-        se.held_out_ranks(model.user_factors, model.item_factors, held, 2)
-    assert se.held_out_ranks(model, held_out=held, k=3).positions.tolist() == [2, 2]
+    with pytest.raises(InvalidDataError, match="held_out names users by id"):
+        se.ranks((model.user_factors, model.item_factors), held)
+    assert se.ranks(model, held, k=3).positions.tolist() == [2, 2]
     for users in (5, "a", [[1]], ["nobody"]):
         with pytest.raises(InvalidDataError):
             se.recommend(model, pairs("ax"), 1, users=users)  # type: ignore[arg-type]

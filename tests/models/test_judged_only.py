@@ -20,6 +20,7 @@ from implicit.nearest_neighbours import CosineRecommender
 from implicit.utils import ParameterWarning
 from merge_cases import every_metric
 from scipy import sparse
+from ways_cases import of_users_with_relevant
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidMetricError, UnsupportedModelError
@@ -139,15 +140,6 @@ def allowed_metrics(convention: str | None, metrics: list[str]) -> list[str]:
     return [metric for metric in metrics if is_allowed(metric)]
 
 
-def of_users_with_relevant(lists: se.Rankings, relevant: Any) -> se.Rankings:
-    """Return the lists that a model makes: none for users without relevant items."""
-    positions = lists.to_positions()
-    has_relevant = np.asarray((relevant > 0).sum(axis=1)).ravel() > 0
-    positions.data *= np.repeat(has_relevant, np.diff(positions.indptr))
-    positions.eliminate_zeros()
-    return se.Rankings.from_positions(positions)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("judged_only", [True, False])
 @pytest.mark.parametrize("without_list", [None, "exclude", "zero"])
@@ -172,7 +164,7 @@ def test_models_and_their_lists_count_the_same_users(
     assert relevant[2].sum() > 0
     model = (sides.users, sides.items)
     n_items = relevant.shape[1]
-    lists = se.Rankings.from_topk(se.top_k(*model, n_items, seen=seen).ids)
+    lists = se.Rankings.from_topk(se.top_k(model, n_items, seen=seen).ids)
     popular = se.Rankings.from_popularity(seen, k=n_items)
     lists, popular = (of_users_with_relevant(side, relevant) for side in (lists, popular))
     stated = se.Relevance.from_csr(relevant, threshold=1)  # zeros that no convention counts

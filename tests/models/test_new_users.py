@@ -78,7 +78,7 @@ def test_factors_solve_the_equations(seed, alpha, regularization, of_model):
 def test_lists_are_those_of_implicit(holdout, als):
     users = np.flatnonzero(np.diff(holdout.fold_in.indptr))
     ids, _ = als.recommend(users, matrix(holdout.fold_in)[users], N=10, recalculate_user=True)
-    ours = se.recommend(als, holdout, 10, user_rows=users)
+    ours = se.recommend(als, holdout, 10, users=holdout.users[users])
     assert holdout.items.get_indexer(ours["item"]).reshape(-1, 10).tolist() == ids.tolist()
     rankings = se.Rankings.from_topk(ids, user_rows=users, shape=holdout.train.shape)
     expected = se.evaluate(rankings, matrix(holdout.validation, float), METRICS)
@@ -86,10 +86,8 @@ def test_lists_are_those_of_implicit(holdout, als):
 
 
 def test_users_who_were_trained_on_keep_their_factors(holdout, als):
-    rows = np.flatnonzero(np.diff(holdout.train.indptr))
-    ours, expected = (
-        se.recommend(als, part, 5, user_rows=rows) for part in (holdout, holdout.train)
-    )
+    users = holdout.users[np.diff(holdout.train.indptr) > 0]
+    ours, expected = (se.recommend(als, part, 5, users=users) for part in (holdout, holdout.train))
     assert ours.equals(expected)
 
 

@@ -44,22 +44,20 @@ def test_recommends_the_best_unseen_items(model: Any, holdout: se.Holdout, tmp_p
     )
 
 
-def test_users_by_id_and_row(model: Any, holdout: se.Holdout) -> None:
+def test_users_by_id(model: Any, holdout: se.Holdout) -> None:
     everybody = se.recommend(model, holdout, 3)
     some = se.recommend(model, holdout, 3, users=["U9", "U2"])
     assert some["user"].tolist() == ["U9"] * 3 + ["U2"] * 3
     for user in ("U9", "U2"):
         expected = everybody[everybody["user"] == user].reset_index(drop=True)
         pd.testing.assert_frame_equal(some[some["user"] == user].reset_index(drop=True), expected)
-    rows = holdout.users.get_indexer(["U9", "U2"])
-    pd.testing.assert_frame_equal(se.recommend(model, holdout, 3, user_rows=rows), some)
     assert se.recommend(model, holdout, 3, users=[]).empty
 
 
 def test_numbers_where_there_are_no_ids(holdout: se.Holdout) -> None:
     train = sparse.csr_matrix(holdout.train)
     model = se.train_als(train, factors=4, iterations=2)
-    recs = se.recommend(model, train, 2, user_rows=[5])
+    recs = se.recommend(model, train, 2, users=[5])
     assert recs["user"].tolist() == [5, 5]
     assert recs["item"].dtype == np.int64
     with pytest.raises(InvalidDataError, match="neither the model nor train has ids"):
@@ -91,9 +89,7 @@ def test_a_short_list_where_almost_all_was_seen() -> None:
     [
         ({"users": ["U3", "nobody"]}, "knows no user 'nobody'"),
         ({"users": "U3"}, r"expected a list of ids, such as \['U3'\]"),
-        ({"users": ["U3"], "user_rows": [1]}, "not both"),
-        ({"user_rows": [60]}, r"user_rows\[0\] is 60, but there are 60 users"),
-        ({"user_rows": [-1]}, r"user_rows\[0\] is -1"),
+        ({"users": [1]}, "knows no user 1; the 60 users are 'U1'"),
         ({"k": 0}, "k: expected"),
     ],
 )

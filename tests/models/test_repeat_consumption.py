@@ -206,10 +206,10 @@ def als(holdout):
 
 
 def test_lists_are_those_of_implicit(holdout, als):
-    users = np.arange(10)
+    rows = np.arange(10)
     train = sparse.csr_matrix(holdout.train).astype(np.float32)
-    ids, _ = als.recommend(users, train[users], N=5, filter_already_liked_items=False)
-    recs = se.recommend(als, holdout, 5, user_rows=users, seen="allow")
+    ids, _ = als.recommend(rows, train[rows], N=5, filter_already_liked_items=False)
+    recs = se.recommend(als, holdout, 5, users=holdout.users[rows], filter_seen=False)
     assert holdout.items.get_indexer(recs["item"]).reshape(-1, 5).tolist() == ids.tolist()
     for via in ("held_out_ranks", "top_k", "recommend"):
         ev = se.evaluate_model(als, holdout, METRICS, seen="allow", via=via)
@@ -278,12 +278,16 @@ def test_says_that_there_is_nothing_to_repeat(holdout, als):
 def test_refuses_other_words_and_missing_train(holdout, als):
     for call in (
         lambda: se.evaluate_model(als, holdout, "ndcg@5", seen="include"),
-        lambda: se.recommend(als, holdout, seen="include"),
         lambda: se.sweep(["als.npz"], holdout, "ndcg@5", seen=True),
-        lambda: se.Rankings.from_popularity(holdout.train, 5, seen=None),
         lambda: se.evaluate(sparse.csr_matrix([[1]]), holdout, "ndcg@5", seen="include"),
     ):
         with pytest.raises(InvalidDataError, match="seen is .*; expected 'exclude' or 'allow'"):
+            call()
+    for call in (
+        lambda: se.recommend(als, holdout, filter_seen="allow"),
+        lambda: se.Rankings.from_popularity(holdout.train, 5, filter_seen=None),
+    ):
+        with pytest.raises(InvalidDataError, match="filter_seen is .*; expected True or False"):
             call()
     lists = se.Rankings.from_popularity(holdout.train, 5)
     with pytest.raises(InvalidMetricError, match="needs train: give train="):

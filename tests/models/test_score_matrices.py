@@ -120,8 +120,8 @@ def test_scores_are_ranked_as_a_function_that_returns_them(
     lists = [se.top_k(one, seen=train, k=4) for one in (model, function)]
     assert lists[0].ids.tobytes() == lists[1].ids.tobytes()
     assert lists[0].scores.tobytes() == lists[1].scores.tobytes()
-    for ranks in (se.held_out_ranks, se.full_ranks):
-        one, other = (ranks(some, held_out=validation, seen=train) for some in (model, function))
+    for k in (10, None):
+        one, other = (se.ranks(some, validation, k, seen=train) for some in (model, function))
         assert (one.to_positions() != other.to_positions()).nnz == 0
 
 
@@ -187,8 +187,8 @@ def test_a_square_that_could_be_either_is_an_error(
         lambda: se.evaluate_model(model, square, METRICS, users=["U1"]),
         lambda: se.recommend(model, square, k=3),
         lambda: se.top_k(model, seen=train, k=3),
-        lambda: se.held_out_ranks(model, held_out=validation, seen=train, k=3),
-        lambda: se.full_ranks(model, held_out=validation, seen=train),
+        lambda: se.ranks(model, validation, 3, seen=train),
+        lambda: se.ranks(model, validation, seen=train),
     ]
     for call in calls:
         with pytest.raises(InvalidDataError, match=r"se\.Scorer\(matrix\).*item_item=matrix"):
@@ -257,8 +257,6 @@ def test_invalid_matrices_raise_errors(holdout: Any, tmp_path: Path) -> None:
         seen = sparse.csr_matrix(bad.shape)
         with pytest.raises(InvalidDataError, match="score of user 4 and item 7 is nan"):
             se.top_k(model, k=3, seen=seen)
-    with pytest.raises(InvalidDataError, match="item_factors is missing.*se.Scorer"):
-        se.held_out_ranks(scores, held_out=holdout.validation)
     for given in ({}, {"scores": scores, "item_item": np.eye(3)}):
         with pytest.raises(InvalidDataError, match="give one of them"):
             se.Scorer(**given)

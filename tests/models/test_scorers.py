@@ -106,11 +106,11 @@ def test_every_way_gives_the_same_bits(
     lists = se.top_k(model, seen=holdout.train, k=4)
     recs = se.recommend(model, holdout, k=4)
     assert recs["score"].to_numpy().tobytes() == lists.scores.tobytes()
-    of_two = se.recommend(model, holdout, k=4, user_rows=[7, 3])
+    of_two = se.recommend(model, holdout, k=4, users=holdout.users[[7, 3]])
     assert of_two["score"].to_numpy().tobytes() == lists.scores[[7, 3]].tobytes()
     for found in (
-        se.held_out_ranks(model, held_out=holdout.validation, seen=holdout.train, k=20),
-        se.full_ranks(model, held_out=holdout.validation, seen=holdout.train),
+        se.ranks(model, holdout.validation, 20, seen=holdout.train),
+        se.ranks(model, holdout.validation, seen=holdout.train),
     ):
         again = se.evaluate(found, holdout.validation, METRICS)
         assert again.columns.tobytes() == ev.columns.tobytes()
@@ -229,8 +229,6 @@ def test_refusals(holdout: Any, weights: Any, tmp_path: Path) -> None:
         se.top_k(weights, k=3)
     with pytest.raises(InvalidDataError, match="nothing says how many users and items"):
         se.top_k(lambda users: weights, k=3)
-    with pytest.raises(InvalidDataError, match="item_factors is missing"):
-        se.top_k(weights[:, :3], k=3)
     with pytest.raises(InvalidDataError, match="or a function that takes row numbers"):
         se.Scorer("weights")  # type: ignore[arg-type]
     with pytest.raises(InvalidDataError, match="users is 'ab'; expected the id of each"):

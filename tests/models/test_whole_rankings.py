@@ -19,7 +19,7 @@ from implicit.nearest_neighbours import ItemItemRecommender
 from rules import accepted, each_convention
 from scipy import sparse
 from threadpoolctl import threadpool_limits
-from ways_cases import same
+from ways_cases import of_users_with_relevant, same
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidMetricError, UnsupportedModelError
@@ -58,7 +58,7 @@ def model(holdout: se.Holdout) -> Any:
 
 @pytest.fixture(scope="module")
 def expected(model: Any, holdout: se.Holdout) -> se.Evaluation:
-    ranks = se.full_ranks(model, held_out=holdout.validation, seen=holdout.train)
+    ranks = se.ranks(model, holdout.validation, seen=holdout.train)
     return se.evaluate(ranks, holdout.validation, METRICS, train=holdout.train)
 
 
@@ -90,10 +90,11 @@ def test_every_way_gives_one_number(
     held = accepted(held, convention)
     names, options = metrics_of(convention), {"convention": convention, "no_relevant": no_relevant}
     judged = np.unique(held.nonzero()[0])
-    lists = se.top_k(model, k=train.shape[1], seen=train, user_rows=judged).ids
+    lists = se.top_k(model, k=train.shape[1], seen=train, users=judged).ids
     whole = se.Rankings.from_topk(lists, user_rows=judged, shape=train.shape)
     expected = se.evaluate(whole, held, names, train=train, **options)
-    popular = se.Rankings.from_popularity(train, k=train.shape[1], user_rows=judged)
+    popular = se.Rankings.from_popularity(train, k=train.shape[1])
+    popular = of_users_with_relevant(popular, held)
     by_popularity = se.evaluate(popular, held, names, train=train, **options)
 
     def check(model: Any = model, train: Any = train, held: Any = held, **more: Any) -> None:
@@ -117,7 +118,7 @@ def test_every_way_gives_one_number(
         check(client=pool, baselines=True)
         check(train=[train[:1], train[1:]], held=[held[:1], held[1:]])
     if not CONVENTIONS[convention].stored_zeros:
-        ranks = se.full_ranks(model, held_out=held, seen=train)
+        ranks = se.ranks(model, held, seen=train)
         same(se.evaluate(ranks, held, names, train=train, **options), expected)
 
 

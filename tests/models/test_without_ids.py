@@ -104,8 +104,8 @@ def test_warns_once_for_models_without_ids(name: str, holdout: se.Holdout, model
                 ), way
         lists: list[Callable[[], object]] = [
             lambda: se.top_k(model, seen=holdout.train, k=3),
-            lambda: se.held_out_ranks(model, held_out=holdout.validation, seen=holdout.train),
-            lambda: se.full_ranks(model, held_out=frames[1], seen=plain[0]),
+            lambda: se.ranks(model, holdout.validation, 10, seen=holdout.train),
+            lambda: se.ranks(model, frames[1], seen=plain[0]),
         ]
         for call in lists:
             assert count(call) == expected

@@ -40,7 +40,7 @@ def test_factors_of_any_size(scale: float, dtype: type) -> None:
     parts = (HOLDOUT.train, HOLDOUT.validation)
     model = (users, items)
     se.top_k(model, k=5, seen=HOLDOUT.train)
-    se.held_out_ranks(model, held_out=HOLDOUT.validation, seen=HOLDOUT.train, k=20)
+    se.ranks(model, HOLDOUT.validation, 20, seen=HOLDOUT.train)
     se.evaluate_model(model, *parts, ["ndcg@10", "auc", "percentile_rank"], baselines=True)
     for similarity in ("cosine", "euclidean"):
         se.evaluate_model(se.factor_model(users, items, similarity=similarity), *parts, "ndcg@10")

@@ -111,7 +111,7 @@ def test_cold_users_are_said(holdout: se.Holdout) -> None:
 
 
 def test_lift_where_less_is_better(model: Any, holdout: se.Holdout) -> None:
-    ranks = se.full_ranks(model, held_out=holdout.validation, seen=holdout.train)
+    ranks = se.ranks(model, holdout.validation, seen=holdout.train)
     ev = se.evaluate(ranks, holdout.validation, ["mean_rank", "ndcg"], train=holdout.train)
     table = ev.summary()
     assert (table["lift"] > 1).all()
@@ -241,7 +241,7 @@ def test_lists_of_some_users_by_number(model: Any, holdout: se.Holdout) -> None:
 
 
 def test_full_rankings_know_no_seen_items(model: Any, holdout: se.Holdout) -> None:
-    ranks = se.full_ranks(model, held_out=holdout.validation, seen=holdout.train)
+    ranks = se.ranks(model, holdout.validation, seen=holdout.train)
     with pytest.warns(UserWarning, match="auc, percentile_rank and mean_rank take the others"):
         se.evaluate(ranks, holdout.validation, "auc")
     right = se.evaluate(ranks, holdout.validation, "auc", train=holdout.train)["auc"]

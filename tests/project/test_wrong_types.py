@@ -101,7 +101,7 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         {"df": FRAME, "user": "user", "item": "item", "score": "score", "ties": None},
     ),
     "from_popularity": (
-        Rankings.from_popularity, {"train": MATRIX, "k": 2, "user_rows": None, "seen": "allow"}
+        Rankings.from_popularity, {"train": MATRIX, "k": 2, "filter_seen": False}
     ),
     "from_csr": (
         Relevance.from_csr,
@@ -132,13 +132,13 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         {"propensity": [0.5, 0.25, 1.0, 0.5]},
     ),
     "top_k": (
-        lambda users, items, k, **more: se.top_k(users, items, k, **more),
-        {"users": FACTORS[0], "items": FACTORS[1], "k": 2, "seen": None, "user_rows": None,
+        lambda left, right, k, **more: se.top_k((left, right), k, **more),
+        {"left": FACTORS[0], "right": FACTORS[1], "k": 2, "seen": None, "users": None,
          "candidates": None, "exclude": None, "num_threads": None},
     ),
-    "held_out_ranks": (
-        lambda held_out, **more: se.held_out_ranks(*FACTORS, held_out, 2, **more),
-        {"held_out": MATRIX, "overlap": "error"},
+    "ranks": (
+        lambda held_out, k, **more: se.ranks(FACTORS, held_out, k, **more),
+        {"held_out": MATRIX, "k": None, "overlap": "error"},
     ),
     "fold_in": (
         lambda model, seen, regularization, **more: se.fold_in(
@@ -213,15 +213,12 @@ def test_names_the_call_that_is_right() -> None:
         return se.evaluate_model(FACTORS, value, MATRIX, "ndcg@2")
 
     def seen(value: object) -> object:
-        return se.top_k(*FACTORS, 2, seen=value)
+        return se.top_k(FACTORS, 2, seen=value)
 
-    said = says(seen, FRAME)
-    assert "Interactions.from_frame(df, user=…, item=…, value=…).matrix()" in said
-    assert "give its .matrix()" in says(seen, CLICKS)
-    assert "train names users by id" in says(train, FRAME)
-    for function in (train, seen):
+    for function, name in ((train, "train"), (seen, "seen")):
+        assert f"{name} names users by id" in says(function, FRAME)
         assert "scipy.sparse.csr_matrix(x) of a dense array" in says(function, np.eye(3, 4))
-    assert ".to_numpy() of a frame" in says(lambda x: se.top_k(x, FACTORS[1], 2), FRAME)
+    assert ".to_numpy() of a frame" in says(lambda x: se.top_k((x, FACTORS[1]), 2), FRAME)
     dense = says(Rankings.from_positions, np.ones((3, 4)) / 2)
     assert "Rankings.from_scores(x) scores" in dense
     assert "Rankings.from_topk(x) takes item ids" in dense

@@ -23,8 +23,8 @@ from retrieval_cases import (
 )
 from scipy import sparse
 
+import sparse_eval as se
 from sparse_eval.errors import SparseEvalError
-from sparse_eval.models.retrieving import full_ranks, held_out_ranks, top_k
 
 
 @st.composite
@@ -41,9 +41,9 @@ def cases_of_candidates(draw: st.DrawFn) -> Case:
 def test_lists_and_ranks_are_those_of_brute_force(case: Case, num_threads: int | None) -> None:
     orders = case.orders()
     check_top_k(case, case.top_k(num_threads=num_threads), k=case.k, orders=orders)
-    ranks = case.held_out_ranks(num_threads=num_threads)
+    ranks = case.ranks(case.k, num_threads=num_threads)
     check_ranks(case, ranks, k=case.k, orders=orders)
-    check_ranks(case, case.full_ranks(num_threads=num_threads), orders=orders)
+    check_ranks(case, case.ranks(num_threads=num_threads), orders=orders)
 
 
 def test_the_same_candidates_for_all_are_those_of_each() -> None:
@@ -71,11 +71,9 @@ def test_long_rows_are_cut_before_they_are_sorted() -> None:
 def test_nobody_has_candidates() -> None:
     users, items = np.ones((2, 1)), np.ones((3, 1))
     nothing = sparse.csr_matrix((2, 3))
-    ids, scores = top_k(users, items, 2, candidates=nothing)
+    ids, scores = se.top_k((users, items), 2, candidates=nothing)
     assert ids.shape == scores.shape == (2, 0)
-    ranks = full_ranks(
-        users, items, sparse.csr_matrix(np.eye(2, 3)), candidates=sparse.csr_matrix((2, 3))
-    )
+    ranks = se.ranks((users, items), sparse.csr_matrix(np.eye(2, 3)), candidates=nothing)
     assert ranks.lengths.tolist() == [0, 0]
 
 
@@ -89,9 +87,9 @@ def test_nobody_has_candidates() -> None:
         ([-1], "expected item numbers from 0 on"),
         ("items", "does not exist"),
         (3, "is an int; expected a sparse matrix or a frame"),
-        ({"a": ["x"]}, "name users by id, and the factors number them"),
+        ({"a": ["x"]}, "name users by id, and the model number them"),
         ({0: 3}, "candidates of user 0 is an int; expected a list of items"),
-        (pd.Index(["x"]), "name items by id, and the factors number them"),
+        (pd.Index(["x"]), "name items by id, and the model number them"),
         (sparse.csr_matrix((2, 4)), "has 2 rows, and there are 3 users"),
         (sparse.csr_matrix((3, 5)), r"has shape \(3, 5\)"),
     ],
@@ -100,8 +98,8 @@ def test_refuses_candidates_of_others(candidates: Any, message: str) -> None:
     users, items = np.ones((3, 1)), np.ones((4, 1))
     held_out = sparse.csr_matrix(np.eye(3, 4))
     for call in (
-        lambda: top_k(users, items, 2, candidates=candidates),
-        lambda: held_out_ranks(users, items, held_out, 2, candidates=candidates),
+        lambda: se.top_k((users, items), 2, candidates=candidates),
+        lambda: se.ranks((users, items), held_out, 2, candidates=candidates),
     ):
         with pytest.raises(SparseEvalError, match=message):
             call()

@@ -38,7 +38,6 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval import Rankings
-from sparse_eval.models.retrieving import full_ranks, held_out_ranks, top_k
 
 OF_FULL_LISTS = [*accuracy([None]), "auc@5", "ndcg@3"]
 
@@ -72,7 +71,7 @@ def test_by_hand() -> None:
     users = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], np.float32)
     items = np.array([[1, 9], [3, -4], [1, 0], [2, 1], [0, 0]], np.float32)
     seen = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 1, 0, 0], [1, 1, 0, 1, 1]])
-    result = top_k(users, items, 3, seen=seen)
+    result = se.top_k((users, items), 3, seen=seen)
     assert result.ids.tolist() == [[3, 0, 2], [0, 1, 3], [2, -1, -1]]
     inf = math.inf
     assert result.scores.tolist() == [[2.0, 1.0, 1.0], [0.0, 0.0, 0.0], [1.0, -inf, -inf]]
@@ -81,34 +80,27 @@ def test_by_hand() -> None:
     assert ids is result.ids
     assert scores is result.scores
     held_out = sparse.csr_matrix([[0, 0, 1, 0, 1], [0, 0, 0, 2, 0], [0, 0, 0, 0, 0]])
-    ranks = held_out_ranks(users, items, held_out, 3, seen=seen)
+    ranks = se.ranks((users, items), held_out, 3, seen=seen)
     assert ranks.to_positions().toarray().tolist() == [[0, 0, 3, 0, 0], [0, 0, 0, 3, 0], [0] * 5]
     assert ranks.lengths.tolist() == [3, 3, 0]
-    ranks = full_ranks(users, items, held_out, seen=seen)
+    ranks = se.ranks((users, items), held_out, seen=seen)
     assert ranks.to_positions().toarray().tolist() == [[0, 0, 3, 0, 4], [0, 0, 0, 3, 0], [0] * 5]
     assert ranks.lengths.tolist() == [4, 4, 0]
 
 
 def test_chooses_among_candidates() -> None:
     rng = np.random.default_rng(0)
-    users, items = make_factors(rng, "normal", (3, 6, 2))
+    model = make_factors(rng, "normal", (3, 6, 2))
     seen = sparse.csr_matrix(np.eye(3, 6))
     held_out = sparse.csr_matrix(np.eye(3, 6, k=2))
-    lists = top_k(
-        users, items, 2, seen=seen, user_rows=[2, 0], candidates=[0, 1, 2, 3], exclude=[3]
-    )
+    lists = se.top_k(model, 2, seen=seen, users=[2, 0], candidates=[0, 1, 2, 3], exclude=[3])
     assert (
-        lists.ids.tolist()
-        == top_k(users, items, 2, seen=seen, exclude=[3, 4, 5]).ids[[2, 0]].tolist()
+        lists.ids.tolist() == se.top_k(model, 2, seen=seen, exclude=[3, 4, 5]).ids[[2, 0]].tolist()
     )
-    for of, k in ((held_out_ranks, [2]), (full_ranks, [])):
-        ranks = of(users, items, held_out, *k, seen=seen, candidates=[0, 1, 2, 3], exclude=[3])
-        expected = of(users, items, held_out, *k, seen=seen, exclude=[3, 4, 5])
+    for k in (2, None):
+        ranks = se.ranks(model, held_out, k, seen=seen, candidates=[0, 1, 2, 3], exclude=[3])
+        expected = se.ranks(model, held_out, k, seen=seen, exclude=[3, 4, 5])
         assert ranks.to_positions().toarray().tolist() == expected.to_positions().toarray().tolist()
-
-
-def test_exported() -> None:
-    assert (se.top_k, se.held_out_ranks, se.full_ranks) == (top_k, held_out_ranks, full_ranks)
 
 
 @EXAMPLES
@@ -127,8 +119,8 @@ def test_ranks_agree_with_the_oracle(
     case: Case, tiling: dict[str, int], num_threads: int | None
 ) -> None:
     with cut_into(tiling):
-        result = case.held_out_ranks(num_threads=num_threads)
-        full = case.full_ranks(num_threads=num_threads)
+        result = case.ranks(case.k, num_threads=num_threads)
+        full = case.ranks(num_threads=num_threads)
     check_ranks(case, result, k=case.k)
     check_ranks(case, full)
 
@@ -139,7 +131,7 @@ def test_lists_and_ranks_of_any_floats_agree_with_the_oracle(
     case: Case, tiling: dict[str, int]
 ) -> None:
     with cut_into(tiling):
-        lists, ranks, full = case.top_k(), case.held_out_ranks(), case.full_ranks()
+        lists, ranks, full = case.top_k(), case.ranks(case.k), case.ranks()
     check_top_k(case, lists, k=case.k)
     check_ranks(case, ranks, k=case.k)
     check_ranks(case, full)
@@ -150,7 +142,7 @@ def test_lists_and_ranks_of_any_floats_agree_with_the_oracle(
 def test_ranks_give_the_metrics_of_the_lists(case: Case, tiling: dict[str, int]) -> None:
     assume(any(case.held_out_of(user) for user in range(len(case.users))))
     with cut_into(tiling):
-        ranks, lists = case.held_out_ranks(), case.top_k()
+        ranks, lists = case.ranks(case.k), case.top_k()
     check_same_metrics(
         ranks,
         Rankings.from_topk(lists.ids, shape=case.shape),
@@ -161,17 +153,17 @@ def test_ranks_give_the_metrics_of_the_lists(case: Case, tiling: dict[str, int])
 
 @EXAMPLES
 @given(cases())
-def test_full_ranks_give_the_metrics_of_complete_lists(case: Case) -> None:
+def test_all_ranks_give_the_metrics_of_complete_lists(case: Case) -> None:
     assume(any(case.held_out_of(user) for user in range(len(case.users))))
-    check_same_metrics(case.full_ranks(), complete_lists(case), case, OF_FULL_LISTS)
+    check_same_metrics(case.ranks(), complete_lists(case), case, OF_FULL_LISTS)
 
 
-def test_full_ranks_give_the_metrics_of_the_oracle() -> None:
+def test_all_ranks_give_the_metrics_of_the_oracle() -> None:
     rng = np.random.default_rng(4)
     users, items = make_factors(rng, "whole", (12, 30, 3), cold=0.2)
     case = make_case(rng, users, items, 5)
     metrics = ["auc", "mean_rank", "percentile_rank"]
-    result = se.evaluate(case.full_ranks(), case.held_out, metrics, train=case.seen).columns
+    result = se.evaluate(case.ranks(), case.held_out, metrics, train=case.seen).columns
     for user, (order, _) in enumerate(case.orders()):
         context = oracle.Context(n_items=30, seen=frozenset(row_of(case.seen, user)))
         ranked = {item: rank for rank, item in enumerate(order.tolist(), 1)}
@@ -191,7 +183,7 @@ def test_tiles_change_nothing(kind: str) -> None:
         orders = case.orders()
         tiling = {name: int(rng.choice(values)) for name, values in TILES.items()}
         with cut_into(tiling):
-            lists, ranks, full = case.top_k(), case.held_out_ranks(), case.full_ranks()
+            lists, ranks, full = case.top_k(), case.ranks(case.k), case.ranks()
         check_top_k(case, lists, k=case.k, orders=orders)
         check_ranks(case, ranks, k=case.k, orders=orders)
         check_ranks(case, full, orders=orders)
@@ -208,8 +200,8 @@ def test_thousands_of_items_of_every_kind(kind: str, dtype: type) -> None:
     orders = case.orders()
     for k in (1, 20, 600):
         check_top_k(case, case.top_k(k), k=k, orders=orders)
-        check_ranks(case, case.held_out_ranks(k), k=k, orders=orders)
-    check_ranks(case, case.full_ranks(), orders=orders)
+        check_ranks(case, case.ranks(k), k=k, orders=orders)
+    check_ranks(case, case.ranks(), orders=orders)
 
 
 @pytest.mark.slow
@@ -222,8 +214,8 @@ def test_groups_of_users_and_threads(kind: str) -> None:
     one = results_of(case, num_threads=1)
     orders = case.orders()
     check_top_k(case, case.top_k(num_threads=1), k=10, orders=orders)
-    check_ranks(case, case.held_out_ranks(num_threads=1), k=10, orders=orders)
-    check_ranks(case, case.full_ranks(num_threads=1), orders=orders)
+    check_ranks(case, case.ranks(case.k, num_threads=1), k=10, orders=orders)
+    check_ranks(case, case.ranks(num_threads=1), orders=orders)
     for num_threads in (2, 7, None):
         assert results_of(case, num_threads=num_threads) == one
 
@@ -240,7 +232,7 @@ def test_lists_of_every_length(f: int) -> None:
         orders = case.orders()
         for k in (1, 100, 700, 3001):
             check_top_k(case, case.top_k(k), k=k, orders=orders)
-            check_ranks(case, case.held_out_ranks(k), k=k, orders=orders)
+            check_ranks(case, case.ranks(k), k=k, orders=orders)
 
 
 @pytest.mark.slow
@@ -249,15 +241,13 @@ def test_many_ranks_give_the_metrics_of_the_lists() -> None:
     for kind in ("popular", "biased", "whole", "duplicates"):
         users, items = make_factors(rng, kind, (400, 3000, 16), cold=0.05)
         case = make_case(rng, users, items, 50)
-        ranks, metrics = case.held_out_ranks(), accuracy([1, 10, 50])
+        ranks, metrics = case.ranks(case.k), accuracy([1, 10, 50])
         lists = Rankings.from_topk(case.top_k().ids, shape=case.shape)
         check_same_metrics(ranks, lists, case, metrics)
         # If users without relevant items count, so would their lists.
         judged = [user for user in range(len(users)) if case.held_out_of(user)]
         assert len(judged) < len(users)
-        lists = Rankings.from_topk(
-            case.top_k(user_rows=judged).ids, user_rows=judged, shape=case.shape
-        )
+        lists = Rankings.from_topk(case.top_k(users=judged).ids, user_rows=judged, shape=case.shape)
         for no_relevant in ("zero", "judged"):
             check_same_metrics(ranks, lists, case, metrics, no_relevant=no_relevant)
 
@@ -273,7 +263,7 @@ def real_case(folder: Path) -> Case:
 def test_real_factors(gowalla: Path) -> None:
     case = real_case(gowalla)
     sample = np.random.default_rng(8).permutation(len(case.users))[:300]
-    result = top_k(case.users, case.items, 20, seen=case.seen, user_rows=sample)
+    result = case.top_k(users=sample)
     sampled = replace(
         case,
         users=case.users[sample],
@@ -282,12 +272,12 @@ def test_real_factors(gowalla: Path) -> None:
     )
     orders = sampled.orders()
     check_top_k(sampled, result, k=20, orders=orders)
-    check_ranks(sampled, sampled.held_out_ranks(), k=20, orders=orders)
-    check_ranks(sampled, sampled.full_ranks(), orders=orders)
+    check_ranks(sampled, sampled.ranks(sampled.k), k=20, orders=orders)
+    check_ranks(sampled, sampled.ranks(), orders=orders)
 
 
 @pytest.mark.slow
 def test_real_ranks_give_the_metrics_of_the_lists(gowalla: Path) -> None:
     case = real_case(gowalla)
     lists = Rankings.from_topk(case.top_k().ids, shape=case.shape)
-    check_same_metrics(case.held_out_ranks(), lists, case, accuracy([1, 10, 20]))
+    check_same_metrics(case.ranks(case.k), lists, case, accuracy([1, 10, 20]))

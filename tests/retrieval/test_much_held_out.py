@@ -39,9 +39,9 @@ def test_ranks_are_those_of_the_oracle(kind: str, most: int) -> None:
     case = much_held_out(kind)
     orders = case.orders()
     with cut_into({"MOST_HELD_OUT": most, "PLAIN_CANDIDATES": 250, "PLAIN_USERS": 2}):
-        check_ranks(case, case.full_ranks(), orders=orders)
+        check_ranks(case, case.ranks(), orders=orders)
         for k in (10, 301, 800):
-            check_ranks(case, case.held_out_ranks(k), k=k, orders=orders)
+            check_ranks(case, case.ranks(k), k=k, orders=orders)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -49,12 +49,12 @@ def test_candidates_and_functions_rank_alike(kind: str) -> None:
     case = much_held_out(kind)
     orders = case.orders()
     own = replace(case, own=[list(range(N_ITEMS))] * len(case.users))
-    check_ranks(own, own.full_ranks(), orders=orders)
+    check_ranks(own, own.ranks(), orders=orders)
     scores = np.zeros(case.shape)
     for factor in range(case.users.shape[1]):  # in the order of the factors
         scores += case.users[:, factor, None].astype(float) * case.items[:, factor].astype(float)
     scorer = se.Scorer(lambda users: scores[users])
-    check_ranks(case, se.full_ranks(scorer, held_out=case.held_out, seen=case.seen), orders=orders)
+    check_ranks(case, se.ranks(scorer, case.held_out, seen=case.seen), orders=orders)
 
 
 @pytest.mark.parametrize("n_held_out", [COMPARED, COMPARED + 1, 700])
@@ -103,9 +103,9 @@ def test_time_grows_as_the_input_does() -> None:
     rng = np.random.default_rng(0)
     held_out = sparse.csr_matrix(np.ones((1, n_items), np.float32))
     factors = np.ones((1, 1), np.float32), rng.random((n_items, 1), np.float32)
-    ranks = se.full_ranks(*factors, held_out)
+    ranks = se.ranks(factors, held_out)
     assert ranks.positions.tolist() == list(range(1, n_items + 1))
     candidates = sparse.csr_matrix(np.ones((1, n_items), np.float32))
-    assert se.full_ranks(*factors, held_out, candidates=candidates).items.tolist() == (
+    assert se.ranks(factors, held_out, candidates=candidates).items.tolist() == (
         ranks.items.tolist()
     )

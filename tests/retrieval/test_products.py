@@ -67,12 +67,8 @@ def test_lists_and_ranks_are_exact(
         options["user_biases"] = rng.standard_normal(n_users).astype(of_biases)
     held_out = sparse.csr_matrix(np.ones((n_users, n_items)))
     model = se.factor_model(users, items, **options)
-    lists = [se.top_k(users, items, 5, **options), se.top_k(model, k=5)]
-    ranks = [
-        se.full_ranks(users, items, held_out, **options),
-        se.full_ranks(model, held_out=held_out),
-        se.held_out_ranks(users, items, held_out, n_items, **options),
-    ]
+    found = se.top_k(model, k=5)
+    ranks = [se.ranks(model, held_out, k) for k in (None, n_items)]
     for row in range(n_users):
         bias = options["user_biases"][row] if user else None
         scores = [
@@ -82,24 +78,23 @@ def test_lists_and_ranks_are_exact(
             for i in range(n_items)
         ]
         order = sorted(range(n_items), key=lambda i: (-scores[i], i))
-        for found in lists:
-            assert found.ids[row].tolist() == order[:5]
-            assert found.scores[row].tolist() == [scores[i] for i in order[:5]]
-        for found in ranks:
-            assert found.items[found.indptr[row] : found.indptr[row + 1]].tolist() == order
+        assert found.ids[row].tolist() == order[:5]
+        assert found.scores[row].tolist() == [scores[i] for i in order[:5]]
+        for one in ranks:
+            assert one.items[one.indptr[row] : one.indptr[row + 1]].tolist() == order
 
 
 @pytest.mark.parametrize("power", [-1000, -500, 300, 500])
 def test_cosines_of_any_size(power: int) -> None:
     users, items = np.array([[3.0, 4.0]]), np.ldexp([[3.0, 4.0], [4.0, 3.0], [0.0, 1.0]], power)
-    found = se.top_k(users, items, 3, similarity="cosine")
+    found = se.top_k(se.factor_model(users, items, similarity="cosine"), 3)
     assert found.ids.tolist() == [[0, 1, 2]]
     assert found.scores[0].tolist() == pytest.approx([1.0, 0.96, 0.8])
 
 
 def test_vectors_of_zeros_have_cosine_0() -> None:
     users, items = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[-1.0, 0.0], [0.0, 0.0]])
-    found = se.top_k(users, items, 2, similarity="cosine")
+    found = se.top_k(se.factor_model(users, items, similarity="cosine"), 2)
     assert found.ids.tolist() == [[1, 0], [0, 1]]
     assert found.scores.tolist() == [[0.0, -1.0], [0.0, 0.0]]
 
@@ -115,15 +110,6 @@ def test_refuses_what_fits_to_no_factors() -> None:
         ({"item_biases": "abcd"}, "item_biases is a str"),
     ]:
         with pytest.raises(InvalidDataError, match=message):
-            se.top_k(users, items, 2, **options)  # type: ignore[arg-type]
-        with pytest.raises(InvalidDataError, match=message):
             se.factor_model(users, items, **options)  # type: ignore[arg-type]
     with pytest.raises(InvalidDataError, match="item_factors, row 1 is so long"):
-        se.top_k(users, np.array([[0.0] * 3, [1e200] * 3]), 2, similarity="euclidean")
-    with pytest.raises(InvalidDataError, match="item_biases is for factors alone; se.factor_model"):
-        se.top_k(se.factor_model(users, items), k=2, item_biases=np.ones(4))
-    with pytest.raises(InvalidDataError, match="similarity is for factors alone"):
-        se.full_ranks(
-            se.factor_model(users, items), held_out=sparse.eye(2, 4, format="csr"),
-            similarity="cosine",
-        )  # fmt: skip
+        se.factor_model(users, np.array([[0.0] * 3, [1e200] * 3]), similarity="euclidean")

@@ -32,7 +32,6 @@ from tensors import CUDA, Tensor
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.models.retrieving import full_ranks, held_out_ranks, top_k
 from sparse_eval.retrieval.factors import check_factors
 
 
@@ -165,9 +164,7 @@ def test_a_smaller_held_out_matrix_is_padded(plain: Case) -> None:
     expected = results_of(replace(plain, held_out=padded))
     for held_out in (small, Relevance.from_csr(small)):
         assert results_of(replace(plain, held_out=held_out)) == expected
-    check_ranks(
-        replace(plain, held_out=padded), replace(plain, held_out=small).held_out_ranks(), k=7
-    )
+    check_ranks(replace(plain, held_out=padded), replace(plain, held_out=small).ranks(7), k=7)
 
 
 def test_users_in_any_order_and_more_than_once(plain: Case) -> None:
@@ -180,11 +177,11 @@ def test_users_in_any_order_and_more_than_once(plain: Case) -> None:
         np.array(picked, np.int32),
         np.array([8, -1, 0, -1, 3, -1, 3, -1, 8, -1, 1, -1])[::2],
     ):
-        result = plain.top_k(user_rows=users)
+        result = plain.top_k(users=users)
         assert result.ids.tolist() == everyone.ids[picked].tolist()
         assert result.scores.tobytes() == everyone.scores[picked].tobytes()
     for nobody in ([], np.array([], np.int64)):
-        assert plain.top_k(user_rows=nobody).ids.shape == (0, 7)
+        assert plain.top_k(users=nobody).ids.shape == (0, 7)
 
 
 def test_items_and_exclude(plain: Case) -> None:
@@ -201,16 +198,16 @@ def test_items_and_exclude(plain: Case) -> None:
             result = case.top_k(k)
             assert result.ids.shape == (9, min(k, len(base)))
             check_top_k(case, result, k=k)
-            check_ranks(case, case.held_out_ranks(k), k=k)
-        check_ranks(case, case.full_ranks())
+            check_ranks(case, case.ranks(k), k=k)
+        check_ranks(case, case.ranks())
 
 
 def test_held_out_items_that_are_not_candidates_are_not_ranked() -> None:
     users, items = np.ones((1, 1)), np.array([[3.0], [2.0], [1.0]])
     held_out = sparse.csr_matrix([[1, 0, 1]])
-    ranks = held_out_ranks(users, items, held_out, 5, exclude=[0])
+    ranks = se.ranks((users, items), held_out, 5, exclude=[0])
     assert ranks.to_positions().toarray().tolist() == [[0, 0, 2]]
-    ranks = full_ranks(users, items, held_out, candidates=[1])
+    ranks = se.ranks((users, items), held_out, candidates=[1])
     assert (ranks.items.tolist(), ranks.lengths.tolist()) == ([], [1])
 
 
@@ -233,36 +230,34 @@ def test_a_user_who_has_seen_everything_has_an_empty_list(plain: Case) -> None:
     assert np.isneginf(result.scores[[2, 4]]).all()
     assert result.lengths.tolist() == [7, 7, 0, 7, 0, 7, 7, 7, 7]
     with pytest.warns(UserWarning, match=r"\b3\b"):
-        ranks = case.held_out_ranks(overlap="report")
+        ranks = case.ranks(7, overlap="report")
     check_ranks(case, ranks, k=7)
     # A held-out item that is not a candidate does not count as overlap.
     only_seen = sparse.csr_matrix(np.tile(np.arange(40.0) == 0, (9, 1)))
     never_seen = sparse.csr_matrix(np.tile(np.arange(40.0) == 5, (9, 1)))
     case = Case(plain.users, plain.items, 7, only_seen, never_seen, [0, 1], [1])
     assert case.top_k().ids.tolist() == [[-1]] * 9
-    for ranks in (case.held_out_ranks(), case.full_ranks()):
+    for ranks in (case.ranks(7), case.ranks()):
         assert (ranks.items.tolist(), ranks.lengths.tolist()) == ([], [0] * 9)
 
 
 def test_takes_no_held_out_items_and_no_users(plain: Case) -> None:
     for nothing in (sparse.csr_matrix(plain.shape), plain.held_out * 0, sparse.csr_matrix((0, 0))):
-        for ranks in (
-            held_out_ranks(plain.users, plain.items, nothing, 5, seen=plain.seen),
-            full_ranks(plain.users, plain.items, nothing, seen=plain.seen),
-        ):
+        for k in (5, None):
+            ranks = replace(plain, held_out=nothing).ranks(k)
             assert ranks.shape == plain.shape
             assert ranks.indptr.tolist() == [0] * 10
             assert ranks.lengths.tolist() == [0] * 9
     none = np.empty((0, 6), np.float32)
-    assert top_k(none, plain.items, 5).ids.shape == (0, 5)
-    ranks = held_out_ranks(none, plain.items, sparse.csr_matrix((0, 40)), 5)
+    assert se.top_k((none, plain.items), 5).ids.shape == (0, 5)
+    ranks = se.ranks((none, plain.items), sparse.csr_matrix((0, 40)), 5)
     assert (ranks.shape, ranks.lengths.tolist()) == ((0, 40), [])
 
 
 def test_factors_of_width_zero_are_ties() -> None:
     users, items = np.empty((2, 0), np.float32), np.empty((5, 0), np.float32)
     seen = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 0, 0, 0]])
-    result = top_k(users, items, 2, seen=seen)
+    result = se.top_k((users, items), 2, seen=seen)
     assert result.ids.tolist() == [[0, 2], [0, 1]]
     assert result.scores.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
@@ -278,14 +273,14 @@ def test_ranks_scores_that_do_not_fit_the_dtype_of_the_factors() -> None:
         users, items = make_factors(rng, "normal", (5, 50, 4), dtype, (powers[0], powers[1]))
         case = make_case(rng, users, items, 9)
         check_top_k(case, case.top_k(), k=9)
-        check_ranks(case, case.held_out_ranks(), k=9)
-        check_ranks(case, case.full_ranks())
+        check_ranks(case, case.ranks(9), k=9)
+        check_ranks(case, case.ranks())
 
 
 def test_refuses_hits_in_place_of_lists(plain: Case) -> None:
     """Metrics of the recommended items need the lists."""
     with pytest.raises(InvalidDataError):
-        se.evaluate(plain.held_out_ranks(), plain.held_out, "coverage@7")
+        se.evaluate(plain.ranks(7), plain.held_out, "coverage@7")
     first = replace(  # its hits have no gap between them
         plain,
         users=np.ones((1, 1)),
@@ -294,7 +289,7 @@ def test_refuses_hits_in_place_of_lists(plain: Case) -> None:
         held_out=sparse.csr_matrix([[1, 0, 0]]),
     )
     with pytest.raises(InvalidDataError):
-        se.evaluate(first.held_out_ranks(3), first.held_out, "coverage@3")
+        se.evaluate(first.ranks(3), first.held_out, "coverage@3")
 
 
 @pytest.fixture
@@ -316,32 +311,30 @@ def overlapping() -> Case:
     return replace(case, seen=seen.tocsr(), held_out=zero)
 
 
-@pytest.mark.parametrize("of", ["held_out_ranks", "full_ranks"])
-def test_refuses_held_out_items_that_were_seen(overlapping: Case, of: str) -> None:
+@pytest.mark.parametrize("k", [8, None])
+def test_refuses_held_out_items_that_were_seen(overlapping: Case, k: int | None) -> None:
     for options in ({}, {"overlap": "error"}):
         with pytest.raises(InvalidDataError, match="seen") as raised:
-            getattr(overlapping, of)(**options)
+            overlapping.ranks(k, **options)
         message = str(raised.value)
         for number in ("17", "23", "4"):
             assert number in message.replace(",", " ").replace(";", " ").replace(")", " ").split()
 
 
-@pytest.mark.parametrize("of", ["held_out_ranks", "full_ranks"])
-def test_reports_held_out_items_that_were_seen(overlapping: Case, of: str) -> None:
+@pytest.mark.parametrize("k", [8, None])
+def test_reports_held_out_items_that_were_seen(overlapping: Case, k: int | None) -> None:
     with pytest.warns(UserWarning, match=r"\b4\b") as caught:
-        ranks = getattr(overlapping, of)(overlap="report")
+        ranks = overlapping.ranks(k, overlap="report")
     assert len(caught) == 1
-    check_ranks(overlapping, ranks, k=8 if of == "held_out_ranks" else math.inf)
-    if of == "held_out_ranks":  # they count as misses
+    check_ranks(overlapping, ranks, k=k or math.inf)
+    if k:  # they count as misses
         lists = Rankings.from_topk(overlapping.top_k().ids, shape=overlapping.shape)
         check_same_metrics(ranks, lists, overlapping, accuracy([1, 8]))
 
 
-@pytest.mark.parametrize("of", ["held_out_ranks", "full_ranks"])
-def test_does_not_warn_without_overlap(plain: Case, of: str) -> None:
-    assert (
-        getattr(plain, of)(overlap="report").items.tolist() == getattr(plain, of)().items.tolist()
-    )
+@pytest.mark.parametrize("k", [8, None])
+def test_does_not_warn_without_overlap(plain: Case, k: int | None) -> None:
+    assert plain.ranks(k, overlap="report").items.tolist() == plain.ranks(k).items.tolist()
 
 
 def test_takes_tensors_without_a_copy() -> None:
@@ -352,9 +345,9 @@ def test_takes_tensors_without_a_copy() -> None:
     assert results_of(replace(case, users=lent[0], items=lent[1])) == results_of(case)
     measured = check_factors(*lent)
     assert all(map(np.shares_memory, (side.values for side in measured), (users, items)))
-    ids = {"user_rows": [4, 2], "candidates": [0, 3, 5, 8], "exclude": [3]}
-    expected = top_k(users, items, 3, **ids)
-    found = top_k(*lent, 3, **{name: Tensor(np.array(rows)) for name, rows in ids.items()})
+    ids = {"users": [4, 2], "candidates": [0, 3, 5, 8], "exclude": [3]}
+    expected = se.top_k((users, items), 3, **ids)
+    found = se.top_k(lent, 3, **{name: Tensor(np.array(rows)) for name, rows in ids.items()})
     assert found.ids.tolist() == expected.ids.tolist()
     lists = Rankings.from_topk(Tensor(expected.ids), user_rows=Tensor(np.array([4, 2])))
     assert lists.items.tolist() == expected.ids.ravel().tolist()

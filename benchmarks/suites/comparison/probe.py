@@ -41,9 +41,7 @@ def make(folder: Path, n_users: str, n_items: str) -> dict[str, int]:
     lists = {"users": users}
     for number in range(N_MODELS):
         model = se.train_als(holdout.train, factors=8 * (number + 1), iterations=3, seed=0)
-        found = se.top_k(
-            model.user_factors, model.item_factors, k=K, seen=holdout.train, user_rows=users
-        )
+        found = se.top_k(model, k=K, seen=holdout.train, users=holdout.users[users])
         lists[f"model{number}"] = found.ids
     np.savez(folder / "lists.npz", **lists)
     shape = {"n_users": len(users), "n_items": holdout.train.shape[1]}

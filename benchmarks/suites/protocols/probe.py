@@ -62,12 +62,11 @@ def with_matrix(found: dict[str, Any]) -> Any:
 
 def biases(problem: Problem, given: dict[str, Any], options: dict[str, Any]) -> Iterator[Found]:
     """Evaluate factors with biases: as a model, and from the exact ranks of relevant items."""
-    factors = (problem.user_factors, problem.item_factors)
     added = {"item_biases": problem.item_biases, "user_biases": problem.user_biases}
     parts = (problem.train, problem.validation)
-    model = se.factor_model(*factors, **added)
+    model = se.factor_model(problem.user_factors, problem.item_factors, **added)
     yield se.evaluate_model(model, *parts, **options)
-    ranks = se.full_ranks(*factors, problem.validation, seen=problem.train, **added)
+    ranks = se.ranks(model, problem.validation, seen=problem.train)
     yield se.evaluate(ranks, problem.validation, train=problem.train, **options)
 
 

@@ -139,7 +139,7 @@ def rank(folder: Path) -> dict[str, Any]:
     held_out = csr_matrix((np.ones(len(users), np.int8), parts["held_out"], indptr), shape)
 
     few = slice(1000)  # kernels are loaded by a first call
-    se.held_out_ranks(users[few], items, held_out[few], k=K, seen=seen[few], progress=False)
+    se.ranks((users[few], items), held_out[few], k=K, seen=seen[few], progress=False)
     start = time.perf_counter()
     with peak_above_start() as peak:
         found, share = ranks_and_share(users, items, held_out, seen)
@@ -161,7 +161,7 @@ def rank(folder: Path) -> dict[str, Any]:
 
 
 def ranks_and_share(users: Any, items: Any, held_out: Any, seen: Any) -> tuple[se.Rankings, float]:
-    """Return what `se.held_out_ranks` does, and the share of all scores that it computed."""
+    """Return what `se.ranks` does, and the share of all scores that it computed."""
     from sparse_eval.retrieval.search import Search  # public functions do not return the share
     from sparse_eval.retrieval.top_k import find_ranks
 

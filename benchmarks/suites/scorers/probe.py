@@ -133,13 +133,9 @@ def candidates_by_numpy(problem: Problem) -> Prepared:
 
 
 def ranks_to(problem: Problem, k: int | None) -> Prepared:
-    options: dict[str, Any] = {"seen": problem.train, "progress": False}
-    sides = (problem.users, problem.items, problem.validation)
-
     def rank() -> se.Rankings:
-        if k is None:
-            return se.full_ranks(*sides, **options)
-        return se.held_out_ranks(*sides, k, **options)
+        model = (problem.users, problem.items)
+        return se.ranks(model, problem.validation, k, seen=problem.train, progress=False)
 
     def values(found: se.Rankings) -> Values:
         metrics = [METRIC] if k is not None else [METRIC, "auc"]

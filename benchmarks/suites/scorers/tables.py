@@ -8,8 +8,8 @@ TITLES = {
     "evaluate_model": "`evaluate_model(…, candidates=…)`",
     "implicit": "implicit, `recommend(user, …, items=…)`, user by user",
     "NumPy": "NumPy, product and `argsort`, user by user",
-    "held_out_ranks": "`held_out_ranks`, k = 20",
-    "full_ranks": "`full_ranks`",
+    "held_out_ranks": "`ranks`, k = 20",
+    "full_ranks": "`ranks`, all",
     "dense.npy": "dense, mapped from disk",
     "sparse.npz": "sparse",
 }

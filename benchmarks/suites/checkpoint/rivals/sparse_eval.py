@@ -32,11 +32,10 @@ def prepare(case: Checkpoint) -> None:
 
 def top_k(case: Checkpoint, raw: None) -> np.ndarray:
     return se.top_k(
-        case.user_factors,
-        case.item_factors,
+        (case.user_factors, case.item_factors),
         k=case.k,
         seen=case.train,
-        user_rows=case.users,
+        users=case.users,
         num_threads=case.threads,
     ).ids
 
@@ -46,9 +45,8 @@ def lists(case: Checkpoint, raw: None, result: np.ndarray) -> Values:
 
 
 def held_out_ranks(case: Checkpoint, raw: None) -> se.Rankings:
-    return se.held_out_ranks(
-        case.user_factors,
-        case.item_factors,
+    return se.ranks(
+        (case.user_factors, case.item_factors),
         case.validation,
         k=case.k,
         seen=case.train,
