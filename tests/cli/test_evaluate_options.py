@@ -103,7 +103,7 @@ def test_users_without_relevant_items(write: Callable[..., Path], means: Means) 
     lists, gains = rankings(rank="place"), relevance(gain="worth")
     seen = set()
     for rule in ("exclude", "zero", "judged"):
-        ev = se.evaluate(lists, gains, ["recall@1", "mrr"], no_relevant=rule)
+        ev = se.evaluate(lists, gains, se.Protocol(["recall@1", "mrr"], no_relevant=rule))
         assert means(*paths, *words, "--no-relevant", rule) == ev.mean()
         seen.add(ev["mrr"])
     assert len(seen) == 2  # c has a judged zero
@@ -144,8 +144,9 @@ def test_groups_and_vectors_of_items(
         relevance(),
         METRICS,
         train=relevance(),
-        item_groups=GROUPS.set_index("page")["genre"],
-        item_vectors=VECTORS.set_index("page"),
+        items=se.ItemData(
+            groups=GROUPS.set_index("page")["genre"], vectors=VECTORS.set_index("page")
+        ),
     ).mean()
     assert means(*paths, *words, *files, "-m", ",".join(METRICS)) == expected
     weights = pd.DataFrame({"page": [*"zyx"], "news": [2, 0, 1], "sport": [0, 3, 0]})
@@ -165,7 +166,7 @@ def test_groups_and_vectors_of_numbered_items(
     np.save(tmp_path / "vectors.npy", vectors)
     sparse.save_npz(tmp_path / "groups.npz", sparse.csr_matrix(np.eye(2)[groups]))
     expected = se.evaluate(
-        positions, gains, METRICS, train=gains, item_groups=groups, item_vectors=vectors
+        positions, gains, METRICS, train=gains, items=se.ItemData(groups=groups, vectors=vectors)
     ).mean()
     by_item = {"item": [2, 0, 1], "group": [0, 0, 1]}
     for file in ("groups.npy", "groups.npz", write("groups", pd.DataFrame(by_item))):
@@ -181,7 +182,10 @@ def test_propensities_of_items(write: Callable[..., Path], means: Means, tmp_pat
     chances = pd.DataFrame({"page": [*"zyx"], "chance": [0.5, 0.25, 1.0]})
     metric = "recall(weights=snips)@2"
     expected = se.evaluate(
-        rankings(rank="place"), relevance(), metric, propensity=chances.set_index("page")["chance"]
+        rankings(rank="place"),
+        relevance(),
+        metric,
+        items=se.ItemData(propensity=chances.set_index("page")["chance"]),
     ).mean()
     given = ("--rank", "place", "--propensity", write("chances", chances), "-m", metric)
     assert means(*words, *given) == expected

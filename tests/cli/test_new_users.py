@@ -54,7 +54,9 @@ def test_what_was_seen_is_recommended_again(command: Command, clicks: Path, tmp_
     result = json.loads(printed)
     assert result["seen"] == "allow"
     holdout = se.Holdout.load(tmp_path / "results" / "split")
-    ev = se.evaluate_model(tmp_path / "results" / "model.npz", holdout, metric, seen="allow")
+    ev = se.evaluate_model(
+        tmp_path / "results" / "model.npz", holdout, se.Protocol(metric, filter_seen=False)
+    )
     assert result["metrics"][metric]["mean"] == ev[metric]
     assert ev[metric] > 0
 

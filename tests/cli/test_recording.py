@@ -72,7 +72,7 @@ def test_the_best_of_several_is_a_line(
     status, printed, _ = command(*words(folder, "models"), *options, "--fail-under", "ndcg@10=1")
     assert status == 3  # and it is in the history
     holdout = se.Holdout.load(folder / "split")
-    ev = se.evaluate_model(folder / "models" / "als8.npz", holdout, METRICS[1], via="top_k")
+    ev = se.evaluate_model(folder / "models" / "als8.npz", holdout, METRICS[1], keep="lists")
     nights = se.History(history).nights
     assert [night.name for night in nights] == ["als8", "als8"]
     assert nights[0].metrics == night_of(ev, "als8").metrics

@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
             np.eye(4, 3), np.eye(n_items, 3), users=holdout.users, items=holdout.items
         )
         se.save_model(model, tmp_path / "models" / f"{name}{NASTY}.npz")
-        ev = se.evaluate_model(model, holdout, "ndcg@2", via="top_k")
+        ev = se.evaluate_model(model, holdout, "ndcg@2", keep="lists")
         ev.save(tmp_path / "results" / f"{name}{NASTY}")
     lists = pd.DataFrame(rows).assign(score=1.0)
     lists.to_csv(tmp_path / "lists.csv", index=False, quoting=csv.QUOTE_ALL)

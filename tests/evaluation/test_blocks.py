@@ -82,7 +82,7 @@ def test_a_budget(inputs: dict[str, Any], tmp_path: Path, threads: int) -> None:
             assert one.call_count >= 5, name
             same_bits(found, expected)
             same_random(found, expected)
-        without = se.evaluate(lists, held, metrics, per_user=False, **options)
+        without = se.evaluate(lists, held, metrics, keep="totals", **options)
         pd.testing.assert_frame_equal(without.summary(), found.summary(), check_exact=True)
         same_numbers(without, expected)
     same_bits(se.evaluate(tmp_path / "a", tmp_path / "b", metrics, **inputs), expected)
@@ -200,7 +200,7 @@ def test_a_budget_that_is_too_small() -> None:
     wide = sparse.csr_matrix((np.ones(1), np.zeros(1, int), np.r_[0, np.ones(n, int)]), (n, 1))
     with pytest.raises(InvalidDataError, match="values of 200,000 users take .* per_user=False"):
         se.evaluate(wide, wide, "mrr", memory=LEAST)
-    assert se.evaluate(wide, wide, "mrr", memory=LEAST, per_user=False)["mrr"] == 1
+    assert se.evaluate(wide, wide, "mrr", memory=LEAST, keep="totals")["mrr"] == 1
 
 
 def test_nobody_counts() -> None:

@@ -106,7 +106,7 @@ def test_every_metric_has_the_bits_of_one_process(client: Any, data: Any, tmp_pa
     data[0].save(checkpoint)
     same(se.evaluate_model(checkpoint, *data[1:], EVERY, client=client), whole)
     files = on_disk(tmp_path, *data)
-    found = se.evaluate_model(*files, EVERY, client=client, per_user=False)
+    found = se.evaluate_model(*files, EVERY, client=client, keep="totals")
     same_numbers(found, whole)
     same_random(found, whole)
     with pytest.raises(InvalidDataError, match="values of the users were not kept"):
@@ -352,7 +352,9 @@ def test_frames_give_the_number_of_every_way(client: Any, convention: str) -> No
     shuffled = (frame.sample(frac=1, random_state=0) for frame in case.tables)
     frames = [dataframe.from_pandas(frame, npartitions=3, sort=False) for frame in shuffled]
     for per_user in (True, False):
-        found = se.evaluate(*frames, metrics, client=client, per_user=per_user, **options)
+        found = se.evaluate(
+            *frames, metrics, client=client, keep="values" if per_user else "totals", **options
+        )
         same_by_every_way(found, expected)
 
 
@@ -371,7 +373,7 @@ def test_tables_have_the_bits_of_one_process(client: Any, tables: Any, ids: str)
         lists, truth = (f.assign(user=f["user"].map("{:04}".format)) for f in both)
         wanted = in_memory(lists, truth)
     sides = dataframe.from_pandas(lists, npartitions=4), dataframe.from_pandas(truth, npartitions=3)
-    found = se.evaluate(*sides, OF_TABLES, client=client, per_user=True)
+    found = se.evaluate(*sides, OF_TABLES, client=client)
     assert found.mean() == wanted.mean()
     columns = wanted.per_user.sort_index()
     pd.testing.assert_frame_equal(
@@ -390,7 +392,7 @@ def test_columns_have_other_names_on_each_side(client: Any, tables: Any) -> None
     found = se.evaluate(*scans, OF_TABLES, client=client)
     same_numbers(found, in_memory(*tables))
     with client.as_current():
-        same_numbers(se.evaluate(*scans, OF_TABLES, per_user=False), found)
+        same_numbers(se.evaluate(*scans, OF_TABLES, keep="totals"), found)
 
 
 def test_tables_on_disk_need_no_dataframe(client: Any, tables: Any, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_silence_counts_nothing_known_does_not(ev: se.Evaluation) -> None:
 
 
 def test_nothing_relevant_may_count_zero() -> None:
-    ev = se.evaluate(LISTS, GAINS, ["recall@1", "idcg@2"], no_relevant="zero")
+    ev = se.evaluate(LISTS, GAINS, se.Protocol(["recall@1", "idcg@2"], no_relevant="zero"))
     assert ev.values("recall@1").tolist() == [1.0, 0.0, 0.0, 0.0]
     assert (ev.n_users, ev.n_skipped) == (4, 0)
     assert ev["recall@1"] == 0.25
@@ -237,7 +237,7 @@ def test_refuses_thread_counts(bad: object) -> None:
 
 def test_refuses_other_no_relevant() -> None:
     with pytest.raises(InvalidDataError, match="expected 'exclude', 'zero' or 'judged'"):
-        se.evaluate(LISTS, GAINS, "mrr@1", no_relevant="skip")
+        se.evaluate(LISTS, GAINS, se.Protocol("mrr@1", no_relevant="skip"))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])

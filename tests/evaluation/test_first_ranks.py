@@ -60,11 +60,11 @@ def test_constructors(per_user: bool) -> None:
         se.Rankings.from_topk([[-1, -1, 0, 4]] * 5, shape=(5, 6)),
     ):
         with pytest.warns(UserWarning, match=MESSAGE.format(3, 2)):
-            se.evaluate(lists, case.validation, METRICS, per_user=per_user)
+            se.evaluate(lists, case.validation, METRICS, keep="values" if per_user else "totals")
     lists = se.Rankings.from_frame(frame, rank="rank")
     truth = se.Relevance.from_frame(case.tables[1], gain="gain")
     with pytest.warns(UserWarning, match=MESSAGE.format(3, 2)):
-        se.evaluate(lists, truth, METRICS, per_user=per_user)
+        se.evaluate(lists, truth, METRICS, keep="values" if per_user else "totals")
 
 
 def test_lists_of_hits_need_no_rank_1() -> None:

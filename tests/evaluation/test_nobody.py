@@ -83,9 +83,8 @@ def test_nobody_has_a_list() -> None:
                 se.evaluate(
                     case.positions,
                     case.validation,
-                    metric,
-                    without_list="exclude",
-                    per_user=per_user,
+                    se.Protocol(metric, without_list="exclude"),
+                    keep="values" if per_user else "totals",
                 )
     with small_blocks():
         whole = se.evaluate(case.positions, case.validation, "user_coverage@3")

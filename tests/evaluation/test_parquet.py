@@ -208,7 +208,7 @@ def test_any_tables_give_the_same_bits_as_frames(
             return
         found = se.evaluate(*paths, metrics)
         same_bits(found, expected)
-        without = se.evaluate(*paths, metrics, per_user=False)
+        without = se.evaluate(*paths, metrics, keep="totals")
         assert repr(without.mean()) == repr(found.mean())
         pd.testing.assert_frame_equal(without.summary(), found.summary(), check_exact=True)
 
@@ -260,7 +260,7 @@ def test_a_budget_is_kept_by_smaller_blocks() -> None:
             parquet, "cut_users", lambda *args: seen.append(args[2]) or cut(*args)
         ):
             paths = pair(folder, group=1)
-            found = se.evaluate(*paths, METRICS, memory=1 << 24, per_user=False)
+            found = se.evaluate(*paths, METRICS, memory=1 << 24, keep="totals")
             se.evaluate(*paths, METRICS, memory=1 << 24)
         assert seen == [2, 1]
         expected = of_frames(pd.DataFrame(RECS), pd.DataFrame(TRUTH), METRICS)
@@ -274,7 +274,7 @@ def test_values_beyond_the_budget_are_refused() -> None:
         paths = pair(folder, table, {k: table[k] for k in ("user", "item")}, group=10_000)
         with pytest.raises(InvalidDataError, match="more than half of memory=16,777,216 bytes"):
             se.evaluate(*paths, METRICS, memory=1 << 24)
-        assert se.evaluate(*paths, "mrr", memory=1 << 24, per_user=False)["mrr"] == 1
+        assert se.evaluate(*paths, "mrr", memory=1 << 24, keep="totals")["mrr"] == 1
         with pytest.raises(InvalidDataError, match="memory: expected a whole number of at least"):
             se.evaluate(*paths, "mrr", memory=1000)
 

@@ -72,7 +72,7 @@ def test_an_executor_gives_the_bits_of_one_process(
     folders = [saved_csr(tmp_path / str(n), side) for n, side in enumerate(data[1:])]
     same(se.evaluate_model(tmp_path / "als.npz", *folders, METRICS, client=pool), expected)
     same(se.evaluate_model(*data, METRICS, client=pool, memory=1 << 28), expected)
-    beside = se.evaluate_model(*data, METRICS, client=pool, baselines=True, per_user=False)
+    beside = se.evaluate_model(*data, METRICS, client=pool, baselines=True, keep="totals")
     whole = se.evaluate_model(*data, METRICS, baselines=True)
     assert beside.mean() == whole.mean()
     assert beside.baselines["popularity"].mean() == whole.baselines["popularity"].mean()

@@ -126,7 +126,7 @@ def test_paths_and_frames(
     frames = frames_of(session, paths)
     assert_same(se.evaluate(*frames, metrics), expected)
     assert_same(se.evaluate(frames[0], paths[1], metrics), expected)
-    assert_same(se.evaluate(*frames, metrics, client=session, per_user=False), expected)
+    assert_same(se.evaluate(*frames, metrics, client=session, keep="totals"), expected)
     assert_same(se.evaluate(*paths, metrics, client=session), expected)  # of one range of users
     monkeypatch.setattr(evaluation_tables, "ROWS_PER_TASK", 100)  # in no order: Spark shuffles
     source = mock.patch.object(spark, "SparkSource", wraps=spark.SparkSource)
@@ -134,7 +134,7 @@ def test_paths_and_frames(
         assert_same(se.evaluate(*paths, metrics, client=session), expected)
     shuffled.assert_called_once()
     with pytest.raises(InvalidDataError, match="were not kept"):
-        _ = se.evaluate(*frames, "ndcg@3", per_user=False).per_user
+        _ = se.evaluate(*frames, "ndcg@3", keep="totals").per_user
 
 
 def test_conventions(session: SparkSession, tmp_path: Path) -> None:
@@ -278,13 +278,15 @@ def test_propensities_by_item(session: SparkSession, tmp_path: Path, kind: str) 
         "recall(weights=ips)@3", "ndcg(weights=snips)@3", "ndcg@3",
     ]  # fmt: skip
     paths = written(tmp_path, recs, truth)
-    expected = se.evaluate(*paths, metrics, propensity=p)
-    assert_same(se.evaluate(*frames_of(session, paths), metrics, propensity=p), expected)
-    found = se.evaluate(*paths, metrics, propensity=p.to_dict(), client=session)
+    expected = se.evaluate(*paths, metrics, items=se.ItemData(propensity=p))
+    assert_same(
+        se.evaluate(*frames_of(session, paths), metrics, items=se.ItemData(propensity=p)), expected
+    )
+    found = se.evaluate(*paths, metrics, client=session, items=se.ItemData(propensity=p.to_dict()))
     assert_same(found, expected)
     assert found.propensities == expected.propensities
     with pytest.raises(InvalidDataError, match="propensity has no entry for item"):
-        se.evaluate(*frames_of(session, paths), metrics, propensity=p[:-1])
+        se.evaluate(*frames_of(session, paths), metrics, items=se.ItemData(propensity=p[:-1]))
 
 
 def test_whole_numbers_of_any_width(session: SparkSession, tmp_path: Path) -> None:

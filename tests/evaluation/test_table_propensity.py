@@ -55,7 +55,7 @@ def write(folder: Path, drawn: Problem, *, ordered: bool) -> tuple[Path, Path]:
 @pytest.mark.parametrize("ids", ["numbers", "text"])
 def test_tables_have_the_numbers_of_memory(ids: str, tmp_path: Path) -> None:
     drawn = problem(ids)
-    expected = se.evaluate(*drawn[:2], METRICS, propensity=drawn[2])
+    expected = se.evaluate(*drawn[:2], METRICS, items=se.ItemData(propensity=drawn[2]))
     for ordered in (True, False):
         paths = write(tmp_path, drawn, ordered=ordered)
         with (
@@ -65,7 +65,7 @@ def test_tables_have_the_numbers_of_memory(ids: str, tmp_path: Path) -> None:
         ):
             for options in ({}, {"client": pool}, {"memory": 1 << 24}, {"per_user": False}):
                 chances: Any = drawn[2].to_dict() if options else drawn[2][::-1]
-                ev = se.evaluate(*paths, METRICS, propensity=chances, **options)  # type: ignore[arg-type]
+                ev = se.evaluate(*paths, METRICS, items=se.ItemData(propensity=chances), **options)  # type: ignore[arg-type]
                 assert ev.propensities == expected.propensities
                 if "per_user" in options:
                     assert ev.mean() == expected.mean()
@@ -86,8 +86,8 @@ def test_dask_has_the_numbers_of_memory() -> None:
     with distributed.Client(
         processes=False, dashboard_address=None, set_as_default=False
     ) as client:
-        ev = se.evaluate(*frames, METRICS, propensity=drawn[2], client=client)
-    expected = se.evaluate(*drawn[:2], METRICS, propensity=drawn[2])
+        ev = se.evaluate(*frames, METRICS, client=client, items=se.ItemData(propensity=drawn[2]))
+    expected = se.evaluate(*drawn[:2], METRICS, items=se.ItemData(propensity=drawn[2]))
     same_numbers(ev, expected)
     assert ev.compare(expected).table["difference"].eq(0).all()
 
@@ -107,4 +107,4 @@ def test_refuses_what_does_not_fit_the_tables(change: Any, message: str, tmp_pat
     drawn = problem("text")
     paths = write(tmp_path, drawn, ordered=True)
     with pytest.raises(InvalidDataError, match=message):
-        se.evaluate(*paths, METRICS, propensity=change(drawn[2]))
+        se.evaluate(*paths, METRICS, items=se.ItemData(propensity=change(drawn[2])))

@@ -111,7 +111,7 @@ def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool, c
     # Those of whole rankings are in tests/models/test_whole_rankings.py.
     uncut = CONVENTIONS[convention].uncut if CONVENTIONS[convention].ranks_all else ()
     metrics = [name for name in case.metrics(convention, lists=lists) if name not in uncut]
-    expected = se.evaluate_model(model, train, held, metrics, via="top_k", **options)
+    expected = se.evaluate_model(model, train, held, metrics, keep="lists", **options)
     check_against_plain(expected, case)
 
     def check(model: Any = model, **more: Any) -> se.Evaluation:

@@ -95,7 +95,7 @@ def of_model(**options: Any) -> se.Evaluation:
     model = se.train_als(holdout.train, factors=4, iterations=2)
     metrics = ["ndcg@5", "coverage@5", "recall(average=micro)@5"]
     return se.evaluate_model(
-        model, holdout.train, holdout.validation, metrics, via="top_k", baselines=True, **options
+        model, holdout.train, holdout.validation, metrics, baselines=True, keep="lists", **options
     )
 
 
@@ -140,7 +140,7 @@ def same_in_every_way(metrics: list[str], names: tuple[str, ...], **options: Any
     assert all(math.isfinite(value) for value in whole.mean().values())
     with ThreadPoolExecutor(2) as pool:
         ways = [
-            se.evaluate(lists, gains, metrics, **options, per_user=False),
+            se.evaluate(lists, gains, metrics, keep="totals", **options),
             se.evaluate(lists, gains, metrics, **options, memory=1 << 24),
             se.evaluate(lists, gains, metrics, **options, client=pool),
             without_lists(whole),

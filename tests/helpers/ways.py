@@ -55,7 +55,7 @@ def by_memory(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Eva
 
 
 def without_users(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
-    return se.evaluate(case.positions, case.validation, metrics, per_user=False, **options)
+    return se.evaluate(case.positions, case.validation, metrics, keep="totals", **options)
 
 
 def without_users_in_blocks(

@@ -69,7 +69,9 @@ def test_list_metrics_stay_in_their_range(case: Case) -> None:
 
 @given(list_cases())
 def test_items_may_be_in_several_groups(case: Case) -> None:
-    values = case.evaluate(["calibration@3"], item_groups=WEIGHTS).values("calibration@3")
+    values = case.evaluate(["calibration@3"], items=se.ItemData(groups=WEIGHTS)).values(
+        "calibration@3"
+    )
     weights = [dict(enumerate(row)) for row in WEIGHTS.tolist()]
     expected = oracle.calibration(case.lists, case.relevant, case.train, N_ITEMS, 3, groups=weights)
     np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-12)
@@ -82,25 +84,31 @@ def test_groups_are_distinguished_by_type_and_not_by_scale() -> None:
     lists = se.Rankings.from_topk([[0], [1]])
     data = (lists, csr_matrix(np.eye(2)), "calibration")
     train = csr_matrix(np.eye(2)[::-1])
-    expected = se.evaluate(*data, train=train, item_groups=["a", "b"])["calibration"]
+    expected = se.evaluate(*data, train=train, items=se.ItemData(groups=["a", "b"]))["calibration"]
     assert expected > 6
     for groups in ([1, "1"], [2**53 + 1, 2.0**53], pd.Index(["x", "y"])):
-        ev = se.evaluate(*data, train=train, item_groups=groups)
+        ev = se.evaluate(*data, train=train, items=se.ItemData(groups=groups))
         assert ev["calibration"] == expected
     for weight in (1.7e308, 5e-324):
-        ev = se.evaluate(*data, train=train, item_groups=np.array([[weight, 0], [0, weight]]))
+        ev = se.evaluate(
+            *data, train=train, items=se.ItemData(groups=np.array([[weight, 0], [0, weight]]))
+        )
         assert ev["calibration"] == expected
         same = np.full((2, 2), weight)
-        assert se.evaluate(*data, train=train, item_groups=same)["calibration"] == 0.0
+        assert se.evaluate(*data, train=train, items=se.ItemData(groups=same))["calibration"] == 0.0
     frame = pd.DataFrame([[1, 0], [0, 1]])
-    assert se.evaluate(*data, train=train, item_groups=frame)["calibration"] == expected
+    assert (
+        se.evaluate(*data, train=train, items=se.ItemData(groups=frame))["calibration"] == expected
+    )
 
 
 def test_keyed_groups_may_have_more_items() -> None:
     relevance = se.Relevance.from_csr(csr_matrix(np.eye(2)), items=["a", "b"])
     lists = se.Rankings.from_topk([[0], [1]])
     more = {"a": 1, "b": 2, "c": 3, "d": 4}
-    assert se.evaluate(lists, relevance, "coverage", item_groups=more)["coverage"] == 0.5
+    assert (
+        se.evaluate(lists, relevance, "coverage", items=se.ItemData(groups=more))["coverage"] == 0.5
+    )
 
 
 def test_many_groups_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,14 +122,17 @@ def test_inputs_may_be_keyed_by_item() -> None:
     backwards = list(range(N_ITEMS))[::-1]
     keyed = SMALL.evaluate(
         ["calibration@2", "diversity(similarity=vectors)@2"],
-        item_groups={item: GROUPS[item] for item in backwards},
-        item_vectors=pd.DataFrame(VECTORS[backwards], index=backwards),
+        items=se.ItemData(
+            groups={item: GROUPS[item] for item in backwards},
+            vectors=pd.DataFrame(VECTORS[backwards], index=backwards),
+        ),
     )
     np.testing.assert_allclose(keyed.columns, plain.columns, rtol=1e-12)
-    series = SMALL.evaluate(["calibration@2"], item_groups=pd.Series(GROUPS))
+    series = SMALL.evaluate(["calibration@2"], items=se.ItemData(groups=pd.Series(GROUPS)))
     np.testing.assert_array_equal(series.columns, plain.columns[:1])
     matrix = SMALL.evaluate(
-        ["calibration@2"], item_groups=csr_matrix(pd.get_dummies(GROUPS).to_numpy(np.int8))
+        ["calibration@2"],
+        items=se.ItemData(groups=csr_matrix(pd.get_dummies(GROUPS).to_numpy(np.int8))),
     )
     np.testing.assert_array_equal(matrix.columns, plain.columns[:1])
 
@@ -135,8 +146,10 @@ def test_labels_of_items_are_matched() -> None:
         se.Relevance.from_frame(truth),
         ["popularity@2", "calibration@2", "diversity(similarity=vectors)@2"],
         train=se.Relevance.from_frame(seen),
-        item_groups={"q": 1, "x": 1, "y": 2, "z": 1},
-        item_vectors=pd.DataFrame({"a": [1, 0, 1, 1], "b": [0, 1, 0, 1]}, index=[*"xyzq"]),
+        items=se.ItemData(
+            groups={"q": 1, "x": 1, "y": 2, "z": 1},
+            vectors=pd.DataFrame({"a": [1, 0, 1, 1], "b": [0, 1, 0, 1]}, index=[*"xyzq"]),
+        ),
     )
     assert ev.per_user.loc["u", "popularity@2"] == 1.0
     assert ev.per_user.loc["v", "popularity@2"] == 0.0
@@ -161,7 +174,9 @@ def test_explicit_zeros_in_train_are_not_in_the_history() -> None:
     assert np.isnan(ev.values("calibration@1")[1])
     same = SMALL.evaluate(["calibration@1"], train=se.Relevance.from_csr(shown))
     np.testing.assert_array_equal(same.columns, ev.columns)
-    vectors = SMALL.evaluate(["diversity(similarity=vectors)@2"], item_vectors=VECTORS.tolist())
+    vectors = SMALL.evaluate(
+        ["diversity(similarity=vectors)@2"], items=se.ItemData(vectors=VECTORS.tolist())
+    )
     plain = SMALL.evaluate(["diversity(similarity=vectors)@2"])
     np.testing.assert_array_equal(vectors.columns, plain.columns)
 
@@ -169,8 +184,7 @@ def test_explicit_zeros_in_train_are_not_in_the_history() -> None:
 def test_smaller_and_larger_training_data_are_aligned() -> None:
     more = sparse.lil_matrix((4, N_ITEMS + 3))
     more[3, 0] = more[2, 0] = 1
-    ev = SMALL.evaluate(["popularity@2", "coverage@2"], train=more, item_groups=None,
-                        item_vectors=None)  # fmt: skip
+    ev = SMALL.evaluate(["popularity@2", "coverage@2"], train=more, items=se.ItemData(groups=None, vectors=None))  # fmt: skip
     assert ev.values("popularity@2").tolist() == [1.0, 1.0]
     assert ev["coverage@2"] == 3 / (N_ITEMS + 3)
     assert SMALL.evaluate(["popularity@2"], train=csr_matrix((1, 2)))["popularity@2"] == 0.0

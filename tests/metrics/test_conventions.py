@@ -233,7 +233,9 @@ def test_an_explicit_option_overrides_the_convention() -> None:
     assert ev.names == ["ndcg(gain=linear)@3", "ndcg@3"]
     assert ev.values("ndcg(gain=linear)@3")[0] == pytest.approx(EXPECTED[None][0])
     assert ev["ndcg(gain=binary)@3"] == ev["ndcg@3"]
-    zero = se.evaluate(LISTS, WITHOUT_ZEROS, "recall@3", convention="implicit", no_relevant="zero")
+    zero = se.evaluate(
+        LISTS, WITHOUT_ZEROS, se.Protocol("recall@3", convention="implicit", no_relevant="zero")
+    )
     assert zero.n_users == 5
 
 

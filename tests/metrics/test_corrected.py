@@ -87,10 +87,7 @@ class Problem:
         return se.Rankings.from_topk(ids, shape=pool.shape)
 
     def evaluate(self, metrics: Any, corrected: Any, **options: Any) -> se.Evaluation:
-        return se.evaluate(
-            self.lists, self.held, metrics, train=self.train, candidates=self.candidates,
-            corrected=corrected, **options,
-        )  # fmt: skip
+        return se.evaluate(self.lists, self.held, metrics, train=self.train, candidates=self.candidates.corrected(corrected), **options)  # fmt: skip
 
 
 def of_rank(spelling: str, rank: int, n: int) -> float:
@@ -204,10 +201,7 @@ def test_every_way_gives_the_formula_at_every_cut_off(corrected: Any) -> None:
     assert len(set(places.tolist())) == 7
 
     def by_model(metrics: Any, **options: Any) -> se.Evaluation:
-        return se.evaluate_model(
-            lambda users: problem.scores[users], problem.train, problem.held, metrics,
-            candidates=problem.candidates, corrected=corrected, **options,
-        )  # fmt: skip
+        return se.evaluate_model(lambda users: problem.scores[users], problem.train, problem.held, metrics, candidates=problem.candidates.corrected(corrected), **options)  # fmt: skip
 
     cut = [spelling for spelling in DEFINED if "@" in spelling]
     found = [
@@ -264,7 +258,7 @@ def test_estimates_are_nearer_to_the_catalogue() -> None:
     whole = se.evaluate_model(model, holdout, metrics)
     sampled = se.evaluate_model(model, holdout, metrics, candidates=candidates)
     corrected = {
-        how: se.evaluate_model(model, holdout, metrics, candidates=candidates, corrected=how)
+        how: se.evaluate_model(model, holdout, metrics, candidates=candidates.corrected(how))
         for how in ("unbiased", "bias_variance")
     }
     for name in metrics:
@@ -283,10 +277,10 @@ def test_every_way_saved_and_compared(corrected: Any, tmp_path: Any) -> None:
     options: dict[str, Any] = {"candidates": candidates, "corrected": corrected}
     metrics = ["ndcg@10", "hit_rate@10"]
     ev = se.evaluate_model(model, holdout, metrics, **options, baselines=True)
-    lists = se.evaluate_model(model, holdout, metrics, **options, via="top_k")
+    lists = se.evaluate_model(model, holdout, metrics, keep="lists", **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sparse_eval.models.source.users_within", lambda *_, **__: 77)
-        cut = se.evaluate_model(model, holdout, metrics, **options, memory=10**9, per_user=False)
+        cut = se.evaluate_model(model, holdout, metrics, memory=10**9, keep="totals", **options)
     assert ev.mean() == lists.mean() == cut.mean()
     assert f"ndcg@10 (1+20, {corrected})" in str(ev)
     again = se.Evaluation.load(ev.save(tmp_path / "ev"))
@@ -312,24 +306,21 @@ def test_refuses_what_is_not_defined() -> None:
     with pytest.raises(InvalidMetricError, match="give candidates="):
         se.evaluate(problem.lists, problem.held, "mrr", corrected="unbiased")
     with pytest.raises(InvalidDataError, match="these are 'candidates'"):
-        se.evaluate(problem.lists, problem.held, "mrr", corrected="unbiased",
-                    candidates=np.arange(50))  # fmt: skip
+        se.evaluate(problem.lists, problem.held, "mrr", candidates=np.arange(50).corrected("unbiased"))  # fmt: skip
     popular = se.sample_negatives(problem.train, problem.held, 5, by="popularity")
     with pytest.raises(InvalidDataError, match="by popularity"):
-        se.evaluate(problem.lists, problem.held, "mrr", corrected="unbiased", candidates=popular)
+        se.evaluate(problem.lists, problem.held, "mrr", candidates=popular.corrected("unbiased"))
     cut = se.Rankings.from_topk(problem.lists.to_positions().indices[:60, None] * 0 + 49,
                                 shape=problem.scores.shape)  # fmt: skip
     with pytest.raises(InvalidDataError, match="a list ends above the relevant item"):
-        se.evaluate(cut, problem.held, "mrr", corrected="unbiased", train=problem.train,
-                    candidates=problem.candidates)  # fmt: skip
+        se.evaluate(cut, problem.held, "mrr", train=problem.train, candidates=problem.candidates.corrected("unbiased"))  # fmt: skip
     several = csr_matrix(problem.held.toarray() + np.eye(60, 50))
     candidates = se.sample_negatives(problem.train, several, 5)
     with pytest.raises(InvalidDataError, match="n\\+5"):
-        se.evaluate(problem.lists, several, "mrr", corrected="unbiased", candidates=candidates)
+        se.evaluate(problem.lists, several, "mrr", candidates=candidates.corrected("unbiased"))
     graded = problem.held * 2.0
     with pytest.raises(InvalidDataError, match="another gain than 1"):
-        se.evaluate(problem.lists, graded, "ndcg@5", corrected="unbiased", train=problem.train,
-                    candidates=problem.candidates)  # fmt: skip
+        se.evaluate(problem.lists, graded, "ndcg@5", train=problem.train, candidates=problem.candidates.corrected("unbiased"))  # fmt: skip
 
 
 def test_tables_of_large_catalogues_are_interpolated() -> None:

@@ -47,7 +47,7 @@ def evaluate(case: Case, metrics: list[str], **options: Any) -> se.Evaluation:
         se.Rankings.from_topk(ids, shape=ids.shape),
         to_csr(gains, np.float64, n_items),
         metrics,
-        item_groups=weights,
+        items=se.ItemData(groups=weights),
         **options,
     )
 

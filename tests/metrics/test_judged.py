@@ -81,7 +81,9 @@ def test_every_measure_equals_its_definition(case: Case) -> None:
 @given(cases())
 def test_users_without_relevant_items_count(case: Case) -> None:
     case = complete(case)
-    ev = se.evaluate(*case.matrices, [*NAMES, "map(average=geometric)"], no_relevant="zero")
+    ev = se.evaluate(
+        *case.matrices, se.Protocol([*NAMES, "map(average=geometric)"], no_relevant="zero")
+    )
     users = list(zip(case.ranked, case.relevant, strict=True))
     for spelling, name, option, k in ROWS:
         has_value = name in OF_EVERYONE
@@ -103,7 +105,9 @@ def test_users_without_relevant_items_count(case: Case) -> None:
 @given(cases())
 def test_judged_items_alone_are_condensed_lists(case: Case) -> None:
     case = complete(case)
-    ev = se.evaluate(*case.matrices, [*NAMES, *(name for name, *_ in ACCURACY)], judged_only=True)
+    ev = se.evaluate(
+        *case.matrices, se.Protocol([*NAMES, *(name for name, *_ in ACCURACY)], judged_only=True)
+    )
     users = [
         (plain.condensed(ranked, gains), gains)
         for ranked, gains in zip(case.ranked, case.relevant, strict=True)
@@ -140,8 +144,7 @@ def test_tied_items_are_condensed_as_all_their_orders(
         {place: relevant[item] for place, item in enumerate(judged)},
     )  # fmt: skip
     tied = se.Rankings.from_scores([scores], ties="average")
-    ev = se.evaluate(tied, to_csr([relevant], np.float64, len(scores)), f"ndcg@{k}",
-                     judged_only=True)  # fmt: skip
+    ev = se.evaluate(tied, to_csr([relevant], np.float64, len(scores)), se.Protocol(f"ndcg@{k}", judged_only=True))  # fmt: skip
     assert ev[f"ndcg@{k}"] == pytest.approx(expected, rel=1e-12)
 
 
@@ -174,7 +177,7 @@ def test_names_and_numbers_of_trec_eval(printed: str) -> None:
 def test_judged_items_alone_by_hand() -> None:
     # of the list, 1 (miss), 0 (hit), 2 (hit) and 4 (miss) are judged; 5 is a hit that is missed
     metrics = ["mrr", "precision@2", "ndcg@3", "auc", "judged", "infap"]
-    ev = se.evaluate(LISTS, GAINS, metrics, judged_only=True)
+    ev = se.evaluate(LISTS, GAINS, se.Protocol(metrics, judged_only=True))
     dcg = 1 / math.log2(3) + 2 / math.log2(4)
     assert list(ev.mean().values()) == pytest.approx(
         [1 / 2, 1 / 2, dcg / (2 + 1 / math.log2(3) + 1 / 2), 2 / 6, 1,
@@ -272,7 +275,7 @@ def test_every_way_has_the_same_bits(judged_only: bool, no_relevant: Any) -> Non
     assert all(math.isfinite(value) for value in whole.mean().values())
     with ThreadPoolExecutor(2) as pool:
         ways = [
-            se.evaluate(lists, gains, EVERY, **options, per_user=False),
+            se.evaluate(lists, gains, EVERY, keep="totals", **options),
             se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
             se.evaluate(lists, gains, EVERY, **options, client=pool),
         ]
@@ -289,12 +292,12 @@ def test_tables_keep_zeros(tmp_path: Path, judged_only: bool) -> None:
     recs = lists.to_frame()
     truth = pd.DataFrame({"user": stored.row, "item": stored.col, "gain": stored.data})
     # Users of one side alone count as those of both do.
-    whole = se.evaluate(recs, truth, EVERY[:-1], judged_only=judged_only)
+    whole = se.evaluate(recs, truth, se.Protocol(EVERY[:-1], judged_only=judged_only))
     recs.sample(frac=1, random_state=0).to_parquet(tmp_path / "recs.parquet")
     truth.to_parquet(tmp_path / "truth.parquet")
     paths = (tmp_path / "recs.parquet", tmp_path / "truth.parquet")
     for options in ({"memory": 1 << 26}, {"per_user": False}):
-        way = se.evaluate(*paths, EVERY[:-1], judged_only=judged_only, **options)
+        way = se.evaluate(*paths, se.Protocol(EVERY[:-1], judged_only=judged_only), **options)
         assert way.mean() == whole.mean()
     assert whole["judged@4"] > se.evaluate(lists, gains > 0, "judged@4")["judged@4"]
 
@@ -302,41 +305,41 @@ def test_tables_keep_zeros(tmp_path: Path, judged_only: bool) -> None:
 @pytest.mark.parametrize("judged_only", [False, True])
 def test_numbers_are_the_same_after_saving(tmp_path: Path, judged_only: bool) -> None:
     lists, gains = problem()
-    ev = se.evaluate(lists, gains, EVERY, judged_only=judged_only)
+    ev = se.evaluate(lists, gains, se.Protocol(EVERY, judged_only=judged_only))
     again = saved(ev, tmp_path / "ev")
     same_everything(again, ev)
     assert again.request.judged_only == judged_only
     assert pickle.loads(pickle.dumps(ev.request)) == ev.request  # noqa: S301
-    other = se.evaluate(lists.head(5), gains, EVERY, judged_only=judged_only)
+    other = se.evaluate(lists.head(5), gains, se.Protocol(EVERY, judged_only=judged_only))
     table = ev.compare(saved(other, tmp_path / "other")).table
     assert table["metric"].tolist() == list(ev.names)
     with pytest.raises(InvalidDataError, match="ranks judged and|ranks all items and"):
-        ev.compare(se.evaluate(lists, gains, EVERY, judged_only=not judged_only))
+        ev.compare(se.evaluate(lists, gains, se.Protocol(EVERY, judged_only=not judged_only)))
 
 
 def test_refuses_lists_that_do_not_say_where_judged_items_are() -> None:
     positions = csr_matrix([[1, 0, 4, 0, 0]])  # what is at 2 and 3?
     judged = to_csr([{0: 1.0, 2: 0.0}], np.float64, 5)
     assert se.evaluate(positions, judged, "bpref")["bpref"] == 1.0
-    assert se.evaluate(positions, judged, "mrr", judged_only=True)["mrr"] == 1.0
+    assert se.evaluate(positions, judged, se.Protocol("mrr", judged_only=True))["mrr"] == 1.0
     more = to_csr([{0: 1.0, 3: 0.0}], np.float64, 5)
     for metric, judged_only in (("bpref", False), ("judged@2", False), ("mrr", True)):
         with pytest.raises(InvalidDataError, match="the list of user 0 has positions without an"):
-            se.evaluate(positions, more, metric, judged_only=judged_only)
+            se.evaluate(positions, more, se.Protocol(metric, judged_only=judged_only))
     assert se.evaluate(positions, more, "mrr")["mrr"] == 1.0
     tied = se.Rankings.from_scores([[2.0, 1.0, 1.0]], ties="average", k=2)
     with pytest.raises(InvalidDataError, match="ends among items that are tied"):
-        se.evaluate(tied, csr_matrix([[1.0, 1.0, 0]]), "ndcg@2", judged_only=True)
+        se.evaluate(tied, csr_matrix([[1.0, 1.0, 0]]), se.Protocol("ndcg@2", judged_only=True))
 
 
 def test_refuses_what_does_not_go_together() -> None:
     lists, gains = problem()
     with pytest.raises(InvalidMetricError, match="leave out one of both"):
-        se.evaluate(lists, gains, "mrr", judged_only=True, candidates=np.arange(5))
+        se.evaluate(lists, gains, se.Protocol("mrr", judged_only=True), candidates=np.arange(5))
     with pytest.raises(InvalidDataError, match="judged_only is 1; expected True or False"):
-        se.evaluate(lists, gains, "mrr", judged_only=1)  # type: ignore[arg-type]
+        se.evaluate(lists, gains, se.Protocol("mrr", judged_only=1))  # type: ignore[arg-type]
     with pytest.raises(InvalidDataError, match="without_list is 'drop'; expected"):
-        se.evaluate(lists, gains, "mrr", without_list="drop")  # type: ignore[arg-type]
+        se.evaluate(lists, gains, se.Protocol("mrr", without_list="drop"))  # type: ignore[arg-type]
     with pytest.raises(InvalidMetricError, match="has no cut-off for bpref"):
         se.evaluate(lists, gains, "bpref@5", convention="trec_eval")
     with pytest.raises(InvalidMetricError, match="'level' is given twice"):
@@ -356,7 +359,7 @@ def test_users_without_a_list_count_or_not() -> None:
     assert whole["mrr"] == 1 / 3  # of those in the qrels, as with -c
     assert whole["map(average=geometric)"] == pytest.approx(1e-5 ** (2 / 3))
     assert se.evaluate(lists, gains, "mrr")["mrr"] == 1 / 2
-    assert se.evaluate(lists, gains, "mrr", without_list="exclude")["mrr"] == 1
+    assert se.evaluate(lists, gains, se.Protocol("mrr", without_list="exclude"))["mrr"] == 1
     with pytest.raises(InvalidDataError, match="was evaluated with without_list 'exclude'"):
         cut.compare(whole)
 

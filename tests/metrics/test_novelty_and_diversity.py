@@ -65,7 +65,9 @@ NAMES = [
 @settings(max_examples=60)
 @given(list_cases())
 def test_every_form_equals_its_definition(case: Case) -> None:
-    ev = case.evaluate([f"{name}@{k}" for name in NAMES for k in CUTOFFS], item_groups=WEIGHTS)
+    ev = case.evaluate(
+        [f"{name}@{k}" for name in NAMES for k in CUTOFFS], items=se.ItemData(groups=WEIGHTS)
+    )
     for plan in ev.request.plans:
         values = ev.values(plan.metric)
         name, _, k = str(plan.metric).partition("@")
@@ -131,7 +133,9 @@ def test_items_seen_before_are_not_new() -> None:
     lists = se.Rankings.from_topk([[0, 1, 2]], shape=(1, 4))
     train = csr_matrix([[1, 0, 1, 0]])
     truth = csr_matrix([[1, 1, 0, 0]])
-    ev = se.evaluate(lists, truth, "novelty(form=unseen)@3", train=train, seen="allow")
+    ev = se.evaluate(
+        lists, truth, se.Protocol("novelty(form=unseen)@3", filter_seen=False), train=train
+    )
     assert ev["novelty(form=unseen)@3"] == pytest.approx(1 / 3)
     assert ev.summary()["random"].tolist() == [0.5]
 

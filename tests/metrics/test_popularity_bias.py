@@ -132,7 +132,7 @@ def test_every_way_has_the_same_bits(no_relevant: Any) -> None:
 def test_numbers_are_the_same_after_saving(tmp_path: Path) -> None:
     lists, gains, more = problem(*INPUTS)
     for number, per_user in enumerate((False, True)):
-        ev = se.evaluate(lists, gains, EVERY, **more, per_user=per_user)
+        ev = se.evaluate(lists, gains, EVERY, keep="values" if per_user else "totals", **more)
         same_everything(saved(ev, tmp_path / str(number)), ev)
     other = se.evaluate(se.Rankings.from_popularity(more["train"], k=6), gains, EVERY, **more)
     table = ev.compare(other, EVERY[3:]).table
@@ -149,10 +149,12 @@ def test_loaded_blocks_are_merged(tmp_path: Path) -> None:
             rows[first:last],
             se.Relevance.from_csr(gains[first:last], users=users),
             ["exposure_gini@3", "reo@3"],
-            item_groups=more["item_groups"],
+            items=se.ItemData(groups=more["item_groups"]),
         )
         parts.append(saved(part, tmp_path / str(first)))
-    whole = se.evaluate(lists, gains, ["exposure_gini@3", "reo@3"], item_groups=more["item_groups"])
+    whole = se.evaluate(
+        lists, gains, ["exposure_gini@3", "reo@3"], items=se.ItemData(groups=more["item_groups"])
+    )
     merged = parts[1].merge(parts[0])
     same_numbers(merged, whole)
     assert merged.mean() == whole.mean()
@@ -178,7 +180,9 @@ def test_candidates_are_what_groups_could_have() -> None:
     truth = csr_matrix([[1, 0, 0, 1], [0, 0, 1, 1]])
     groups = ["a", "b", "a", "b"]
     among = csr_matrix([[1, 1, 0, 1], [0, 1, 1, 0]])
-    ev = se.evaluate(lists, truth, ["reo@2", "rsp@2"], item_groups=groups, candidates=among)
+    ev = se.evaluate(
+        lists, truth, ["reo@2", "rsp@2"], candidates=among, items=se.ItemData(groups=groups)
+    )
     # Relevant candidates: a 0 and 2, both hit; b 3 of user 0, not hit. Candidates: a 2, b 3.
     assert ev["reo@2"] == pytest.approx(1.0)
     assert ev["rsp@2"] == pytest.approx(abs(1 - 2 / 3) / (1 + 2 / 3))
@@ -205,6 +209,9 @@ def test_refuses_items_in_several_groups() -> None:
     groups = np.array([[1.0, 1.0], [0.0, 1.0]])
     for metric in ("reo@1", "rsp@1"):
         with pytest.raises(InvalidDataError, match="puts an item into several groups"):
-            se.evaluate(lists, csr_matrix([[1, 0]]), metric, item_groups=groups)
+            se.evaluate(lists, csr_matrix([[1, 0]]), metric, items=se.ItemData(groups=groups))
     one = np.array([[1.0, 0.0], [0.0, 3.0]])
-    assert se.evaluate(lists, csr_matrix([[1, 1]]), "reo@1", item_groups=one)["reo@1"] == 1
+    assert (
+        se.evaluate(lists, csr_matrix([[1, 1]]), "reo@1", items=se.ItemData(groups=one))["reo@1"]
+        == 1
+    )

@@ -52,7 +52,9 @@ def spell(name: str, *options: str, k: int) -> str:
 
 def evaluate(case: Case, metrics: list[str], **options: Any) -> se.Evaluation:
     train = to_csr([dict.fromkeys(row, 1) for row in [*case.seen, *MORE]], np.int64)
-    return se.evaluate(*case.matrices, metrics, train=train, propensity=GIVEN, **options)
+    return se.evaluate(
+        *case.matrices, metrics, train=train, items=se.ItemData(propensity=GIVEN), **options
+    )
 
 
 @given(cases())
@@ -97,7 +99,7 @@ def test_weighted_metrics_equal_their_definition(case: Case) -> None:
 @given(list_cases(), st.permutations(np.linspace(0.1, 1, LISTED_ITEMS).tolist()))
 def test_weighted_auc_equals_its_definition(case: ListCase, p: list[float]) -> None:
     names = [f"auc(weights={kind}){cut}" for kind in ("ips", "snips") for cut in ("@2", "")]
-    ev = case.evaluate(names, propensity=p)
+    ev = case.evaluate(names, items=se.ItemData(propensity=p))
     for name in names:
         expected = []
         for items, gains, seen in zip(*case, strict=True):
@@ -115,7 +117,7 @@ def test_weighted_auc_by_hand() -> None:
     # Of 5 candidates 0 and 3 are relevant, at ranks 1 and 4; below them 3 and 1 of 3 misses.
     lists, truth = se.Rankings.from_topk([[0, 1, 2, 3, 4]]), csr_matrix([[1, 0, 0, 1, 0]])
     names = ["auc", "auc(weights=snips)", "auc(weights=ips)"]
-    ev = se.evaluate(lists, truth, names, propensity=[1.0, 1, 1, 0.25, 1])
+    ev = se.evaluate(lists, truth, names, items=se.ItemData(propensity=[1.0, 1, 1, 0.25, 1]))
     assert list(ev.mean().values()) == pytest.approx([4 / 6, (1 + 4 / 3) / 5, (1 + 4 / 3) / 2])
 
 
@@ -127,7 +129,9 @@ def test_expected_auc_is_the_mean_over_all_orders(k: int, kind: str) -> None:
     metric = f"auc(weights={kind})@{k}"
     lists = se.Rankings.from_topk([among], shape=(1, 5))
     with pytest.warns(UserWarning, match="1 of 3 relevant items"):
-        ev = se.evaluate(lists, csr_matrix([gains]), metric, propensity=p, candidates=among)
+        ev = se.evaluate(
+            lists, csr_matrix([gains]), metric, candidates=among, items=se.ItemData(propensity=p)
+        )
     values = [
         plain.auc(
             kind,
@@ -151,7 +155,9 @@ def test_equal_propensities_weigh_nothing() -> None:
     pairs += [(f"auc{cut}", f"auc(weights={kind}){cut}", kind)
               for cut in ("", "@3") for kind in ("ips", "snips")]  # fmt: skip
     names = [name for one, other, _ in pairs for name in (one, other)]
-    ev = se.evaluate(lists, gains, names, propensity=np.full(gains.shape[1], 0.5))
+    ev = se.evaluate(
+        lists, gains, names, items=se.ItemData(propensity=np.full(gains.shape[1], 0.5))
+    )
     for one, other, kind in pairs:
         assert ev[other] == pytest.approx(ev[one] * (2 if kind == "ips" else 1), rel=1e-12)
 
@@ -162,11 +168,18 @@ def test_ips_is_unbiased_where_items_are_missing_at_random() -> None:
     p = rng.uniform(0.2, 1, shape[1])
     relevant = rng.random(shape) < 0.3
     lists = se.Rankings.from_scores(rng.random(shape) + p, k=5)
-    whole = se.evaluate(lists, csr_matrix(relevant * 1.0), "dcg@5", no_relevant="zero")["dcg@5"]
+    whole = se.evaluate(
+        lists, csr_matrix(relevant * 1.0), se.Protocol("dcg@5", no_relevant="zero")
+    )["dcg@5"]
     estimates = {"dcg(weights=ips)@5": [], "dcg@5": []}  # type: dict[str, list[float]]
     for _ in range(40):
         seen = csr_matrix((relevant & (rng.random(shape) < p)) * 1.0)
-        ev = se.evaluate(lists, seen, list(estimates), propensity=p, no_relevant="zero")
+        ev = se.evaluate(
+            lists,
+            seen,
+            se.Protocol(list(estimates), no_relevant="zero"),
+            items=se.ItemData(propensity=p),
+        )
         for name, value in ev.mean().items():
             estimates[name].append(value)
     weighted = np.array(estimates["dcg(weights=ips)@5"])
@@ -194,7 +207,7 @@ def test_expectations_are_means_over_all_orders(
         for name, gain, kind in WEIGHTED
     ]
     lists = se.Rankings.from_topk([list(range(n))])
-    ev = se.evaluate(lists, csr_matrix([gains]), names, propensity=p)
+    ev = se.evaluate(lists, csr_matrix([gains]), names, items=se.ItemData(propensity=p))
     orders = [
         ({item: rank for rank, item in enumerate(order, 1)}, relevant)
         for order in permutations(range(n))
@@ -251,7 +264,12 @@ def test_blocks_of_other_propensities_are_not_merged() -> None:
         part = se.Relevance.from_csr(gains[chosen], users=chosen)
         lists = se.Rankings.from_topk([[1, 2]] * len(chosen), shape=part.shape)
         parts.append(
-            se.evaluate(lists, part, "recall(weights=ips)@2", propensity=more["propensity"] * p)
+            se.evaluate(
+                lists,
+                part,
+                "recall(weights=ips)@2",
+                items=se.ItemData(propensity=more["propensity"] * p),
+            )
         )
     with pytest.raises(InvalidDataError, match="different train, item_groups"):
         parts[0].merge(parts[1])
@@ -286,7 +304,7 @@ def test_numbers_of_the_same_propensities_compare_whatever_the_order_of_items() 
     p = pd.Series(np.linspace(0.1, 1, len(holdout.items)), holdout.items)
     model = se.train_als(holdout.train, factors=4, iterations=2)
     names = ["psp@5", "recall(weights=ips)@5"]
-    ev = se.evaluate_model(model, holdout, names, propensity=p)
+    ev = se.evaluate_model(model, holdout, names, items=se.ItemData(propensity=p))
     clicks = pd.DataFrame(dict(zip(("user", "item"), holdout.validation.nonzero(), strict=True)))
     clicks = clicks.assign(user=holdout.users[clicks["user"]], item=holdout.items[clicks["item"]])
     recs = se.recommend(model, holdout, k=5)
@@ -300,14 +318,14 @@ def test_propensities_are_matched_by_id() -> None:
     truth = pd.DataFrame({"user": ["u", "v", "v"], "item": ["a", "c", "b"]})
     p = pd.Series({"d": 1.0, "c": 0.25, "b": 0.5, "a": 0.1})
     metrics = ["recall(weights=ips)@2", "recall(weights=snips)@2", "psp(propensity=given)@1"]
-    ev = se.evaluate(lists, truth, metrics, propensity=p)
+    ev = se.evaluate(lists, truth, metrics, items=se.ItemData(propensity=p))
     assert list(ev.mean().values()) == pytest.approx(
         [(10 + 2) / 2, (1 + 2 / 3) / 2, 4 / 14], rel=1e-12
     )
-    same = se.evaluate(lists, truth, metrics, propensity=p.to_dict())
+    same = se.evaluate(lists, truth, metrics, items=se.ItemData(propensity=p.to_dict()))
     assert same.mean() == ev.mean()
     with pytest.raises(InvalidDataError, match="propensity has an entry for each item number"):
-        se.evaluate(lists, truth, metrics, propensity=[0.1, 0.5, 0.25])
+        se.evaluate(lists, truth, metrics, items=se.ItemData(propensity=[0.1, 0.5, 0.25]))
 
 
 def test_models_are_scored_the_same_way() -> None:
@@ -315,10 +333,16 @@ def test_models_are_scored_the_same_way() -> None:
     model = se.train_als(holdout.train, factors=4, iterations=2)
     metrics = ["psp@5", "psndcg@5", "recall(weights=snips)@5", "auc"]
     p = np.linspace(0.1, 1, holdout.train.shape[1])
-    ev = se.evaluate_model(model, holdout, metrics, propensity=pd.Series(p, holdout.items))
+    ev = se.evaluate_model(
+        model, holdout, metrics, items=se.ItemData(propensity=pd.Series(p, holdout.items))
+    )
     for options in ({"via": "full_ranks"}, {"memory": 1 << 28}, {"per_user": False}):
         other = se.evaluate_model(
-            model, holdout, metrics, propensity=pd.Series(p, holdout.items), **options
+            model,
+            holdout,
+            metrics,
+            items=se.ItemData(propensity=pd.Series(p, holdout.items)),
+            **options,
         )  # type: se.Evaluation
         assert other.mean() == ev.mean()
 
@@ -346,10 +370,7 @@ def test_other_ideal_lists_do_not_change_ratios_of_sums(convention: str) -> None
     names = ["psp@3", "psrecall@3"]
     lists = se.Rankings.from_popularity(more["train"], k=6)
     standard = se.evaluate(lists, gains, [*names, "psndcg@3"], **more | {"propensity": None})
-    other = se.evaluate(
-        lists, gains, [*names, "psndcg@3"], train=more["train"], convention=convention,
-        no_relevant="exclude",
-    )  # fmt: skip
+    other = se.evaluate(lists, gains, se.Protocol([*names, "psndcg@3"], convention=convention, no_relevant="exclude"), train=more["train"])  # fmt: skip
     assert [other[name] for name in names] == [standard[name] for name in names]
     if convention != "lenskit":  # which discounts otherwise
         assert other["psndcg@3"] == standard["psndcg@3"]
@@ -394,7 +415,12 @@ def test_refuses_what_does_not_go_together(metric: str, more: dict[str, Any], me
 def test_refuses_what_are_no_propensities(propensity: Any, message: str) -> None:
     lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
     with pytest.raises(InvalidDataError, match=message):
-        se.evaluate(lists, csr_matrix([[1, 0, 1]]), "recall(weights=ips)@2", propensity=propensity)
+        se.evaluate(
+            lists,
+            csr_matrix([[1, 0, 1]]),
+            "recall(weights=ips)@2",
+            items=se.ItemData(propensity=propensity),
+        )
 
 
 def test_refuses_train_that_tells_no_propensities() -> None:
@@ -410,10 +436,7 @@ def test_refuses_corrections_of_weighted_metrics() -> None:
     lists = se.Rankings.from_topk([[0, 1, 2]])
     for metric in ("recall(weights=snips)@2", "psp(propensity=given,average=macro)@2"):
         with pytest.raises(InvalidMetricError, match="weights relevant items"):
-            se.evaluate(
-                lists, csr_matrix([[1, 0, 0]]), metric, propensity=[0.1, 0.5, 1],
-                candidates=[0, 1, 2], corrected="unbiased",
-            )  # fmt: skip
+            se.evaluate(lists, csr_matrix([[1, 0, 0]]), metric, candidates=[0, 1, 2].corrected("unbiased"), items=se.ItemData(propensity=[0.1, 0.5, 1]))  # fmt: skip
 
 
 def test_gains_do_not_change_what_counts_hits() -> None:
@@ -422,7 +445,9 @@ def test_gains_do_not_change_what_counts_hits() -> None:
     lists = se.Rankings.from_topk([[0, 1], [1, 2]], shape=(2, N_ITEMS))
     names = ["recall(weights=ips)@2", "psp(propensity=given)@2", "psndcg(propensity=given)@2"]
     graded, binary = (
-        se.evaluate(lists, to_csr(rows, np.float64), names, propensity=GIVEN).mean()
+        se.evaluate(
+            lists, to_csr(rows, np.float64), names, items=se.ItemData(propensity=GIVEN)
+        ).mean()
         for rows in (truth, ones)
     )
     assert graded == binary
@@ -433,7 +458,7 @@ def test_tied_scores_average_over_their_orders() -> None:
     lists = se.Rankings.from_scores([scores], ties="average")
     rows = [(name, gain, kind) for name, gain, kind in WEIGHTED if name.endswith("dcg")]
     names = [spell(name, f"gain={gain}", f"weights={kind}", k=3) for name, gain, kind in rows]
-    ev = se.evaluate(lists, csr_matrix([gains]), names, propensity=p)
+    ev = se.evaluate(lists, csr_matrix([gains]), names, items=se.ItemData(propensity=p))
     orders = [[1, *others] for others in permutations([0, 2, 3])]
     for name, row in zip(names, rows, strict=True):
         expected = math.fsum(

@@ -89,7 +89,7 @@ def test_users_who_count_zero_do_so_at_random_too(names: str) -> None:
     lists = se.Rankings.from_topk([[0, 1], [3, 2], [2, 1]], shape=(3, 5))
     relevant = csr_matrix([[1, 0, 0, 2, 0], [0, 1, 0, 0, 0], [0] * 5])
     left_out = se.evaluate(lists, relevant, names).summary()
-    zero = se.evaluate(lists, relevant, names, no_relevant="zero").summary()
+    zero = se.evaluate(lists, relevant, se.Protocol(names, no_relevant="zero")).summary()
     scale = (left_out["n_users"] / zero["n_users"]).to_numpy()
     assert zero["random"].to_numpy() == pytest.approx(left_out["random"].to_numpy() * scale)
     assert (zero["n_users"] == 3 - (left_out["n_users"].max() - left_out["n_users"])).all()
@@ -192,7 +192,7 @@ def test_what_was_seen_is_drawn_where_it_may_be_recommended_again() -> None:
     holdout = se.split.random(clicks, seed=1)
     model = se.baselines.popularity(holdout)
     with pytest.warns(UserWarning, match="no held-out item is in its user's train"):
-        again = se.evaluate_model(model, holdout, "gini@5", seen="allow")
+        again = se.evaluate_model(model, holdout, se.Protocol("gini@5", filter_seen=False))
     every = se.evaluate(se.recommend(model, holdout, 5), holdout.validation, "gini@5")
     assert again.random("gini@5") == every.random("gini@5")
     new = se.evaluate_model(model, holdout, "gini@5")

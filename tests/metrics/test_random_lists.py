@@ -67,7 +67,9 @@ def all_lists(case: Case, user: int, seen: str) -> list[list[int]]:
 @given(cases(), st.sampled_from(["exclude", "allow"]))
 def test_expectations_are_means_over_all_lists(case: Case, seen: Any) -> None:
     names = [f"{name}@{K}" for name in NAMES]
-    summary = case.evaluate(names, item_groups=WEIGHTS, seen=seen).summary()
+    summary = case.evaluate(
+        se.Protocol(names, filter_seen=seen == "exclude"), items=se.ItemData(groups=WEIGHTS)
+    ).summary()
     assert (summary["random_se"] == 0).all()
     for name in NAMES:
         of_users = []
@@ -89,7 +91,7 @@ def test_expectations_are_means_over_all_lists_of_candidates(for_all: bool) -> N
     candidates = to_csr([dict.fromkeys(row, 1) for row in rows], np.int64, N_ITEMS)
     given = np.array(sorted(rows[0])) if for_all else candidates
     names = [f"{name}@{K}" for name in NAMES]
-    summary = case.evaluate(names, item_groups=WEIGHTS, candidates=given).summary()
+    summary = case.evaluate(names, candidates=given, items=se.ItemData(groups=WEIGHTS)).summary()
     for name in NAMES:
         of_users = []
         for user, row in enumerate(rows):
@@ -107,7 +109,9 @@ def test_novelty_that_leaves_nothing_out_is_exact() -> None:
     summary = case.evaluate([f"novelty(unknown=skip)@{K}"], train=everyone).summary()
     assert summary["random"].tolist() == [1.0]
     assert summary["random_se"].tolist() == [0.0]
-    drawn = case.evaluate([f"novelty(unknown=skip)@{K}"], item_groups=GROUPS).summary()
+    drawn = case.evaluate(
+        [f"novelty(unknown=skip)@{K}"], items=se.ItemData(groups=GROUPS)
+    ).summary()
     assert drawn["random_se"].isna().all()  # nobody has what is listed: no list has a value
 
 

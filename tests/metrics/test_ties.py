@@ -146,7 +146,7 @@ def test_ties_in_every_way(ties: Any, tmp_path: Path) -> None:
     lists = se.Rankings.from_scores(points, ties=ties)
     whole = se.evaluate(lists, truth, names, train=train)
     ways = [
-        se.evaluate(lists, truth, names, train=train, per_user=False),
+        se.evaluate(lists, truth, names, train=train, keep="totals"),
         se.evaluate(lists, truth, names, train=train, memory=1 << 24),
         saved(whole, tmp_path / "saved"),
     ]

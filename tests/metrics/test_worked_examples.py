@@ -207,7 +207,7 @@ def test_real_checkpoint_equals_other_libraries(gowalla: Path, library: str) -> 
     # Their lists are the model's own, where single precision puts a few items in another order.
     parts = (train.matrix(), validation.matrix())
     checkpoint = gowalla / "als64.npz"
-    ev = se.evaluate_model(checkpoint, *parts, cut_names, convention=convention, via="recommend")
+    ev = se.evaluate_model(se.Recommender(checkpoint), *parts, cut_names, convention=convention)
     exact = se.evaluate_model(checkpoint, *parts, cut_names, convention=convention)
     for name in cut_names:
         assert exact[name] == pytest.approx(ev[name], rel=1e-5)

@@ -29,7 +29,7 @@ def test_popularity_is_the_popularity_ranking(holdout: Any) -> None:
     model = se.baselines.popularity(holdout)
     als = se.train_als(holdout.train, factors=4, iterations=1)
     beside = se.evaluate_model(als, holdout, METRICS, baselines=True).baselines["popularity"]
-    ev = se.evaluate_model(model, holdout, METRICS, via="top_k")
+    ev = se.evaluate_model(model, holdout, METRICS, keep="lists")
     assert ev.columns.tobytes() == beside.columns.tobytes()
     assert ev.mean() == beside.mean()
     matrix = sparse.csr_matrix([[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]])

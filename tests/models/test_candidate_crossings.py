@@ -91,7 +91,9 @@ def check_every_way(
             ]
             if metrics is SHORT:
                 evs.append(
-                    se.evaluate_model(model, *data, metrics, **options, baselines=True, via="top_k")
+                    se.evaluate_model(
+                        model, *data, metrics, baselines=True, keep="lists", **options
+                    )
                 )
             for ev in evs:
                 plain.check(ev)

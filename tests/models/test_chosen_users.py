@@ -106,9 +106,17 @@ def test_items_that_only_other_users_hold_out(seen: Any) -> None:
     truth = se.Relevance.from_frame(held, gain="gain")
     given = se.Interactions.from_frame(train), truth
     for metrics in (["auc", "percentile_rank(gain=binary)"], ["ndcg@2", "err@2"]):
-        whole = se.evaluate_model(model, *given, metrics, seen=seen)
+        whole = se.evaluate_model(
+            model, *given, se.Protocol(metrics, filter_seen=seen == "exclude")
+        )
         for options in ({}, {"memory": 10**9}):
-            some = se.evaluate_model(model, *given, metrics, users=["u0"], seen=seen, **options)
+            some = se.evaluate_model(
+                model,
+                *given,
+                se.Protocol(metrics, filter_seen=seen == "exclude"),
+                users=["u0"],
+                **options,
+            )
             assert some.per_user.equals(whole.per_user.loc[["u0"]])
 
 

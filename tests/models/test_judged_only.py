@@ -119,10 +119,12 @@ def test_popularity_is_ranked_among_judged_items() -> None:
     sides = Sides(0)
     data = ((sides.users, sides.items), sides.seen, sides.truth)
     for judged_only in (True, False):
-        ev = se.evaluate_model(*data, CUT, judged_only=judged_only, baselines=True)
+        ev = se.evaluate_model(*data, se.Protocol(CUT, judged_only=judged_only), baselines=True)
         n_items = sides.truth.shape[1]
         lists = se.Rankings.from_popularity(sides.seen, k=n_items)
-        expected = se.evaluate(lists, sides.truth, CUT, train=sides.seen, judged_only=judged_only)
+        expected = se.evaluate(
+            lists, sides.truth, se.Protocol(CUT, judged_only=judged_only), train=sides.seen
+        )
         assert ev.baselines["popularity"].mean() == expected.mean()
         assert ev.summary()["random"].tolist() == pytest.approx(expected.summary()["random"])
 
@@ -203,7 +205,7 @@ def test_refuses_models_that_cannot_rank_them() -> None:
     with pytest.warns(ParameterWarning):  # of what implicit passes to itself
         model.fit(sides.seen, show_progress=False)
     with pytest.raises(UnsupportedModelError, match="judged_only= needs a model that is ranked"):
-        se.evaluate_model(model, sides.seen, sides.truth, "ndcg@3", judged_only=True)
+        se.evaluate_model(model, sides.seen, sides.truth, se.Protocol("ndcg@3", judged_only=True))
     ev = se.evaluate_model(model, sides.seen, sides.truth, "judged@3")  # of lists, which it has
     assert 0 < ev["judged@3"] < 1
 
@@ -213,7 +215,9 @@ def test_warns_if_nothing_was_judged_to_be_not_relevant() -> None:
     truth = sides.truth.copy()
     truth.eliminate_zeros()
     with pytest.warns(UserWarning, match="every item that validation stores is relevant"):
-        se.evaluate_model((sides.users, sides.items), sides.seen, truth, "ndcg@3", judged_only=True)
+        se.evaluate_model(
+            (sides.users, sides.items), sides.seen, truth, se.Protocol("ndcg@3", judged_only=True)
+        )
 
 
 def shown_and_clicked() -> se.Holdout:

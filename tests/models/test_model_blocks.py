@@ -89,7 +89,7 @@ def test_a_budget_changes_no_bit(metrics: str) -> None:
     data, model = clicks(), factors()
     whole = se.evaluate_model(model, *data, metrics)
     same(se.evaluate_model(model, *data, metrics, memory=BUDGET), whole)
-    without = se.evaluate_model(model, *data, metrics, per_user=False)
+    without = se.evaluate_model(model, *data, metrics, keep="totals")
     assert without.mean() == whole.mean()
     intervals = ["ci_low", "ci_high", "interval"]  # of a bootstrap, or of the sums alone
     pd.testing.assert_frame_equal(
@@ -97,7 +97,7 @@ def test_a_budget_changes_no_bit(metrics: str) -> None:
         whole.summary().drop(columns=intervals),
         check_exact=True,
     )
-    cut = se.evaluate_model(model, *data, metrics, memory=BUDGET, per_user=False)
+    cut = se.evaluate_model(model, *data, metrics, memory=BUDGET, keep="totals")
     same_summary(cut, without)
 
 

@@ -68,7 +68,7 @@ def test_every_way_gives_the_numbers_of_brute_force(problem: Problem, via: Any) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sparse_eval.models.source.users_within", lambda *_, **__: 17)
         cut = se.evaluate_model(problem.factors, *data, **options, memory=10**9)
-        brief = se.evaluate_model(problem.factors, *data, **options, memory=10**9, per_user=False)
+        brief = se.evaluate_model(problem.factors, *data, memory=10**9, keep="totals", **options)
     with ThreadPoolExecutor(2) as pool:
         shared = se.evaluate_model(problem.factors, *data, **options, client=pool)
     assert ev.columns.tobytes() == expected.columns.tobytes()

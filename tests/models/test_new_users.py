@@ -111,9 +111,9 @@ def test_every_way_has_the_same_bits(holdout, als, tmp_path):
     with ThreadPoolExecutor(2) as pool:
         others = [
             se.evaluate_model(als, holdout, METRICS, memory=200_000_000),
-            se.evaluate_model(als, holdout, METRICS, client=pool, per_user=False),
+            se.evaluate_model(als, holdout, METRICS, client=pool, keep="totals"),
             se.evaluate_model(als, holdout, METRICS, num_threads=1),
-            se.evaluate_model(als, holdout, METRICS, via="recommend"),
+            se.evaluate_model(se.Recommender(als), holdout, METRICS),
             se.evaluate_model(path, holdout, METRICS),
             se.evaluate_model(path, holdout, METRICS, client=pool),
             se.evaluate_model(tmp_path / "without_ids.npz", holdout, METRICS),
@@ -276,7 +276,7 @@ def test_baselines_rank_for_new_users_by_what_is_folded_in(name, holdout):
 def test_a_matrix_that_may_recommend_again_still_scores_by_what_users_have(holdout):
     model = se.baselines.ease(holdout)
     with pytest.warns(UserWarning, match="no held-out item is in its user's train"):
-        ev = se.evaluate_model(model, holdout, "auc", seen="allow")
+        ev = se.evaluate_model(model, holdout, se.Protocol("auc", filter_seen=False))
     scores = matrix(holdout.seen, float) @ model.weights
     values = []
     for row, held in zip(scores, matrix(holdout.validation).toarray() > 0, strict=True):

@@ -92,7 +92,13 @@ def test_values_are_those_of_the_definitions(seed, seen):
     scores = factors[0] @ factors[1].T
     n_items = train.shape[1]
     try:
-        ev = se.evaluate_model(factors, train, validation, METRICS, seen=seen, baselines=True)
+        ev = se.evaluate_model(
+            factors,
+            train,
+            validation,
+            se.Protocol(METRICS, filter_seen=seen == "exclude"),
+            baselines=True,
+        )
     except InvalidDataError as error:
         assert seen == "exclude"
         assert "relevant items are in train" in str(error)  # noqa: PT017 - one of two outcomes
@@ -119,12 +125,23 @@ def test_values_are_those_of_the_definitions(seed, seen):
     with ThreadPoolExecutor(2) as pool:
         for options in ({"memory": 200_000_000}, {"client": pool, "per_user": False}):
             other = se.evaluate_model(
-                factors, train, validation, METRICS, seen=seen, baselines=True, **options
+                factors,
+                train,
+                validation,
+                se.Protocol(METRICS, filter_seen=seen == "exclude"),
+                baselines=True,
+                **options,
             )
             assert str(other.mean()) == str(ev.mean())
             assert str(other.baselines["popularity"].mean()) == str(popular.mean())
             assert other.summary()["random"].equals(ev.summary()["random"])
-    as_lists = se.evaluate_model(factors, train, validation, METRICS, seen=seen, via="top_k")
+    as_lists = se.evaluate_model(
+        factors,
+        train,
+        validation,
+        se.Protocol(METRICS, filter_seen=seen == "exclude"),
+        keep="lists",
+    )
     assert str(as_lists.mean()) == str(ev.mean())
 
 
@@ -140,7 +157,7 @@ def test_full_rankings_are_counted_among_all_items(seed):
     ranked = [best(user, n_items) for user in scores]
     names = ["auc", "mean_rank", "percentile_rank(gain=binary)"]
     lists = se.Rankings.from_topk(np.array(ranked))
-    ev = se.evaluate(lists, validation, names, train=train, seen="allow")
+    ev = se.evaluate(lists, validation, se.Protocol(names, filter_seen=False), train=train)
     for user, items in enumerate(ranked):
         context = oracle.Context(n_items=n_items)  # who has seen nothing
         positions = {item: rank for rank, item in enumerate(items, 1)}
@@ -160,10 +177,7 @@ def test_users_without_such_items_are_left_out(seed, no_relevant):
     if not (validation.data > 0).any():
         return
     micro = [f"recall(average=micro,items={kind})@2" for kind in KINDS]
-    ev = se.evaluate_model(
-        factors, train, validation, ["recall(items=repeat)@2", *micro], seen="allow",
-        no_relevant=no_relevant,
-    )  # fmt: skip
+    ev = se.evaluate_model(factors, train, validation, se.Protocol(["recall(items=repeat)@2", *micro], no_relevant=no_relevant, filter_seen=False))  # fmt: skip
     found, totals = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     scores = factors[0] @ factors[1].T
     for user in range(len(scores)):
@@ -213,13 +227,16 @@ def test_lists_are_those_of_implicit(holdout, als):
     assert holdout.items.get_indexer(recs["item"]).reshape(-1, 5).tolist() == ids.tolist()
     for via in ("held_out_ranks", "top_k", "recommend"):
         ev = se.evaluate_model(als, holdout, METRICS, seen="allow", via=via)
-        assert ev.mean() == se.evaluate_model(als, holdout, METRICS, seen="allow").mean()
+        assert (
+            ev.mean()
+            == se.evaluate_model(als, holdout, se.Protocol(METRICS, filter_seen=False)).mean()
+        )
         assert ev.retrieval.n_seen == 0
         assert ev.n_relevant_seen > 100
 
 
 def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_path):
-    ev = se.evaluate_model(als, holdout, METRICS, seen="allow")
+    ev = se.evaluate_model(als, holdout, se.Protocol(METRICS, filter_seen=False))
     assert "seen items may be recommended again" in str(ev)
     assert ev.to_dict()["seen"] == "allow"
     ev.save(tmp_path / "als")
@@ -237,8 +254,7 @@ def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_
         se.evaluate(
             se.Rankings.from_topk([[0]], users=[user]),
             se.Relevance.from_csr(sparse.csr_matrix([[1]]), users=[user]),
-            "recall@1",
-            seen=seen,
+            se.Protocol("recall@1", filter_seen=seen == "exclude"),
         )
         for user, seen in (("ann", "allow"), ("bob", "exclude"))
     )
@@ -247,7 +263,9 @@ def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_
 
 
 def test_sweep_callback_and_tune_take_it(holdout, als, tmp_path):
-    expected = se.evaluate_model(als, holdout, "recall(items=repeat)@5", seen="allow")
+    expected = se.evaluate_model(
+        als, holdout, se.Protocol("recall(items=repeat)@5", filter_seen=False)
+    )
     path = se.save_model(als, tmp_path / "als.npz")
     out = tmp_path / "sweep.csv"
     metric = "recall(items=repeat)@5"
@@ -272,14 +290,16 @@ def test_says_that_there_is_nothing_to_repeat(holdout, als):
     fresh = fresh - fresh.multiply(known != 0)
     fresh.eliminate_zeros()
     with pytest.warns(match=r"no held-out item is in its user's train.*repeats='keep'"):
-        se.evaluate_model(als, known, fresh, "ndcg@5", seen="allow")
+        se.evaluate_model(als, known, fresh, se.Protocol("ndcg@5", filter_seen=False))
 
 
 def test_refuses_other_words_and_missing_train(holdout, als):
     for call in (
-        lambda: se.evaluate_model(als, holdout, "ndcg@5", seen="include"),
+        lambda: se.evaluate_model(als, holdout, se.Protocol("ndcg@5", filter_seen="include")),
         lambda: se.sweep(["als.npz"], holdout, "ndcg@5", seen=True),
-        lambda: se.evaluate(sparse.csr_matrix([[1]]), holdout, "ndcg@5", seen="include"),
+        lambda: se.evaluate(
+            sparse.csr_matrix([[1]]), holdout, se.Protocol("ndcg@5", filter_seen="include")
+        ),
     ):
         with pytest.raises(InvalidDataError, match="seen is .*; expected 'exclude' or 'allow'"):
             call()

@@ -95,7 +95,7 @@ def test_every_way_gives_the_same_bits(
     ):
         other = se.evaluate_model(model, holdout, METRICS, **options)
         assert other.columns.tobytes() == ev.columns.tobytes(), options
-    few = se.evaluate_model(model, train, held_out, METRICS, per_user=False, memory=10**9)
+    few = se.evaluate_model(model, train, held_out, METRICS, memory=10**9, keep="totals")
     assert few.mean() == ev.mean()
     with ThreadPoolExecutor(3) as pool:
         shared = se.evaluate_model(model, holdout, METRICS, client=pool)
@@ -214,9 +214,9 @@ def test_refusals(holdout: Any, weights: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidDataError, match="train has 90 items, the model 50"):
         se.evaluate_model(np.eye(50), sparse.csr_matrix(holdout.train), holdout.validation, metrics)
     with pytest.raises(UnsupportedModelError, match="a ItemItemModel cannot recommend"):
-        se.evaluate_model(weights, holdout, metrics, via="recommend")
+        se.evaluate_model(se.Recommender(weights), holdout, metrics)
     with pytest.raises(UnsupportedModelError, match="a Scorer cannot recommend"):
-        se.evaluate_model(lambda users: weights, holdout, metrics, via="recommend")
+        se.evaluate_model(se.Recommender(lambda users: weights), holdout, metrics)
     with pytest.raises(UnsupportedModelError, match="or a function that takes rows of users"):
         se.evaluate_model(object(), holdout, metrics)  # type: ignore[arg-type]
     with pytest.raises(UnsupportedModelError, match="a type cannot recommend"):

@@ -114,7 +114,7 @@ def test_what_is_cold_or_seen_is_reported() -> None:
     }  # fmt: skip
     with pytest.warns(UserWarning, match="2 of 4"):
         by_model = se.evaluate_model(
-            model_of(users, items), train, held, "recall@6", via="recommend"
+            se.Recommender(model_of(users, items)), train, held, "recall@6"
         )
     assert by_model.retrieval == ("recommend", 2, None, None, None, 0, 0)
     lists = se.Rankings.from_topk([[0]])
@@ -142,4 +142,4 @@ def test_neighbours_recommend_themselves(holdout: Any) -> None:
     assert ev.retrieval is not None
     assert ev.retrieval.via == "recommend"
     with pytest.raises(UnsupportedModelError, match="needs factors"):
-        se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10", via="top_k")
+        se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10", keep="lists")

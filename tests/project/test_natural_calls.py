@@ -183,7 +183,7 @@ def test_vectors_that_no_metric_uses() -> None:
     lists, truth = se.Rankings.from_topk([[0, 1]]), sparse.csr_matrix([[1, 0]])
     train = sparse.csr_matrix(np.eye(3, 2))
     with pytest.raises(InvalidMetricError, match=r"ask for diversity\(similarity=vectors\)@2"):
-        se.evaluate(lists, truth, "diversity@2", item_vectors=np.eye(2), train=train)
+        se.evaluate(lists, truth, "diversity@2", train=train, items=se.ItemData(vectors=np.eye(2)))
     given = {"item_vectors": np.eye(2), "train": train}
     with pytest.warns(UserWarning, match="listed items are in train"):
         ev = se.evaluate(lists, truth, "diversity@2,diversity(similarity=vectors)@2", **given)

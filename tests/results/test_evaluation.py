@@ -171,7 +171,7 @@ def test_nobody_to_evaluate_is_refused() -> None:
     with pytest.raises(InvalidDataError, match="none of the 1 users has a relevant item"):
         se.evaluate(lists, csr_matrix((1, 2)), "mrr@2")
     with pytest.raises(InvalidDataError, match="none of the 1 users has a relevant item"):
-        se.evaluate(lists, csr_matrix((1, 2)), "mrr@2", per_user=False)
+        se.evaluate(lists, csr_matrix((1, 2)), "mrr@2", keep="totals")
     empty = se.Rankings.from_topk(np.full((1, 2), -1), shape=(1, 2))
     with pytest.raises(InvalidDataError, match="no user counts with convention='trec_eval'"):
         se.evaluate(empty, csr_matrix([[1, 0]]), "map", convention="trec_eval")

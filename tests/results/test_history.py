@@ -151,7 +151,7 @@ def test_other_users_and_other_settings_are_said(tmp_path: Path) -> None:
         "standard" in history.notes()
     )
     without = se.History(tmp_path / "blocks.jsonl")
-    without.append(evaluate(0, per_user=False), "als")
+    without.append(evaluate(0, keep="totals"), "als")
     assert (without.nights[0].users, without.nights[0].relevance) == (None, None)
 
 

@@ -102,16 +102,13 @@ def test_replicates_are_those_of_the_other_users() -> None:
     lists = rng.permuted(np.tile(np.arange(40), (n_users, 1)), axis=1)[:, :3]
     held_out = csr_matrix((rng.random((n_users, 40)) < 0.1).astype(float))
     names = ["coverage@3", "gini@3", "personalization@3", "recall(average=micro)@3"]
-    ev = se.evaluate(se.Rankings.from_topk(lists), held_out, names, no_relevant="zero")
+    ev = se.evaluate(se.Rankings.from_topk(lists), held_out, se.Protocol(names, no_relevant="zero"))
     groups = np.array([jackknife.group_of(user) for user in range(n_users)])
     for name in names:
         without = []
         for group in range(intervals.N_GROUPS):
             kept = groups != group
-            part = se.evaluate(
-                se.Rankings.from_topk(lists[kept], shape=(kept.sum(), 40)), held_out[kept], name,
-                no_relevant="zero",
-            )  # fmt: skip
+            part = se.evaluate(se.Rankings.from_topk(lists[kept], shape=(kept.sum(), 40)), held_out[kept], se.Protocol(name, no_relevant="zero"))  # fmt: skip
             without.append(part[name])
         expected = intervals.jackknife(ev[name], np.array(without), np.bincount(groups))
         assert ev.replicates(name) == pytest.approx(expected, rel=1e-12)

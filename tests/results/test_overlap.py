@@ -100,6 +100,6 @@ def test_refuses_what_are_no_complete_lists() -> None:
     with pytest.raises(InvalidDataError, match="a is list; expected Rankings or Evaluation"):
         se.rbo([[0, 1]], whole)
     truth = csr_matrix([[1, 0, 0]])
-    without = se.evaluate(whole, truth, "mrr", per_user=False, memory=1 << 24)
+    without = se.evaluate(whole, truth, "mrr", memory=1 << 24, keep="totals")
     with pytest.raises(InvalidDataError, match="lists, which were not kept"):
         se.rbo(without, whole)

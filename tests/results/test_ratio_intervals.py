@@ -29,7 +29,9 @@ class Population(NamedTuple):
     def evaluate(self, model: str, users: Any = slice(None)) -> se.Evaluation:
         shape = (len(self.lists[model][users]), N_ITEMS)
         lists = se.Rankings.from_topk(self.lists[model][users], shape=shape)
-        return se.evaluate(lists, self.gains[users], METRICS, propensity=self.propensity)
+        return se.evaluate(
+            lists, self.gains[users], METRICS, items=se.ItemData(propensity=self.propensity)
+        )
 
 
 @pytest.fixture(scope="module")

@@ -290,7 +290,7 @@ def test_warns_of_means_that_rest_on_few_users(
 ) -> None:
     names = ["mrr@2", "ndcg@2", "hit_rate@2", "coverage@2"]
     lists, relevance = with_hits(n_users, n_hits, n_first)
-    ev = se.evaluate(lists, relevance, names, per_user=per_user)
+    ev = se.evaluate(lists, relevance, names, keep="values" if per_user else "totals")
     routes = [ev, saved(ev, tmp_path / "a")]  # saving reads no interval and does not warn
     for one in routes:
         text = " ".join(str(one).split())

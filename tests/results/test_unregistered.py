@@ -172,7 +172,7 @@ def test_baselines_keep_numbers_of_their_own(tmp_path: Path) -> None:
     model = se.train_als(holdout.train, factors=4, iterations=2)
     names = ["ndcg@3", "own_items@3", "own_hits@3"]
     ev = se.evaluate_model(
-        model, holdout.train, holdout.validation, names, via="top_k", baselines=True
+        model, holdout.train, holdout.validation, names, baselines=True, keep="lists"
     )
     summary = ev.summary()
     expected = ev.baselines["popularity"].mean()

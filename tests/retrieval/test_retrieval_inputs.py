@@ -361,7 +361,9 @@ def test_takes_tensors_without_a_copy() -> None:
     for options in ({}, {"memory": 2**28}):
         models = ((users, items, items), (*lent, Tensor(items)))
         evaluations = [
-            se.evaluate_model((u, i), train, truth, metrics, item_vectors=v, via="top_k", **options)
+            se.evaluate_model(
+                (u, i), train, truth, metrics, items=se.ItemData(vectors=v), keep="lists", **options
+            )
             for u, i, v in models
         ]
         assert evaluations[0].mean() == evaluations[1].mean()

@@ -82,11 +82,9 @@ def evaluate(
     return se.evaluate(
         rankings(case, shape, ties),
         matrix(case["validation"], shape),
-        names,
-        convention=convention,
+        se.Protocol(names, convention=convention, judged_only=judged_only),
         train=matrix([[(item, 1) for item in row] for row in case["train"]], shape),
-        item_groups=np.arange(case["n_items"]) % 4 if grouped else None,
-        judged_only=judged_only,
+        items=se.ItemData(groups=np.arange(case["n_items"]) % 4 if grouped else None),
     )
 
 

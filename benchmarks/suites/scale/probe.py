@@ -145,7 +145,7 @@ def evaluate_tables(folder: Path, memory: int) -> dict[str, Any]:
     warm = folder.parent / "tables-1000"
     tables(warm, 1000)
     sides = ("recs.parquet", "truth.parquet")
-    se.evaluate(*(warm / side for side in sides), OF_TABLES, per_user=False)
+    se.evaluate(*(warm / side for side in sides), OF_TABLES, keep="totals")
     options: dict[str, Any] = {"per_user": False, "memory": memory, "progress": False}
     return measured(lambda: se.evaluate(*(folder / side for side in sides), OF_TABLES, **options))
 
@@ -184,9 +184,9 @@ def workers(
         for _ in range(rounds):
             for n, found in seconds.items():
                 with cluster(n) as local, Client(local) as client:
-                    evaluate_model(*sides_of(warm), metrics, client=client, per_user=False)
+                    evaluate_model(*sides_of(warm), metrics, client=client, keep="totals")
                     start = time.perf_counter()
-                    ev = evaluate_model(*sides_of(folder), metrics, client=client, per_user=False)
+                    ev = evaluate_model(*sides_of(folder), metrics, client=client, keep="totals")
                     found.append(time.perf_counter() - start)
                     means.append(ev.mean())
         report[what] = {
@@ -231,13 +231,13 @@ def killed(folder: Path) -> dict[str, Any]:
     found = []
     deaths = 0
     with cluster(2) as local, Client(local) as client:
-        evaluate_model(*sides_of(folder), OF_USERS, client=client, per_user=False)
+        evaluate_model(*sides_of(folder), OF_USERS, client=client, keep="totals")
         for kills in (0, 1):
             victim = next(iter(client.run(os.getpid).values()))
             start = time.perf_counter()
             if kills:
                 threading.Timer(found[0]["seconds"] / 2, os.kill, (victim, signal.SIGKILL)).start()
-            ev = evaluate_model(*sides_of(folder), OF_USERS, client=client, per_user=False)
+            ev = evaluate_model(*sides_of(folder), OF_USERS, client=client, keep="totals")
             found.append({"seconds": time.perf_counter() - start, "mean": ev.mean()})
             deaths += victim not in client.run(os.getpid).values()
     return {

@@ -45,7 +45,7 @@ def test_each_is_what_score_saves_of_one(folder: Path, data: Any, tmp_path: Path
     assert same_table(table, se.sweep(folder, *data))
     evs = load_all(tmp_path / "evs")
     assert set(evs) == {"als-2", "als-4", "als-10"}
-    alone = se.evaluate_model(folder / "als-4.npz", *data, via="top_k", baselines=True)
+    alone = se.evaluate_model(folder / "als-4.npz", *data, baselines=True, keep="lists")
     one = se.Evaluation.load(alone.save(tmp_path / "one"))
     assert evs["als-4"].summary().equals(one.summary())
     assert evs["als-4"].per_user.equals(one.per_user)
