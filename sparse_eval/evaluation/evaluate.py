@@ -352,8 +352,6 @@ def _matrices(
     return MatrixSource(sides[0], sides[1], side_data, n_rows)
 
 
-def users_per_task(n_users: int | None) -> int:
+def users_per_task(n_users: int) -> int:
     """Return how many users a task for workers has."""
-    if n_users is None:
-        return USERS_PER_TASK
     return max(min(USERS_PER_TASK, -(-n_users // FEWEST_TASKS)), 1)

@@ -79,8 +79,8 @@ class Source(Protocol):
         """Turn a task into a block; sent to each worker once."""
 
     @property
-    def total(self) -> int | None:
-        """What the progress bar counts to, None if unknown."""
+    def total(self) -> int:
+        """What the progress bar counts to."""
 
     @property
     def unit(self) -> str:
@@ -108,7 +108,7 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
     InvalidMetricError
         If a metric is undefined for lists with ``ties="average"``.
     InvalidDataError
-        If both sides do not fit together, or the block has items beyond the catalogue.
+        If both sides do not fit together.
     """
     rankings, relevance = align(block.rankings, block.relevance)
     if rankings.last_positions is not None:
@@ -118,13 +118,6 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
                     f"{plan.metric} has no expectation over tied items; make the lists with "
                     'ties="item"'
                 )
-    n_items = max(rankings.shape[1], relevance.shape[1])
-    if n_items > block.side_data.n_items and request.needs_catalogue:
-        raise InvalidDataError(
-            f"the block that begins at user {block.first_row} has {n_items} items, and the "
-            f"catalogue {block.side_data.n_items}, on which some of the metrics depend; give every "
-            "block as many columns as there are items"
-        )
     if request.uses_judged and not block.knows_judged:
         check_judged_listed(rankings, relevance)
     if request.convention.refuses_zeros:

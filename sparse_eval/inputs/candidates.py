@@ -363,7 +363,8 @@ def align_candidates(
             raise InvalidDataError(
                 f"{'candidates' if aligned is None else others} name {axis} by id, and "
                 f"{others if aligned is None else 'candidates'} number them, so nothing says which "
-                "is which; give both with ids, or both as matrices (scipy.sparse.csr_matrix)"
+                "is which; give both with ids, or both by number: candidates as a scipy.sparse."
+                "csr_matrix of users × items, or as one flat array of items for all users"
             )
     is_number = candidates.for_all and own[1] is None
     if is_number and items is not None and items.inferred_type == "integer":

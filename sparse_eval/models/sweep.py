@@ -90,7 +90,7 @@ def sweep(
         Checkpoints or files of matrices, as in `evaluate_model`. A folder stands for the
         ``.npz`` files in it, ``als-2`` before ``als-10``, except for hidden ones (whose names begin
         with a dot).
-    train, validation : as in `evaluate_model`, but for iterables of blocks
+    train, validation : as in `evaluate_model`
         What users have seen, and the held-out gains; or a `Holdout` for both. Where checkpoints and
         data have ids, each is matched by them.
     metrics : str, Metric or iterable of them

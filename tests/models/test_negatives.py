@@ -180,7 +180,7 @@ def test_own_samples_are_told() -> None:
     clicks = se.datasets.synthetic(n_users=200, n_items=900, seed=0)
     holdout = se.split.leave_k_out(clicks, seed=0)
     model = se.train_als(holdout.train, factors=4, iterations=2)
-    given = se.sample_negatives(holdout, n=9).to_csr()
+    given = se.sample_negatives(holdout, n=9)
     with pytest.warns(UserWarning, match="can rank models in another order"):
         ev = se.evaluate_model(model, holdout, "hit_rate@10", candidates=given)
     assert ev.candidates is not None

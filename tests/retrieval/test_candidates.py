@@ -80,9 +80,12 @@ def test_nobody_has_candidates() -> None:
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        ([[0], [1], [2]], r"is a list of lists; .* csr_matrix .* mapping \{user: items\} or a fra"),
+        ([[0], [1], [2]], r"is a list of lists; .*csr_matrix .* mapping \{user: items\} or a fra"),
         (np.array([[0, -1], [1, 2]]), r"is an array of .*csr_matrix .* mapping .* or a frame"),
-        ({0: [0], 1: [1]}, r"by id, and the factors number them.* matrices \(scipy.sparse.csr_mat"),
+        (
+            {0: [0], 1: [1]},
+            "by id, and the factors number them.* as a scipy.sparse.csr_matrix of users",
+        ),
         ([7], r"has shape \(0, 8\), but there are factors"),
         ([-1], "expected item numbers from 0 on"),
         ("items", "does not exist"),
