@@ -48,7 +48,10 @@ def removed(*names: str, **instead: str) -> Callable[[Callable[P, Result]], Call
     def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> Result:
-            for name in kwargs:
+            names = [str(name) for name in kwargs]
+            if len(args) > 1 and getattr(args[1], "ndim", False):  # factors, in two arguments
+                names.append("item_factors")
+            for name in names:
                 if name in table:
                     raise TypeError(
                         f"{function.__name__}() has no argument {name!r}; give {table[name]}"

@@ -19,6 +19,7 @@ from ..core.csr import (
 )
 from ..core.frames import as_pandas
 from ..core.labelled import labels_of
+from ..core.removed import removed
 from ..errors import InvalidDataError
 from . import list_rows
 from .frames import check_ranks_once, order_values
@@ -433,6 +434,10 @@ class Rankings:
         return RankingsScan(table, user, item, rank, score)
 
     @classmethod
+    @removed(
+        user_rows="no users: there is a list for every user",
+        seen="filter_seen=False to recommend what users have seen too",
+    )
     def from_popularity(cls, train: Any, k: int, *, filter_seen: bool = True) -> Rankings:
         """Recommend everybody the most popular items that they have not seen.
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_flag, check_whole
+from ..core.removed import removed
 from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
 from ..inputs.relevance import Relevance
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _USERS_AT_ONCE = 1_000
 
 
+@removed("user_rows", seen="filter_seen=False to recommend what users have seen too")
 def recommend(
     model: ModelLike,
     train: Holdout | TrainLike,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scipy import sparse
 
 from ..core.arguments import check_whole
+from ..core.removed import removed
 from ..errors import UnsupportedModelError
 from ..inputs.relevance import Relevance
 from ..retrieval.top_k import find_lists, find_ranks, warn_of_overlap
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
     from .matching import Sides
 
 
+@removed(
+    "user_rows",
+    user_factors="the pair (user_factors, item_factors) as the model",
+    item_factors="the pair (user_factors, item_factors) as the model",
+    item_biases="se.factor_model(user_factors, item_factors, item_biases=…) as the model",
+    user_biases="se.factor_model(user_factors, item_factors, user_biases=…) as the model",
+    similarity="se.factor_model(user_factors, item_factors, similarity=…) as the model",
+)
 def top_k(
     model: ModelLike,
     k: int = 10,

@@ -52,7 +52,7 @@ def test_values_are_those_of_the_whole(candidates: str, seen: Any, way: str) -> 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
         if way != "whole":
             options |= cut_in_blocks(patch) if way == "blocks" else {"client": pool}
-        some = se.evaluate_model(factors, train, validation, metrics, user_rows=ROWS, **options)
+        some = se.evaluate_model(factors, train, validation, metrics, users=ROWS, **options)
     assert some.users.tolist() == rows
     for ours, theirs in (
         (some, whole),
@@ -72,10 +72,6 @@ def test_users_by_id(metrics: list[str]) -> None:
     assert sorted(some.users) == sorted(wanted)
     where = whole.users.get_indexer(some.users)
     assert some.columns.tobytes() == whole.columns[:, where].tobytes()
-    rows = holdout.users.get_indexer(wanted)
-    by_row = se.evaluate_model(model, holdout, metrics, user_rows=rows)
-    assert by_row.columns.tobytes() == some.columns.tobytes()
-    assert by_row.users.equals(some.users)
 
 
 def test_validation_of_other_users_than_the_model() -> None:
@@ -131,7 +127,7 @@ def test_function_and_item_item_models_from_files(tmp_path: Path) -> None:
         whole = se.evaluate_model(model, tmp_path / "train.npz", validation, "ndcg@5")
         for options in ({}, {"memory": 10**9}):
             some = se.evaluate_model(
-                model, tmp_path / "train.npz", validation, "ndcg@5", user_rows=ROWS, **options
+                model, tmp_path / "train.npz", validation, "ndcg@5", users=ROWS, **options
             )
             assert some.columns.tobytes() == whole.columns[:, rows].tobytes()
 
@@ -139,13 +135,12 @@ def test_function_and_item_item_models_from_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"users": ["U1"], "user_rows": [1]}, "not both"),
         ({"users": ["U1"]}, "neither the model nor train has ids"),
-        ({"user_rows": [0, N_USERS]}, rf"user_rows\[1\] is {N_USERS}"),
-        ({"user_rows": [-1]}, r"user_rows\[0\] is -1"),
-        ({"user_rows": [20]}, "none of the 1 users asked for has a held-out item"),
-        ({"user_rows": []}, "none of the 0 users asked for"),
-        ({"user_rows": [0.5]}, "user_rows"),
+        ({"users": [0, N_USERS]}, rf"users\[1\] is {N_USERS}"),
+        ({"users": [-1]}, r"users\[0\] is -1"),
+        ({"users": [20]}, "none of the 1 users asked for has a held-out item"),
+        ({"users": []}, "none of the 0 users asked for"),
+        ({"users": [0.5]}, "users"),
     ],
 )
 @pytest.mark.parametrize("memory", [None, 10**9])

@@ -97,7 +97,7 @@ def test_scores_are_ranked_as_a_function_that_returns_them(
             {"via": "top_k", "baselines": True},
             {"candidates": sparse.csr_matrix(half.astype(float))},
             {"seen": "allow"},
-            {"user_rows": [7, 3, 150]},
+            {"users": [7, 3, 150]},
             {"metrics": ["auc", "mrr"]},
             {"metrics": ["auc", "mrr"], "memory": 10**9},
         ]

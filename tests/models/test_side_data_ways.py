@@ -116,7 +116,7 @@ def test_every_way_from_a_model(inputs: tuple[str, ...], model: str, users: Any)
         if not (names[0].endswith("@3") or REGISTRY[parse(names[0])[0].name].over == "statistics"):
             continue  # lists have a length
         for options in given(inputs):
-            options |= {"user_rows": users}
+            options |= {"users": users}
             arguments = (MODELS[model], TRAIN, HELD, names)
             check(se.evaluate_model(*arguments, **options), by_model(arguments, options))
 
@@ -130,7 +130,7 @@ def test_values_of_some_users_are_those_of_all(inputs: tuple[str, ...]) -> None:
         for options in given(inputs):
             arguments = (MODELS["factors"], TRAIN, HELD, names)
             whole = se.evaluate_model(*arguments, baselines=True, **options)
-            options |= {"user_rows": rows, "baselines": True}
+            options |= {"users": rows, "baselines": True}
             for some in (
                 se.evaluate_model(*arguments, **options),
                 *by_model(arguments, options),
@@ -191,7 +191,7 @@ def by_lists(names: list[str], options: dict[str, Any]) -> Iterator[se.Evaluatio
 def test_different_side_data_are_not_merged(name: str) -> None:
     metric = next(names[0] for names in REQUESTS[name,] if names[0].endswith("@3"))
     halves = [
-        se.evaluate_model(MODELS["factors"], TRAIN, HELD, metric, user_rows=rows, **{name: values})
+        se.evaluate_model(MODELS["factors"], TRAIN, HELD, metric, users=rows, **{name: values})
         for values, rows in (
             (SIDE_DATA[name], range(20)),
             (SIDE_DATA[name][::-1], range(20, 40)),

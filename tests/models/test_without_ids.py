@@ -93,7 +93,7 @@ def test_warns_once_for_models_without_ids(name: str, holdout: se.Holdout, model
         se.Relevance.from_csr(side, users=holdout.users, items=holdout.items) for side in plain
     ]
     is_exact = "neighbours" not in name and name != "with fitted"
-    ways: list[dict[str, Any]] = [{}, {"baselines": True}, {"user_rows": [3, 4]}]
+    ways: list[dict[str, Any]] = [{}, {"baselines": True}, {"users": holdout.users[[3, 4]]}]
     if is_exact:
         with ThreadPoolExecutor(2) as pool:
             ways += [{"memory": 10**9}, {"client": pool}, {"memory": 10**9, "baselines": True}]

@@ -307,3 +307,21 @@ def test_an_evaluation_names_its_own_options() -> None:
     with pytest.raises(InvalidDataError) as told:
         evaluate_model(model, factors * 0, factors, "recall@1", candidates=np.empty(0, np.int64))
     assert "exclude" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (lambda: se.top_k(np.eye(3), np.eye(3), k=2), "the pair .user_factors, item_factors."),
+        (lambda: se.top_k(np.eye(3), item_factors=np.eye(3)), "the pair .user_factors"),
+        (lambda: se.top_k((np.eye(3), np.eye(3)), similarity="cosine"), "se.factor_model"),
+        (lambda: se.top_k((np.eye(3), np.eye(3)), user_rows=[1]), "users=rows"),
+        (lambda: se.recommend(np.eye(3), sparse.eye(3), seen="allow"), "filter_seen=False"),
+        (lambda: se.Rankings.from_popularity(sparse.eye(3), 2, seen="allow"), "filter_seen=False"),
+        (lambda: se.full_ranks, r"se\.ranks\(model, held_out\)"),
+        (lambda: se.held_out_ranks, r"se\.ranks\(model, held_out, k\)"),
+    ],
+)
+def test_old_calls_show_the_new_ones(old: Callable[[], object], new: str) -> None:
+    with pytest.raises((TypeError, AttributeError), match=new):
+        old()
