@@ -48,14 +48,14 @@ def removed(*names: str, **instead: str) -> Callable[[Callable[P, Result]], Call
     def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> Result:
-            names = [str(name) for name in kwargs]
-            if len(args) > 1 and getattr(args[1], "ndim", False):  # factors, in two arguments
-                names.append("item_factors")
-            for name in names:
-                if name in table:
-                    raise TypeError(
-                        f"{function.__name__}() has no argument {name!r}; give {table[name]}"
-                    )
+            old = [name for name in table if name in kwargs]
+            is_pair = len(args) > 1 and getattr(args[1], "ndim", False)
+            if is_pair and "item_factors" in table:  # by position
+                old.append("item_factors")
+            if old:
+                raise TypeError(
+                    f"{function.__name__}() has no argument {old[0]!r}; give {table[old[0]]}"
+                )
             return function(*args, **kwargs)
 
         return call

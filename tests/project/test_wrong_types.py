@@ -132,7 +132,7 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         {"propensity": [0.5, 0.25, 1.0, 0.5]},
     ),
     "top_k": (
-        lambda left, right, k, **more: se.top_k((left, right), k, **more),
+        lambda left, right, k, **more: se.top_k((left, right), k=k, **more),
         {"left": FACTORS[0], "right": FACTORS[1], "k": 2, "seen": None, "users": None,
          "candidates": None, "exclude": None, "num_threads": None},
     ),
