@@ -22,7 +22,7 @@ _OPTIONS = {
         "alpha", "at", "convention", "counts", "encoding", "event", "factors", "fraction",
         "gain", "gap", "item", "iterations", "keep", "level", "monitor", "n", "out", "patience",
         "propensity", "rank", "regularization", "score", "seed", "sep", "threshold", "ties",
-        "timestamp", "train", "user", "value", "watch",
+        "timestamp", "train", "user", "value",
     )
 } | {
     "client": "--scheduler",

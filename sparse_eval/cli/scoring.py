@@ -84,13 +84,6 @@ def score(
             help="Several models: the metric that decides which is best.", show_default="the first"
         ),
     ] = None,
-    watch: Annotated[
-        float | None,
-        typer.Option(
-            help="Watch the folder: look for new and changed models every so many seconds, until "
-            "interrupted (Ctrl-C)."
-        ),
-    ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -121,29 +114,18 @@ def score(
     check_safe_csv(safe_csv, format)
     metric = check_metrics(metric, convention)
     bounds = parse_bounds(fail_under, metric, convention)
-    if watch is not None:
-        for name, given in (
-            ("--fail-under judges", bounds),
-            ("--max-failed judges", max_failed),
-            ("--history adds a line", history),
-            ("--prometheus writes", prometheus),
-        ):
-            if given:
-                raise InvalidDataError(f"{name} at the end, and --watch has none; leave it out")
     if "" in checkpoint:  # an unset variable; as a path, it would be the current folder
         raise InvalidDataError("a checkpoint has no name; name a file or a folder")
     paths = [Path(name) for name in checkpoint]
-    several = watch is not None or len(paths) > 1 or paths[0].is_dir()
-    if several and watch is None:
+    several = len(paths) > 1 or paths[0].is_dir()
+    if several:
         from ..models.sweep import list_checkpoints
 
         list_checkpoints(paths)  # refuses an empty folder before data are read
-    elif not several and monitor is not None:
+    elif monitor is not None:
         raise InvalidDataError("--monitor decides which of several checkpoints is best; found one")
-    elif not several and max_failed:
+    elif max_failed:
         raise InvalidDataError("--max-failed counts failures among several checkpoints; found one")
-    if scheduler is not None and watch is not None:
-        raise InvalidDataError("--watch runs in this process only; leave out --scheduler")
     if out is not None:
         make_folder(out)
     recording = Recording.begin(history, prometheus)
@@ -157,9 +139,7 @@ def score(
         )
         options: dict[str, Any] = {"monitor": monitor, "candidates": among}
         options |= {"progress": progress, "safe_csv": safe_csv}
-        table = _sweep(
-            paths, holdout, protocol, out, format, watch, scheduler, recording, **options
-        )
+        table = _sweep(paths, holdout, protocol, out, format, scheduler, recording, **options)
         n_failed = _fail_if_none_is_scored(table, paths)
         if bounds:
             file, values = _best(table, metric, convention)
@@ -395,7 +375,6 @@ def _sweep(
     protocol: Protocol,
     out: Path | None,
     format: Format,
-    watch: float | None,
     scheduler: str | None,
     recording: Recording,
     *,
@@ -413,7 +392,7 @@ def _sweep(
     with folder_for_evaluations(out, recording) as folder:
         with step("score") as note, warnings_in_a_line():
             try:
-                table = sweep(*inputs, save=folder, watch=watch, client=scheduler, **options)
+                table = sweep(*inputs, save=folder, client=scheduler, **options)
             except KeyboardInterrupt:
                 if log is not None and log.exists():
                     _print_sweep(pd.read_csv(log.absolute()), format, safe_csv)
@@ -426,8 +405,6 @@ def _sweep(
     if n_failed:
         total = counted(len(table), "checkpoint")
         echo(f"{n_failed:,} of {total} could not be scored", err=True)
-    if watch is not None:
-        raise KeyboardInterrupt  # which is what ended it
     return table
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.arguments import check_number, check_whole
+from ..core.arguments import check_whole
 from ..core.bars import tqdm
 from ..core.files import as_path, make_folder
 from ..core.formatting import plain
@@ -56,9 +56,6 @@ if TYPE_CHECKING:
     from ..results import Evaluation
     from .inputs import CandidatesLike, TrainLike
 
-#: The shortest allowed interval between two scans of a folder, in seconds.
-_MIN_WATCH = 0.1
-
 #: Device, inode, size and time of the last change of a file.
 _State = tuple[int, int, int, int]
 
@@ -74,7 +71,6 @@ def sweep(
     convention: str | None = None,
     candidates: CandidatesLike | None = None,
     monitor: str | Metric | None = None,
-    watch: float | None = None,
     client: ClientLike | None = None,
     num_threads: int | None = None,
     progress: bool | None = None,
@@ -114,10 +110,6 @@ def sweep(
         The metric that determines the best checkpoint, the first of equal ones; by default the
         first of `metrics`. Lower values are better where ``sparse-eval metrics NAME`` says so, as
         of ``mean_rank`` and ``gini``.
-    watch : float, optional
-        Follow the folder `paths`: scan it for new and changed checkpoints at this interval in
-        seconds, at least 0.1, until interrupted (Ctrl-C), and then return the table. A file that
-        has changed since the previous scan is left for the next one.
     client : distributed.Client, str or concurrent.futures.Executor, optional
         Who scores checkpoints, as in `evaluate`: a worker scores one at a time, with one thread.
         Paths have to lead to the same files everywhere; only this process writes `out`.
@@ -141,8 +133,8 @@ def sweep(
     ------
     InvalidDataError
         If there is no checkpoint, a matrix is refused by `evaluate_model` or `Relevance.from_csr`,
-        `validation` is larger than `train` or has no relevant item, `num_threads` or `watch` is
-        out of range, or `watch` is given without a folder.
+        `validation` is larger than `train` or has no relevant item, or `num_threads` is out of
+        range.
     InvalidMetricError
         If a metric or convention is unknown, or a metric needs more than `train`, or
         `monitor` is not one of the metrics.
@@ -184,13 +176,7 @@ def sweep(
     1
     """
     parts, held_out, requested = split_arguments(train, validation, metrics)
-    if watch is None:
-        files = list_checkpoints(paths)
-    elif client is not None:
-        raise InvalidDataError("watch follows a folder from this process; leave out client=")
-    else:
-        folder, interval = _watched(paths), check_number("watch", watch, _MIN_WATCH)
-        files = _in_folder(folder)
+    files = list_checkpoints(paths)
     if client is not None:
         if type(client).__module__.startswith("pyspark."):
             raise InvalidDataError(
@@ -207,24 +193,16 @@ def sweep(
         job, table = prepare(
             files, parts, held_out, request, out, save, candidates, monitored, num_threads, held
         )
-        with tqdm(
-            total=len(files) if watch is None else None,
-            desc="score",
-            unit=" checkpoints",
-            **display(progress),
-        ) as bar:
-            if watch is None:
-                tasks = ((path.absolute(), path) for path in files)
-                with open_runner(client) as runner:
-                    for path, scored in runner.run(score_task, (job, table.scored), tasks):
-                        bar.set_postfix_str(printable(path.name))
-                        if not table.add(path, scored, files):
-                            table.add(path, score_file(path, job, {}), files)
-                        bar.update()
-            else:
-                with suppress(KeyboardInterrupt):
-                    _follow(folder, interval, job, table, bar)
-                files = _in_folder(folder)
+        tasks = ((path.absolute(), path) for path in files)
+        with (
+            tqdm(total=len(files), desc="score", unit=" checkpoints", **display(progress)) as bar,
+            open_runner(client) as runner,
+        ):
+            for path, scored in runner.run(score_task, (job, table.scored), tasks):
+                bar.set_postfix_str(printable(path.name))
+                if not table.add(path, scored, files):
+                    table.add(path, score_file(path, job, {}), files)
+                bar.update()
         table.save(files)
     warn_of_checkpoints(table.without_ids)
     return table.frame(files)
@@ -383,38 +361,6 @@ def _evaluate(model: Any, job: Job) -> Evaluation:
     )
 
 
-def _follow(folder: Path, interval: float, job: Job, table: Table, bar: tqdm[Any]) -> None:
-    """Score new and changed files of a folder until interrupted.
-
-    A file that has changed since the previous scan may be incomplete, so it is left for the next
-    one. The first scan goes by the time of the last change.
-    """
-    done: dict[Path, _State] = {}
-    now = time.time_ns()
-    before = {
-        path: state for path, state in _states(folder).items() if now - state[-1] > interval * 1e9
-    }
-    while True:
-        states = _states(folder)
-        files = list(states)
-        for path, state in states.items():
-            if state != before.get(path) or state == done.get(path):
-                continue
-            scored = _attempt(path, state, job, table.scored)
-            if scored is not None and table.add(path, scored, files):
-                done[path] = state
-                bar.set_postfix_str(printable(path.name))
-                bar.update()
-        table.save(files)
-        before = states
-        time.sleep(interval)
-
-
-def _states(folder: Path) -> dict[Path, _State]:
-    states = {path: _state(path) for path in _in_folder(folder)}
-    return {path: state for path, state in states.items() if state is not None}
-
-
 def _state(path: Path) -> _State | None:
     """Return what differs if a file is replaced or rewritten; None if there is no file."""
     try:
@@ -432,17 +378,6 @@ def _as_paths(paths: PathLike | Iterable[PathLike]) -> list[Path]:
                 f"{path!r} is a {type(path).__name__}; expected the path of a checkpoint or folder"
             )
     return [as_path(path) for path in given]
-
-
-def _watched(paths: PathLike | Iterable[PathLike]) -> Path:
-    """Return the one folder in `paths`, or raise `InvalidDataError`."""
-    given = _as_paths(paths)
-    if len(given) != 1 or not _is_folder(given[0]):
-        raise InvalidDataError(
-            f"watch follows one folder, found {', '.join(map(str, given)) or 'nothing'}; name the "
-            "folder that checkpoints are written to"
-        )
-    return given[0]
 
 
 def _is_folder(path: Path) -> bool:

@@ -80,9 +80,6 @@ def test_refuses_bounds_that_say_nothing(command: Command, folder: Path) -> None
     status, _, said = command(*words, "--fail-under", "recall@10=0.1")
     assert status == 2
     assert "is about recall@10, which is not computed; ask for it: -m 'recall@10'" in said
-    status, _, said = command(*words, "--watch", "1", "--fail-under", "ndcg@10=0.1")
-    assert status == 2
-    assert "--watch has none" in said
 
 
 @pytest.mark.parametrize("n_scored", [0, 1, 2])
@@ -130,9 +127,6 @@ def test_failures_are_tolerated_among_several_checkpoints_only(
 ) -> None:
     words = ("score", folder / "models", "--split", folder / "split", "-m", "ndcg@10")
     assert command(*words, "--max-failed", -1)[0] == 2
-    status, _, said = command(*words, "--watch", 1, "--max-failed", 1)
-    assert status == 2
-    assert "--max-failed judges at the end, and --watch has none" in said
     one = ("score", folder / "models" / "als8.npz", *words[2:])
     status, _, said = command(*one, "--max-failed", 1)
     assert status == 2

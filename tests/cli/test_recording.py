@@ -137,12 +137,6 @@ def test_refuses_before_it_scores(command: Command, folder: Path, tmp_path: Path
         assert (status, printed) == (2, "")
         assert message in said
         assert "recommend" not in said
-    for option in ("--history", "--prometheus"):
-        watching = ("--watch", "1", option, tmp_path / "new")
-        status, _, said = command(*words(folder, "models"), *watching)
-        assert status == 2
-        assert "at the end, and --watch has none; leave it out" in said
-    assert not (tmp_path / "new").exists()
 
 
 def test_labels_are_escaped(tmp_path: Path) -> None:

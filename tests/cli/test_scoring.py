@@ -322,10 +322,6 @@ def test_scores_on_the_workers_of_a_scheduler(command: Command, trained: Path) -
             status, there, said = command(*words, *scheduler)
             assert status == 0, said
             assert _numbers(there) == _numbers(here)
-        words = ("score", trained / "models", *split, "--watch", 1, *scheduler)
-        status, _, said = command(*words)
-        assert status == 2
-        assert "--watch runs in this process only; leave out --scheduler" in said
 
 
 def _numbers(printed: str) -> object:

@@ -81,8 +81,3 @@ def changing(
         patch.setattr(owner, name, reads)
         yield
     assert changes == []
-
-
-def make_old(path: Path) -> Path:
-    os.utime(path, ns=(10**18, 10**18))
-    return path

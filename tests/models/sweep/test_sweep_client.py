@@ -97,16 +97,6 @@ def test_the_order_in_which_they_are_done_does_not_matter(
     assert same_table(se.sweep(folder, *data), expected)
 
 
-def test_refuses_to_watch_with_a_client(folder: Path, data: Any, tmp_path: Path) -> None:
-    out = tmp_path / "sweep.csv"
-    with (
-        ThreadPoolExecutor(1) as pool,
-        pytest.raises(InvalidDataError, match=r"from this process; leave out client="),
-    ):
-        se.sweep(folder, *data, out=out, watch=1, client=pool)
-    assert not out.exists()
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_refuses_other_clients(folder: Path, data: Any) -> None:
     pytest.importorskip("distributed", reason="the extra [dask] is not installed")

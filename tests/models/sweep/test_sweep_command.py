@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import press_ctrl_c, start_command, wait_for
+from commands import press_ctrl_c, start_command
 from sweep_cases import (
     METRICS,
     NAMES,
@@ -101,9 +98,6 @@ def test_the_command_refuses_before_it_reads(
             (folder / "als-2.npz", "--monitor", "ndcg@10"),
             "--monitor decides which of several checkpoints is best; found one",
         ),
-        ((folder / "als-2.npz", "--watch", "1"), "watch follows one folder"),
-        ((folder, folder, "--watch", "1"), "watch follows one folder"),
-        ((folder, "--watch", "0"), "watch: expected a finite number of at least 0.1"),
         ((folder, "--monitor", "mrr@3"), "monitor is 'mrr@3'"),
         ((folder, "-m", "ndgc@3"), "did you mean 'ndcg'"),
     ):
@@ -114,71 +108,6 @@ def test_the_command_refuses_before_it_reads(
     status, _, said = command(folder, *split, "-m", "mrr@5", "--out", tmp_path / "o")
     assert status == 2
     assert "sweep.csv: was made with other inputs: metrics" in said
-
-
-SLOWLY = """
-import sys, time
-from pathlib import Path
-
-source, target = map(Path, sys.argv[1:])
-content = source.read_bytes()
-step = len(content) // 40 + 1
-with target.open("wb") as stream:
-    for start in range(0, len(content), step):
-        stream.write(content[start : start + step])
-        stream.flush()
-        time.sleep(0.05)
-"""
-
-
-@pytest.mark.long
-def test_the_command_follows_a_training(
-    folder: Path, holdout: Any, split: Any, tmp_path: Path
-) -> None:
-    words = (folder, *split, "--watch", "0.8", "--format", "csv", "--out", tmp_path / "o")
-    out = tmp_path / "o" / "sweep.csv"
-    source = save(tmp_path / "source.npz", 7)
-    (folder / ".als-8.npz").write_bytes(b"half")
-
-    def states() -> dict[str, str]:
-        # The file is complete whenever it is read, without the checkpoint that is being written.
-        rows = rows_of(out) if out.exists() else []
-        assert all(row["sparse_eval"] for row in rows)
-        assert {row["status"] for row in rows} <= {"ok"}
-        return {Path(row["file"]).name: row["factors"] for row in rows}
-
-    process = start_command("score", *words)
-
-    def followed() -> bool:
-        wait_for(lambda: len(states()) == 3, process)
-        began = time.monotonic()
-        writer = subprocess.Popen([sys.executable, "-c", SLOWLY, source, folder / "als-3.npz"])
-        wait_for(lambda: "als-3.npz" in states(), process)
-        assert time.monotonic() - began > 40 * 0.05
-        assert writer.wait() == 0
-        save(folder / "als-2.npz", 5)
-        wait_for(lambda: states()["als-2.npz"] == "5", process)
-        return True
-
-    status, printed, said = press_ctrl_c(process, followed, signal.SIGTERM)
-    assert status == 143, said
-    assert printed == out.read_text()
-    assert "Traceback" not in said
-    names = ["als-10", "als-2", "als-3", "als-4", "sweep.csv"]
-    assert sorted(path.name for path in out.parent.iterdir()) == names
-    table = se.sweep(folder, holdout.train, holdout.validation, METRICS)
-    assert same_table(se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out), table)
-
-    (folder / "als-4.npz").write_bytes(b"broken")
-    status, _, said = press_ctrl_c(
-        start_command("score", *words),
-        lambda: any(row["status"] == "failed" for row in rows_of(out)),
-    )
-    assert status == 130
-    assert said.splitlines()[-2:] == [
-        "1 of 4 checkpoints could not be scored",
-        f"interrupted: what was scored is in {out}; the same command goes on from there",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -205,10 +205,6 @@ def test_a_known_checkpoint_that_changes_while_it_is_hashed_is_hashed_again(
         ({"train": "NAN"}, InvalidDataError, "the train matrix holds nan in row 0, column 0"),
         ({"train": [[1]]}, InvalidDataError, "expected a scipy sparse matrix"),
         ({"num_threads": 0}, InvalidDataError, "num_threads: expected a whole number of at least"),
-        ({"watch": 0}, InvalidDataError, "watch: expected a finite number of at least 0.1"),
-        ({"watch": True}, InvalidDataError, "watch: expected a finite number"),
-        ({"watch": 1, "paths": "FILE"}, InvalidDataError, "watch follows one folder, found"),
-        ({"watch": 1, "paths": []}, InvalidDataError, "watch follows one folder, found nothing"),
         ({"out": "NOWHERE"}, OutputError, "als-2.npz: cannot be used as an output folder"),
     ],
 )
@@ -226,7 +222,6 @@ def test_refuses_bad_input_before_the_first_checkpoint(
     (tmp_path / "empty").mkdir()
     odd = {
         "EMPTY": tmp_path / "empty",
-        "FILE": folder / "als-2.npz",
         "LARGER": larger,
         "NOTHING": holdout.validation * 0,
         "NEGATIVE": sparse.csr_matrix(([-1.0], ([0], [0])), shape=holdout.train.shape),

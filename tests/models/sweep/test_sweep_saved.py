@@ -266,20 +266,6 @@ def test_a_full_disk_stops_the_sweep(
     assert load_all(evs)["als-4"].about["checkpoint"]["factors"] == 5
 
 
-def test_a_folder_that_is_watched(
-    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def pause(seconds: float) -> None:
-        if len(load_all(tmp_path / "evs")) == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(sweeping.time, "sleep", pause)
-    for path in folder.iterdir():
-        os.utime(path, ns=(10**18, 10**18))
-    se.sweep(folder, *data, save=tmp_path / "evs", watch=1)
-    assert set(load_all(tmp_path / "evs")) == {"als-2", "als-4", "als-10"}
-
-
 def test_two_sweeps_do_not_save_in_one_folder(
     folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
