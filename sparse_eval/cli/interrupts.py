@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: The signals that end a command, unless whoever started it has them ignored.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-#: The file name of a search, as in `models.shared_study`, which may not be imported yet.
+#: The file name of a search, as in `models.study`, which may not be imported yet.
 STUDY = "study.jsonl"
 
 #: Seconds after which a signal comes again that Python lost.

@@ -55,7 +55,7 @@ def tune(
         Path,
         typer.Option(
             help="Folder for the study (study.jsonl), the best model (model.npz) and its test; an "
-            "interrupted command resumes from it, and several may share it."
+            "interrupted command resumes from it."
         ),
     ],
     test: Annotated[

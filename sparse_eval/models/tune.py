@@ -6,6 +6,7 @@ The search is a study of Optuna. What is done here ties its trials to the parts 
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ from ..core.bars import tqdm
 from ..core.csv_log import check_origin
 from ..core.files import make_folder, remove
 from ..core.labelled import labels_of
+from ..core.locks import locked_folder
 from ..core.progress import display
 from ..core.versions import installed_version
 from ..datasets.split.holdout import Holdout
@@ -38,7 +40,7 @@ from .inputs import NewUsers, digest_of, open_held_out, split_arguments, trainin
 from .matching import add_sides, match_sides
 from .search_space import PARAMETERS, read_distribution, read_grid
 from .shared_candidates import SharedCandidates, candidates_of, share_candidates
-from .shared_study import STUDY, SharedStudy
+from .study import STUDY, Study
 from .train import train_als
 
 if TYPE_CHECKING:
@@ -129,14 +131,14 @@ def tune(
         the test with its `Holdout.for_test`.
     seed : int
         Of the sampling and of every training. The same seed gives the same trials and, on the same
-        machine, the same values, unless several processes share `out`.
+        machine, the same values.
     test : as `validation`, optional
         Held out before `validation` was. It is checked at the start and scored once, at the end.
     out : str or Path, optional
         A folder, created if missing, for ``study.jsonl``, Optuna's journal; of the test,
         ``model.npz`` and ``test``, for `Evaluation.load`. The same search on the same data
         continues from it, failed trials included. A larger `n_trials` adds trials, and the test is
-        repeated if another one is best then. Several processes may share it.
+        repeated if another one is best then. One process at a time may use the folder.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
@@ -158,7 +160,7 @@ def tune(
     MissingExtraError
         If Optuna is not installed.
     OutputError
-        If `out` cannot be written.
+        If `out` cannot be written, or another process writes to it.
     SparseEvalError
         If the training for the test diverged. A trial that diverges or runs out of memory is a
         failed one, with the reason, and the search continues.
@@ -289,11 +291,11 @@ class Search:
         folder = None if out is None else make_folder(out)
         if folder is not None:
             id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
-        shared = self._study(folder, parts, held_out, among)
-        self.so_far = partial(self._tuning, shared, objective.names)
-        self._run_trials(shared, objective, progress)
-        with shared.turn():  # one process tests
-            tuning, best = self.so_far(), self._best(shared.finished())
+        with nullcontext() if folder is None else locked_folder(folder):
+            study = self._study(folder, parts, held_out, among)
+            self.so_far = partial(self._tuning, study, objective.names)
+            self._run_trials(study, objective, progress)
+            tuning, best = self.so_far(), self._best(study.finished())
             if best is None:
                 return tuning
             chosen = {
@@ -317,10 +319,10 @@ class Search:
             ev = self._test(about, together, truth, among_test, folder, progress)
             return tuning._replace(best=chosen, test=ev)
 
-    def _tuning(self, shared: SharedStudy, names: list[str]) -> Tuning:
+    def _tuning(self, study: Study, names: list[str]) -> Tuning:
         """Return the finished trials, without a test."""
-        trials = shared.finished()
-        return Tuning(_frame(trials, self._best(trials), names), None, None, shared.study)
+        trials = study.finished()
+        return Tuning(_frame(trials, self._best(trials), names), None, None, study.study)
 
     def _study(
         self,
@@ -328,7 +330,7 @@ class Search:
         train: CSRMatrix | NewUsers,
         held_out: Relevance,
         among: SharedCandidates,
-    ) -> SharedStudy:
+    ) -> Study:
         """Open the study, with all that determines the values of its trials."""
         for name in (_MODEL, _TEST):
             if folder and (folder / name).exists() and not (folder / STUDY).exists():
@@ -356,33 +358,29 @@ class Search:
         }
         direction = "maximize" if self.monitor.definition.higher_is_better else "minimize"
         names = list(among.names(among.corrected(self.request)).values())
-        return SharedStudy(folder, direction, settings, self.pruner, names)
+        return Study(folder, direction, settings, self.pruner, names)
 
-    def _run_trials(
-        self, shared: SharedStudy, objective: _Objective, progress: bool | None
-    ) -> None:
+    def _run_trials(self, study: Study, objective: _Objective, progress: bool | None) -> None:
         with tqdm(total=self.n_trials, desc="tune", unit=" trials", **display(progress)) as bar:
 
             def show() -> None:
-                trials = shared.finished()
+                trials = study.finished()
                 bar.update(min(len(trials), self.n_trials) - bar.n)
                 if best := self._best(trials):
                     value = f"{best.values[0]:.4f}"
                     bar.set_postfix({"best trial": best.number, str(self.monitor): value})
 
             show()
-            for trial in shared.start_trials(
-                self.n_trials, self.space, self.grid, self._sampler_of
-            ):
-                with shared.written():
-                    shared.study.tell(trial, **objective.run(trial))
+            for trial in study.start_trials(self.n_trials, self.space, self.grid, self._sampler_of):
+                with study.written():
+                    study.study.tell(trial, **objective.run(trial))
                 show()
 
     def _sampler_of(self, index: int) -> BaseSampler:
         """Return the sampler of a trial.
 
         Each has a seed of its own, so that a search that continues samples what it would have
-        sampled, and no other process the same.
+        sampled.
         """
         from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 

@@ -17,7 +17,7 @@ from commands import SMALL, Command
 import sparse_eval as se
 from sparse_eval.cli import interrupts, main
 from sparse_eval.models import compile as compiling
-from sparse_eval.models import shared_study
+from sparse_eval.models import study
 from sparse_eval.models import sweep as sweeping
 from sparse_eval.models import tune as tuning
 
@@ -392,4 +392,4 @@ def test_a_signal_while_modules_are_imported_prints_no_traceback() -> None:
 
 
 def test_the_file_of_a_search_has_the_same_name_everywhere() -> None:
-    assert interrupts.STUDY == shared_study.STUDY
+    assert interrupts.STUDY == study.STUDY

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
-import signal
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,7 +19,6 @@ from tune_cases import GRID, METRICS, PARAMETERS, same_search, search, three_par
 
 import sparse_eval as se
 import sparse_eval.models.tune as tuning
-from sparse_eval.core.locks import lock_file
 from sparse_eval.errors import (
     InvalidDataError,
     InvalidFileError,
@@ -31,7 +26,6 @@ from sparse_eval.errors import (
     OutputError,
 )
 from sparse_eval.models.checkpoints import read_checkpoint
-from sparse_eval.models.shared_study import JournalLock
 from sparse_eval.results.tuning import Tuning
 
 #: A search by TPE, of which the last trials learn from those before.
@@ -240,76 +234,17 @@ def test_an_interrupted_trial_is_run_again(
         assert len(outcome.study.trials) == len(outcome.trials) + 1
 
 
-SHARED = """
-import os, signal, sys
-from pathlib import Path
-import sparse_eval as se
-import sparse_eval.models.callback as callback
-
-folder, calls, evaluate = Path(sys.argv[1]), [], callback.evaluate_model
-
-def killed(*args, **options):
-    calls.append(1)
-    if len(calls) == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return evaluate(*args, **options)
-
-callback.evaluate_model = killed
-whole, part = se.split.Holdout.load(folder / "whole"), se.split.Holdout.load(folder / "part")
-result = se.tune(
-    part.train, part.validation, ["ndcg@10", "recall@5"], factors="2:9", alpha="1:100",
-    regularization=0.01, iterations=2, n_trials=13, test=whole.validation, out=folder / "out",
-)
-print(len(result.trials), result.best, result.test.mean())
-"""
-
-
-@pytest.mark.slow
-def test_processes_share_a_study_and_one_that_is_killed_costs_its_trial(
-    parts: Any, by_tpe: Tuning, tmp_path: Path
+def test_refuses_a_folder_in_use(
+    parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for holdout, name in zip(parts, ("whole", "part"), strict=True):
-        holdout.save(tmp_path / name)
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", SHARED, str(tmp_path), str(call)],
-            stdout=subprocess.PIPE, text=True, env=environment,
-        )
-        for call in (4, 1000)
-    ]  # fmt: skip
-    printed = [process.communicate(timeout=120)[0] for process in processes]
-    assert [process.returncode for process in processes] == [-signal.SIGKILL, 0]
-    assert printed[1].startswith("13 ")
-    journal = (tmp_path / "out" / "study.jsonl").read_text()
-    assert journal.count('"op_code":4') == 14
-    outcome = search(parts, out=tmp_path / "out", **RANGES)
-    assert printed[1] == f"13 {outcome.best} {outcome.test and outcome.test.mean()}\n"
-    states = [trial.state.name for trial in outcome.study.trials]
-    assert (len(states), states.count("FAIL"), states.count("RUNNING")) == (14, 1, 0)
-
-
-LOCKED = """
-import os, signal, sys
-from pathlib import Path
-from sparse_eval.models.shared_study import JournalLock
-
-JournalLock(Path(sys.argv[1])).acquire()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_nobody_waits_for_the_lock_of_a_process_that_was_killed(tmp_path: Path) -> None:
     need_posix()
-    path = tmp_path / "journal.lock"
-    done = subprocess.run([sys.executable, "-c", LOCKED, path], check=False)
-    assert done.returncode == -signal.SIGKILL
-    for _ in range(2):
-        lock = JournalLock(path)
-        assert lock.acquire()
-        with path.open("ab") as other, pytest.raises(BlockingIOError):
-            lock_file(other.fileno(), wait=False)
-        lock.release()
+
+    def beside_another(*_: Any, **__: Any) -> None:
+        search(parts, out=tmp_path)
+
+    monkeypatch.setattr(tuning, "train_als", beside_another)
+    error = search(parts, out=tmp_path, factors=2, alpha=1.0).trials["error"][0]
+    assert "another process writes to this folder; wait until it has ended" in error
 
 
 def test_refuses_the_folder_of_another_search(
