@@ -71,12 +71,9 @@ def cross_validate(
         Models by name, each of them
 
         - the parameters of `train_als`, as ``{"factors": 64, "alpha": 40}``;
-        - a function of the seed that returns an unfitted model of `implicit`, as
-          ``lambda seed: BayesianPersonalizedRanking(random_state=seed, num_threads=1)``;
-        - a function of the training matrix and the seed that returns what `evaluate_model` takes:
-          a fitted model, factors, a path;
-        - the same of the training matrix alone, called ``train``: with a keyword ``seed``, as
-          `train_als`, or for a model without randomness, which is trained once on each split.
+        - a function of the training matrix and the seed that returns what `evaluate_model` takes
+          (a trained model, factors, a path), as
+          ``lambda train, seed: se.train_model(CosineRecommender(), train)``.
     metrics : str, Metric or iterable of them
         As for `evaluate_model`.
     splits : iterable of Holdout, or callable
@@ -159,16 +156,12 @@ def cross_validate(
     request = parse_cut_request(Protocol.of(metrics, convention), inputs)
     _check_not_of_one_split(candidates)
     chosen = _read_seeds(seeds)
-    seeds_of: dict[str, tuple[int | None, ...]] = {
-        name: (None,) if trainer.kind == "seedless" else chosen
-        for name, trainer in trainers.items()
-    }
     folder = None
     if out is not None:
         for name in trainers:
             folder_name(name)  # refuses what could not be saved
         settings = _settings(trainers, request, chosen)
-        folder = RunFolder(make_folder(out), settings, seeds_of)
+        folder = RunFolder(make_folder(out), settings)
     options: dict[str, Any] = {
         "memory": memory,
         "client": client,
@@ -185,8 +178,8 @@ def cross_validate(
             if folder is not None:
                 id_arrays(*labels_of(holdout.train))  # refuses what could not be saved
                 folder.begin(len(folds), folds[-1])
-            for run in runs_of_fold(len(folds), seeds_of):
-                bar.set_postfix_str(printable(_name(run)))
+            for run in runs_of_fold(len(folds), trainers, chosen):
+                bar.set_postfix_str(printable(run.name))
                 values[run] = _evaluate(
                     run, trainers[run.model], holdout, whole, among.inputs, options, folder
                 )
@@ -218,7 +211,7 @@ def _evaluate(
         with without_warning():  # it was trained on this part
             evaluation = evaluate_request(request, model, *parts, inputs, **options)
     except SparseEvalError as error:
-        error.add_note(f"This is about {_name(run)}.")
+        error.add_note(f"This is about {run.name}.")
         raise
     if folder is not None:
         evaluation.save(folder.path(run), about=folder.about(run))
@@ -329,8 +322,3 @@ def _settings(
         "judged_only": request.judged_only,
         "seeds": list(seeds),
     }
-
-
-def _name(run: Run) -> str:
-    seed = "" if run.seed is None else f", seed {run.seed}"
-    return f"{run.model}, fold {run.fold}{seed}"

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,19 +15,18 @@ from ..core.formatting import escaped
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
 from .search_space import PARAMETERS, read_number
-from .train import train_als, train_model
+from .train import train_als
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, JSONValue
     from .accepted import ModelLike
 
 #: What a caller gives for one model.
-TrainerLike: TypeAlias = "Mapping[str, float] | Callable[..., Any]"
+TrainerLike: TypeAlias = "Mapping[str, float] | Callable[[CSRMatrix, int], Any]"
 
 _EXPECTED = (
-    "expected the parameters of train_als, as {'factors': 64}; a function of the seed that returns "
-    "an unfitted model of implicit, as lambda seed: ItemItemRecommender(); or a function of train "
-    "and seed, or of train alone, that returns what evaluate_model takes"
+    "expected the parameters of train_als, as {'factors': 64}, or a function of train and seed "
+    "that returns a trained model, as lambda train, seed: se.baselines.ease(train)"
 )
 
 
@@ -36,40 +35,22 @@ class Trainer(NamedTuple):
 
     Attributes
     ----------
-    kind : {"parameters", "factory", "function", "keyword", "seedless"}
-        Parameters of `train_als`, a function of the seed, of train and seed, of train with a
-        keyword ``seed``, or of train alone.
     given : mapping or callable
-        What the caller gave.
+        Parameters of `train_als`, or a function of the training matrix and the seed.
     identity : dict
         What it is known by, ready for JSON.
     """
 
-    kind: Literal["parameters", "factory", "function", "keyword", "seedless"]
     given: Any
     identity: dict[str, JSONValue]
 
-    def train(self, train: CSRMatrix, seed: int | None) -> ModelLike:
-        """Return a model that was trained on a matrix.
-
-        Raises
-        ------
-        InvalidDataError
-            If a function of the seed returned something else than a model of `implicit`.
-        SparseEvalError
-            As from `train_als`.
-        """
+    def train(self, train: CSRMatrix, seed: int) -> ModelLike:
+        """Return a model that was trained on a matrix."""
         model: ModelLike
-        if self.kind == "parameters":
-            model = train_als(train, **{**self.given, "seed": seed}, progress=False)
-        elif self.kind == "factory":
-            model = _fit(self.given(seed), train)
-        elif self.kind == "function":
-            model = self.given(train, seed)
-        elif self.kind == "keyword":
-            model = self.given(train, seed=seed)
+        if isinstance(self.given, Mapping):
+            model = train_als(train, **self.given, seed=seed, progress=False)
         else:
-            model = self.given(train)
+            model = self.given(train, seed)
         return model
 
 
@@ -102,18 +83,11 @@ def _read(name: str, given: object) -> Trainer:
         for one in parameters.values()
         if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
     ]
-    identity: dict[str, JSONValue] = {"function": _name(given), "code": _digest(given)}
-    if len(needed) == 2:
-        return Trainer("function", given, identity)
-    if needed == ["train"]:
-        if "seed" in parameters:
-            return Trainer("keyword", given, identity)
-        return Trainer("seedless", given, identity | {"seeds": None})
-    if len(needed) == 1:
-        return Trainer("factory", given, {"factory": _name(given), "code": _digest(given)})
-    raise InvalidDataError(
-        f"models: {name} is a function of {len(needed)} arguments that it needs; {_EXPECTED}"
-    )
+    if len(needed) != 2:
+        raise InvalidDataError(
+            f"models: {name} is a function of ({', '.join(needed)}); {_EXPECTED}"
+        )
+    return Trainer(given, {"function": _name(given), "code": _digest(given)})
 
 
 def _parameters(name: str, given: Mapping[Any, Any]) -> Trainer:
@@ -130,17 +104,7 @@ def _parameters(name: str, given: Mapping[Any, Any]) -> Trainer:
             parameters[key] = read_number(key, value)
         except InvalidDataError as error:
             raise InvalidDataError(f"models: {name}: {error}") from None
-    return Trainer("parameters", parameters, {"train_als": parameters})
-
-
-def _fit(model: Any, train: CSRMatrix) -> ModelLike:
-    if not callable(getattr(model, "fit", None)):
-        raise InvalidDataError(
-            f"models: a function of the seed returned {describe(model)}, which has no fit; "
-            f"{_EXPECTED}"
-        )
-    fitted: ModelLike = train_model(model, train, progress=False)
-    return fitted
+    return Trainer(parameters, {"train_als": parameters})
 
 
 def _name(function: Any) -> str:

@@ -47,7 +47,7 @@ class CrossValidation(Runs):
     folds : tuple of Fold
         The splits: a digest of their parts, and the sizes of these.
     n_seeds : int
-        The number of seeds on each fold, of models that have any.
+        The number of seeds on each fold.
     names : list of str
         The metrics.
 

@@ -20,15 +20,12 @@ from .runs import Fold, Run
 from .saving import SUMMARY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ..core.types import JSONValue
 
-MANIFEST = "cross_validation.json"
-
-#: Settings that earlier versions did not write, and what they stand for there.
-_LATER: dict[str, JSONValue] = {"corrected": None, "seen": "exclude", "judged_only": False}
+MANIFEST, _KEYS = "cross_validation.json", ("settings", "folds", "finished")
 
 _FOREIGN = "is not what cross_validate wrote, and is left as it is; choose another folder"
 _REMEDY = "choose another folder for this one, or delete that one"
@@ -46,8 +43,6 @@ class RunFolder:
         A folder that exists.
     settings : dict
         What determines the numbers, ready for JSON.
-    seeds_of : dict of str to tuple
-        The seeds of each model, ``(None,)`` if it has none.
 
     Raises
     ------
@@ -55,21 +50,17 @@ class RunFolder:
         If the folder belongs to another cross-validation. It is left as it is.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        settings: Mapping[str, JSONValue],
-        seeds_of: Mapping[str, tuple[int | None, ...]],
-    ) -> None:
-        self._path, self._settings, self._seeds_of = path, dict(settings), dict(seeds_of)
+    def __init__(self, path: Path, settings: Mapping[str, JSONValue]) -> None:
+        self._path, self._settings = path, dict(settings)
         self.folds: list[Fold] = []
         self._finished = False
         manifest = path / MANIFEST
         if manifest.exists():
-            content = read_json(manifest, ("settings", "seeds", "folds", "finished"), _FOREIGN)
-            found = _LATER | _as_dict(content["settings"], manifest)
-            if not found.keys() >= settings.keys():
+            content = read_json(manifest, _KEYS, _FOREIGN)
+            found = _as_dict(content["settings"], manifest)
+            if "versions" not in found:
                 raise InvalidFileError(_FOREIGN, manifest)
+            found = dict.fromkeys(settings) | found
             check_origin(manifest, found, settings, "is of another cross-validation", _REMEDY)
             self.folds = _folds(content["folds"], manifest)
             self._finished = content["finished"] is True
@@ -86,16 +77,24 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """Open the folder of a finished cross-validation."""
         manifest = path / MANIFEST
-        content = read_json(manifest, ("settings", "seeds", "folds", "finished"), _FOREIGN)
+        content = read_json(manifest, _KEYS, _FOREIGN)
         settings = _as_dict(content["settings"], manifest)
-        seeds_of = _seeds(content["seeds"], settings.get("models"), manifest)
+        seeds = settings.get("seeds")
+        if (
+            not _as_dict(settings.get("models"), manifest)
+            or not isinstance(seeds, list)
+            or not seeds
+            or not all(map(_is_whole, seeds))
+            or len({*seeds}) < len(seeds)
+        ):
+            raise InvalidFileError(_FOREIGN, manifest)
         if content["finished"] is not True:
             raise InvalidFileError(
                 "is of a cross-validation that is not finished; call cross_validate again with "
                 "the same data and this folder, and it continues",
                 manifest,
             )
-        return cls(path, settings, seeds_of)
+        return cls(path, settings)
 
     def begin(self, number: int, fold: Fold) -> None:
         """Note a fold, or raise `InvalidFileError` if another one has its number."""
@@ -117,8 +116,7 @@ class RunFolder:
 
     def path(self, run: Run) -> Path:
         """Return the folder of a run."""
-        seed = "" if run.seed is None else f"-seed-{run.seed}"
-        return self._path / f"{folder_name(run.model)}-fold-{run.fold}{seed}"
+        return self._path / f"{folder_name(run.model)}-fold-{run.fold}-seed-{run.seed}"
 
     def has(self, run: Run) -> bool:
         """Return whether a run is there."""
@@ -145,8 +143,9 @@ class RunFolder:
 
     def runs(self) -> Iterator[Run]:
         """Yield all runs, by fold, then by model, then by seed."""
+        models, seeds = cast("Any", self._settings["models"]), cast("Any", self._settings["seeds"])
         for fold in range(1, len(self.folds) + 1):
-            yield from runs_of_fold(fold, self._seeds_of)
+            yield from runs_of_fold(fold, models, seeds)
 
     def _check_fold(self, number: int, fold: Fold) -> None:
         found = self.folds[number - 1]
@@ -170,24 +169,22 @@ class RunFolder:
             self._path / MANIFEST,
             {
                 "settings": self._settings,
-                "seeds": {name: list(seeds) for name, seeds in self._seeds_of.items()},
                 "folds": [fold._asdict() for fold in self.folds],
                 "finished": self._finished,
             },
         )
 
 
-def runs_of_fold(fold: int, seeds_of: Mapping[str, tuple[int | None, ...]]) -> Iterator[Run]:
+def runs_of_fold(fold: int, models: Iterable[str], seeds: Sequence[int]) -> Iterator[Run]:
     """Yield the runs of a fold, by model, then by seed.
 
     Fold 1 has the seeds that are given, and each other fold seeds of its own, as many further on as
     the given ones span: models of one seed start alike, and would be lucky together on all folds.
     """
-    for model, given in seeds_of.items():
-        seeds = [seed for seed in given if seed is not None]
-        step = max(seeds) - min(seeds) + 1 if seeds else 0
-        for seed in given:
-            yield Run(model, fold, None if seed is None else seed + (fold - 1) * step)
+    step = max(seeds) - min(seeds) + 1
+    for model in models:
+        for seed in seeds:
+            yield Run(model, fold, seed + (fold - 1) * step)
 
 
 def folder_name(model: str) -> str:
@@ -218,20 +215,6 @@ def _folds(content: JSONValue, path: Path) -> list[Fold]:
     if not all(isinstance(text, str) for text in texts) or not all(map(_is_whole, sizes)):
         raise InvalidFileError(_FOREIGN, path)
     return folds
-
-
-def _seeds(content: JSONValue, models: JSONValue, path: Path) -> dict[str, tuple[int | None, ...]]:
-    """Return the seeds of each model, which are different ones, or None alone."""
-    seeds_of = _as_dict(content, path)
-    if not seeds_of or seeds_of.keys() != _as_dict(models, path).keys():
-        raise InvalidFileError(_FOREIGN, path)
-    for given in seeds_of.values():
-        sound = isinstance(given, list) and (
-            given == [None] or (given and all(map(_is_whole, given)))
-        )
-        if not sound or len({*cast("list[Any]", given)}) < len(cast("list[Any]", given)):
-            raise InvalidFileError(_FOREIGN, path)
-    return {name: tuple(cast("list[int | None]", given)) for name, given in seeds_of.items()}
 
 
 def _is_whole(value: object) -> bool:

@@ -47,11 +47,16 @@ class Fold(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A training: of which model, on which fold, from 1 on, and with which seed, if it has one."""
+    """A training: of which model, on which fold, from 1 on, and with which seed."""
 
     model: str
     fold: int
-    seed: int | None
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The run in words."""
+        return f"{self.model}, fold {self.fold}, seed {self.seed}"
 
 
 class RunValues(NamedTuple):
@@ -103,14 +108,14 @@ class Runs:
         What was computed of each.
     folds : sequence of Fold
     values : mapping of Run to RunValues
-        Of every model on every fold, on each with as many seeds, or without any.
+        Of every model on every fold, on each with as many seeds.
 
     Attributes
     ----------
     models : tuple of str
         The names of the models.
     n_seeds : int
-        The number of seeds on each fold, of models that have any.
+        The number of seeds on each fold.
     """
 
     def __init__(
@@ -120,7 +125,7 @@ class Runs:
         self.folds = tuple(folds)
         self._values = dict(values)
         self.models = tuple(dict.fromkeys(run.model for run in values))
-        self.n_seeds = max(len(self._runs_of(model, 1)) for model in self.models)
+        self.n_seeds = len(self._runs_of(self.models[0], 1))
 
     @property
     def names(self) -> list[str]:
@@ -152,7 +157,7 @@ class Runs:
     def table(self) -> pd.DataFrame:
         """One row for each run.
 
-        Columns: ``model``, ``fold``, from 1 on, and ``seed``, missing where the model has none;
+        Columns: ``model``, ``fold``, from 1 on, and ``seed``;
         ``cut``, if the folds are split by time; ``n_train`` and ``n_validation``, the numbers of
         pairs; ``n_users`` that were evaluated; the mean of every metric, called
         ``hit_rate@10 (1+99)`` and the like among candidates.
@@ -166,8 +171,7 @@ class Runs:
             sizes = {"n_train": fold.n_train, "n_validation": fold.n_validation}
             numbers = dict(zip(map(self.shown, self.names), values.numbers, strict=True))
             rows.append(run._asdict() | cut | sizes | {"n_users": len(values.users)} | numbers)
-        table = pd.DataFrame(rows)
-        return table.assign(seed=table["seed"].astype("Int64"))
+        return pd.DataFrame(rows)
 
     def is_per_user(self, name: str) -> bool:
         """Return whether a metric has a value for each user."""
@@ -180,8 +184,7 @@ class Runs:
     def cells(self, model: str, name: str) -> Floats:
         """Return the values of a metric, shape (n_users, n_folds, n_seeds), NaN where none is."""
         column = [name for name in self.names if self.is_per_user(name)].index(name)
-        n_seeds = len(self._runs_of(model, 1))
-        values = np.full((self.n_users, len(self.folds), n_seeds), np.nan)
+        values = np.full((self.n_users, len(self.folds), self.n_seeds), np.nan)
         for fold in range(len(self.folds)):
             for seed, run in enumerate(self._runs_of(model, fold + 1)):
                 values[self._rows[run], fold, seed] = self._values[run].columns[column]
@@ -253,7 +256,7 @@ class Runs:
         if not self.is_per_user(name):
             one, two = (float(self.numbers(model, name)[0].mean()) for model in (a, b))
             return one, two
-        cells = np.broadcast_arrays(self.cells(a, name), self.cells(b, name))
+        cells = self.cells(a, name), self.cells(b, name)
         undefined = np.isnan(cells[0]) | np.isnan(cells[1])
         one, two = (Cells(np.where(undefined, np.nan, each)).mean for each in cells)
         return one, two

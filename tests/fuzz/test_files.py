@@ -66,9 +66,12 @@ def saved_in_parquet(path: Path) -> None:
 
 
 def saved_folds(path: Path) -> None:
-    models = {"popularity": se.baselines.popularity, "knn": se.baselines.item_knn}
+    models = {
+        "popularity": lambda train, seed: se.baselines.popularity(train),
+        "knn": lambda train, seed: se.baselines.item_knn(train),
+    }
     folds = se.split.k_fold(CLICKS, k=2)
-    se.cross_validate(CLICKS, models, "ndcg@5", splits=folds, out=path.parent)
+    se.cross_validate(CLICKS, models, "ndcg@5", splits=folds, seeds=1, out=path.parent)
 
 
 def saved_sweep(path: Path) -> None:

@@ -350,7 +350,10 @@ def test_models_are_scored_the_same_way() -> None:
 def test_cross_validation_pools_ratios_of_sums() -> None:
     clicks = se.datasets.synthetic(n_users=150, n_items=40, seed=1)
     folds = list(se.split.k_fold(clicks, k=3, seed=0))
-    models = {"popularity": se.baselines.popularity, "random": se.baselines.random}
+    models = {
+        "popularity": lambda train, seed: se.baselines.popularity(train),
+        "random": lambda train, seed: se.baselines.random(train, seed=seed),
+    }
     metrics = ["psp@5", "recall(gamma=0.5,weights=snips)@5"]
     cv = se.cross_validate(None, models, metrics, splits=folds, seeds=2)
     expected = [

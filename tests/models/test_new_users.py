@@ -294,5 +294,5 @@ def test_functions_are_not_asked_about_users_they_do_not_know(holdout):
 
 
 def test_cross_validation_folds_users_in(holdout, als):
-    cv = se.cross_validate(None, {"als": lambda train: als}, "ndcg@10", splits=[holdout])
+    cv = se.cross_validate(None, {"als": lambda train, seed: als}, "ndcg@10", splits=[holdout])
     assert cv.table["ndcg@10"][0] == se.evaluate_model(als, holdout, "ndcg@10")["ndcg@10"]

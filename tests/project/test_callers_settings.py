@@ -54,7 +54,7 @@ def results(folder: Path) -> dict[str, Callable[[], object]]:
         for model in (MODEL, se.baselines.item_knn(HOLDOUT))
     )
     both: dict[str, Any] = {"als": ev, "knn": other}
-    folds = {"popularity": se.baselines.popularity, "als": {"factors": 4, "iterations": 2}}
+    folds = {"als8": {"factors": 8, "iterations": 2}, "als4": {"factors": 4, "iterations": 2}}
 
     def saved() -> object:
         ev.save(folder / "ev")

@@ -54,7 +54,7 @@ def test_names_of_evaluations(tmp_path: Path) -> None:
 
 
 def test_names_of_cross_validated_models(tmp_path: Path) -> None:
-    models = {"a\ud800": se.baselines.popularity, "b": se.baselines.popularity}
+    models = {name: {"factors": 2, "iterations": 1} for name in ("a\ud800", "b")}
     cv = se.cross_validate(None, models, "ndcg@10", splits=[HOLDOUT, HOLDOUT], out=tmp_path)
     assert list(cv.models) == ["a\\ud800", "b"]
     assert se.CrossValidation.load(tmp_path).summary().equals(cv.summary())
