@@ -216,7 +216,7 @@ def write_report(
         charts=draw_charts(shown, chosen, comparison, curves or {}, divided),
         most_curves=MAX_CURVES,
         subgroups=[] if cv else _subgroups(shown, main, ranked),
-        effects=None if cv is None else cv.summary(),
+        pooled=cv is not None,
         examples=examples,
         name_columns=[] if titles is None else list(titles),
         names_of={} if titles is None else _names_of(titles, examples),

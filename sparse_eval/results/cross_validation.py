@@ -32,8 +32,7 @@ _LEVEL = 0.95
 class CrossValidation(Runs):
     """What several models reach on several folds with several seeds.
 
-    Printed, and in a notebook, it is a table of the pooled means, their intervals, and how much
-    values vary among users, folds and seeds.
+    Printed, and in a notebook, it is a table of the pooled means and their intervals.
 
     Users are the unit: the seeds of a model are averaged for each user and fold, then the folds
     that the user is in, however many these are. So every user counts once, with `split.k_fold`,
@@ -75,10 +74,6 @@ class CrossValidation(Runs):
               these, and ``interval``, its kind: "pooled" or "none". Its variance is that of users,
               and with several folds Nadeau and Bengio's corrected one of folds [1]_;
             - ``error``: the standard error, and ``freedom``, Satterthwaite's degrees of freedom;
-            - ``users``, ``folds``, ``seeds``, ``user_folds`` and ``residual``: standard deviations
-              of the random effects that a single value is the sum of [2]_; NaN where there are too
-              few folds or seeds to tell. Without seeds, ``folds`` holds theirs; with one fold,
-              ``users`` holds ``user_folds``;
             - ``n_users``; with candidates ``candidates``, what they are.
 
             Metrics about all users together, such as coverage, are averaged over folds and seeds;
@@ -93,8 +88,6 @@ class CrossValidation(Runs):
         ----------
         .. [1] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning
            52, 2003, pp. 239-281. doi:10.1023/A:1024068626366
-        .. [2] S. R. Searle, G. Casella and C. E. McCulloch, "Variance Components", Wiley, 1992.
-           doi:10.1002/9780470316856
         """
         import pandas as pd
 
@@ -106,10 +99,6 @@ class CrossValidation(Runs):
                 estimate = self.estimate(model, name)
                 error = estimate.error
                 interval = error.interval(estimate.mean, level)
-                deviations = {
-                    effect: math.sqrt(variance)
-                    for effect, variance in estimate.components._asdict().items()
-                }
                 index.append((name, model))
                 rows.append(
                     {
@@ -120,7 +109,6 @@ class CrossValidation(Runs):
                         "interval": interval.method,
                         "error": math.sqrt(error.variance),
                         "freedom": error.freedom,
-                        **deviations,
                         "n_users": estimate.n_users,
                         **among,
                     }
@@ -247,24 +235,15 @@ class CrossValidation(Runs):
             for name in self.names
             for model in self.models
         ]
-        headings = ["metric", "model", "mean", "95 % interval", "sd of users", "folds", "seeds"]
-        aligned = ["left", "left", "decimal", "left", "decimal", "decimal", "decimal"]
-        kept = [column for column in range(len(headings)) if any(row[column] for row in rows)]
-        return text_table(
-            [[row[column] for column in kept] for row in rows],
-            [headings[column] for column in kept],
-            [aligned[column] for column in kept],
-            style,
-        )
+        headings = ["metric", "model", "mean", "95 % interval"]
+        return text_table(rows, headings, ["left", "left", "decimal", "left"], style)
 
 
 def _shown(estimate: Estimate) -> list[str]:
     """Return the cells of the table that people read."""
     interval = estimate.error.interval(estimate.mean, _LEVEL)
     ends = numbers(interval.low, interval.high)
-    effects = estimate.components[:3]
     return [
         number(estimate.mean) or "none",
         "none" if interval.method == "none" else " to ".join(ends),
-        *(number(math.sqrt(variance)) for variance in effects),
     ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.candidates import GIVEN
 from .candidates import CandidateCounts, name_among
-from .variance import Cells, Components, Error, components_of_numbers, error_of_numbers
+from .variance import Cells, Error, error_of_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -238,7 +238,7 @@ class Runs:
         return self.request.plans[self.request.names.index(name)]
 
     def estimate(self, model: str, name: str) -> Estimate:
-        """Return the pooled mean of a metric, its variance, and what that is made of."""
+        """Return the pooled mean of a metric, and its variance."""
         if self.is_per_user(name):
             return self._pooled(self.cells(model, name))
         return self._of_numbers(*self.numbers(model, name))
@@ -264,11 +264,11 @@ class Runs:
     def _pooled(self, values: Floats) -> Estimate:
         cells = Cells(values)
         error = cells.error(self.ratio)
-        return Estimate(cells.mean, error, cells.components(), cells.n_users, cells.users)
+        return Estimate(cells.mean, error, cells.n_users, cells.users)
 
     def _of_numbers(self, numbers: Floats, replicates: Floats) -> Estimate:
         error = error_of_numbers(numbers, replicates, self.ratio)
-        return Estimate(float(numbers.mean()), error, components_of_numbers(numbers), self.n_users)
+        return Estimate(float(numbers.mean()), error, self.n_users)
 
     def n_users_of(self, model: str) -> int:
         """Return the number of users of a model that were evaluated on any fold."""
@@ -310,8 +310,6 @@ class Estimate(NamedTuple):
     mean : float
     error : Error
         Its variance and degrees of freedom.
-    components : Components
-        The variances of users, folds and seeds.
     n_users : int
         How many users it is the mean of, or about.
     users : ndarray of float64, shape (n,), or None
@@ -320,7 +318,6 @@ class Estimate(NamedTuple):
 
     mean: float
     error: Error
-    components: Components
     n_users: int
     users: Floats | None = None
 

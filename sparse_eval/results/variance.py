@@ -1,4 +1,4 @@
-"""Where the values of cross-validated models vary: among users, folds and seeds.
+"""The variance of cross-validated means, from users, folds and seeds.
 
 A value y of user u in fold f by the model of seed s is taken for the sum of random effects ::
 
@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..core.types import Booleans, Floats
-
-
-class Components(NamedTuple):
-    """The variances of the random effects, NaN where there are too few folds or seeds to tell.
-
-    Without seeds, those of the models are part of `folds`, and the residuals of `user_folds`;
-    with a single fold `user_folds` are part of `users`.
-    """
-
-    users: float
-    folds: float
-    seeds: float
-    user_folds: float
-    residual: float
 
 
 class Error(NamedTuple):
@@ -102,62 +88,6 @@ class Cells:
         """The mean over users; NaN without any."""
         return float(self.users.mean()) if self.n_users else math.nan
 
-    def components(self) -> Components:
-        r"""Return the variances of the random effects.
-
-        Notes
-        -----
-        The method of moments: mean squares of an analysis of variance are set equal to their
-        expectations [1]_, and negative estimates to 0. With N users, K folds and S seeds, where
-        each user is in every fold, these are ::
-
-            variance of the users' means     users + (user_folds + residual / S) / K
-            users × folds                    user_folds + residual / S
-            users × seeds within folds       residual
-            variance of the seeds' means     seeds + residual / N
-            variance of the folds' means     folds + seeds / S + (user_folds + residual / S) / N
-
-        and if users are in some folds only, the coefficients follow from who is in which.
-
-        References
-        ----------
-        .. [1] S. R. Searle, G. Casella and C. E. McCulloch, "Variance Components", Wiley, 1992,
-           chapters 4 and 5. doi:10.1002/9780470316856
-        """
-        if self.n_users < 2:
-            return Components(*[math.nan] * 5)
-        found = self._components()
-        return Components(*(0.0 if variance < self._least else variance for variance in found))
-
-    def _components(self) -> Components:
-        residual, by_fold = self._residual(), self._user_folds()
-        seeds = math.nan
-        if self.n_seeds > 1:
-            noise = residual * float(np.mean(1 / self._sizes))
-            seeds = max(self._variance_of_seeds() - noise, 0.0)
-        of_seeds = 0.0 if math.isnan(seeds) else seeds / self.n_seeds
-        of_users = float(self.users.var(ddof=1))
-        if self.n_folds < 2:
-            rest = 0.0 if math.isnan(residual) else residual / self.n_seeds
-            return Components(max(of_users - rest, 0.0), math.nan, seeds, math.nan, residual)
-        # Both are sums of users and of folds; where all users are in all folds, of one of them.
-        shares, in_users, in_folds = self._coefficients()
-        users, folds = np.linalg.solve(
-            [[1.0, in_users], [in_folds, 1.0]],
-            [
-                of_users - shares * by_fold,
-                float(self._fold_means.var(ddof=1)) - float(np.mean(1 / self._sizes)) * by_fold,
-            ],
-        )
-        rest = 0.0 if math.isnan(residual) else residual / self.n_seeds
-        return Components(
-            max(float(users), 0.0),
-            max(float(folds) - of_seeds, 0.0),
-            seeds,
-            max(by_fold - rest, 0.0),
-            residual,
-        )
-
     def error(self, ratio: float) -> Error:
         r"""Return the variance of the mean.
 
@@ -190,11 +120,11 @@ class Cells:
             return UNKNOWN
         parts = [(float(self.users.var(ddof=1)) / self.n_users, self.n_users - 1)]
         if self.n_folds > 1:
-            _, _, in_folds = self._coefficients()
+            in_folds = self._coefficients()[-1]
             by_fold = self._user_folds()
             noise = float(np.mean(1 / self._sizes)) * by_fold
             if in_folds:
-                noise += in_folds * self.components().users
+                noise += in_folds * self._variance_of_users(by_fold)
             runs = max(float(self._fold_means.var(ddof=1)) - noise, 0.0)
             squares = float(np.square(self._weights()).sum())
             parts.append(((squares + ratio) * runs, self.n_folds - 1))
@@ -203,6 +133,30 @@ class Cells:
             runs = max(self._variance_of_seeds() - noise, 0.0)
             parts.append((runs / self.n_seeds, self.n_seeds - 1))
         return add_variances(parts)
+
+    def _variance_of_users(self, by_fold: float) -> float:
+        r"""Return the variance of the random effects of users, where they are in some folds only.
+
+        Notes
+        -----
+        The method of moments: the variances of the users' and of the folds' means are set equal to
+        their expectations [1]_, both of which are sums of the effects of users and of folds.
+
+        References
+        ----------
+        .. [1] S. R. Searle, G. Casella and C. E. McCulloch, "Variance Components", Wiley, 1992,
+           chapters 4 and 5. doi:10.1002/9780470316856
+        """
+        shares, in_users, in_folds = self._coefficients()
+        users, _ = np.linalg.solve(
+            [[1.0, in_users], [in_folds, 1.0]],
+            [
+                float(self.users.var(ddof=1)) - shares * by_fold,
+                float(self._fold_means.var(ddof=1)) - float(np.mean(1 / self._sizes)) * by_fold,
+            ],
+        )
+        variance = max(float(users), 0.0)
+        return 0.0 if variance < self._least else variance
 
     def _weights(self) -> Floats:
         """Return the weight of each fold in the mean."""
@@ -234,9 +188,7 @@ class Cells:
         return float(np.nansum(np.square(within))) / freedom if freedom > 0 else 0.0
 
     def _residual(self) -> float:
-        """Return the mean square of users × seeds within folds; NaN without two seeds."""
-        if self.n_seeds < 2:
-            return math.nan
+        """Return the mean square of users × seeds within folds, of which there are two or more."""
         within = self._values - self._by_fold[:, :, None]
         complete: Booleans = np.logical_and.reduce(self._there, axis=2)
         within = np.where(complete[:, :, None], within, np.nan)
@@ -277,17 +229,6 @@ def error_of_numbers(numbers: Floats, replicates: Floats, ratio: float) -> Error
     elif n_seeds > 1:
         parts.append((float(numbers.var(ddof=1)) / n_seeds, n_seeds - 1))
     return add_variances(parts)
-
-
-def components_of_numbers(numbers: Floats) -> Components:
-    """Return the variances of folds and seeds of numbers about all users together."""
-    n_folds, n_seeds = numbers.shape
-    seeds = float(numbers.var(axis=1, ddof=1).mean()) if n_seeds > 1 else math.nan
-    folds = math.nan
-    if n_folds > 1:
-        of_seeds = 0.0 if math.isnan(seeds) else seeds / n_seeds
-        folds = max(float(numbers.mean(axis=1).var(ddof=1)) - of_seeds, 0.0)
-    return Components(math.nan, folds, seeds, math.nan, math.nan)
 
 
 def add_variances(parts: Sequence[tuple[float, float]]) -> Error:

@@ -294,7 +294,7 @@ def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: P
     assert json.loads(printed) == json.loads(json.dumps(cv.compare("ndcg@5").to_dict()))
     status, printed, said = command("report", tmp_path / "cv", "-o", tmp_path / "r.html")
     assert status == 0, said
-    assert "Users, folds and seeds" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "of Nadeau and Bengio" in (tmp_path / "r.html").read_text(encoding="utf-8")
     for words in ((tmp_path / "cv", tmp_path / "cv"), (f"x={tmp_path / 'cv'}",)):
         status, _, said = command("compare", *words)
         assert status == 2

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from sparse_eval.results.variance import Cells, components_of_numbers, error_of_numbers
+from sparse_eval.results.variance import Cells, error_of_numbers
 
 Array = NDArray[Any]
 
@@ -106,64 +106,18 @@ def test_error_is_the_variance_of_the_mean_where_users_are_in_some_folds(crossed
 def test_a_fold_that_nobody_has_a_value_in_does_not_count() -> None:
     values = draw(20, 4, 2, (1.0, 0.2, 0.2, 0.3, 0.3), 1)
     without = np.insert(values, 2, np.nan, axis=1)
-    for of in (lambda cells: cells.error(0.2), lambda cells: cells.components()):
-        assert of(Cells(without)) == pytest.approx(of(Cells(values)))
+    assert Cells(without).error(0.2) == pytest.approx(Cells(values).error(0.2))
 
 
-@pytest.mark.parametrize("shares", ["all", "some", "apart"])
-def test_components_are_those_that_were_drawn(shares: str) -> None:
-    """The mean over many draws: estimates are unbiased until negative ones are set to 0."""
-    rng = np.random.default_rng(5)
-    found = []
-    for seed in range(300):
-        values = draw(60, 6, 3, EFFECTS, seed)
-        if shares == "some":
-            values[rng.random((60, 6)) < 0.3] = np.nan
-        if shares == "apart":  # each user is in one fold
-            values[np.arange(60)[:, None] % 6 != np.arange(6)] = np.nan
-        found.append(Cells(values).components())
-    users, folds, seeds, user_folds, residual = np.mean(found, axis=0)
-    assert residual == pytest.approx(EFFECTS[4] ** 2, rel=0.03)
-    assert seeds == pytest.approx(EFFECTS[2] ** 2, rel=0.1)
-    assert folds == pytest.approx(EFFECTS[1] ** 2, rel=0.15)
-    if shares == "apart":  # which users, and which of their items, cannot be told
-        assert users + user_folds == pytest.approx(EFFECTS[0] ** 2 + EFFECTS[3] ** 2, rel=0.15)
-    else:
-        assert users == pytest.approx(EFFECTS[0] ** 2, rel=0.1)
-        assert user_folds == pytest.approx(EFFECTS[3] ** 2, rel=0.1)
-
-
-def test_the_rest_is_of_users_who_have_values_of_every_seed() -> None:
-    rng = np.random.default_rng(7)
-    found = []
-    for seed in range(200):
-        values = draw(60, 3, 3, EFFECTS, seed)
-        values[rng.random(values.shape) < 0.2] = np.nan
-        found.append(Cells(values).components().residual)
-    assert np.mean(found) == pytest.approx(EFFECTS[4] ** 2, rel=0.03)
-
-
-def test_what_too_few_folds_or_seeds_cannot_tell() -> None:
-    one_fold = Cells(draw(50, 1, 3, EFFECTS, 0)).components()
-    assert math.isnan(one_fold.folds)
-    assert math.isnan(one_fold.user_folds)
-    one_seed = Cells(draw(50, 4, 1, EFFECTS, 0)).components()
-    assert math.isnan(one_seed.seeds)
-    assert math.isnan(one_seed.residual)
-    assert all(map(math.isnan, Cells(draw(1, 4, 2, EFFECTS, 0)).components()))
+def test_too_few_users_have_no_interval() -> None:
     assert math.isnan(Cells(draw(1, 4, 2, EFFECTS, 0)).error(0.2).variance)
     assert math.isnan(Cells(np.full((3, 2, 2), np.nan)).mean)
 
 
 def test_equal_values_have_no_variance() -> None:
     cells = Cells(np.full((20, 3, 2), 0.1))
-    assert tuple(cells.components()) == (0.0,) * 5
     assert cells.error(0.5).p_value(0.0) == 1.0
     assert cells.error(0.5).interval(0.1, 0.95) == (0.1, 0.1, "pooled")
-    of_folds = np.random.default_rng(0).random((1, 5, 1)) / 3 + 0.1
-    components = Cells(np.broadcast_to(of_folds, (30, 5, 6))).components()
-    assert components.folds == pytest.approx(of_folds.var(ddof=1))
-    assert tuple(components._replace(folds=0.0)) == (0.0,) * 5
     assert Cells(np.zeros((20, 3, 2))).error(0.5).p_value(0.1) == 0.0
 
 
@@ -178,11 +132,6 @@ def test_numbers_about_all_users() -> None:
     total = sum(part for part, _ in parts)
     assert error.variance == pytest.approx(total)
     assert error.freedom == pytest.approx(total**2 / sum(part**2 / df for part, df in parts))
-    components = components_of_numbers(numbers)
-    seeds = np.var(numbers, axis=1, ddof=1).mean()
-    assert components.seeds == pytest.approx(seeds)
-    expected = max(np.var(numbers.mean(axis=1), ddof=1) - seeds / 3, 0)
-    assert components.folds == pytest.approx(expected)
     assert math.isnan(error_of_numbers(numbers, np.empty(0), 0.25).variance)
     one_fold = error_of_numbers(numbers[:1], replicates, 0.25)
     expected = np.var(replicates, ddof=1) + np.var(numbers[0], ddof=1) / 3

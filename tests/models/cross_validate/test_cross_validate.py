@@ -113,9 +113,7 @@ def test_display(cv: se.CrossValidation) -> None:
     assert "95 % interval" in shown
     assert "<table>" in cv._repr_html_()
     assert "nan" not in shown
-    one = repr(cross(folds()[:1], seeds=1))
-    assert "seeds" not in one.splitlines()[1]
-    assert "1 seed" in one
+    assert "1 seed" in repr(cross(folds()[:1], seeds=1))
 
 
 def test_kinds_of_models() -> None:
@@ -243,7 +241,6 @@ def test_a_failure_says_where_it_was() -> None:
 def test_the_page_shows_it(cv: se.CrossValidation, tmp_path: Any) -> None:
     page = se.write_report(cv, tmp_path / "r.html").read_text(encoding="utf-8")
     text = re.sub(r"<[^>]+>", "", re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL))
-    assert "Users, folds and seeds" in text
     assert "2 folds and 2 seeds, averaged for each user" in text
     assert "the corrected variance of Nadeau and Bengio" in text
     row = cv.summary().loc[("ndcg@5", "als2")]
