@@ -152,7 +152,7 @@ def report(
 ) -> None:
     """Write an HTML page about results, with comparisons, charts and individual users.
 
-    A sweep.csv in a folder of results becomes a learning curve.
+    A table.csv in a folder of results becomes a learning curve.
     """
     from ..report import write_report
 
@@ -202,6 +202,7 @@ def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
 
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
+    from ..models.sweep_table import TABLE
     from ..results import Evaluation
     from ..results.cross_validation import CrossValidation
     from ..results.run_folder import MANIFEST
@@ -250,8 +251,8 @@ def _load(words: list[str]) -> SavedResults:
                 except InvalidFileError as error:
                     saved.left_out[str(summary.parent)] = str(error)
                     echo(f"left out: {error}", err=True)
-            if (path / "sweep.csv").exists():
-                saved.sweeps[path.resolve().name] = _read_sweep(path / "sweep.csv")
+            if (path / TABLE).exists():
+                saved.sweeps[path.resolve().name] = _read_sweep(path / TABLE)
         note(counted(len(evaluations), "result"))
     if not evaluations:
         raise SparseEvalError("none of the results could be read; see above")

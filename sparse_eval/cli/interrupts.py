@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 #: The signals that end a command, unless whoever started it has them ignored.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-#: The file name of a search, as in `models.study`, which may not be imported yet.
-STUDY = "study.jsonl"
+#: The files of a search and a sweep, as in `models.study` and `models.sweep_table`, which may not
+#: be imported yet.
+STUDY, TABLE = "study.jsonl", "table.csv"
 
 #: Seconds after which a signal comes again that Python lost.
 _AGAIN = 0.02
@@ -148,8 +149,8 @@ _left: ContextVar[Callable[[], str | None]] = ContextVar("_left", default=_nothi
 
 
 def _left_by_score(out: Path | None, checkpoint: list[str], **_: Any) -> str | None:
-    if out is not None and (out / "sweep.csv").exists():
-        return f"what was scored is in {out / 'sweep.csv'}; the same command goes on from there"
+    if out is not None and (out / TABLE).exists():
+        return f"what was scored is in {out / TABLE}; the same command goes on from there"
     if out is None and (len(checkpoint) > 1 or Path(checkpoint[0]).is_dir()):
         return "nothing is kept; with --out FOLDER the same command would go on from what is done"
     return None

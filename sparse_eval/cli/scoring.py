@@ -98,7 +98,7 @@ def score(
         Path | None,
         typer.Option(
             help="Folder for summary.json and per_user.csv; of several models, for a folder each "
-            "and sweep.csv, from which an interrupted command resumes. Created if missing."
+            "and table.csv, from which an interrupted command resumes. Created if missing."
         ),
     ] = None,
     fail_under: FailUnder = [],
@@ -386,16 +386,18 @@ def _sweep(
 
     from ..models.inputs import training_part
     from ..models.sweep import list_checkpoints, sweep
+    from ..models.sweep_table import TABLE
 
     inputs = (checkpoints, training_part(holdout), holdout.validation, protocol)
-    log = options["out"] = None if out is None else out / "sweep.csv"
     with folder_for_evaluations(out, recording) as folder:
         with step("score") as note, warnings_in_a_line():
             try:
-                table = sweep(*inputs, save=folder, client=scheduler, **options)
+                table = sweep(
+                    *inputs, out=folder, save=folder is not None, client=scheduler, **options
+                )
             except KeyboardInterrupt:
-                if log is not None and log.exists():
-                    _print_sweep(pd.read_csv(log.absolute()), format, safe_csv)
+                if out is not None and (out / TABLE).exists():
+                    _print_sweep(pd.read_csv((out / TABLE).absolute()), format, safe_csv)
                 raise
             note(counted(len(table), "checkpoint"))
         _print_sweep(table, format, safe_csv)

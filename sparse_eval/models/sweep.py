@@ -1,7 +1,7 @@
 """Score many checkpoints into one table, from which an interrupted sweep continues.
 
 Each row records what it was computed from: the content of the checkpoint and of both matrices, the
-convention and the version. So one CSV file is all that a sweep needs to continue, and results are
+convention and the version. So its table is all that a sweep needs to continue, and results are
 recognized by content, whatever the name of the checkpoint is now.
 """
 
@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.arguments import check_whole
+from ..core.arguments import check_flag, check_whole
 from ..core.bars import tqdm
 from ..core.files import as_path, make_folder
 from ..core.formatting import plain
@@ -67,7 +67,7 @@ def sweep(
     metrics: MetricsLike | None = None,
     *,
     out: PathLike | None = None,
-    save: PathLike | None = None,
+    save: bool = False,
     convention: str | None = None,
     candidates: CandidatesLike | None = None,
     monitor: str | Metric | None = None,
@@ -92,15 +92,16 @@ def sweep(
     metrics : str, Metric or iterable of them
         As for `evaluate_model`.
     out : str or Path, optional
-        A CSV file for the table, replaced as a whole after each checkpoint; its folder is made. If
-        it exists, the sweep continues from it: its results are not computed again, except for
-        failures, and its rows of checkpoints that are not in `paths` are kept, after the others.
-    save : str or Path, optional
-        A folder for the evaluations, made if missing: each is saved by `Evaluation.save` in a
-        folder of its own, named after its checkpoint: ``als-32`` for ``als-32.npz``, and where
-        another checkpoint has that name, ``night-als-32`` for the one in a folder ``night``. They
-        are of whole lists, with the popularity ranking as a baseline, and their `about` names the
-        checkpoint. What `out` has without its evaluation is scored again.
+        A folder, created if missing, for ``table.csv``, which is replaced as a whole after each
+        checkpoint. If the file exists, the sweep continues from it: its results are not computed
+        again, except for failures, and its rows of checkpoints that are not in `paths` are kept,
+        after the others. One process at a time may use the folder.
+    save : bool
+        Also save each evaluation by `Evaluation.save`, in a folder of `out` that is named after the
+        checkpoint: ``als-32`` for ``als-32.npz``, and where another checkpoint has that name,
+        ``night-als-32`` for the one in a folder ``night``. They are of whole lists, with the
+        popularity ranking as a baseline, and their `about` names the checkpoint. Rows of `out`
+        without an evaluation are scored again.
     convention : str, optional
         As in `evaluate`.
     candidates
@@ -133,18 +134,17 @@ def sweep(
     ------
     InvalidDataError
         If there is no checkpoint, a matrix is refused by `evaluate_model` or `Relevance.from_csr`,
-        `validation` is larger than `train` or has no relevant item, or `num_threads` is out of
-        range.
+        `validation` is larger than `train` or has no relevant item, `num_threads` is out of
+        range, or `save` is True without `out`.
     InvalidMetricError
         If a metric or convention is unknown, or a metric needs more than `train`, or
         `monitor` is not one of the metrics.
     InvalidFileError
         If a folder cannot be read or has no checkpoint, or `out` was made from other data or
-        metrics, under another convention or by another version, or was not written by a sweep.
-        The file is left as it is. Likewise if `save` has evaluations of another sweep.
+        metrics, under another convention or by another version, or has a table that was not
+        written by a sweep. The folder is left as it is.
     OutputError
-        If `out` or `save` cannot be written, or another sweep saves there. The previous content of
-        `out` is kept.
+        If `out` cannot be written, or another process writes there. The previous table is kept.
 
     See Also
     --------
@@ -176,6 +176,10 @@ def sweep(
     1
     """
     parts, held_out, requested = split_arguments(train, validation, metrics)
+    if check_flag("save", save) and out is None:
+        raise InvalidDataError("save=True saves evaluations in a folder; name it with out=")
+    if out is not None and as_path(out).suffix == ".csv":
+        raise InvalidDataError(f"out is {str(out)!r}; expected a folder, for table.csv in it")
     files = list_checkpoints(paths)
     if client is not None:
         if type(client).__module__.startswith("pyspark."):
@@ -214,7 +218,7 @@ def prepare(
     validation: TrainLike,
     request: Request,
     out: PathLike | None,
-    save: PathLike | None,
+    save: bool,
     candidates: CandidatesLike | None,
     monitor: Metric,
     num_threads: int | None,
@@ -239,12 +243,11 @@ def prepare(
         "sparse_eval": installed_version(),
     }
     columns = among.names(request)
-    job = Job(
-        matrix, relevance, among.inputs, request, columns, num_threads, origin, save is not None
-    )
-    if save is not None:
-        held.enter_context(locked_folder(make_folder(save)))
-    table = Table(out, save, columns, monitor, origin)
+    job = Job(matrix, relevance, among.inputs, request, columns, num_threads, origin, save)
+    folder = None if out is None else make_folder(out)
+    if folder is not None:
+        held.enter_context(locked_folder(folder))
+    table = Table(folder, save, columns, monitor, origin)
     table.save(files)  # an error in writing is raised now, and not after the first hour
     return job, table
 

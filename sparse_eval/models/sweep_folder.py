@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.csv_log import check_origin
-from ..core.files import as_path, make_folder
 from ..core.formatting import escaped
 from ..errors import InvalidFileError
 from ..results.saving import (
@@ -58,8 +57,8 @@ class EvaluationFolder:
 
     Parameters
     ----------
-    path : str or Path
-        Made if missing.
+    path : Path
+        A folder that exists.
     origin : dict
         What all evaluations of the sweep are computed from.
 
@@ -69,8 +68,8 @@ class EvaluationFolder:
         If the folder has evaluations of another sweep. They are left as they are.
     """
 
-    def __init__(self, path: PathLike, origin: Row) -> None:
-        self.path = make_folder(as_path(path))
+    def __init__(self, path: Path, origin: Row) -> None:
+        self.path = path
         self._origin = dict(origin)
         self._held: dict[str, SavedCheckpoint] = {}
         for name, held in _read(self.path):

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from ..core.csv_log import CSVLog, check_origin
-from ..core.files import make_folder_of
 from .callback import signed_score
 from .sweep_folder import EvaluationFolder
 
@@ -20,9 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.csv_log import Row
-    from ..core.types import PathLike
     from ..metrics import Metric
     from .sweep_folder import Scored
+
+#: The file of the table.
+TABLE = "table.csv"
 
 #: The columns before and after the metrics, also with candidates; the hyperparameters come last.
 BEFORE = ("file", "best", "status", "error", "seconds")
@@ -33,13 +34,13 @@ AFTER_AMONG = ("sha256", "train", "validation", "candidates", "convention", "see
 class Table:
     """The rows of a sweep by file, with every cell as text, and what is written of them.
 
-    A row is added when its evaluation has been saved in the folder `save`, if there is one.
+    With `save`, a row is added when its evaluation has been saved in the folder.
     """
 
     def __init__(
         self,
-        out: PathLike | None,
-        save: PathLike | None,
+        folder: Path | None,
+        save: bool,
         columns: dict[str, str],
         monitor: Metric,
         origin: Row,
@@ -52,18 +53,18 @@ class Table:
         self.scored: dict[str, Row] = {}  # by the content of the checkpoint
         self.without_ids: list[Path] = []  # checkpoints that lack ids, on data with ids
         self.log: CSVLog | None = None
-        if out is not None:
+        if folder is not None:
             self.log = CSVLog(
-                make_folder_of(out),
-                "is not a table that a sweep wrote, and is left as it is; choose another file",
+                folder / TABLE,
+                "is not a table that a sweep wrote, and is left as it is; choose another folder",
                 "is not what a sweep wrote; delete the line, and its checkpoint is scored again",
             )
             self._load(self.log, origin)
-        self.folder: EvaluationFolder | None = None
-        if save is not None:
+        self.saved: EvaluationFolder | None = None
+        if folder is not None and save:
             inputs = origin | {"metrics": ", ".join(sorted(self.metrics))}
-            folder = self.folder = EvaluationFolder(save, inputs)
-            self.scored = {key: row for key, row in self.scored.items() if folder.has(key)}
+            saved = self.saved = EvaluationFolder(folder, inputs)
+            self.scored = {key: row for key, row in self.scored.items() if saved.has(key)}
 
     def add(self, path: Path, scored: Scored, files: Sequence[Path]) -> bool:
         """Add the row of a checkpoint, with its evaluation, and save the table.
@@ -71,13 +72,13 @@ class Table:
         False if it has to be scored again, since an evaluation like it has been replaced.
         """
         row = scored.row | {"file": text_of(path)}
-        if self.folder is not None:
+        if self.saved is not None:
             if row["status"] == "ok":
-                if not self.folder.keep(path, row["sha256"], scored, files):
+                if not self.saved.keep(path, row["sha256"], scored, files):
                     self.scored.pop(row["sha256"], None)
                     return False
             else:
-                self.folder.drop(path)
+                self.saved.drop(path)
         if scored.lacks_ids:
             self.without_ids.append(path)
         if self.rows.get(row["file"]) != row:

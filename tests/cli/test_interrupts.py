@@ -17,7 +17,7 @@ from commands import SMALL, Command
 import sparse_eval as se
 from sparse_eval.cli import interrupts, main
 from sparse_eval.models import compile as compiling
-from sparse_eval.models import study
+from sparse_eval.models import study, sweep_table
 from sparse_eval.models import sweep as sweeping
 from sparse_eval.models import tune as tuning
 
@@ -391,5 +391,5 @@ def test_a_signal_while_modules_are_imported_prints_no_traceback() -> None:
         assert found == (expected, "interrupted: nothing is kept\n"), (names[place - 1], found)
 
 
-def test_the_file_of_a_search_has_the_same_name_everywhere() -> None:
-    assert interrupts.STUDY == study.STUDY
+def test_files_have_the_same_names_everywhere() -> None:
+    assert (interrupts.STUDY, interrupts.TABLE) == (study.STUDY, sweep_table.TABLE)
