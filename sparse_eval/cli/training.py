@@ -264,7 +264,7 @@ def train(
         holdout,
         metric,
         patience=patience,
-        checkpoint_dir=checkpoints,
+        out=checkpoints,
         keep="best" if keep_best else "all",
     )
     with warnings_in_a_line():

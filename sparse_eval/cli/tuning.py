@@ -110,7 +110,12 @@ def tune(
 
     search = Search(
         Protocol(metric, filter_seen=not allow_seen, judged_only=judged_only),
-        (factors, alpha, regularization, iterations),
+        {
+            "factors": factors,
+            "alpha": alpha,
+            "regularization": regularization,
+            "iterations": iterations,
+        },
         n_trials=trials,
         patience=patience,
         monitor=monitor,

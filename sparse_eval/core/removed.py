@@ -53,9 +53,8 @@ def removed(*names: str, **instead: str) -> Callable[[Callable[P, Result]], Call
             if is_pair and "item_factors" in table:  # by position
                 old.append("item_factors")
             if old:
-                raise TypeError(
-                    f"{function.__name__}() has no argument {old[0]!r}; give {table[old[0]]}"
-                )
+                called = function.__qualname__.removesuffix(".__init__")
+                raise TypeError(f"{called}() has no argument {old[0]!r}; give {table[old[0]]}")
             return function(*args, **kwargs)
 
         return call

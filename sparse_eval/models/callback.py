@@ -15,6 +15,7 @@ from ..core.files import make_folder
 from ..core.formatting import as_html, number
 from ..core.labelled import labels_of
 from ..core.progress import display
+from ..core.removed import removed
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 from ..metrics import Metric, parse_metrics
 from ..metrics.protocol import Protocol
@@ -117,7 +118,7 @@ class EvaluationCallback:
     validation : as `train`, or Relevance
         The held-out gains. With ids on both sides they are matched by id; otherwise a smaller
         matrix is padded.
-    metrics : str, Metric or iterable of them
+    metrics : str, Metric, iterable of them, or Protocol
         As for `evaluate_model`.
     every : int
         The number of iterations between evaluations. The last iteration is always evaluated.
@@ -133,7 +134,7 @@ class EvaluationCallback:
     candidates
         As in `evaluate_model`. Metrics among candidates are called so in `history` and by `log`,
         as ``hit_rate@10 (1+99)``.
-    checkpoint_dir : str or Path, optional
+    out : str or Path, optional
         A folder, created if missing, in which each evaluation saves the model as
         ``iteration_0005.npz``. A file of that name from an earlier training is replaced; others
         of a longer training remain. A file is complete when it appears. Its ``iterations`` are
@@ -200,6 +201,7 @@ class EvaluationCallback:
     ...     model.fit(holdout.train, show_progress=False, callback=callback.on(model))
     """
 
+    @removed("corrected", "judged_only", "seen", checkpoint_dir="out=folder")
     def __init__(
         self,
         train: Holdout | TrainLike,
@@ -210,7 +212,7 @@ class EvaluationCallback:
         patience: int | None = None,
         monitor: str | Metric | None = None,
         candidates: CandidatesLike | None = None,
-        checkpoint_dir: PathLike | None = None,
+        out: PathLike | None = None,
         keep: Literal["all", "best"] = "all",
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
@@ -224,8 +226,8 @@ class EvaluationCallback:
             )
         self._log = log
         self._only_best = check_choice("keep", keep, ("all", "best")) == "best"
-        if self._only_best and checkpoint_dir is None:
-            raise InvalidDataError("keep='best' keeps a checkpoint; say where with checkpoint_dir=")
+        if self._only_best and out is None:
+            raise InvalidDataError("keep='best' keeps a checkpoint; name its folder with out=")
         served = train if isinstance(train, NewUsers) else None
         self._train = training_matrix(train if served is None else served.train)
         self._parts: CSRMatrix | NewUsers = self._train if served is None else served
@@ -235,9 +237,9 @@ class EvaluationCallback:
         self._among = share_candidates(candidates, known, self._relevance, request)
         self._request = self._among.corrected(request)
         self._names = self._among.names(self._request)
-        if checkpoint_dir is not None:
+        if out is not None:
             id_arrays(*labels_of(self._train))  # refuses ids that no checkpoint can hold
-        self._folder = None if checkpoint_dir is None else make_folder(checkpoint_dir)
+        self._folder = None if out is None else make_folder(out)
         self._training = _Training()
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from ..core.labelled import labels_of
 from ..core.mistaken import describe
 from ..core.printable import printable
 from ..core.progress import display
+from ..core.removed import removed
 from ..core.versions import library_versions
 from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
 
 
+@removed("corrected", "judged_only", "seen")
 def cross_validate(
     interactions: Interactions | SparseInput | None,
     models: Mapping[str, TrainerLike],
@@ -74,7 +76,7 @@ def cross_validate(
         - a function of the training matrix and the seed that returns what `evaluate_model` takes
           (a trained model, factors, a path), as
           ``lambda train, seed: se.train_model(CosineRecommender(), train)``.
-    metrics : str, Metric or iterable of them
+    metrics : str, Metric, iterable of them, or Protocol
         As for `evaluate_model`.
     splits : iterable of Holdout, or callable
         Such as ``se.split.k_fold(clicks, k=5)``, or a function that is called with `interactions`:

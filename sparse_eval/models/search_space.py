@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..core.arguments import check_number, check_whole
+from ..core.mistaken import describe
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-#: The parameters in the order of the columns.
-PARAMETERS = ("factors", "alpha", "regularization", "iterations")
+#: The defaults of the parameters, in the order of the columns.
+PARAMETERS: dict[str, float] = {
+    "factors": 64,
+    "alpha": 40.0,
+    "regularization": 0.1,
+    "iterations": 15,
+}
 _WHOLE = frozenset({"factors", "iterations"})
 _MAX_WHOLE = 2**31 - 1
 
@@ -37,6 +43,21 @@ def read_number(name: str, value: object) -> float:
     if name in _WHOLE:
         return check_whole(name, value, 1, _MAX_WHOLE)
     return check_number(name, value, 0, open_end=name == "alpha")
+
+
+def read_space(space: Mapping[str, Searched]) -> dict[str, BaseDistribution]:
+    """Return what to try of each parameter, or raise `InvalidDataError` that names it."""
+    if not isinstance(space, Mapping):
+        raise InvalidDataError(
+            f"space is {describe(space)}; expected values by parameter, as {{'factors': [32, 64]}}"
+        )
+    for name in space:
+        if name not in PARAMETERS:
+            raise InvalidDataError(f"space has {name!r}; expected {', '.join(PARAMETERS)}")
+    return {
+        name: read_distribution(name, space.get(name, default))
+        for name, default in PARAMETERS.items()
+    }
 
 
 def read_distribution(name: str, searched: Searched) -> BaseDistribution:

@@ -21,6 +21,7 @@ from ..core.formatting import plain
 from ..core.locks import locked_folder
 from ..core.printable import printable
 from ..core.progress import display
+from ..core.removed import removed
 from ..core.versions import installed_version
 from ..errors import (
     InvalidCheckpointError,
@@ -60,6 +61,12 @@ if TYPE_CHECKING:
 _State = tuple[int, int, int, int]
 
 
+@removed(
+    "corrected",
+    "judged_only",
+    "seen",
+    watch="out=folder, and let a timer call sweep again, which scores new and changed checkpoints",
+)
 def sweep(
     paths: PathLike | Iterable[PathLike],
     train: Holdout | TrainLike,
@@ -89,7 +96,7 @@ def sweep(
     train, validation : as in `evaluate_model`
         What users have seen, and the held-out gains; or a `Holdout` for both. Where checkpoints and
         data have ids, each is matched by them.
-    metrics : str, Metric or iterable of them
+    metrics : str, Metric, iterable of them, or Protocol
         As for `evaluate_model`.
     out : str or Path, optional
         A folder, created if missing, for ``table.csv``, which is replaced as a whole after each
@@ -188,10 +195,7 @@ def sweep(
             )
         num_threads = 1
     request, monitored = parse_monitored(
-        requested,
-        monitor,
-        convention,
-        among=candidates is not None,
+        requested, monitor, convention, among=candidates is not None
     )
     with ExitStack() as held:
         job, table = prepare(

@@ -19,6 +19,7 @@ from ..core.files import make_folder, remove
 from ..core.labelled import labels_of
 from ..core.locks import locked_folder
 from ..core.progress import display
+from ..core.removed import removed
 from ..core.versions import installed_version
 from ..datasets.split.holdout import Holdout
 from ..errors import (
@@ -38,7 +39,7 @@ from .evaluate import evaluate_request
 from .identifiers import id_arrays
 from .inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
 from .matching import add_sides, match_sides
-from .search_space import PARAMETERS, read_distribution, read_grid
+from .search_space import PARAMETERS, read_grid, read_space
 from .shared_candidates import SharedCandidates, candidates_of, share_candidates
 from .study import STUDY, Study
 from .train import train_als
@@ -70,15 +71,18 @@ _MODEL, _TEST = "model.npz", "test"
 _WARM_UP = 3
 
 
+@removed(
+    "corrected",
+    "judged_only",
+    "seen",
+    **{name: f"space={{{name!r}: …}}" for name in PARAMETERS},
+)
 def tune(
     train: Holdout | TrainLike,
     validation: TrainLike | MetricsLike | None = None,
     metrics: MetricsLike | None = None,
     *,
-    factors: Searched = 64,
-    alpha: Searched = 40.0,
-    regularization: Searched = 0.1,
-    iterations: Searched = 15,
+    space: Mapping[str, Searched] | None = None,
     n_trials: int | None = None,
     sampler: SamplerLike | None = None,
     pruner: BasePruner | None = None,
@@ -103,12 +107,13 @@ def tune(
         ``tune(holdout, metrics)`` stands for the parts of a `Holdout`, its test part included.
     validation : as `train`, or Relevance
         The held-out gains by which trials are compared, matched by id, or padded without ids.
-    metrics : str, Metric or iterable of them
+    metrics : str, Metric, iterable of them, or Protocol
         As for `evaluate_model`.
-    factors, alpha, regularization, iterations : number, iterable of them, str or distribution
-        The values to try, as for `train_als`: one value; several, as a list or as text like
-        ``"16,32,64"``; a log-uniform range like ``"16:128"``, both ends included; or a
-        distribution of Optuna.
+    space : mapping of str to number, iterable of numbers, str or distribution, optional
+        The values of ``factors``, ``alpha``, ``regularization`` and ``iterations`` to try: one
+        value; several, as a list or as text like ``"16,32,64"``; a log-uniform range like
+        ``"16:128"``, both ends included; or a distribution of Optuna. Parameters that are not in
+        it have the default of `train_als`.
     n_trials : int, optional
         The number of trials in all. By default the grid of all combinations is tried; ranges need
         a number.
@@ -149,7 +154,8 @@ def tune(
     Raises
     ------
     InvalidDataError
-        If there is nothing to try of a parameter, or what `train_als` refuses; a range without
+        If `space` has another parameter, no value of one, or a value that `train_als` refuses; a
+        range without
         `n_trials`; fewer combinations than `n_trials`; an option out of range; a matrix that
         cannot be used; or sampled candidates without the held-out items of both parts.
     InvalidMetricError
@@ -173,7 +179,7 @@ def tune(
     >>> part = se.split.random(whole.train, seed=0)
     >>> result = se.tune(
     ...     part.train, part.validation, "ndcg@10", test=whole.validation,
-    ...     factors=[4, 8], alpha="1:40", n_trials=3, iterations=5, patience=2,
+    ...     space={"factors": [4, 8], "alpha": "1:40", "iterations": 5}, n_trials=3, patience=2,
     ... )
     >>> len(result.trials), int(result.trials["best"].sum())
     (3, 1)
@@ -188,7 +194,7 @@ def tune(
     parts, held_out, requested = split_arguments(train, validation, metrics)
     search = Search(
         requested,
-        (factors, alpha, regularization, iterations),
+        space or {},
         n_trials=n_trials,
         sampler=sampler,
         pruner=pruner,
@@ -215,8 +221,7 @@ def _candidates_of_parts(candidates: Any, holdout: Any, test: Any) -> tuple[Any,
 class Search:
     """The settings of a search, validated before there are data.
 
-    The parameters are those of `tune`, with `space`, what to try of each of `PARAMETERS`;
-    `options`, of each evaluation; and `among`, whether there will be candidates.
+    The parameters are those of `tune`, and `among`, whether there will be candidates.
 
     Attributes
     ----------
@@ -229,7 +234,7 @@ class Search:
     def __init__(
         self,
         metrics: MetricsLike,
-        space: tuple[Searched, Searched, Searched, Searched],
+        space: Mapping[str, Searched],
         *,
         n_trials: int | None = None,
         sampler: SamplerLike | None = None,
@@ -256,10 +261,7 @@ class Search:
             raise InvalidDataError("sampler is a grid; lists of values are one without a sampler")
         if not isinstance(sampler, BaseSampler | None):
             check_choice("sampler", sampler, ("tpe", "random"))
-        self.space = {
-            name: read_distribution(name, searched)
-            for name, searched in zip(PARAMETERS, space, strict=True)
-        }
+        self.space = read_space(space)
         self.grid: list[dict[str, float]] = []
         ranged = any(not hasattr(values, "choices") for values in self.space.values())
         if sampler is None and (n_trials is None or not ranged):
