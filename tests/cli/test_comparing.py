@@ -164,7 +164,7 @@ def test_report_has_the_learning_curve_of_a_sweep(
     for factors in (2, 4):
         se.train_als(holdout.train, factors=factors).save(str(tmp_path / f"als{factors}.npz"))
     files = sorted(tmp_path.glob("als*.npz"))
-    se.sweep(files, holdout.train, holdout.validation, "ndcg@5", out=results / "sweep.csv")
+    se.sweep(files, holdout.train, holdout.validation, "ndcg@5", out=results)
     words = ("report", results, "-o", tmp_path / "r.html", "--title", "<My> report", "-m", "ndcg@5")
     status, _, said = command(*words)
     assert status == 0, said
@@ -172,15 +172,15 @@ def test_report_has_the_learning_curve_of_a_sweep(
     assert "Learning curve: results" in page
     assert "&lt;My&gt; report" in page
     assert "recall@5 by" not in page
-    whole = (results / "sweep.csv").read_text(encoding="utf-8")
-    (results / "sweep.csv").write_text(whole[:-3], encoding="utf-8")
+    whole = (results / "table.csv").read_text(encoding="utf-8")
+    (results / "table.csv").write_text(whole[:-3], encoding="utf-8")
     status, _, said = command(*words)
     assert status == 2
-    assert "sweep.csv: is not the table of a sweep (its last line is cut off)" in said
-    (results / "sweep.csv").write_text("nonsense")
+    assert "table.csv: is not the table of a sweep (its last line is cut off)" in said
+    (results / "table.csv").write_text("nonsense")
     status, _, said = command(*words)
     assert status == 2
-    assert "sweep.csv: is not the table of a sweep" in said
+    assert "table.csv: is not the table of a sweep" in said
 
 
 def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path: Path) -> None:

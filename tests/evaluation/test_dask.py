@@ -302,14 +302,14 @@ def test_a_sweep_is_that_of_one_process(client: Any, data: Any, tmp_path: Path) 
     for factors in (2, 4):
         se.train_als(data[1], factors=factors, iterations=2).save(tmp_path / f"als-{factors}.npz")
     (tmp_path / "broken.npz").write_bytes(b"no model")
-    out = tmp_path / "sweep.csv"
-    found = se.sweep(tmp_path, *data[1:], "ndcg@10", client=client, out=out)
+    out = tmp_path / "out" / "table.csv"
+    found = se.sweep(tmp_path, *data[1:], "ndcg@10", client=client, out=out.parent)
     wanted = se.sweep(tmp_path, *data[1:], "ndcg@10")
     columns = [name for name in wanted if name != "seconds"]
     pd.testing.assert_frame_equal(found[columns], wanted[columns], check_exact=True)
     assert list(found["status"]) == ["ok", "ok", "failed"]
     before = out.read_bytes()
-    again = se.sweep(tmp_path, *data[1:], "ndcg@10", client=client, out=out)
+    again = se.sweep(tmp_path, *data[1:], "ndcg@10", client=client, out=out.parent)
     pd.testing.assert_series_equal(again["seconds"][:2], found["seconds"][:2])
     assert before.splitlines()[:3] == out.read_bytes().splitlines()[:3]
 

@@ -92,7 +92,9 @@ def nights(path: Path) -> object:
 
 
 def search(path: Path) -> object:
-    return se.tune(*PARTS, factors=[2, 3], iterations=2, out=path.parent, progress=False)
+    return se.tune(
+        *PARTS, space={"factors": [2, 3], "iterations": 2}, out=path.parent, progress=False
+    )
 
 
 def segmented(path: Path) -> object:
@@ -101,7 +103,7 @@ def segmented(path: Path) -> object:
 
 
 def resume(path: Path) -> object:
-    return sweep([path.parent / "one.npz"], *PARTS, out=path, progress=False)
+    return sweep([path.parent / "one.npz"], *PARTS, out=path.parent, progress=False)
 
 
 def tables(kind: str) -> Callable[[Path], None]:
@@ -239,7 +241,7 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "blocks/truth.parquet": (tables("parquet"), evaluated),
     "trec/run.txt": (trec, evaluated_trec),
     "trec/qrels.txt": (trec, evaluated_trec),
-    "sweep/sweep.csv": (saved_sweep, resume),
+    "sweep/table.csv": (saved_sweep, resume),
     "negatives.txt": (
         text("".join(f"({u},{u % 30})\t{(u + 3) % 30}\t{(u + 5) % 30}\n" for u in range(40))),
         lambda path: se.read_negatives(path, TRAIN),

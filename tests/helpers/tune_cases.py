@@ -30,7 +30,8 @@ def three_parts(seed: int = 0) -> tuple[Any, Any]:
 def search(parts: Any, metrics: Any = METRICS, tested: bool = True, **options: Any) -> Tuning:
     whole, part = parts
     test = {"test": whole.validation} if tested else {}
-    return se.tune(part.train, part.validation, metrics, **(GRID | test | options))
+    space = {name: options.pop(name, GRID[name]) for name in PARAMETERS}
+    return se.tune(part.train, part.validation, metrics, space=space, **test | options)
 
 
 def same_search(first: Tuning, second: Tuning) -> bool:

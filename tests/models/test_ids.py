@@ -238,11 +238,11 @@ def test_a_callback_of_other_data_is_refused() -> None:
 def test_a_sweep_goes_on_only_with_the_same_ids(tmp_path: Path) -> None:
     model = small_model("ab", "xyz")
     path = se.save_model(model, tmp_path / "a.npz")
-    train, out = pairs("ax", "bx"), tmp_path / "sweep.csv"
-    first = se.sweep(path, train, pairs("ay", "by"), "recall@1", out=out)
+    train, out = pairs("ax", "bx"), tmp_path / "out" / "table.csv"
+    first = se.sweep(path, train, pairs("ay", "by"), "recall@1", out=out.parent)
     assert first["recall@1"].item() == 1.0
     with pytest.raises(ValueError, match="was made with other inputs"):
-        se.sweep(path, train, pairs("az", "bz"), "recall@1", out=out)
+        se.sweep(path, train, pairs("az", "bz"), "recall@1", out=out.parent)
 
 
 @pytest.mark.parametrize("ids", [5, {"x", "y", "z"}, {"x": 1, "y": 2, "z": 3}, "xyz", ["x"] * 3])

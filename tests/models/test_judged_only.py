@@ -237,26 +237,24 @@ def shown_and_clicked() -> se.Holdout:
 def test_whatever_evaluates_models_takes_it(tmp_path: Path, command: Command) -> None:
     holdout = shown_and_clicked()
     sides = (holdout.train, holdout.validation)
-    options: dict[str, Any] = {"judged_only": True}
+    protocol = se.Protocol("ndcg@5", judged_only=True)
     model = se.train_als(holdout.train, factors=4, iterations=3)
-    expected = se.evaluate_model(model, *sides, "ndcg@5", **options)["ndcg@5"]
+    expected = se.evaluate_model(model, *sides, protocol)["ndcg@5"]
     assert expected != se.evaluate_model(model, *sides, "ndcg@5")["ndcg@5"]
 
     se.save_model(model, tmp_path / "als.npz", users=holdout.users, items=holdout.items)
-    table = se.sweep(tmp_path / "als.npz", *sides, "ndcg@5", out=tmp_path / "s.csv", **options)
+    table = se.sweep(tmp_path / "als.npz", *sides, protocol, out=tmp_path / "sweep")
     assert table["ndcg@5 (judged)"].tolist() == [expected]
     with pytest.raises(se.errors.InvalidFileError, match="made with other inputs"):
-        se.sweep(tmp_path / "als.npz", *sides, "ndcg@5", out=tmp_path / "s.csv")
+        se.sweep(tmp_path / "als.npz", *sides, "ndcg@5", out=tmp_path / "sweep")
 
-    callback = se.EvaluationCallback(*sides, "ndcg@5", **options)
+    callback = se.EvaluationCallback(*sides, protocol)
     se.train_als(holdout.train, factors=4, iterations=3, callback=callback)
     assert callback.history["ndcg@5 (judged)"].iloc[-1] == expected
-    tuning = se.tune(*sides, "ndcg@5", factors=4, iterations=3, **options)
+    tuning = se.tune(*sides, protocol, space={"factors": 4, "iterations": 3})
     assert tuning.trials["ndcg@5 (judged)"].tolist() == [callback.history["ndcg@5 (judged)"].max()]
     models = {"als": {"factors": 4, "iterations": 3}}
-    cv = se.cross_validate(
-        None, models, "ndcg@5", splits=[holdout], seeds=[0], out=tmp_path / "cv", **options
-    )
+    cv = se.cross_validate(None, models, protocol, splits=[holdout], seeds=[0], out=tmp_path / "cv")
     assert "ndcg@5 (judged)" in str(cv)
     assert se.CrossValidation.load(tmp_path / "cv").request.judged_only
 

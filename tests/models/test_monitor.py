@@ -81,11 +81,11 @@ def test_decides_the_best_iteration_checkpoint_and_trial(parts: Any, tmp_path: P
             table.drop(columns="seconds"), named.drop(columns="seconds"), check_exact=True
         )
 
-        found = se.tune(*data, metrics, **GRID)
+        found = se.tune(*data, metrics, space=GRID)
         assert found.trials.index[found.trials["best"]].tolist() == [
             getattr(found.trials[first], choose)()
         ]
-        assert same_search(found, se.tune(*data, metrics, **GRID, **options))
+        assert same_search(found, se.tune(*data, metrics, space=GRID, **options))
 
 
 def test_the_command_line_takes_the_first(parts: Any, command: Command, tmp_path: Path) -> None:

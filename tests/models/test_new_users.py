@@ -133,9 +133,9 @@ def test_every_way_has_the_same_bits(holdout, als, tmp_path):
 
 def test_a_sweep_of_users_is_another_than_one_of_their_pairs(holdout, als, tmp_path):
     path = se.save_model(als, tmp_path / "als.npz")
-    se.sweep([path], holdout, "ndcg@10", out=tmp_path / "sweep.csv")
+    se.sweep([path], holdout, "ndcg@10", out=tmp_path / "sweep")
     with pytest.raises(se.SparseEvalError, match="was made with other inputs"):
-        se.sweep([path], holdout.seen, holdout.validation, "ndcg@10", out=tmp_path / "sweep.csv")
+        se.sweep([path], holdout.seen, holdout.validation, "ndcg@10", out=tmp_path / "sweep")
 
 
 def test_training_is_evaluated_on_users_who_are_folded_in(holdout, als):

@@ -267,21 +267,22 @@ def test_sweep_callback_and_tune_take_it(holdout, als, tmp_path):
         als, holdout, se.Protocol("recall(items=repeat)@5", filter_seen=False)
     )
     path = se.save_model(als, tmp_path / "als.npz")
-    out = tmp_path / "sweep.csv"
+    out = tmp_path / "out"
     metric = "recall(items=repeat)@5"
-    table = se.sweep([path], holdout, metric, seen="allow", out=out)
+    protocol = se.Protocol(metric, filter_seen=False)
+    table = se.sweep([path], holdout, protocol, out=out)
     assert table[metric][0] == expected[metric]
     assert table["seen"][0] == "allow"
     with pytest.raises(SparseEvalError, match="was made with other inputs"):
         se.sweep([path], holdout, metric, out=out)
-    callback = se.EvaluationCallback(holdout, metric, seen="allow")
+    callback = se.EvaluationCallback(holdout, protocol)
     se.train_als(holdout.train, factors=8, iterations=4, callback=callback)
     assert callback.history[metric].iloc[-1] == expected[metric]
     search = {"factors": 8, "alpha": 40.0, "regularization": 0.1, "iterations": 4}
-    result = se.tune(holdout, metric, seen="allow", out=tmp_path / "tune", **search)
+    result = se.tune(holdout, protocol, space=search, out=tmp_path / "tune")
     assert result.trials[metric][0] == callback.history[metric].max()
     with pytest.raises(SparseEvalError, match="is of another search"):
-        se.tune(holdout, metric, out=tmp_path / "tune", **search)
+        se.tune(holdout, metric, space=search, out=tmp_path / "tune")
 
 
 def test_says_that_there_is_nothing_to_repeat(holdout, als):

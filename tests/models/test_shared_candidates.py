@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,11 @@ import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
 import sparse_eval.models.trainers as trainers
 import sparse_eval.models.tune as tuning
-from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:metrics among sampled candidates"),
-    pytest.mark.filterwarnings("ignore:seen='allow', and no held-out item is in"),
+    pytest.mark.filterwarnings("ignore:filter_seen=False, and no held-out item is in"),
 ]
 
 METRICS = ["hit_rate@5", "ndcg@5", "auc"]
@@ -52,10 +51,10 @@ def kind_of(holdout: se.Holdout) -> str:
     return "1+9" if holdout.fold_in is None else "n+9"
 
 
-def expected(holdout: se.Holdout, train: Any = None, **options: Any) -> list[float]:
-    model = se.train_als(holdout.train if train is None else train, **ALS)
+def expected(holdout: se.Holdout, metrics: Any = METRICS, **options: Any) -> list[float]:
+    model = se.train_als(holdout.train, **ALS)
     options = {"candidates": sampled(holdout)} | options
-    return list(se.evaluate_model(model, holdout, METRICS, **options).mean().values())
+    return list(se.evaluate_model(model, holdout, metrics, **options).mean().values())
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ def test_a_sweep(holdout: se.Holdout, tmp_path: Path) -> None:
     path = tmp_path / "als.npz"
     se.save_model(se.train_als(holdout.train, **ALS), path)
     options: dict[str, Any] = {"candidates": sampled(holdout), "monitor": "ndcg@5"}
-    table = se.sweep(path, holdout, METRICS, **options, out=tmp_path / "s.csv")
+    table = se.sweep(path, holdout, METRICS, **options, out=tmp_path / "out")
     columns = named(kind_of(holdout))
     assert table.columns[5:8].tolist() == columns
     assert table.loc[0, columns].tolist() == expected(holdout)
@@ -76,8 +75,9 @@ def test_a_sweep(holdout: se.Holdout, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as client:
         shared = se.sweep(path, holdout, METRICS, **options, client=client)
     assert shared.drop(columns="seconds").equals(table.drop(columns="seconds"))
-    allowed = se.sweep(path, holdout, METRICS, **options, seen="allow")
-    assert allowed.loc[0, columns].tolist() == expected(holdout, seen="allow")
+    protocol = se.Protocol(METRICS, filter_seen=False)
+    allowed = se.sweep(path, holdout, protocol, **options)
+    assert allowed.loc[0, columns].tolist() == expected(holdout, protocol)
 
 
 def test_a_callback(holdout: se.Holdout) -> None:
@@ -94,8 +94,8 @@ def test_a_callback(holdout: se.Holdout) -> None:
 
 
 def test_a_search_and_its_test(holdout: se.Holdout, tmp_path: Path) -> None:
-    options: dict[str, Any] = ALS | {"factors": [2, 4], "candidates": sampled}
-    result = se.tune(holdout, METRICS, **options, out=tmp_path)
+    space = ALS | {"factors": [2, 4]}
+    result = se.tune(holdout, METRICS, space=space, candidates=sampled, out=tmp_path)
     columns = named(kind_of(holdout))
     assert result.trials.columns[-4:-1].tolist() == columns
     last = se.train_als(holdout.train, **ALS | {"iterations": result.trials["best_iteration"][1]})
@@ -142,10 +142,9 @@ def test_candidates_for_all_splits() -> None:
     tables = []
     for candidates in (items, sparse.csr_matrix(mask), keyed):
         options["splits"] = se.split.k_fold(CLICKS, k=2)
+        protocol = se.Protocol(METRICS, filter_seen=False)
         with pytest.warns(match="relevant items are no candidates"):
-            cv = se.cross_validate(
-                None, {"als": ALS}, METRICS, candidates=candidates, seen="allow", **options
-            )
+            cv = se.cross_validate(None, {"als": ALS}, protocol, candidates=candidates, **options)
         tables.append(cv.table)
     assert tables[0].columns[-3:].tolist() == named("candidates")
     assert all(table.equals(tables[0]) for table in tables)
@@ -163,48 +162,38 @@ def test_the_kind_is_left_open_where_splits_differ() -> None:
 def test_estimates_for_the_whole_catalogue(
     one_left: se.Holdout, checkpoint: Path, tmp_path: Path
 ) -> None:
-    options: dict[str, Any] = {"candidates": sampled(one_left), "corrected": "unbiased"}
-    means = expected(one_left, corrected="unbiased")
+    options: dict[str, Any] = {"candidates": sampled(one_left).corrected("unbiased")}
+    means = expected(one_left, **options)
     columns = named("1+9", ", unbiased")
     table = se.sweep(checkpoint, one_left, METRICS, **options)
     assert table.loc[0, columns].tolist() == means
     callback = se.EvaluationCallback(one_left, METRICS, every=2, **options)
     se.train_als(one_left.train, **ALS, callback=callback)
     assert callback.history.iloc[-1][columns].tolist() == means
-    whole: dict[str, Any] = options | {"candidates": sampled}
-    result = se.tune(one_left, METRICS, **ALS, **whole)
+    whole: dict[str, Any] = {"candidates": lambda split: sampled(split).corrected("unbiased")}
+    result = se.tune(one_left, METRICS, space=ALS, **whole)
     assert result.trials.columns[-4:-1].tolist() == columns
     cv = se.cross_validate(None, {"als": ALS}, METRICS, splits=[one_left], seeds=1, **whole)
     assert cv.table.loc[0, columns].tolist() == means
-    for run in (
-        lambda given: se.sweep(checkpoint, one_left, METRICS, **given),
-        lambda given: se.EvaluationCallback(one_left, METRICS, **given),
-        lambda given: se.tune(one_left, METRICS, **given),
-        lambda given: se.cross_validate(None, {"a": ALS}, METRICS, splits=[one_left], **given),
-    ):
-        with pytest.raises(InvalidDataError, match="a uniform sample of the others"):
-            run({"corrected": "unbiased", "candidates": CLICKS.items})
-        with pytest.raises(InvalidMetricError, match="from sampled candidates; give"):
-            run({"corrected": "unbiased"})
 
 
 def test_a_sweep_continues_with_the_same_candidates_only(
     one_left: se.Holdout, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, plain = tmp_path / "s.csv", tmp_path / "plain.csv"
+    out, plain = tmp_path / "among", tmp_path / "plain"
     data: tuple[Any, ...] = (checkpoint, one_left, METRICS)
     table = se.sweep(*data, candidates=sampled(one_left), out=out)
     se.sweep(*data, out=plain)
-    assert "candidates" not in pd.read_csv(plain)
-    written = out.read_bytes()
+    assert "candidates" not in pd.read_csv(plain / "table.csv")
+    written = (out / "table.csv").read_bytes()
     with pytest.raises(InvalidFileError, match=r"candidates \w{16} \(here none\)"):
         se.sweep(*data, out=out)
     with pytest.raises(InvalidFileError, match=r"candidates \w{16} \(here \w{16}\)"):
         se.sweep(*data, candidates=sampled(one_left, seed=1), out=out)
     with pytest.raises(InvalidFileError, match=r"candidates none \(here \w{16}\)"):
         se.sweep(*data, candidates=sampled(one_left), out=plain)
-    assert out.read_bytes() == written
-    monkeypatch.setattr(sweeping, "evaluate_model", None)  # is not called again
+    assert (out / "table.csv").read_bytes() == written
+    monkeypatch.setattr(sweeping, "evaluate_request", None)  # is not called again
     assert se.sweep(*data, candidates=sampled(one_left), out=out).equals(table)
 
 
@@ -214,28 +203,14 @@ def as_frame(candidates: Any) -> pd.DataFrame:
     return pd.DataFrame({"user": users, "item": items})
 
 
-def forget(path: Path, *names: str) -> None:
-    """Remove what an earlier version did not write."""
-    content = json.loads(path.read_text())
-
-    def without(value: Any) -> Any:
-        if isinstance(value, list):
-            return [without(one) for one in value]
-        if not isinstance(value, dict):
-            return value
-        return {key: without(one) for key, one in value.items() if key not in names}
-
-    path.write_text(json.dumps(without(content)))
-
-
 def test_a_search_continues_with_the_same_candidates_only(
     one_left: se.Holdout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     among, plain = tmp_path / "among", tmp_path / "plain"
-    result = se.tune(one_left, METRICS, **ALS, candidates=sampled, out=among)
-    se.tune(one_left, METRICS, **ALS, out=plain)
+    result = se.tune(one_left, METRICS, space=ALS, candidates=sampled, out=among)
+    se.tune(one_left, METRICS, space=ALS, out=plain)
     monkeypatch.setattr(tuning, "train_als", None)  # is not called again
-    again = se.tune(one_left, METRICS, **ALS, candidates=sampled, out=among)
+    again = se.tune(one_left, METRICS, space=ALS, candidates=sampled, out=among)
     assert again.trials.equals(result.trials)
     assert again.test is not None
     assert result.test is not None
@@ -243,40 +218,40 @@ def test_a_search_continues_with_the_same_candidates_only(
     for options, out, message in (
         ({}, among, r"candidates \w{16} \(here null\)"),
         ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
-        ({"candidates": sampled, "corrected": "unbiased"}, among, r"corrected null \(here unb"),
+        (
+            {"candidates": lambda given: sampled(given).corrected("unbiased")},
+            among,
+            r"candidates (\w{16}) \(here \1 unbiased\)",
+        ),
         ({"candidates": sampled}, plain, r"candidates null \(here \w{16}\)"),
     ):
         with pytest.raises(InvalidFileError, match=message):
-            se.tune(one_left, METRICS, **ALS, **options, out=out)  # type: ignore[arg-type]
+            se.tune(one_left, METRICS, space=ALS, **options, out=out)  # type: ignore[arg-type]
 
 
 def test_a_cross_validation_continues_with_the_same_candidates_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cross(out: Path, **options: Any) -> se.CrossValidation:
+    def cross(out: Path, metrics: Any = METRICS, **options: Any) -> se.CrossValidation:
         splits = se.split.k_fold(CLICKS, k=2)
         return se.cross_validate(
-            None, {"als": ALS}, METRICS, splits=splits, seeds=1, out=out, **options
+            None, {"als": ALS}, metrics, splits=splits, seeds=1, out=out, **options
         )
 
     among, plain = tmp_path / "among", tmp_path / "plain"
-    cv, without = cross(among, candidates=sampled), cross(plain)
+    cv = cross(among, candidates=sampled)
+    cross(plain)
     monkeypatch.setattr(trainers, "train_als", None)  # is not called again
     assert cross(among, candidates=sampled).table.equals(cv.table)
     assert cross(among, candidates=lambda given: as_frame(sampled(given))).table.equals(cv.table)
     for options, out, message in (
         ({}, among, r"fold 1 candidates \w{16} \(here null\)"),
         ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
-        ({"candidates": sampled, "seen": "allow"}, among, r"seen exclude \(here allow\)"),
+        ({"metrics": se.Protocol(METRICS, filter_seen=False)}, plain, r"seen exclude \(here allow"),
         ({"candidates": sampled}, plain, r"fold 1 candidates null \(here \w{16}\)"),
     ):
         with pytest.raises(InvalidFileError, match=message):
             cross(out, **options)  # type: ignore[arg-type]
-    forget(plain / "cross_validation.json", "candidates", "corrected", "seen")
-    assert cross(plain).table.equals(without.table)
-    assert se.CrossValidation.load(plain).table.equals(without.table)
-    with pytest.raises(InvalidFileError, match=r"seen exclude \(here allow\)"):
-        cross(plain, seen="allow")
 
 
 def test_refuses_candidates_of_another_part(one_left: se.Holdout, checkpoint: Path) -> None:

@@ -148,7 +148,7 @@ def test_no_warning_for_models_that_are_trained_here(holdout: se.Holdout, tmp_pa
         return model
 
     def with_callback() -> None:
-        callback = se.EvaluationCallback(holdout, "ndcg@5", checkpoint_dir=tmp_path)
+        callback = se.EvaluationCallback(holdout, "ndcg@5", out=tmp_path)
         model = AlternatingLeastSquares(4, iterations=2, random_state=0)
         model.fit(
             holdout.train.astype(np.float32), show_progress=False, callback=callback.on(model)

@@ -78,9 +78,7 @@ def results(folder: Path) -> dict[str, Callable[[], object]]:
         "wilcoxon": lambda: se.compare(both, test="wilcoxon"),
         "permutation": lambda: se.compare(both, test="permutation"),
         "equal": lambda: se.compare({"a": ev, "b": ev}),
-        "tune": lambda: se.tune(
-            HOLDOUT.train, HOLDOUT.validation, "ndcg@10", factors=[4, 8], iterations=2
-        ),
+        "tune": lambda: se.tune(HOLDOUT, "ndcg@10", space={"factors": [4, 8], "iterations": 2}),
         "cross-validation": crossed,
         "ease": lambda: se.evaluate_model(se.baselines.ease(HOLDOUT), HOLDOUT, "ndcg@10"),
         "random": lambda: se.evaluate_model(se.baselines.random(HOLDOUT), HOLDOUT, "ndcg@10"),

@@ -77,7 +77,7 @@ def test_the_job_scores_a_folder(
     status, printed, said = command(*words)
     assert status == 0, said
     assert "als.npz" in printed
-    assert (tmp_path / "results" / "sweep.csv").exists()
+    assert (tmp_path / "results" / "table.csv").exists()
 
 
 @pytest.mark.parametrize("page", ["training.md", "containers.md"])

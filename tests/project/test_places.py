@@ -99,7 +99,7 @@ def save_checkpoints(i: int, folder: Path) -> None:
 
 def sweep(i: int, folder: Path) -> None:
     save_checkpoints(i, folder)
-    se.sweep(folder / "models", SPLITS[0], "ndcg@5", out=folder / "sweep.csv", save=folder)
+    se.sweep(folder / "models", SPLITS[0], "ndcg@5", out=folder, save=True)
 
 
 def score(i: int, folder: Path) -> None:

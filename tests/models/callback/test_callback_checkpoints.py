@@ -34,7 +34,7 @@ def test_checkpoints_hold_the_model_of_each_evaluation(
     family: str, holdout: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "made" / "here"
-    callback = evaluating(holdout, every=5, checkpoint_dir=folder)
+    callback = evaluating(holdout, every=5, out=folder)
     callback.fit(make(family))
     names = ["iteration_0005.npz", "iteration_0010.npz", "iteration_0012.npz"]
     assert sorted(path.name for path in folder.iterdir()) == names
@@ -54,11 +54,11 @@ def test_a_training_that_is_repeated_replaces_its_checkpoints(holdout: Any, tmp_
         if step == 3:
             raise RuntimeError("the tracker is away")
 
-    callback = evaluating(holdout, checkpoint_dir=tmp_path, log=fail)
+    callback = evaluating(holdout, out=tmp_path, log=fail)
     with pytest.raises(RuntimeError, match="the tracker is away"):
         callback.fit(make("bpr", random_state=7))
     assert len(list(tmp_path.iterdir())) == 3
-    evaluating(holdout, checkpoint_dir=tmp_path).fit(make("bpr", 4))
+    evaluating(holdout, out=tmp_path).fit(make("bpr", 4))
     assert len(list(tmp_path.iterdir())) == 4
     read = read_checkpoint(tmp_path / "iteration_0002.npz")
     assert bits(read) == bits(trained("bpr", holdout, 2))
@@ -82,7 +82,7 @@ def full_disk() -> Iterator[None]:
 def test_a_full_disk_leaves_a_usable_model(
     family: str, holdout: Any, tmp_path: Path, patience: int | None
 ) -> None:
-    callback = evaluating(holdout, checkpoint_dir=tmp_path, patience=patience)
+    callback = evaluating(holdout, out=tmp_path, patience=patience)
     model = make(family, 2)
     callback.fit(model)  # caches the kernels
     for path in tmp_path.iterdir():
@@ -99,7 +99,7 @@ def test_a_full_disk_leaves_a_usable_model(
 
 def test_refuses_a_folder_that_disappears(holdout: Any, tmp_path: Path) -> None:
     folder = tmp_path / "gone"
-    callback = evaluating(holdout, checkpoint_dir=folder)
+    callback = evaluating(holdout, out=folder)
     folder.rmdir()
     with pytest.raises(OutputError, match=f"{folder}/iteration_0001.npz: cannot be written"):
         callback.fit(make("lmf"))
@@ -108,11 +108,11 @@ def test_refuses_a_folder_that_disappears(holdout: Any, tmp_path: Path) -> None:
 def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout: Any, tmp_path: Path) -> None:
     model = make("als", random_state=np.random.default_rng(0))
     with pytest.raises(UnsupportedModelError, match="random_state is a Generator"):
-        evaluating(holdout, checkpoint_dir=tmp_path).fit(model)
+        evaluating(holdout, out=tmp_path).fit(model)
     assert model.item_factors is None  # refused before the training
     evaluating(holdout).fit(model)
     for whole in (None, 3, np.int64(3)):
-        evaluating(holdout, checkpoint_dir=tmp_path).fit(make("als", 1, random_state=whole))
+        evaluating(holdout, out=tmp_path).fit(make("als", 1, random_state=whole))
         assert read_checkpoint(tmp_path / "iteration_0001.npz").item_factors is not None
 
 
@@ -123,7 +123,7 @@ def test_keeps_the_best_alone(family: str, holdout: Any, tmp_path: Path) -> None
         assert [path.name for path in tmp_path.iterdir()] == ["best.npz"]
         seen.append((step, callback.best_iteration, bits(read_checkpoint(tmp_path / "best.npz"))))
 
-    callback = evaluating(holdout, every=2, checkpoint_dir=tmp_path, keep="best", log=look)
+    callback = evaluating(holdout, every=2, out=tmp_path, keep="best", log=look)
     callback.fit(make(family))
     assert callback.history[METRICS[0]].idxmax() == callback.best_iteration
     for step, best, kept in seen:
@@ -139,7 +139,7 @@ from callback_cases import evaluating, make
 import sparse_eval as se
 split, out = map(Path, sys.argv[1:])
 holdout = se.Holdout.load(split)
-evaluating(holdout, checkpoint_dir=out, keep="best").fit(make("als"))
+evaluating(holdout, out=out, keep="best").fit(make("als"))
 """
 
 
@@ -157,10 +157,10 @@ def test_a_killed_training_leaves_the_best_so_far(holdout: Any, tmp_path: Path) 
 
 
 def test_refuses_to_keep_the_best_of_nothing(holdout: Any, tmp_path: Path) -> None:
-    with pytest.raises(InvalidDataError, match="say where with checkpoint_dir="):
+    with pytest.raises(InvalidDataError, match="name its folder with out="):
         evaluating(holdout, keep="best")
     with pytest.raises(InvalidDataError, match="keep"):
-        evaluating(holdout, keep="last", checkpoint_dir=tmp_path)
-    undefined = evaluating(holdout, "fcp@1", keep="best", checkpoint_dir=tmp_path)
+        evaluating(holdout, keep="last", out=tmp_path)
+    undefined = evaluating(holdout, "fcp@1", keep="best", out=tmp_path)
     with pytest.raises(InvalidMetricError, match="nothing says which model is best"):
         undefined.fit(make("als"))

@@ -132,7 +132,7 @@ def test_refuses_data(holdout: Any, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("not a folder")
     with pytest.raises(OutputError, match=f"{file}: cannot be used as an output folder"):
-        evaluating(holdout, checkpoint_dir=file)
+        evaluating(holdout, out=file)
     assert file.read_text() == "not a folder"
 
 

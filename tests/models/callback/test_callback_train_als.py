@@ -138,7 +138,7 @@ class DeviceModel:
 
 def test_a_model_on_a_device(holdout: Any, tmp_path: Path, curves: dict[str, Any]) -> None:
     done, best = stop_of([row["ndcg@10"] for row in curves["bpr"]], 3)
-    callback = evaluating(holdout, patience=3, checkpoint_dir=tmp_path)
+    callback = evaluating(holdout, patience=3, out=tmp_path)
     model = callback.fit(DeviceModel(ITERATIONS))
     assert callback.history[METRICS].to_dict("records") == curves["bpr"][:done]
     assert isinstance(model.item_factors, DeviceMatrix)

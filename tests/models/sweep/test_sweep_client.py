@@ -24,9 +24,9 @@ def data(holdout: Any) -> tuple[Any, ...]:
 
 def test_threads_give_the_same_table(folder: Path, data: Any, tmp_path: Path) -> None:
     (folder / "broken.npz").write_bytes(b"PK")
-    expected = se.sweep(folder, *data, out=tmp_path / "here.csv")
+    expected = se.sweep(folder, *data, out=tmp_path / "here")
     with ThreadPoolExecutor(3) as pool:
-        table = se.sweep(folder, *data, out=tmp_path / "pool.csv", client=pool)
+        table = se.sweep(folder, *data, out=tmp_path / "pool", client=pool)
         assert same_table(table, expected)
         assert same_table(se.sweep(folder, *data, client=pool), expected)
     assert table["status"].tolist() == ["ok", "ok", "ok", "failed"]
@@ -66,14 +66,14 @@ def test_a_worker_has_one_thread(folder: Path, data: Any, monkeypatch: pytest.Mo
 def test_continues_what_another_client_began(
     folder: Path, data: Any, tmp_path: Path, scored: list[Any]
 ) -> None:
-    out = tmp_path / "sweep.csv"
+    out = tmp_path / "out" / "table.csv"
     with ThreadPoolExecutor(2) as pool:
-        se.sweep(folder, *data, out=out, client=pool)
+        se.sweep(folder, *data, out=out.parent, client=pool)
         assert sorted(scored) == [2, 4, 10]
         save(folder / "als-7.npz", 7)
-        table = se.sweep(folder, *data, out=out, client=pool)
+        table = se.sweep(folder, *data, out=out.parent, client=pool)
     assert sorted(scored) == [2, 4, 7, 10]
-    assert same_table(se.sweep(folder, *data, out=out), table)
+    assert same_table(se.sweep(folder, *data, out=out.parent), table)
     assert sorted(scored) == [2, 4, 7, 10]
 
 
@@ -120,10 +120,10 @@ def test_a_dask_cluster_gives_the_same_table(folder: Path, data: Any, tmp_path: 
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as local,
         distributed.Client(local, set_as_default=False) as client,
     ):
-        table = se.sweep(folder, *data, out=tmp_path / "sweep.csv", client=client)
+        table = se.sweep(folder, *data, out=tmp_path / "sweep", client=client)
         assert same_table(table, expected)
         assert same_table(se.sweep(folder, *data, client=local.scheduler_address), expected)
-    assert len(rows_of(tmp_path / "sweep.csv")) == 4
+    assert len(rows_of(tmp_path / "sweep" / "table.csv")) == 4
 
 
 def test_refuses_spark(folder: Path, data: Any) -> None:

@@ -36,8 +36,8 @@ def test_the_command_scores_several(
     assert [line.split()[1] == "*" for line in lines[2:]] == [i == best for i in range(3)]
     assert number(expected["ndcg@10"][0]) in lines[2]
     names = [f"als-{factors}" for factors in (10, 2, 4)]
-    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [*names, "sweep.csv"]
-    before = (tmp_path / "o" / "sweep.csv").read_bytes()
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [*names, "table.csv"]
+    before = (tmp_path / "o" / "table.csv").read_bytes()
 
     files = sorted(folder.iterdir())
     status, printed, _ = command(*files, *split, "--out", tmp_path / "o", "--format", "json")
@@ -107,7 +107,7 @@ def test_the_command_refuses_before_it_reads(
     assert command(folder, *split, "--out", tmp_path / "o")[0] == 0
     status, _, said = command(folder, *split, "-m", "mrr@5", "--out", tmp_path / "o")
     assert status == 2
-    assert "sweep.csv: was made with other inputs: metrics" in said
+    assert "table.csv: was made with other inputs: metrics" in said
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_signal_ends_the_command_and_a_rerun_goes_on(
     expected: int,
 ) -> None:
     paths = [save(folder / f"als-{n}.npz", n) for n in range(2, 45)]
-    out = tmp_path / "o" / "sweep.csv"
+    out = tmp_path / "o" / "table.csv"
     status, printed, said = press_ctrl_c(
         start_command("score", folder, *split, "--out", out.parent),
         lambda: out.exists() and len(rows_of(out)) > 2,
@@ -143,4 +143,6 @@ def test_a_signal_ends_the_command_and_a_rerun_goes_on(
     assert [row.split()[0] for row in rows] == [row["file"] for row in rows_of(out)]
     assert command(folder, *split, "--out", out.parent)[0] == 0
     table = se.sweep(folder, holdout.train, holdout.validation, METRICS)
-    assert same_table(se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out), table)
+    assert same_table(
+        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent), table
+    )

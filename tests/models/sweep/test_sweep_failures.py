@@ -73,9 +73,10 @@ def test_broken_checkpoints_have_a_row_and_do_not_stop_the_sweep(
     reasons = break_checkpoints(tmp_path)
     reasons["missing.npz"] = "does not exist"
     data = (holdout.train, holdout.validation, METRICS)
-    paths, out = [*sorted(tmp_path.iterdir()), tmp_path / "missing.npz"], tmp_path / "sweep.csv"
+    paths = [*sorted(tmp_path.iterdir()), tmp_path / "missing.npz"]
+    out = tmp_path / "out" / "table.csv"
     paths.remove(tmp_path / "good.npz")
-    table = se.sweep([*paths, tmp_path / "good.npz"], *data, out=out)
+    table = se.sweep([*paths, tmp_path / "good.npz"], *data, out=out.parent)
     failed = table[table["status"] == "failed"].set_index("file")
     assert {Path(file).name for file in failed.index} == {*reasons}
     for name, reason in reasons.items():
@@ -93,7 +94,7 @@ def test_broken_checkpoints_have_a_row_and_do_not_stop_the_sweep(
     for name in reasons:
         (tmp_path / name).unlink(missing_ok=True)
         save(tmp_path / name, 3, seed=len(name))
-    again = se.sweep([*paths, tmp_path / "good.npz"], *data, out=out)
+    again = se.sweep([*paths, tmp_path / "good.npz"], *data, out=out.parent)
     assert set(scored) == {3}
     assert set(again["status"]) == {"ok"}
     assert same_table(again, se.sweep([*paths, tmp_path / "good.npz"], *data))
@@ -107,13 +108,13 @@ def test_too_little_memory_is_a_row_until_there_is_enough(
             raise MemoryError
         return se.evaluate_model(model, *data, **options)
 
-    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "sweep.csv"
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
     with monkeypatch.context() as patch:
         patch.setattr(sweeping, "evaluate_model", fail)
-        table = se.sweep(folder, *data, out=out)
+        table = se.sweep(folder, *data, out=out.parent)
     assert table["error"].tolist() == ["", "there is not enough memory", ""]
     assert table["ndcg@10"].isna().tolist() == [False, True, False]
-    assert same_table(se.sweep(folder, *data, out=out), se.sweep(folder, *data))
+    assert same_table(se.sweep(folder, *data, out=out.parent), se.sweep(folder, *data))
 
 
 def test_raises_errors_that_are_not_the_checkpoint_s(
@@ -126,7 +127,7 @@ def test_raises_errors_that_are_not_the_checkpoint_s(
 
     monkeypatch.setattr(sweeping, "evaluate_model", fail)
     with pytest.raises(ZeroDivisionError):
-        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=tmp_path / "s.csv")
+        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=tmp_path / "s")
     assert [row["factors"] for row in rows_of(tmp_path / "s.csv")] == ["2", "4"]
 
 
@@ -176,11 +177,11 @@ def test_a_known_checkpoint_that_changes_while_it_is_hashed_is_hashed_again(
     folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, data = folder / "als-4.npz", (holdout.train, holdout.validation, METRICS)
-    out, new = tmp_path / "sweep.csv", save(tmp_path / "new.npz", 8).read_bytes()
-    se.sweep(folder, *data, out=out)
+    out, new = tmp_path / "out" / "table.csv", save(tmp_path / "new.npz", 8).read_bytes()
+    se.sweep(folder, *data, out=out.parent)
     changes = [lambda: overwrite(path, new)]
     with changing(monkeypatch, hashlib, "file_digest", path, changes):
-        table = se.sweep(folder, *data, out=out)
+        table = se.sweep(folder, *data, out=out.parent)
     assert table["factors"].tolist() == [2, 8, 10]
     assert same_table(table, se.sweep(folder, *data))
 
@@ -206,6 +207,9 @@ def test_a_known_checkpoint_that_changes_while_it_is_hashed_is_hashed_again(
         ({"train": [[1]]}, InvalidDataError, "expected a scipy sparse matrix"),
         ({"num_threads": 0}, InvalidDataError, "num_threads: expected a whole number of at least"),
         ({"out": "NOWHERE"}, OutputError, "als-2.npz: cannot be used as an output folder"),
+        ({"out": "sweep.csv"}, InvalidDataError, "out is 'sweep.csv'; expected a folder"),
+        ({"save": True, "out": None}, InvalidDataError, "in a folder; name it with out="),
+        ({"watch": 60}, TypeError, r"has no argument 'watch'; give out=folder, and let a timer"),
     ],
 )
 def test_refuses_bad_input_before_the_first_checkpoint(
@@ -226,16 +230,16 @@ def test_refuses_bad_input_before_the_first_checkpoint(
         "NOTHING": holdout.validation * 0,
         "NEGATIVE": sparse.csr_matrix(([-1.0], ([0], [0])), shape=holdout.train.shape),
         "NAN": sparse.csr_matrix(([np.nan], ([0], [0])), shape=holdout.train.shape),
-        "NOWHERE": folder / "als-2.npz" / "sweep.csv",
+        "NOWHERE": folder / "als-2.npz",
     }
     given = {name: odd.get(x, x) if isinstance(x, str) else x for name, x in call.items()}
     good = {"paths": folder, "train": holdout.train, "validation": holdout.validation}
-    out = tmp_path / "sweep.csv"
+    out = tmp_path / "out" / "table.csv"
 
     def never(*given: Any) -> Any:
         raise AssertionError("a checkpoint was read")
 
     monkeypatch.setattr(sweeping, "_attempt", never)
     with pytest.raises(error, match=message):
-        se.sweep(**(good | {"metrics": METRICS, "out": out} | given))
+        se.sweep(**(good | {"metrics": METRICS, "out": out.parent} | given))
     assert not out.exists()

@@ -72,18 +72,18 @@ def test_ctrl_c_keeps_the_finished_rows(
     name: str,
     call: int,
 ) -> None:
-    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "sweep.csv"
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
     out.parent.mkdir()
     with interrupted(monkeypatch, owner, name, call):
-        se.sweep(folder, *data, out=out)
-    assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"] * out.exists()
+        se.sweep(folder, *data, out=out.parent)
+    assert [path.name for path in out.parent.iterdir()] == ["table.csv"] * out.exists()
     if owner not in (os, Path) or (owner is Path and name == "replace"):
         assert len(rows_of(out)) == call - 1
     elif call == 1:  # the empty table
         assert not out.exists()
     else:
         assert len(rows_of(out)) == call - 2
-    assert same_table(se.sweep(folder, *data, out=out), se.sweep(folder, *data))
+    assert same_table(se.sweep(folder, *data, out=out.parent), se.sweep(folder, *data))
 
 
 FULL = """
@@ -96,12 +96,12 @@ holdout = se.split.Holdout.load(split)
 data = (holdout.train, holdout.validation, ["ndcg@10", "recall@{5,20}", "novelty@5"])
 paths = sorted(folder.iterdir())
 se.sweep(paths, *data)  # caches the kernels while files can still be written
-se.sweep(paths[:2], *data, out=out)
+se.sweep(paths[:2], *data, out=out.parent)
 before = out.read_bytes()
 resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10,) * 2)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 try:
-    se.sweep(paths, *data, out=out)
+    se.sweep(paths, *data, out=out.parent)
 except se.SparseEvalError as error:
     print(type(error).__name__, error)
 assert out.read_bytes() == before
@@ -111,7 +111,7 @@ assert out.read_bytes() == before
 def test_a_full_disk_keeps_the_table(folder: Path, holdout: Any, tmp_path: Path) -> None:
     need_posix()
     holdout.save(tmp_path / "split")
-    out = tmp_path / "out" / "sweep.csv"
+    out = tmp_path / "out" / "table.csv"
     out.parent.mkdir()
     done = subprocess.run(
         [sys.executable, "-c", FULL, folder, out, tmp_path / "split"],
@@ -121,8 +121,8 @@ def test_a_full_disk_keeps_the_table(folder: Path, holdout: Any, tmp_path: Path)
     )
     assert done.stdout == f"OutputError {out}: cannot be written: File too large\n", done.stderr
     assert done.returncode == 0, done.stderr
-    assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"]
-    table = se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
+    assert [path.name for path in out.parent.iterdir()] == ["table.csv"]
+    table = se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
     assert same_table(table, se.sweep(folder, holdout.train, holdout.validation, METRICS))
 
 
@@ -137,7 +137,7 @@ data = (holdout.train, holdout.validation, ["ndcg@10", "recall@{5,20}"])
 se.sweep([folder / "als-2.npz"], *data)  # loads the kernels
 print("ready", flush=True)
 sys.stdin.readline()
-se.sweep(folder, *data, out=out)
+se.sweep(folder, *data, out=out.parent)
 print("done", flush=True)
 """
 
@@ -149,7 +149,7 @@ def test_survives_being_killed_twenty_times(tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=1000, n_items=300, seed=3)
     holdout = se.split.random(clicks, seed=0)
     holdout.save(tmp_path / "split")
-    folder, out, whole = (tmp_path / name for name in ("checkpoints", "killed.csv", "whole.csv"))
+    folder, out = tmp_path / "checkpoints", tmp_path / "killed" / "table.csv"
     folder.mkdir()
     rng = np.random.default_rng(0)
     sizes = dict(zip(("user_factors", "item_factors"), holdout.train.shape, strict=True))
@@ -164,7 +164,8 @@ def test_survives_being_killed_twenty_times(tmp_path: Path) -> None:
     for broken in (4, 8, 20):
         (folder / f"als-{broken}.npz").write_bytes(b"broken")
     data = (holdout.train, holdout.validation, ["ndcg@10", "recall@{5,20}"])
-    se.sweep(folder, *data, out=whole)
+    whole = tmp_path / "whole" / "table.csv"
+    se.sweep(folder, *data, out=whole.parent)
     expected = [{**row, "seconds": ""} for row in rows_of(whole)]
     assert [row["status"] for row in expected].count("failed") == 3
     step = sum(float(row["seconds"]) for row in rows_of(whole)) / 80
@@ -209,6 +210,6 @@ def test_survives_being_killed_twenty_times(tmp_path: Path) -> None:
             process.kill()
             process.communicate()
     assert len({*done_counts}) > 10  # they were killed at different points, and the sweep continued
-    table = se.sweep(folder, *data, out=out)
+    table = se.sweep(folder, *data, out=out.parent)
     assert [{**row, "seconds": ""} for row in rows_of(out)] == expected
     assert same_table(table, se.sweep(folder, *data))

@@ -18,27 +18,27 @@ from sweep_cases import (
 
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
-from sparse_eval.errors import InvalidFileError, OutputError
+from sparse_eval.errors import InvalidFileError
 
 
 def test_a_rerun_computes_only_what_is_missing(
     folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
 ) -> None:
-    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "sweep.csv"
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
     expected = se.sweep(folder, *data)
     scored.clear()
-    se.sweep([folder / "als-10.npz"], *data, out=out)
+    se.sweep([folder / "als-10.npz"], *data, out=out.parent)
     assert scored == [10]
-    table = se.sweep(folder, *data, out=out)
+    table = se.sweep(folder, *data, out=out.parent)
     assert scored == [10, 2, 4]
     assert same_table(table, expected)
     before = (out.stat().st_mtime_ns, out.read_bytes())
-    again = se.sweep(folder, *data, out=out)
+    again = se.sweep(folder, *data, out=out.parent)
     assert scored == [10, 2, 4]
     pd.testing.assert_frame_equal(again, table, check_exact=True)
     assert (out.stat().st_mtime_ns, out.read_bytes()) == before
     # nothing is computed again for another order of metrics or another monitor
-    other = se.sweep(folder, *data[:2], METRICS[::-1], out=out, monitor="recall@20")
+    other = se.sweep(folder, *data[:2], METRICS[::-1], out=out.parent, monitor="recall@20")
     assert scored == [10, 2, 4]
     assert same_table(other, se.sweep(folder, *data[:2], METRICS[::-1], monitor="recall@20"))
 
@@ -46,11 +46,11 @@ def test_a_rerun_computes_only_what_is_missing(
 def test_a_changed_checkpoint_is_scored_again(
     folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
 ) -> None:
-    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "sweep.csv"
-    se.sweep(folder, *data, out=out)
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
+    se.sweep(folder, *data, out=out.parent)
     scored.clear()
     save(folder / "als-4.npz", 7)
-    table = se.sweep(folder, *data, out=out)
+    table = se.sweep(folder, *data, out=out.parent)
     assert scored == [7]
     assert table["factors"].tolist() == [2, 7, 10]
     assert same_table(table, se.sweep(folder, *data))
@@ -59,13 +59,13 @@ def test_a_changed_checkpoint_is_scored_again(
 def test_results_follow_the_content_of_a_file(
     folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
 ) -> None:
-    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "sweep.csv"
-    se.sweep(folder, *data, out=out)
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
+    se.sweep(folder, *data, out=out.parent)
     scored.clear()
     (folder / "als-4.npz").rename(folder / "renamed.npz")
     (folder / "als-10.npz").unlink()
     shutil.copy(folder / "als-2.npz", folder / "als-3.npz")
-    table = se.sweep(folder, *data, out=out)
+    table = se.sweep(folder, *data, out=out.parent)
     assert scored == []
     # a missing file keeps its result, after the existing ones
     names = [Path(file).name for file in table["file"]]
@@ -97,18 +97,18 @@ CHANGES: dict[str, Callable[[Any, dict[str, Any]], None]] = {
 def test_refuses_a_table_of_other_inputs(
     folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    out = tmp_path / "sweep.csv"
+    out = tmp_path / "out" / "table.csv"
     call = {"train": holdout.train, "validation": holdout.validation, "metrics": METRICS}
     if what in CHANGES:
         CHANGES[what](holdout, call)
-        se.sweep(folder, **call, out=out)
+        se.sweep(folder, **call, out=out.parent)
         call = {"train": holdout.train, "validation": holdout.validation, "metrics": METRICS}
     else:
-        se.sweep(folder, **call, out=out)
+        se.sweep(folder, **call, out=out.parent)
         monkeypatch.setattr(sweeping, "installed_version", lambda: "99.0")
     before = out.read_bytes()
     with pytest.raises(InvalidFileError, match="was made with other inputs") as error:
-        se.sweep(folder, **call, out=out)
+        se.sweep(folder, **call, out=out.parent)
     assert f"other inputs: {what}" in str(error.value)
     assert " (here " in str(error.value)
     assert str(error.value).count("(here") == 1
@@ -123,13 +123,11 @@ def test_refuses_a_table_of_other_inputs(
 def test_refuses_a_file_that_no_sweep_wrote(
     folder: Path, holdout: Any, tmp_path: Path, content: bytes
 ) -> None:
-    out = tmp_path / "mine.csv"
+    out = tmp_path / "table.csv"
     out.write_bytes(content)
-    with pytest.raises(InvalidFileError, match="mine.csv: is not a table that a sweep wrote"):
-        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
+    with pytest.raises(InvalidFileError, match="table.csv: is not a table that a sweep wrote"):
+        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
     assert out.read_bytes() == content
-    with pytest.raises(OutputError, match="cannot be written: it is a folder"):
-        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -139,14 +137,14 @@ def test_refuses_a_file_that_no_sweep_wrote(
 def test_refuses_an_edited_row(
     folder: Path, holdout: Any, tmp_path: Path, column: str, text: str
 ) -> None:
-    out = tmp_path / "sweep.csv"
-    se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
+    out = tmp_path / "out" / "table.csv"
+    se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
     frame = pd.read_csv(out, dtype=str, keep_default_na=False)
     frame.loc[1, column] = text
     frame.to_csv(out, index=False)
     with pytest.raises(InvalidFileError, match=r"sweep\.csv, line 3: is not what a sweep wrote"):
-        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
+        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
     lines = out.read_text().splitlines(keepends=True)
     out.write_text("".join(lines[:2] + lines[3:]))
-    table = se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
+    table = se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
     assert same_table(table, se.sweep(folder, holdout.train, holdout.validation, METRICS))

@@ -32,16 +32,16 @@ def load_all(folder: Path) -> dict[str, se.Evaluation]:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Return a hash of each file in a folder, by its path there."""
+    """Return a hash of each file of the evaluations in a folder, by its path there."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != "table.csv"
     }
 
 
 def test_each_is_what_score_saves_of_one(folder: Path, data: Any, tmp_path: Path) -> None:
-    table = se.sweep(folder, *data, save=tmp_path / "evs")
+    table = se.sweep(folder, *data, out=tmp_path / "evs", save=True)
     assert same_table(table, se.sweep(folder, *data))
     evs = load_all(tmp_path / "evs")
     assert set(evs) == {"als-2", "als-4", "als-10"}
@@ -64,20 +64,20 @@ def test_each_is_what_score_saves_of_one(folder: Path, data: Any, tmp_path: Path
 def test_a_rerun_computes_only_what_is_missing(
     folder: Path, data: Any, tmp_path: Path, scored: list[Any]
 ) -> None:
-    out, evs = tmp_path / "sweep.csv", tmp_path / "evs"
-    se.sweep(folder, *data, out=out)
+    evs = tmp_path / "evs"
+    se.sweep(folder, *data, out=evs)
     scored.clear()
-    se.sweep(folder / "als-4.npz", *data, out=out, save=evs)
+    se.sweep(folder / "als-4.npz", *data, out=evs, save=True)
     assert scored == [4]  # there was its row, but not its evaluation
-    se.sweep(folder, *data, out=out, save=evs)
+    se.sweep(folder, *data, out=evs, save=True)
     assert scored == [4, 2, 10]
     before = contents(evs)
-    se.sweep(folder, *data, out=out, save=evs)
+    se.sweep(folder, *data, out=evs, save=True)
     assert scored == [4, 2, 10]
     assert contents(evs) == before
     (evs / "als-2" / "per_user.csv").write_text("user\n")
     (evs / "als-10" / "summary.json").unlink()
-    se.sweep(folder, *data, out=out, save=evs)
+    se.sweep(folder, *data, out=evs, save=True)
     assert scored == [4, 2, 10, 2, 10]
     assert contents(evs) == before
 
@@ -85,14 +85,14 @@ def test_a_rerun_computes_only_what_is_missing(
 def test_evaluations_follow_the_content_of_a_file(
     folder: Path, data: Any, tmp_path: Path, scored: list[Any]
 ) -> None:
-    out, evs = tmp_path / "sweep.csv", tmp_path / "evs"
-    se.sweep(folder, *data, out=out, save=evs)
+    evs = tmp_path / "evs"
+    se.sweep(folder, *data, out=evs, save=True)
     means = {name: ev.mean() for name, ev in load_all(evs).items()}
     scored.clear()
     shutil.copy(folder / "als-4.npz", folder / "copy.npz")
     (folder / "als-10.npz").rename(folder / "moved.npz")
     save(folder / "als-2.npz", 7)
-    se.sweep(folder, *data, out=out, save=evs)
+    se.sweep(folder, *data, out=evs, save=True)
     assert scored == [7]
     found = load_all(evs)
     assert set(found) == {"als-2", "als-4", "als-10", "copy", "moved"}
@@ -105,13 +105,13 @@ def test_evaluations_follow_the_content_of_a_file(
     (folder / "moved.npz").rename(folder / "z.npz")
     for name in ("als-10", "moved"):
         shutil.rmtree(evs / name)
-    se.sweep(folder, *data, out=out, save=evs)
+    se.sweep(folder, *data, out=evs, save=True)
     scored.clear()
     (folder / "als-4.npz").rename(folder / "zz.npz")
     (folder / "copy.npz").unlink()
     shutil.rmtree(evs / "copy")
     save(folder / "als-4.npz", 5)
-    table = se.sweep(folder, *data, out=out, save=evs)
+    table = se.sweep(folder, *data, out=evs, save=True)
     assert scored == [5, 4]
     assert load_all(evs)["zz"].mean() == means["als-4"]
     assert table["status"].tolist() == ["ok"] * len(table)
@@ -119,11 +119,11 @@ def test_evaluations_follow_the_content_of_a_file(
 
 def test_a_checkpoint_that_fails_has_no_evaluation(folder: Path, data: Any, tmp_path: Path) -> None:
     evs = tmp_path / "evs"
-    se.sweep(folder, *data, save=evs)
+    se.sweep(folder, *data, out=evs, save=True)
     (folder / "als-4.npz").write_bytes(b"broken")
     (evs / "als-2" / "mine.txt").write_text("kept")
     (folder / "als-2.npz").write_bytes(b"broken")
-    se.sweep(folder, *data, save=evs)
+    se.sweep(folder, *data, out=evs, save=True)
     assert set(load_all(evs)) == {"als-10"}
     assert [path.name for path in (evs / "als-2").iterdir()] == ["mine.txt"]
     assert not (evs / "als-4").exists()
@@ -139,8 +139,8 @@ def test_equal_names_get_those_of_their_folders(
     (tmp_path / "evs" / "als-2").mkdir(parents=True)
     (tmp_path / "evs" / "als-2" / "mine.txt").write_text("kept")
     files = [other / "als-4.npz", folder / "als-4.npz", folder / "als-2.npz"]
-    se.sweep(files[:1], *data, out="sweep.csv", save="evs")
-    se.sweep(files[::-1], *data, out="sweep.csv", save="evs")
+    se.sweep(files[:1], *data, out="evs", save=True)
+    se.sweep(files[::-1], *data, out="evs", save=True)
     assert set(load_all(Path("evs"))) == {"als-4", "checkpoints-als-4", "checkpoints-als-2"}
     found = {
         Path(file).parent.name: path.name for file, path in saved_evaluations(Path("evs")).items()
@@ -148,7 +148,7 @@ def test_equal_names_get_those_of_their_folders(
     assert found["monday"] == "als-4"
     before = contents(tmp_path / "evs")
     (folder / "als-10.npz").unlink()
-    se.sweep(["checkpoints", "monday"], *data, out="sweep.csv", save="evs")
+    se.sweep(["checkpoints", "monday"], *data, out="evs", save=True)
     assert contents(tmp_path / "evs") == before
 
 
@@ -164,17 +164,18 @@ def test_only_whole_evaluations_of_sweeps_are_found(tmp_path: Path) -> None:
 
 def test_refuses_evaluations_of_other_data(folder: Path, data: Any, tmp_path: Path) -> None:
     evs = tmp_path / "evs"
-    se.sweep(folder, *data, save=evs)
+    se.sweep(folder, *data, out=evs, save=True)
     before = contents(evs)
-    for change in ({"convention": "ranx"}, {"seen": "allow"}):
+    (evs / "table.csv").unlink()
+    for change in ({"convention": "ranx"}, {"metrics": se.Protocol(METRICS, filter_seen=False)}):
         with pytest.raises(InvalidFileError, match="was saved by a sweep with other inputs: "):
-            se.sweep(folder, *data, save=evs, **change)
+            se.sweep(folder, *data[:2], **{"metrics": METRICS} | change, out=evs, save=True)
     with pytest.raises(InvalidFileError, match="inputs: metrics .*choose another folder"):
-        se.sweep(folder, *data[:2], "mrr@5", save=evs)
+        se.sweep(folder, *data[:2], "mrr@5", out=evs, save=True)
     assert contents(evs) == before
     (evs / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be used as an output folder"):
-        se.sweep(folder, *data, save=evs / "file")
+        se.sweep(folder, *data, out=evs / "file", save=True)
 
 
 @pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.long)])
@@ -182,11 +183,11 @@ def test_an_executor_saves_the_same(
     folder: Path, data: Any, tmp_path: Path, processes: bool
 ) -> None:
     shutil.copy(folder / "als-4.npz", folder / "copy.npz")
-    se.sweep(folder, *data, save=tmp_path / "here")
+    se.sweep(folder, *data, out=tmp_path / "here", save=True)
     kind = ProcessPoolExecutor if processes else ThreadPoolExecutor
     options: dict[str, Any] = {"mp_context": get_context("spawn")} if processes else {}
     with kind(2, **options) as pool:
-        se.sweep(folder, *data, save=tmp_path / "there", client=pool)
+        se.sweep(folder, *data, out=tmp_path / "there", save=True, client=pool)
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
@@ -196,13 +197,13 @@ def test_an_executor_saves_the_same(
 )
 def test_a_dask_cluster_saves_the_same(folder: Path, data: Any, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
-    se.sweep(folder, *data, save=tmp_path / "here")
+    se.sweep(folder, *data, out=tmp_path / "here", save=True)
     options: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, **options) as local,
         distributed.Client(local, set_as_default=False) as client,
     ):
-        se.sweep(folder, *data, save=tmp_path / "there", client=client)
+        se.sweep(folder, *data, out=tmp_path / "there", save=True, client=client)
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
@@ -212,7 +213,7 @@ import sparse_eval as se
 folder, evs, split = map(Path, sys.argv[1:])
 holdout = se.Holdout.load(split)
 data = (holdout.train, holdout.validation, ["ndcg@10", "recall@{5,20}", "novelty@5"])
-se.sweep(folder, *data, out=evs / "sweep.csv", save=evs)
+se.sweep(folder, *data, out=evs, save=True)
 """
 
 
@@ -229,9 +230,9 @@ def test_a_killed_sweep_leaves_nothing_half_saved(
     run_killed(KILLED, call, folder, evs, tmp_path / "split")
     n_saved = len(load_all(evs))  # each can be read
     assert n_saved == (call > 5) + (call > 10)
-    table = se.sweep(folder, *data, out=evs / "sweep.csv", save=evs)
+    table = se.sweep(folder, *data, out=evs, save=True)
     assert len(scored) == 2 - (call > 6)
-    assert same_table(table, se.sweep(folder, *data, save=whole))
+    assert same_table(table, se.sweep(folder, *data, out=whole, save=True))
     for name in ("als-2", "als-4"):
         assert contents(whole / name) == contents(evs / name)  # and no temporary file
 
@@ -246,13 +247,13 @@ def test_a_full_disk_stops_the_sweep(
             raise OSError(28, os.strerror(28), str(path))
         return write(path, content)
 
-    out, evs = tmp_path / "sweep.csv", tmp_path / "evs"
+    evs = tmp_path / "evs"
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
         with pytest.raises(OutputError, match="cannot be written: No space left on device"):
-            se.sweep(folder, *data, out=out, save=evs)
+            se.sweep(folder, *data, out=evs, save=True)
     assert set(load_all(evs)) == {"als-2"}
-    table = se.sweep(folder, *data, out=out, save=evs)
+    table = se.sweep(folder, *data, out=evs, save=True)
     assert same_table(table, se.sweep(folder, *data))
     assert list(table.columns[5:9]) == NAMES
     before = contents(evs)
@@ -260,9 +261,9 @@ def test_a_full_disk_stops_the_sweep(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
         with pytest.raises(OutputError, match="cannot be written: No space left on device"):
-            se.sweep(folder, *data, out=out, save=evs)
+            se.sweep(folder, *data, out=evs, save=True)
     assert contents(evs) == before  # that of the earlier file of this name is not lost
-    se.sweep(folder, *data, out=out, save=evs)
+    se.sweep(folder, *data, out=evs, save=True)
     assert load_all(evs)["als-4"].about["checkpoint"]["factors"] == 5
 
 
@@ -274,20 +275,20 @@ def test_two_sweeps_do_not_save_in_one_folder(
 
     def score_beside_another(*given: Any) -> Any:
         with pytest.raises(OutputError, match="another process writes to this folder; wait"):
-            se.sweep(folder, *data, save=tmp_path / "saved")
+            se.sweep(folder, *data, out=tmp_path / "saved", save=True)
         refused.append(given)
         return score(*given)
 
     monkeypatch.setattr(sweeping, "score_task", score_beside_another)
-    se.sweep(folder, *data, save=tmp_path / "saved")
+    se.sweep(folder, *data, out=tmp_path / "saved", save=True)
     assert refused
     monkeypatch.undo()
-    se.sweep(folder, *data, save=tmp_path / "saved")
+    se.sweep(folder, *data, out=tmp_path / "saved", save=True)
 
 
 def test_no_folder_is_made_for_arguments_that_are_refused(
     folder: Path, data: Any, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidDataError, match="num_threads"):
-        se.sweep(folder, *data, num_threads=0, save=tmp_path / "saved")
+        se.sweep(folder, *data, num_threads=0, out=tmp_path / "saved", save=True)
     assert not (tmp_path / "saved").exists()

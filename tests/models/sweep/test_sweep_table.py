@@ -32,8 +32,8 @@ from sparse_eval.models.sweep_table import natural
 
 
 def test_a_folder_becomes_a_table(folder: Path, holdout: Any, tmp_path: Path) -> None:
-    out = tmp_path / "sweep.csv"
-    table = se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out)
+    out = tmp_path / "out" / "table.csv"
+    table = se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
     assert list(table.columns) == [
         "file", "best", "status", "error", "seconds", *NAMES,
         "sha256", "train", "validation", "convention", "seen", "sparse_eval",
@@ -58,9 +58,9 @@ def test_a_folder_becomes_a_table(folder: Path, holdout: Any, tmp_path: Path) ->
 
 
 def test_the_folder_of_the_table_is_made(folder: Path, holdout: Any, tmp_path: Path) -> None:
-    out = tmp_path / "new" / "folder" / "sweep.csv"
-    se.sweep(folder / "als-2.npz", holdout.train, holdout.validation, METRICS, out=out)
-    assert [path.name for path in out.parent.iterdir()] == ["sweep.csv"]
+    out = tmp_path / "new" / "folder" / "table.csv"
+    se.sweep(folder / "als-2.npz", holdout.train, holdout.validation, METRICS, out=out.parent)
+    assert [path.name for path in out.parent.iterdir()] == ["table.csv"]
 
 
 def test_paths_are_files_folders_or_both(folder: Path, holdout: Any, tmp_path: Path) -> None:
@@ -156,10 +156,10 @@ def test_data_are_checked_and_converted_once(
 
 def test_a_missing_checkpoint_is_not_the_best(folder: Path, holdout: Any, tmp_path: Path) -> None:
     files = sorted(folder.glob("*.npz"))
-    table = se.sweep(files, holdout.train, holdout.validation, "ndcg@10", out=tmp_path / "s.csv")
+    table = se.sweep(files, holdout.train, holdout.validation, "ndcg@10", out=tmp_path / "s")
     best = Path(table.loc[table["best"], "file"].item())
     others = [file for file in files if file.name != best.name]
-    again = se.sweep(others, holdout.train, holdout.validation, "ndcg@10", out=tmp_path / "s.csv")
+    again = se.sweep(others, holdout.train, holdout.validation, "ndcg@10", out=tmp_path / "s")
     kept = again[again["best"]]
     assert Path(kept["file"].item()).name in {file.name for file in others}
     rest = table[~table["best"]]
@@ -187,22 +187,22 @@ def test_no_failed_or_undefined_row_is_the_best(folder: Path, holdout: Any, tmp_
     unseen = np.zeros((N_USERS, N_ITEMS))
     unseen[:, 7] = 1
     data = (sparse.csr_matrix(1 - unseen), sparse.csr_matrix(unseen), "diversity@2")
-    out = tmp_path / "sweep.csv"
-    undefined = se.sweep(folder, *data, out=out)
+    out = tmp_path / "out" / "table.csv"
+    undefined = se.sweep(folder, *data, out=out.parent)
     assert undefined["status"].tolist() == ["ok"] * 3
     assert undefined["diversity@2"].isna().all()
     assert not undefined["best"].any()
-    assert same_table(se.sweep(folder, *data, out=out), undefined)
+    assert same_table(se.sweep(folder, *data, out=out.parent), undefined)
 
 
 def test_keeps_the_convention(folder: Path, holdout: Any, tmp_path: Path) -> None:
     data = (holdout.train, holdout.validation, ["mrr", "recall@5"])
     options = {"convention": "trec_eval", "monitor": "mrr"}
-    table = se.sweep(folder, *data, **options, out=tmp_path / "sweep.csv")
+    table = se.sweep(folder, *data, **options, out=tmp_path / "sweep")
     assert set(table["convention"]) == {"trec_eval"}
     expected = se.evaluate_model(folder / "als-2.npz", *data, convention="trec_eval")
     assert table["mrr"][0] == expected["mrr"]
-    assert same_table(se.sweep(folder, *data, **options, out=tmp_path / "sweep.csv"), table)
+    assert same_table(se.sweep(folder, *data, **options, out=tmp_path / "sweep"), table)
 
 
 ODD = {
@@ -226,9 +226,9 @@ def test_keeps_parameters_and_names_of_every_kind(holdout: Any, tmp_path: Path) 
     paths = [save(tmp_path / name, seed=i) for i, name in enumerate(names)]
     bytes_name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.npz")
     paths.append(save(Path(bytes_name), seed=9, **ODD))
-    out = tmp_path / "sweep.csv"
+    out = tmp_path / "out" / "table.csv"
     data = (holdout.train, holdout.validation, METRICS)
-    table = se.sweep(paths, *data, out=out)
+    table = se.sweep(paths, *data, out=out.parent)
     assert set(table["status"]) == {"ok"}
     row = table.iloc[-1]
     assert (row["seconds_"], row["seconds__"], row["ndcg@10_"]) == (5, 6, 0.5)
@@ -243,7 +243,7 @@ def test_keeps_parameters_and_names_of_every_kind(holdout: Any, tmp_path: Path) 
     assert table["big"].isna().tolist() == [True] * 5 + [False]
     parameters = table.columns[table.columns.get_loc("sparse_eval") + 1 :].tolist()
     assert parameters == sorted(parameters)
-    again = se.sweep(paths, *data, out=out)
+    again = se.sweep(paths, *data, out=out.parent)
     pd.testing.assert_frame_equal(again, table, check_exact=True)
 
 
