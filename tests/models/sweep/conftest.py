@@ -16,6 +16,7 @@ from sweep_cases import (
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
 from sparse_eval.cli import main
+from sparse_eval.models.evaluate import evaluate_request
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +40,11 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Collect the models that are evaluated, as their number of factors."""
     calls: list[int] = []
 
-    def counted(model: Any, *data: Any, **options: Any) -> Any:
+    def counted(request: Any, model: Any, *data: Any, **options: Any) -> Any:
         calls.append(model.item_factors.shape[1])
-        return se.evaluate_model(model, *data, **options)
+        return evaluate_request(request, model, *data, **options)
 
-    monkeypatch.setattr(sweeping, "evaluate_model", counted)
+    monkeypatch.setattr(sweeping, "evaluate_request", counted)
     return calls
 
 

@@ -15,6 +15,7 @@ from sweep_cases import METRICS, rows_of, same_table, save
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
 from sparse_eval.errors import InvalidDataError, WorkerError
+from sparse_eval.models.evaluate import evaluate_request
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_threads_give_the_same_table(folder: Path, data: Any, tmp_path: Path) ->
         assert same_table(table, expected)
         assert same_table(se.sweep(folder, *data, client=pool), expected)
     assert table["status"].tolist() == ["ok", "ok", "ok", "failed"]
-    here, there = (rows_of(tmp_path / name) for name in ("here.csv", "pool.csv"))
+    here, there = (rows_of(tmp_path / name / "table.csv") for name in ("here", "pool"))
     assert [row | {"seconds": ""} for row in there] == [row | {"seconds": ""} for row in here]
 
 
@@ -55,9 +56,9 @@ def test_a_worker_has_one_thread(folder: Path, data: Any, monkeypatch: pytest.Mo
 
     def evaluate(*arguments: Any, **options: Any) -> Any:
         given.append(options["num_threads"])
-        return se.evaluate_model(*arguments, **options)
+        return evaluate_request(*arguments, **options)
 
-    monkeypatch.setattr(sweeping, "evaluate_model", evaluate)
+    monkeypatch.setattr(sweeping, "evaluate_request", evaluate)
     with ThreadPoolExecutor(2) as pool:
         se.sweep(folder, *data, client=pool)
     assert given == [1, 1, 1]

@@ -142,7 +142,5 @@ def test_a_signal_ends_the_command_and_a_rerun_goes_on(
     assert header.split()[:2] == ["file", "best"]
     assert [row.split()[0] for row in rows] == [row["file"] for row in rows_of(out)]
     assert command(folder, *split, "--out", out.parent)[0] == 0
-    table = se.sweep(folder, holdout.train, holdout.validation, METRICS)
-    assert same_table(
-        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent), table
-    )
+    data = holdout.train, holdout.validation, METRICS
+    assert same_table(se.sweep(folder, *data, out=out.parent), se.sweep(folder, *data))

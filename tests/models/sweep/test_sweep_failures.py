@@ -28,6 +28,7 @@ from systems import need_posix
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
+from sparse_eval.models.evaluate import evaluate_request
 
 
 def break_checkpoints(folder: Path) -> dict[str, str]:
@@ -103,14 +104,14 @@ def test_broken_checkpoints_have_a_row_and_do_not_stop_the_sweep(
 def test_too_little_memory_is_a_row_until_there_is_enough(
     folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(model: Any, *data: Any, **options: Any) -> Any:
+    def fail(request: Any, model: Any, *data: Any, **options: Any) -> Any:
         if model.item_factors.shape[1] == 4:
             raise MemoryError
-        return se.evaluate_model(model, *data, **options)
+        return evaluate_request(request, model, *data, **options)
 
     data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
     with monkeypatch.context() as patch:
-        patch.setattr(sweeping, "evaluate_model", fail)
+        patch.setattr(sweeping, "evaluate_request", fail)
         table = se.sweep(folder, *data, out=out.parent)
     assert table["error"].tolist() == ["", "there is not enough memory", ""]
     assert table["ndcg@10"].isna().tolist() == [False, True, False]
@@ -120,15 +121,15 @@ def test_too_little_memory_is_a_row_until_there_is_enough(
 def test_raises_errors_that_are_not_the_checkpoint_s(
     folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(model: Any, *data: Any, **options: Any) -> Any:
+    def fail(request: Any, model: Any, *data: Any, **options: Any) -> Any:
         if model.item_factors.shape[1] == 10:
             raise ZeroDivisionError
-        return se.evaluate_model(model, *data, **options)
+        return evaluate_request(request, model, *data, **options)
 
-    monkeypatch.setattr(sweeping, "evaluate_model", fail)
+    monkeypatch.setattr(sweeping, "evaluate_request", fail)
     with pytest.raises(ZeroDivisionError):
         se.sweep(folder, holdout.train, holdout.validation, METRICS, out=tmp_path / "s")
-    assert [row["factors"] for row in rows_of(tmp_path / "s.csv")] == ["2", "4"]
+    assert [row["factors"] for row in rows_of(tmp_path / "s" / "table.csv")] == ["2", "4"]
 
 
 @pytest.mark.parametrize("change", [overwrite, swap])

@@ -56,7 +56,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: in
         (hashlib, "file_digest"),
         (sweeping, "read_checkpoint"),
         (sweeping, "as_model"),
-        (sweeping, "evaluate_model"),
+        (sweeping, "evaluate_request"),
         (Path, "write_text"),
         (os, "close"),
         (Path, "replace"),

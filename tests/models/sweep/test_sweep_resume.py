@@ -142,7 +142,7 @@ def test_refuses_an_edited_row(
     frame = pd.read_csv(out, dtype=str, keep_default_na=False)
     frame.loc[1, column] = text
     frame.to_csv(out, index=False)
-    with pytest.raises(InvalidFileError, match=r"sweep\.csv, line 3: is not what a sweep wrote"):
+    with pytest.raises(InvalidFileError, match=r"table\.csv, line 3: is not what a sweep wrote"):
         se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
     lines = out.read_text().splitlines(keepends=True)
     out.write_text("".join(lines[:2] + lines[3:]))

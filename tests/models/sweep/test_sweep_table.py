@@ -28,6 +28,7 @@ from sweep_cases import (
 
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
+from sparse_eval.models.evaluate import evaluate_request
 from sparse_eval.models.sweep_table import natural
 
 
@@ -252,9 +253,9 @@ def test_threads_are_passed_on(folder: Path, holdout: Any, monkeypatch: pytest.M
 
     def evaluate(*data: Any, **options: Any) -> Any:
         given.append(options["num_threads"])
-        return se.evaluate_model(*data, **options)
+        return evaluate_request(*data, **options)
 
-    monkeypatch.setattr(sweeping, "evaluate_model", evaluate)
+    monkeypatch.setattr(sweeping, "evaluate_request", evaluate)
     data = (holdout.train, holdout.validation, METRICS)
     assert same_table(se.sweep(folder, *data, num_threads=1), se.sweep(folder, *data))
     assert given == [1, 1, 1, None, None, None]
