@@ -1,0 +1,392 @@
+"""The net: public calls, and what they return to the last bit.
+
+Each call has a name. `python tests/net/write.py` writes what all calls return into ``*.json``
+beside it, one file for each group, and `test_net.py` compares. A number of all users is written in
+full; what else an evaluation holds (deviations, intervals, random baselines, the values of users)
+is written as a digest of its bits. With other versions of NumPy or SciPy, or on another kind of
+processor, numbers may differ in the last bits: digests are not compared then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.metrics import CONVENTIONS, REGISTRY
+
+N_USERS, N_ITEMS, LENGTH = 230, 60, 15
+
+Calls = Iterator[tuple[str, Callable[[], Any]]]
+
+
+class Problem(NamedTuple):
+    """Lists of several lengths, of some users none; gains; what users had seen; data of items."""
+
+    lists: se.Rankings
+    graded: csr_matrix
+    zeros: csr_matrix
+    train: csr_matrix
+    items: se.ItemData
+    factors: tuple[Any, Any]
+
+    @property
+    def scores(self) -> Any:
+        return self.factors[0] @ self.factors[1].T
+
+
+@cache
+def problem() -> Problem:
+    """Make the problem. Scores are exact in float32, so that no processor rounds them otherwise."""
+    rng = np.random.default_rng(0)
+    shape = (N_USERS, N_ITEMS)
+    factors = tuple(rng.integers(-8, 9, (n, 6)).astype(np.float32) / 8 for n in shape)
+    scores = factors[0] @ factors[1].T
+    seen = rng.random(shape) < 0.15
+    stored = (rng.random(shape) < 0.12) & ~seen
+    stored[5:9] = False  # users without relevant items
+    gains = csr_matrix(stored * rng.choice([1.0, 2.0], shape))
+    zeros = csr_matrix((rng.choice([0.0, 1.0, 2.0], stored.sum()), np.nonzero(stored)), shape)
+    order = np.argsort(np.where(seen, np.inf, -scores), axis=1, kind="stable")[:, :LENGTH]
+    lengths = np.where(np.arange(N_USERS) % 17 == 3, 0, rng.integers(1, LENGTH + 1, N_USERS))
+    ids = np.where(np.arange(LENGTH) < lengths[:, None], order, -1)
+    items = se.ItemData(
+        groups=rng.integers(0, 3, N_ITEMS),
+        vectors=rng.integers(-4, 5, (N_ITEMS, 3)) / 4,
+        propensity=rng.integers(1, 9, N_ITEMS) / 8,
+    )
+    lists = se.Rankings.from_topk(ids, shape=shape)
+    return Problem(lists, gains, zeros, csr_matrix(seen * 1.0), items, factors)
+
+
+@cache
+def spellings() -> list[str]:
+    """Return every metric, with every choice of every option, without a cut-off."""
+    names = []
+    for entry in REGISTRY.values():
+        names.append(entry.name)
+        for option in entry.options:
+            values = getattr(option, "values", ("0.5",) if option.name == "p" else ())
+            names += [f"{entry.name}({option.name}={value})" for value in values]
+    return names
+
+
+def written(ev: se.Evaluation) -> dict[str, list[Any]]:
+    """Return the mean of each metric and a digest of all else, and the number of users."""
+    rows = ev.summary().drop(columns="candidates", errors="ignore").itertuples(index=False)
+    found = {}
+    for name, row in zip(ev.names, rows, strict=True):
+        digest = hashlib.sha256(repr([str(cell) for cell in row]).encode())
+        if ev.is_per_user(name) and ev.record.table is not None:
+            digest.update(ev.values(name).tobytes())
+        found[name] = [float(ev[name]), ev.n_users_of[name], digest.hexdigest()[:12]]
+    return found
+
+
+def evaluated(*arguments: Any, **options: Any) -> Any:
+    return written(se.evaluate(*arguments, **options))
+
+
+def of_model(*arguments: Any, **options: Any) -> Any:
+    return written(se.evaluate_model(*arguments, **options))
+
+
+def digest_of(matrix: Any) -> str:
+    """Return a digest of the pairs and values of a matrix."""
+    pairs = csr_matrix(matrix).sorted_indices().tocoo()
+    arrays = (pairs.row.astype(np.int64), pairs.col.astype(np.int64), pairs.data.astype(float))
+    return hashlib.sha256(b"".join(one.tobytes() for one in arrays)).hexdigest()[:16]
+
+
+def conventions() -> Calls:
+    """Every metric by every convention, of graded gains, and of stored zeros if it takes them."""
+    given = problem()
+    for convention, cut in itertools.product(CONVENTIONS, ("@5", "")):
+        names = [name + cut for name in spellings() if _is_defined(name + cut, convention)]
+        truth = given.graded if CONVENTIONS[convention].refuses_zeros else given.zeros
+        yield f"{convention}{cut}", partial(
+            _each, given.lists, truth, names, train=given.train, items=given.items,
+            convention=convention,
+        )  # fmt: skip
+
+
+def _is_defined(name: str, convention: str) -> bool:
+    try:
+        se.Protocol(name, convention=convention)
+    except se.SparseEvalError:
+        return False
+    return True
+
+
+#: Metrics that take all data of items, which are refused where no metric takes them.
+TAKE_ALL = ["recall(weights=snips)@5", "diversity(similarity=vectors)@5"]
+
+
+def _each(lists: Any, truth: Any, names: list[str], **options: Any) -> dict[str, Any]:
+    """Evaluate metrics together; of those that are refused, tell by which error."""
+    try:
+        found = evaluated(lists, truth, [*names, *TAKE_ALL], **options)
+    except se.SparseEvalError as error:
+        if len(names) == 1:
+            return {names[0]: type(error).__name__}
+        half = len(names) // 2
+        parts = (_each(lists, truth, part, **options) for part in (names[:half], names[half:]))
+        return {name: cells for part in parts for name, cells in part.items()}
+    return {name: cells for name, cells in found.items() if name not in TAKE_ALL}
+
+
+METRICS = ["ndcg@{5,10}", "map@10", "recall@3", "mrr@10", "err@10", "rbp@10", "coverage@5"]
+OF_ITEMS = [
+    "diversity(similarity=vectors)@5", "recall(weights=snips)@10", "novelty@5", "calibration@5",
+]  # fmt: skip
+RANKED = ["auc", "ndcg@10", "percentile_rank", "mrr"]
+
+
+def ways() -> Calls:
+    """One problem by every way to an evaluation."""
+    given = problem()
+    lists, truth, train = given.lists, given.graded, given.train
+    frames = tables(given)
+    matrix = lists.to_positions()
+    rules = se.Protocol(METRICS, no_relevant="zero", filter_seen=False)
+    judged = se.Protocol(METRICS[:-1], judged_only=True)
+    candidates = csr_matrix(np.tile(np.arange(N_ITEMS) % 3 > 0, (N_USERS, 1)))
+    options = {"train": train, "items": given.items}
+    yield "lists", partial(evaluated, lists, truth, METRICS, train=train)
+    yield "positions", partial(evaluated, matrix, truth, METRICS, train=train)
+    yield "rules", partial(evaluated, lists, truth, rules, train=train)
+    yield "judged", partial(evaluated, lists, given.zeros, judged)
+    yield "candidates", partial(evaluated, lists, truth, METRICS, candidates=candidates)
+    yield "totals", partial(evaluated, lists, truth, METRICS, keep="totals")
+    yield "data of items", partial(evaluated, lists, truth, OF_ITEMS, **options)
+    yield "memory", partial(evaluated, lists, truth, OF_ITEMS, **options, memory=1 << 24)
+    yield "executor", partial(_by_executor, lists, truth, **options)
+    yield "pandas", partial(evaluated, *frames[:2], METRICS)
+    yield "Parquet", partial(_by_files, frames, "to_parquet", "parquet")
+    yield "CSV", partial(_by_files, frames, "to_csv", "csv")
+    yield "NumPy", partial(_by_folder, matrix, truth)
+    users, items = given.factors
+    model = partial(of_model, train=train, validation=truth)
+    yield "factors", partial(model, given.factors, metrics=METRICS)
+    yield "ranks", partial(model, given.factors, metrics=METRICS[:-1], baselines=True)
+    yield "whole ranks", partial(model, given.factors, metrics=RANKED, baselines=True)
+    yield "kept lists", partial(model, given.factors, metrics=METRICS[:-1], keep="lists")
+    yield "blocks", partial(model, given.factors, metrics=METRICS, memory=1 << 29)
+    yield "scores", partial(model, given.scores, metrics=METRICS)
+    yield "function", partial(model, lambda rows: given.scores[rows], metrics=METRICS)
+    weights = csr_matrix((items @ items.T) * (np.arange(N_ITEMS) % 2))
+    yield "item-item", partial(model, se.Scorer(item_item=weights), metrics=METRICS)
+    biased = se.factor_model(users, items, item_biases=items[:, 0], similarity="dot")
+    yield "biases", partial(model, biased, metrics=METRICS)
+    yield (
+        "distance",
+        partial(model, se.factor_model(users, items, similarity="euclidean"), metrics=METRICS),
+    )
+    yield "checkpoint", partial(_by_checkpoint, given)
+    yield "some users", partial(model, given.factors, metrics=METRICS, users=[7, 3, 100])
+    yield (
+        "some candidates",
+        partial(model, given.factors, metrics=OF_ITEMS, candidates=candidates, items=given.items),
+    )
+    yield (
+        "judged by a model",
+        partial(
+            of_model, given.factors, train, given.zeros, se.Protocol("ndcg@5", judged_only=True)
+        ),
+    )
+    yield "top_k", lambda: [one.tolist() for one in se.top_k(given.factors, 3, seen=train)]
+    yield (
+        "exact ranks",
+        lambda: digest_of(se.ranks(given.factors, truth, seen=train).to_positions()),
+    )
+
+
+def tables(given: Problem) -> list[pd.DataFrame]:
+    """Return lists, gains and training data as frames with text ids."""
+    sides = (given.lists.to_positions(), "rank"), (given.graded, "gain"), (given.train, "value")
+    return [
+        pd.DataFrame(
+            {
+                "user": [f"u{row:03d}" for row in side.tocoo().row],
+                "item": [f"i{column:03d}" for column in side.tocoo().col],
+                name: side.tocoo().data,
+            }
+        )
+        for side, name in sides
+    ]
+
+
+def _by_executor(lists: Any, truth: Any, **options: Any) -> Any:
+    with ThreadPoolExecutor(2) as pool:
+        return evaluated(lists, truth, OF_ITEMS, client=pool, **options)
+
+
+def _by_files(frames: list[pd.DataFrame], method: str, ending: str) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{name}.{ending}" for name in ("lists", "truth")]
+        for frame, path in zip(frames, paths, strict=False):
+            getattr(frame, method)(path, index=False)
+        return evaluated(*paths, METRICS)
+
+
+def _by_folder(matrix: Any, truth: Any) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("lists", "truth")]
+        for path, side in zip(paths, (matrix, truth), strict=True):
+            path.mkdir()
+            for name in ("data", "indices", "indptr", "shape"):
+                np.save(path / f"{name}.npy", np.asarray(getattr(side, name)))
+        return evaluated(*paths, METRICS)
+
+
+def _by_checkpoint(given: Problem) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        users = [f"u{row:03d}" for row in range(N_USERS)]
+        items = [f"i{column:03d}" for column in range(N_ITEMS)]
+        model = se.factor_model(*given.factors)
+        path = se.save_model(model, Path(folder) / "model.npz", users=users, items=items)
+        _, truth, train = tables(given)
+        return of_model(path, train, truth, METRICS)
+
+
+@cache
+def clicks() -> se.Interactions:
+    return se.datasets.synthetic(n_users=150, n_items=90, n_interactions=3000, seed=3)
+
+
+def splits() -> Calls:
+    """The pairs of every part of every split."""
+    split, events = se.split, clicks()
+    made: dict[str, Callable[[], Any]] = {
+        "random": lambda: [split.random(events, seed=1)],
+        "leave_k_out": lambda: [split.leave_k_out(events, k=2, seed=1)],
+        "last_n": lambda: [split.last_n(events, n=2, test=1)],
+        "temporal": lambda: [split.temporal(events, fraction=0.2, test=0.1)],
+        "temporal with repeats": lambda: [split.temporal(events, fraction=0.3, repeats="keep")],
+        "rolling": lambda: split.rolling(events, window="3D", fraction=0.3),
+        "users": lambda: [split.users(events, seed=2, test=0.1)],
+        "k_fold": lambda: split.k_fold(events, k=3, seed=5),
+    }
+    for name, make in made.items():
+        yield name, partial(_parts, make)
+
+
+def _parts(make: Callable[[], Any]) -> Any:
+    parts = ("train", "validation", "test", "fold_in")
+    return [
+        {part: digest_of(getattr(one, part)) for part in parts if getattr(one, part) is not None}
+        for one in make()
+    ]
+
+
+def results() -> Calls:
+    """Intervals, comparisons, segments, baselines, negatives, folds and saved results."""
+    given, holdout = problem(), se.split.random(clicks(), seed=1)
+    names = ["ndcg@5", "recall@10", "map@10"]
+    for level in (0.9, 0.95):
+        yield f"intervals {level}", partial(_summary, given, names, level)
+    for test, correction in itertools.product(
+        ("t", "wilcoxon", "permutation"), ("holm", "bh", "none")
+    ):
+        yield f"compare {test} {correction}", partial(_compared, given, test, correction)
+    yield "segments", lambda: cells_of(_lists(given, names).by(np.arange(N_USERS) % 3))
+    models = {
+        "popularity": se.baselines.popularity(holdout),
+        "random": se.baselines.random(holdout, seed=1),
+        "item_knn": se.baselines.item_knn(holdout),
+    }
+    for name, model in models.items():
+        yield f"baseline {name}", partial(of_model, model, holdout, METRICS)
+    for by in ("uniform", "popularity"):
+        yield f"negatives by {by}", partial(_among_negatives, holdout, by)
+    trainers = {name: partial(_trained, name) for name in ("popularity", "random")}
+    yield (
+        "cross_validate",
+        lambda: cells_of(se.cross_validate(clicks(), trainers, names, seeds=2).summary()),
+    )
+    yield "merge", partial(_merged, given, names)
+    yield "saved", partial(_saved, given, names)
+
+
+def _lists(given: Problem, metrics: Any) -> se.Evaluation:
+    return se.evaluate(given.lists, given.graded, metrics, train=given.train)
+
+
+def _summary(given: Problem, names: list[str], level: float) -> Any:
+    return cells_of(_lists(given, names).summary(level))
+
+
+def _compared(given: Problem, test: Any, correction: Any) -> Any:
+    evaluations = {
+        f"first {n}": se.evaluate(given.lists.head(n), given.graded, ["ndcg@10", "recall@10"])
+        for n in (4, 7, 15)
+    }
+    return cells_of(se.compare(evaluations, test=test, correction=correction).table)
+
+
+def _trained(name: str, train: Any, seed: int) -> Any:
+    make = getattr(se.baselines, name)
+    return make(train, seed=seed) if name == "random" else make(train)
+
+
+def _among_negatives(holdout: se.Holdout, by: Any) -> Any:
+    negatives = se.sample_negatives(holdout, n=20, by=by, seed=1)
+    model = se.baselines.popularity(holdout)
+    return of_model(model, holdout, METRICS, candidates=negatives)
+
+
+def _merged(given: Problem, names: list[str]) -> Any:
+    half = N_USERS // 2
+    users = [f"u{row}" for row in range(N_USERS)]
+    parts = [
+        se.evaluate(
+            se.Rankings.from_positions(given.lists.to_positions()[rows], users=users[rows]),
+            se.Relevance.from_csr(given.graded[rows], users=users[rows]),
+            names,
+        )
+        for rows in (slice(0, half), slice(half, N_USERS))
+    ]
+    return written(parts[0].merge(parts[1]))
+
+
+def _saved(given: Problem, names: list[str]) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        _lists(given, names).save(folder)
+        return cells_of(se.Evaluation.load(folder).summary())
+
+
+def cells_of(table: pd.DataFrame) -> list[list[Any]]:
+    """Return the rows of a table, numbers in full."""
+    return [
+        [float(cell) if isinstance(cell, float) else str(cell) for cell in row]
+        for row in table.reset_index().itertuples(index=False)
+    ]
+
+
+def processor() -> dict[str, Any]:
+    """Return what decides the last bits of logarithms and roots, apart from this package."""
+    simd = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[call-overload]
+    return {"numpy": np.__version__, "scipy": scipy.__version__, "simd": simd["found"]}
+
+
+GROUPS = {one.__name__: one for one in (conventions, ways, splits, results)}
+
+
+def returned(group: str) -> dict[str, Any]:
+    """Make the calls of a group, and return what JSON keeps of what they return."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {name: json.loads(json.dumps(call())) for name, call in GROUPS[group]()}
