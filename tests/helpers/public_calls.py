@@ -1,10 +1,10 @@
 """The net: public calls, and what they return to the last bit.
 
-Each call has a name. `python tests/net/write.py` writes what all calls return into ``*.json``
-beside it, one file for each group, and `test_net.py` compares. A number of all users is written in
-full; what else an evaluation holds (deviations, intervals, random baselines, the values of users)
-is written as a digest of its bits. With other versions of NumPy or SciPy, or on another kind of
-processor, numbers may differ in the last bits: digests are not compared then.
+Each call has a name. `python tests/helpers/public_calls.py` writes what all calls return into
+``tests/net/*.json``, one file for each group, and `tests/net/test_net.py` compares. A number of all
+users is written in full; what else an evaluation holds (deviations, intervals, random baselines,
+the values of users) is written as a digest of its bits. With other versions of NumPy or SciPy, or
+on another kind of processor, numbers may differ in the last bits: digests are not compared then.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ import sparse_eval as se
 from sparse_eval.metrics import CONVENTIONS, REGISTRY
 
 N_USERS, N_ITEMS, LENGTH = 230, 60, 15
+
+#: Where the returned values are.
+NET = Path(__file__).parents[1] / "net"
 
 Calls = Iterator[tuple[str, Callable[[], Any]]]
 
@@ -390,3 +393,16 @@ def returned(group: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: json.loads(json.dumps(call())) for name, call in GROUPS[group]()}
+
+
+def write() -> None:
+    """Write what all calls return, a call in a line."""
+    for group in GROUPS:
+        found = {name: json.dumps(value) for name, value in returned(group).items()}
+        lines = ",\n".join(f"{json.dumps(name)}: {value}" for name, value in found.items())
+        (NET / f"{group}.json").write_text(f"{{\n{lines}\n}}\n")
+    (NET / "processor.json").write_text(json.dumps(processor()) + "\n")
+
+
+if __name__ == "__main__":
+    write()
