@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -57,7 +58,7 @@ class Mutation(NamedTuple):
 class Copy:
     """A copy of the repository, in which one mutation at a time is tried."""
 
-    def __init__(self, folder: Path, limit: float) -> None:
+    def __init__(self, folder: Path, limit: int) -> None:
         self.folder = folder
         self.limit = limit
         for name in COPIED:
@@ -88,6 +89,7 @@ class Copy:
 
     def _test(self, tests: list[str]) -> None:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (self.limit, self.limit))
         os.chdir(self.folder)
         os.dup2(os.open("output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
         os.dup2(1, 2)
@@ -116,7 +118,7 @@ class Copy:
     def result(self) -> str | None:
         """Return what the tests found, or None if they still run."""
         done, status = os.waitpid(self.process, os.WNOHANG)
-        late = time.monotonic() - self.began > self.limit
+        late = time.monotonic() - self.began > 20 * self.limit  # it waits for something
         if not done and not late:
             return None
         self.end()
@@ -131,6 +133,8 @@ class Copy:
             output = (self.folder / "output.txt").read_text()
             tests = re.findall(r"^(?:FAILED|ERROR) (\S+?::\w+)", output, re.MULTILINE)
             return f"caught by {tests[-1]}" if tests else "error"
+        if status < 0:  # the signal that ended it
+            return "timeout"
         return "error" if status else "survived"
 
     def end(self) -> None:
@@ -160,7 +164,7 @@ def read() -> list[Mutation]:
     return found
 
 
-def run(mutations: list[Mutation], jobs: int, limit: float) -> dict[str, str]:
+def run(mutations: list[Mutation], jobs: int, limit: int) -> dict[str, str]:
     """Run mutations, several at a time; return their results by name."""
     results: dict[str, str] = {}
     waiting = list(mutations)
@@ -207,7 +211,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", default="*", help="names of mutations, or files: a glob")
     parser.add_argument("--jobs", type=int, default=1, help="mutations at a time")
-    parser.add_argument("--limit", type=float, default=120, help="seconds for a mutation")
+    parser.add_argument("--limit", type=int, default=60, help="seconds of a processor for each")
     parser.add_argument("--new", action="store_true", help="only those without a stored result")
     parser.add_argument("--write", action="store_true", help="store the results in the file")
     parser.add_argument("--unchecked", action="store_true", help="skip the run without mutations")
