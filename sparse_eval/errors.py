@@ -15,12 +15,15 @@ all. It is a `ValueError`, as callers of NumPy, SciPy and pandas expect::
         └── OutputError               a folder or file that cannot be written
 
 A message names the place (file, line, row, column, user or option), what was expected there, and
-what to do about it. All of them can be pickled, so that workers can return them.
+what to do about it. The attributes of an error contain the same for programs. All of them can be
+pickled, so that workers can return them.
 """
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
+from typing import Any, SupportsIndex
 
 __all__ = [
     "InvalidCheckpointError",
@@ -39,7 +42,60 @@ _LONGEST, _SHOWN = 1_500, 500
 
 
 class SparseEvalError(ValueError):
-    """Base of all errors that this package raises about its input."""
+    """Base of all errors that this package raises about its input.
+
+    An attribute is None if it does not apply, or if only the message contains it.
+
+    Parameters
+    ----------
+    message : str
+        The fault, its place, and what was expected.
+    argument : str, optional
+        The argument or option at fault, such as ``"train"``. The "the" and "matrix" of a message,
+        as in "the train matrix", are left out.
+    metric : object, optional
+        The metric at fault, or the text that was given as one.
+    path : str or Path, optional
+        The file or folder at fault.
+    row : int, optional
+        The row of a matrix or frame, from 0 on. Lines of files are not rows, see
+        `InvalidFileError`.
+    column : object, optional
+        The number of a matrix's column, or the name of a frame's.
+    user : object, optional
+        The user, as the message shows it: an id, or a row number where users have no ids.
+    hint : str, optional
+        The next thing to do, which ends the message.
+
+    Attributes
+    ----------
+    argument : str or None
+    metric : str or None
+    path : Path or None
+    row : int or None
+    column : object
+    user : object
+    hint : str or None
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        argument: str | None = None,
+        metric: object = None,
+        path: str | Path | None = None,
+        row: SupportsIndex | None = None,
+        column: object = None,
+        user: object = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(f"{message}; {hint}" if hint else message)
+        self.argument = argument and argument.removeprefix("the ").removesuffix(" matrix")
+        self.metric = None if metric is None else str(metric)
+        self.path = None if path is None else Path(path)
+        self.row = None if row is None else operator.index(row)
+        self.column, self.user, self.hint = column, user, hint
 
 
 class InvalidDataError(SparseEvalError):
@@ -57,7 +113,10 @@ class InvalidFileError(SparseEvalError):
         The file. Without it, as in an error that a worker reported as text, `message` names the
         place itself.
     line : int, optional
-        The 1-based line number, if the fault has one.
+        The 1-based line number, if the fault has one. It is no `row`, which counts from 0 and
+        counts no header.
+    **attributes
+        The other attributes of `SparseEvalError`.
 
     Attributes
     ----------
@@ -66,15 +125,18 @@ class InvalidFileError(SparseEvalError):
     """
 
     def __init__(
-        self, message: str, path: str | Path | None = None, line: int | None = None
+        self,
+        message: str = "",
+        path: str | Path | None = None,
+        line: int | None = None,
+        **attributes: Any,
     ) -> None:
-        self.path = None if path is None else Path(path)
-        self.line = line
         message = _in_a_line(message)
         if path is not None:
             place = shown(path) if line is None else f"{shown(path)}, line {line}"
             message = f"{place}: {message}"
-        super().__init__(message)
+        super().__init__(message, path=path, **attributes)
+        self.line = line
 
 
 def shown(path: object) -> str:

@@ -33,7 +33,9 @@ def check_whole(name: str, value: object, least: int | None = None, most: int | 
         expected = f" from {least} to {most}"
     else:
         expected = "" if least is None else f" of at least {least}"
-    raise InvalidDataError(f"{name}: expected a whole number{expected}, found {value!r}")
+    raise InvalidDataError(
+        f"{name}: expected a whole number{expected}, found {value!r}", argument=name
+    )
 
 
 def check_number(name: str, value: object, least: float, *, open_end: bool = False) -> float:
@@ -59,7 +61,9 @@ def check_number(name: str, value: object, least: float, *, open_end: bool = Fal
     ):
         return float(value)
     limit = f"above {least:g}" if open_end else f"of at least {least:g}"
-    raise InvalidDataError(f"{name}: expected a finite number {limit}, found {value!r}")
+    raise InvalidDataError(
+        f"{name}: expected a finite number {limit}, found {value!r}", argument=name
+    )
 
 
 def check_fraction(name: str, value: object) -> float:
@@ -71,7 +75,7 @@ def check_fraction(name: str, value: object) -> float:
     ):
         return float(value)
     raise InvalidDataError(
-        f"{name}: expected a number between 0 and 1, both excluded, found {value!r}"
+        f"{name}: expected a number between 0 and 1, both excluded, found {value!r}", argument=name
     )
 
 
@@ -79,7 +83,7 @@ def check_flag(name: str, value: object) -> bool:
     """Return `value` as a bool, or raise `InvalidDataError` if it is neither True nor False."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise InvalidDataError(f"{name} is {value!r}; expected True or False")
+    raise InvalidDataError(f"{name} is {value!r}; expected True or False", argument=name)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
@@ -97,4 +101,6 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     *words, last = map(repr, choices)
-    raise InvalidDataError(f"{name} is {value!r}; expected {', '.join(words)} or {last}")
+    raise InvalidDataError(
+        f"{name} is {value!r}; expected {', '.join(words)} or {last}", argument=name
+    )

@@ -52,13 +52,17 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
         lengths; or if a tensor wants gradients, is on a GPU, or has a dtype unknown to NumPy.
     """
     if isinstance(values, np.ma.MaskedArray):  # numpy.asarray would uncover the masked values
-        raise InvalidDataError(f"{name} is a masked array; expected a plain one, see .filled()")
+        raise InvalidDataError(
+            f"{name} is a masked array; expected a plain one, see .filled()", argument=name
+        )
     if isinstance(values, np.ndarray):
         return np.asarray(values)  # not a matrix, nor another subclass
     if not (is_array(values) or isinstance(values, Sequence)) or isinstance(values, str | bytes):
         raise mistaken(values, name, expected)
     if hasattr(values, "requires_grad") and values.requires_grad:
-        raise InvalidDataError(f"{name} is {describe(values)} that wants gradients; give .detach()")
+        raise InvalidDataError(
+            f"{name} is {describe(values)} that wants gradients; give .detach()", argument=name
+        )
     _check_device(values, name)
     try:
         if hasattr(values, "__dlpack__"):
@@ -82,7 +86,8 @@ def _check_device(values: Any, name: str) -> None:
     if not readable:
         raise InvalidDataError(
             f"{name} is {describe(values)} on a GPU; copy it to the CPU with .cpu() (torch) or "
-            ".get() (CuPy)"
+            ".get() (CuPy)",
+            argument=name,
         )
 
 
@@ -92,13 +97,17 @@ def _unreadable(values: Any, name: str, expected: str, error: Exception) -> Inva
         sizes = [len(row) if hasattr(row, "__len__") else 1 for row in values]
         row = next((row for row, size in enumerate(sizes) if size != sizes[0]), None)
         if row is not None:
-            padding = "; pad shorter lists with -1" if name == "ids" else ""
+            padding = "pad shorter lists with -1" if name == "ids" else None
             return InvalidDataError(
                 f"{name} have rows of different lengths: {sizes[0]} in row 0 and {sizes[row]} in "
-                f"row {row}{padding}"
+                f"row {row}",
+                argument=name,
+                row=row,
+                hint=padding,
             )
     return InvalidDataError(
-        f"{name} is {describe(values)} that NumPy cannot read ({error}); expected {expected}"
+        f"{name} is {describe(values)} that NumPy cannot read ({error}); expected {expected}",
+        argument=name,
     )
 
 

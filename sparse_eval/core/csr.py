@@ -53,7 +53,9 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> CSRMatr
     """
     checked = _check_matrix(matrix, name)
     if checked.shape[1] > MAX_ITEMS:
-        raise InvalidDataError(f"{name} has {checked.shape[1]} columns; at most {MAX_ITEMS} fit")
+        raise InvalidDataError(
+            f"{name} has {checked.shape[1]} columns; at most {MAX_ITEMS} fit", argument=name
+        )
     if checked.format == "csr":
         csr = checked.tocsr()
     else:
@@ -66,11 +68,16 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> CSRMatr
     check_csr_arrays(csr, name)
     kind, row, entry = _find_row_fault(csr) or (0, 0, 0)
     if kind == BAD_BOUNDS:
-        raise InvalidDataError(f"{name} is not a CSR: the bounds of row {row} are out of order")
+        raise InvalidDataError(
+            f"{name} is not a CSR: the bounds of row {row} are out of order", argument=name, row=row
+        )
     if kind == OUT_OF_RANGE:
         raise InvalidDataError(
             f"row {row} of {name} names column {csr.indices[entry]}, but it has "
-            f"{csr.shape[1]} columns"
+            f"{csr.shape[1]} columns",
+            argument=name,
+            row=row,
+            column=csr.indices[entry],
         )
     n_stored = csr.indptr[-1]  # the arrays may be longer than what indptr covers
     if kind == UNSORTED or n_stored < len(csr.data):
@@ -95,7 +102,10 @@ def training_csr(train: object, name: str = "the train matrix") -> CSRMatrix:
         row, column = entry_position(matrix, entry)
         raise InvalidDataError(
             f"{name} holds {matrix.data[entry]} in row {row}, column {column}; expected finite "
-            "numbers"
+            "numbers",
+            argument=name,
+            row=row,
+            column=column,
         )
     return matrix
 
@@ -169,7 +179,9 @@ def sorted_csr(
             row = int(np.searchsorted(bounds, first, side="right")) - 1
             raise InvalidDataError(
                 f"row {row}, column {columns[first]}: the sum of the values of this pair "
-                "is beyond float64; scale the values down"
+                "is beyond float64; scale the values down",
+                row=row,
+                column=columns[first],
             )
     csr: CSRMatrix = sparse.csr_matrix((values, columns, bounds), shape=shape, dtype=np.float64)
     return csr
@@ -197,7 +209,9 @@ def coordinates(matrix: object) -> tuple[Items, Items, Floats, tuple[int, int]]:
         first = int(np.argmin(valid))
         raise InvalidDataError(
             f"row {rows[first]}, column {columns[first]}: the value is {values[first]}, expected a "
-            "finite number that is not negative"
+            "finite number that is not negative",
+            row=rows[first],
+            column=columns[first],
         )
     return rows, columns, values, (int(checked.shape[0]), int(checked.shape[1]))
 
@@ -255,16 +269,20 @@ def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.i
     if array.size == 0 and array.ndim == dimensions:
         array = array.astype(np.int64)
     if array.ndim != dimensions or array.dtype.kind not in "iu":
-        remedy = ""
+        hint = None
         if dimensions == 2 and array.dtype.kind == "f":
-            remedy = "; Rankings.from_scores(x) takes scores"
+            hint = "Rankings.from_scores(x) takes scores"
         elif dimensions == 2 and array.dtype.kind in "OUST":
-            remedy = "; Rankings.from_frame(frame, user=…, item=…, rank=…) takes ids"
+            hint = "Rankings.from_frame(frame, user=…, item=…, rank=…) takes ids"
         elif dimensions == 1 and array.dtype.kind == "b":
-            remedy = "; numpy.flatnonzero(x) of a mask is one"
-        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}{remedy}")
+            hint = "numpy.flatnonzero(x) of a mask is one"
+        raise InvalidDataError(
+            f"{name} is {describe(array)}; expected {expected}", argument=name, hint=hint
+        )
     if array.dtype == np.uint64 and array.size and array.max() > MAX_ITEMS:
-        raise InvalidDataError(f"{name} holds {array.max()}; expected at most {MAX_ITEMS}")
+        raise InvalidDataError(
+            f"{name} holds {array.max()}; expected at most {MAX_ITEMS}", argument=name
+        )
     return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
 
 
@@ -278,7 +296,8 @@ def row_numbers(values: ArrayLike, name: str, n: int, kind: str) -> Integers:
     if outside.any():
         position = int(outside.argmax())
         raise InvalidDataError(
-            f"{name}[{position}] is {array[position]}, but there are {n} {kind} (0 to {n - 1})"
+            f"{name}[{position}] is {array[position]}, but there are {n} {kind} (0 to {n - 1})",
+            argument=name,
         )
     return array.astype(np.int64, copy=False)
 
@@ -290,7 +309,8 @@ def _check_matrix(matrix: object, name: str) -> SparseInput:
     checked: SparseInput = matrix  # type: ignore[assignment]  # scipy has no types
     if len(checked.shape) != 2:
         raise InvalidDataError(
-            f"{name}: expected a matrix of users × items, found {len(checked.shape)}-D"
+            f"{name}: expected a matrix of users × items, found {len(checked.shape)}-D",
+            argument=name,
         )
     return _in_usual_dtype(checked)
 
@@ -330,7 +350,7 @@ def _checked_copy(matrix: Any, name: str) -> SparseInput:
                         f"{axis} goes from {indices.min()} to {indices.max()}, of {size}"
                     )
     except (AttributeError, IndexError, TypeError, ValueError) as error:
-        raise InvalidDataError(f"{name} is damaged: {error}") from error
+        raise InvalidDataError(f"{name} is damaged: {error}", argument=name) from error
     checked: SparseInput = matrix
     return checked
 
@@ -344,7 +364,7 @@ def _check_index_arrays(data: AnyArray, *indices: AnyArray) -> None:
 
 def _check_real(dtype: np.dtype[Any], name: str) -> None:
     if dtype.kind not in "biuf":
-        raise InvalidDataError(f"{name} holds {dtype}; expected real numbers")
+        raise InvalidDataError(f"{name} holds {dtype}; expected real numbers", argument=name)
 
 
 def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
@@ -358,7 +378,8 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
         if isinstance(array, np.ndarray) and array.dtype not in index_dtypes:
             raise InvalidDataError(
                 f"{name} has {part} of dtype {array.dtype.str!r}; expected int32 or int64 with the "
-                "bytes in this machine's order, as .astype(np.int64) returns them"
+                "bytes in this machine's order, as .astype(np.int64) returns them",
+                argument=name,
             )
     if (
         any(type(array) not in (np.ndarray, np.memmap) or array.ndim != 1 for array in arrays)
@@ -368,7 +389,8 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
     ):
         raise InvalidDataError(
             f"{name} is not a CSR: its data, indices and indptr do not fit together; make it anew "
-            "with scipy.sparse.csr_matrix"
+            "with scipy.sparse.csr_matrix",
+            argument=name,
         )
     _check_real(csr.data.dtype, name)
 
@@ -393,7 +415,8 @@ def raise_repeated_item(user: object, item: object) -> NoReturn:
     """Raise the error about an item that is in one list twice."""
     raise InvalidDataError(
         f"user {user} has item {item} twice in one list; remove the repetition, because a "
-        "repeated hit would be counted twice"
+        "repeated hit would be counted twice",
+        user=user,
     )
 
 

@@ -218,12 +218,14 @@ def _target_of(path: PathLike) -> Path:
         raise _cannot_write(target, error) from error
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "no regular file"
-        raise OutputError(f"{shown(target)}: cannot be written: it is {kind}")
+        raise OutputError(f"{shown(target)}: cannot be written: it is {kind}", path=target)
     return target
 
 
 def _cannot_write(target: Path, error: OSError) -> OutputError:
-    return OutputError(f"{shown(target)}: cannot be written: {error.strerror or error}")
+    return OutputError(
+        f"{shown(target)}: cannot be written: {error.strerror or error}", path=target
+    )
 
 
 def make_folder(path: PathLike) -> Path:
@@ -232,7 +234,8 @@ def make_folder(path: PathLike) -> Path:
     if folder.parts[:1] == ("~",) and not Path("~").exists():
         raise OutputError(
             f"{shown(folder)}: cannot be used as an output folder: ~ is expanded by shells alone, "
-            "and there is no folder of this name; write the path of the home folder"
+            "and there is no folder of this name; write the path of the home folder",
+            path=folder,
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -240,7 +243,8 @@ def make_folder(path: PathLike) -> Path:
             pass
     except OSError as error:
         raise OutputError(
-            f"{shown(folder)}: cannot be used as an output folder: {error.strerror or error}"
+            f"{shown(folder)}: cannot be used as an output folder: {error.strerror or error}",
+            path=folder,
         ) from error
     return folder
 

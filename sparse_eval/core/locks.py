@@ -91,7 +91,8 @@ def _lock(file: int, folder: Path) -> None:
     except BlockingIOError:
         raise OutputError(
             f"{shown(folder)}: another process writes to this folder; wait until it has ended, or "
-            "choose another folder"
+            "choose another folder",
+            path=folder,
         ) from None
     except OSError:
         pass

@@ -57,29 +57,28 @@ def describe(values: Any) -> str:
 
 def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
     """Return the error about an input, called `name`, that is something else than `expected`."""
-    message = f"{name} is {describe(values)}; expected {expected}"
+    hint = None
     maker, column = _FROM_FRAME.get(name, _INTERACTIONS)
     ending = ".matrix()" if maker.startswith("Interactions") else ""
     if is_frame(values):
         df = _AS_PANDAS.get(type(values).__module__.partition(".")[0], "df.to_pandas()")
         if column == "score" and "rank" in _columns(values):
             column = "rank"
-        message += f"; of a frame {maker}({df}, user=…, item=…, {column}=…){ending} makes one"
+        hint = f"of a frame {maker}({df}, user=…, item=…, {column}=…){ending} makes one"
     elif isinstance(values, Mapping) and values:
-        message += f"; {_of_mapping(values, maker, column)}{ending}"
+        hint = f"{_of_mapping(values, maker, column)}{ending}"
     elif callable(getattr(values, "matrix", None)):
-        message += "; give its .matrix()"
+        hint = "give its .matrix()"
     elif name == "ids" and sparse.issparse(values):
-        message += (
-            "; Rankings.from_positions(x) takes positions, and Rankings.from_scores(x) scores"
-        )
+        hint = "Rankings.from_positions(x) takes positions, and Rankings.from_scores(x) scores"
     elif _are_blocks(values):
-        message += f"; {_BLOCKS}"
+        hint = _BLOCKS
     elif name == "the position matrix" and hasattr(values, "__len__"):
-        message += (
-            "; Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"
+        hint = (
+            "Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"
         )
-    return InvalidDataError(message)
+    message = f"{name} is {describe(values)}; expected {expected}"
+    return InvalidDataError(message, argument=name, hint=hint)
 
 
 def _are_blocks(values: Any) -> bool:

@@ -104,7 +104,9 @@ def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
             column.validate(full=True)
         except pa.ArrowException as error:
             raise InvalidFileError(
-                f"column {field.name!r} is damaged, or its text is not UTF-8 ({error})", path
+                f"column {field.name!r} is damaged, or its text is not UTF-8 ({error})",
+                path,
+                column=field.name,
             ) from None
         if not types.is_dictionary(column.type) or types.is_dictionary(field.type):
             continue
@@ -119,6 +121,7 @@ def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
                 f"text of column {field.name!r} would take {n_bytes / 1e9:,.1f} GB of memory, "
                 f"{n_bytes // kept:,} times as much as the file; expected shorter text",
                 path,
+                column=field.name,
             )
     return rows.cast(schema)
 

@@ -131,7 +131,8 @@ class Clock:
         if rest:
             raise InvalidDataError(
                 f"{name}: expected a whole number of {unit}, the unit of the timestamps, found "
-                f"{value!r}"
+                f"{value!r}",
+                argument=name,
             )
         return check_whole(name, units, least)
 
@@ -191,4 +192,4 @@ def _told_by_values(times: Integers, option: str) -> TimeUnit:
 
 
 def _not_valid(name: str, expected: str, value: object) -> InvalidDataError:
-    return InvalidDataError(f"{name}: expected {expected}, found {value!r}")
+    return InvalidDataError(f"{name}: expected {expected}, found {value!r}", argument=name)

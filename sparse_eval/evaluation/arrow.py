@@ -184,7 +184,8 @@ def id_kind(dtype: Any, name: str, where: str) -> IdKind:
         return "text"
     raise InvalidDataError(
         f"{where}: column {name!r} holds {dtype}; expected ids that are whole numbers or text, so "
-        "cast it"
+        "cast it",
+        column=name,
     )
 
 
@@ -248,7 +249,8 @@ def _encode(
         distinct = to_texts(both.dictionary, name)
         if any(not text or text.isspace() for text in distinct.tolist()):
             raise InvalidDataError(
-                f"column {name!r} holds an id that is empty or blank; every row needs one"
+                f"column {name!r} holds an id that is empty or blank; every row needs one",
+                column=name,
             )
         ids = distinct[np.argsort(distinct)] if catalogue is None else catalogue
         codes = np.searchsorted(ids, distinct)[both.indices.to_numpy()]
@@ -274,7 +276,8 @@ def whole_column(table: Any, name: str) -> Any:
     if column.null_count:
         raise InvalidDataError(
             f"column {name!r} is empty (null) in {column.null_count} of {len(column)} rows; "
-            "expected an id, a rank or a number in each"
+            "expected an id, a rank or a number in each",
+            column=name,
         )
     return column if isinstance(column, pa.Array) else column.combine_chunks()
 
@@ -285,7 +288,8 @@ def to_texts(column: Any, name: str) -> AnyArray:
         return np.array(column.to_pylist(), object)
     except UnicodeDecodeError as error:
         raise InvalidDataError(
-            f"column {name!r} holds text that is not UTF-8 ({error}); expected ids in UTF-8"
+            f"column {name!r} holds text that is not UTF-8 ({error}); expected ids in UTF-8",
+            column=name,
         ) from None
 
 
@@ -294,7 +298,7 @@ def to_integers(column: Any, name: str) -> Integers:
     numbers = column.to_numpy(zero_copy_only=False)
     if numbers.dtype == np.uint64 and len(numbers) and numbers.max() >= 2**63:
         raise InvalidDataError(
-            f"column {name!r} holds {numbers.max()}; expected whole numbers below 2^63"
+            f"column {name!r} holds {numbers.max()}; expected whole numbers below 2^63", column=name
         )
     return np.asarray(numbers, np.int64)
 
@@ -362,7 +366,8 @@ def _rankings(
         entry = int(bad.argmax())
         raise InvalidDataError(
             f"column {name!r} of {RECS} ({names.pair(indptr, listed, entry)}): expected "
-            f"{expected}, found {values[entry]:g}"
+            f"{expected}, found {values[entry]:g}",
+            column=name,
         )
     positions = None
     if columns.ranked:
@@ -409,7 +414,8 @@ def _relevance(
         entry = int(bad.argmax())
         raise InvalidDataError(
             f"column {name!r} of {TRUTH} ({names.pair(indptr, relevant, entry)}): expected a "
-            f"finite number of at least 0, found {gains[entry]:g}"
+            f"finite number of at least 0, found {gains[entry]:g}",
+            column=name,
         )
     if repeated_item(indptr, relevant) is not None:
         indptr, relevant, gains = _sum_pairs(indptr, relevant, gains)
@@ -417,7 +423,8 @@ def _relevance(
             entry = int(np.isinf(gains).argmax())
             raise InvalidDataError(
                 f"the sum of the gains of {names.pair(indptr, relevant, entry)} is beyond float64; "
-                f"scale column {name!r} down"
+                f"scale column {name!r} down",
+                column=name,
             )
     matrix = sparse.csr_matrix((gains, relevant, indptr), shape=shape)
     return Relevance.from_csr(matrix, users=pd.Index(names.users))
@@ -447,6 +454,7 @@ def _numbers(table: pa.Table, name: str, *, exact: bool = False) -> Floats:
             if abs(value) > 2**53:
                 raise InvalidDataError(
                     f"column {name!r} holds {value}, a whole number beyond 2^53, which float64 "
-                    "cannot tell from its neighbours; give ranks, or scores as floats"
+                    "cannot tell from its neighbours; give ranks, or scores as floats",
+                    column=name,
                 )
     return np.asarray(values, np.float64)

@@ -452,8 +452,9 @@ def _rebuild(name: str, fields: str) -> SparseEvalError:
 
     message, attributes = json.loads(fields)
     error: SparseEvalError = getattr(errors, name, SparseEvalError)(message)
-    if isinstance(error, InvalidFileError) and attributes["path"] is not None:
-        error.path, error.line = Path(attributes["path"]), attributes["line"]
+    vars(error).update(attributes)
+    if error.path is not None:
+        error.path = Path(error.path)
     return error
 
 

@@ -35,7 +35,8 @@ def by_item(
     if isinstance(values, str | bytes) or not isinstance(values, Collection):
         raise InvalidDataError(
             f"{name} is a {type(values).__name__}; expected one entry for each item, in order or "
-            "keyed by item"
+            "keyed by item",
+            argument=name,
         )
     rows = list(values)
     if rows and all(isinstance(row, list | tuple | np.ndarray) for row in rows):
@@ -70,7 +71,9 @@ def _in_order(
 
     if values.index.has_duplicates:
         twice = values.index[values.index.duplicated()].tolist()[0]
-        raise InvalidDataError(f"{name} names item {twice!r} twice; give each item one entry")
+        raise InvalidDataError(
+            f"{name} names item {twice!r} twice; give each item one entry", argument=name
+        )
     if labels is None:
         order: Labels = pd.RangeIndex(max(n_items, len(values)))
     else:  # items that nobody was shown belong to the catalogue too
@@ -79,7 +82,8 @@ def _in_order(
     if missing.any():
         raise InvalidDataError(
             f"{name} has no entry for item {order[missing].tolist()[0]!r} ({int(missing.sum())} "
-            f"of {len(order)} items lack one); give every item of the catalogue one"
+            f"of {len(order)} items lack one); give every item of the catalogue one",
+            argument=name,
         )
     return values.reindex(order), None if labels is None else order
 

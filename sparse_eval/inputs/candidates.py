@@ -153,7 +153,8 @@ class Candidates:
         if last > self.shape[0]:
             raise InvalidDataError(
                 f"candidates has {self.shape[0]} rows, and there are {last} users or more; give a "
-                "row for each user"
+                "row for each user",
+                argument="candidates",
             )
         indptr = self.indptr[first : last + 1]
         items = self.items[indptr[0] : indptr[-1]]
@@ -292,7 +293,8 @@ def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
     for user, row in given.items():
         if isinstance(row, str | bytes | Mapping) or not hasattr(row, "__iter__"):
             raise InvalidDataError(
-                f"candidates of user {user!r} is {describe(row)}; expected a list of items"
+                f"candidates of user {user!r} is {describe(row)}; expected a list of items",
+                user=user,
             )
         rows.append(list(row))
     users = axis_labels(list(given), len(rows), "users")
@@ -390,7 +392,8 @@ def align_candidates(
     elif candidates.shape[0] < n_users:
         raise InvalidDataError(
             f"candidates has {candidates.shape[0]} rows, and there are {n_users} users; give a row "
-            "for each user, or ids by which they are matched"
+            "for each user, or ids by which they are matched",
+            argument="candidates",
         )
     return replace(candidates, users=users, encoded=False), items
 

@@ -41,7 +41,8 @@ def order_values(df: pd.DataFrame, user: str, item: str, column: Any, *, whole: 
         expected = "a whole number of at least 1" if whole else "a finite number"
         raise InvalidDataError(
             f"row {row} of the frame, column {column!r} (user {df[user].iloc[row]!r}, item "
-            f"{df[item].iloc[row]!r}): expected {expected}, found {values[row]:g}"
+            f"{df[item].iloc[row]!r}): expected {expected}, found {values[row]:g}",
+            row=row,
         )
     return values
 
@@ -54,7 +55,8 @@ def check_ranks_once(rows: AnyArray, ranks: Floats, users: Labels) -> None:
         first, second = order[int(twice.argmax())], order[int(twice.argmax()) + 1]
         raise InvalidDataError(
             f"rows {min(first, second)} and {max(first, second)} of the frame give user "
-            f"{users[rows[first]]!r} the rank {ranks[first]:g} twice; a rank can be taken once"
+            f"{users[rows[first]]!r} the rank {ranks[first]:g} twice; a rank can be taken once",
+            user=users[rows[first]],
         )
 
 
@@ -66,7 +68,8 @@ def event_gains(df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, flo
     if not isinstance(gains, Mapping):
         raise InvalidDataError(
             f"gains is a {type(gains).__name__}; expected a mapping of events to gains, such as "
-            "{'view': 1, 'purchase': 3}"
+            "{'view': 1, 'purchase': 3}",
+            argument="gains",
         )
     worth = {name: check_number(f"gains[{name!r}]", gain, 0) for name, gain in gains.items()}
     column = column_of(df, event)
@@ -75,7 +78,8 @@ def event_gains(df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, flo
         user_label = at(df[user], row)
         return InvalidDataError(
             f"row {row} of the frame, column {event!r} (user {user_label!r}): {what}, or leave "
-            "such rows out"
+            "such rows out",
+            row=row,
         )
 
     missing = column.isna().to_numpy()

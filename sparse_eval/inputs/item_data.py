@@ -57,7 +57,8 @@ def item_inputs(items: ItemData | None) -> dict[str, Any]:
         return {}
     if not isinstance(items, ItemData):
         raise InvalidDataError(
-            f"items is {describe(items)}; expected se.ItemData(groups=…, vectors=…, propensity=…)"
+            f"items is {describe(items)}; expected se.ItemData(groups=…, vectors=…, propensity=…)",
+            argument="items",
         )
     named = {
         "item_groups": items.groups,

@@ -46,7 +46,8 @@ def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
         raise InvalidDataError(
             f"the list of user {rows[is_cut][0]} ends among items that are tied, so that nothing "
             "says which of them are in it; for judged items alone make lists of all items, without "
-            'k=, or with ties="item"'
+            'k=, or with ties="item"',
+            user=rows[is_cut][0],
         )
     rows, first = rows[kept], rankings.positions[kept]
     begins = np.append(True, (rows[1:] != rows[:-1]) | (first[1:] != first[:-1]))[: len(rows)]
@@ -79,7 +80,8 @@ def check_judged_listed(rankings: Rankings, relevance: Relevance) -> None:
         raise InvalidDataError(
             f"the list of user {user} has positions without an item, and {missing[user]} of the "
             "user's judged items (stored in validation, zeros too) are at no other, so that nothing"
-            " says where they are; give complete lists, or evaluate the model by evaluate_model"
+            " says where they are; give complete lists, or evaluate the model by evaluate_model",
+            user=user,
         )
 
 

@@ -72,7 +72,8 @@ def check_ids(table: AnyArray, rows: Integers, n_items: int) -> bool:
         row, column = np.argwhere((table < -1) | (table >= n_items))[0]
         raise InvalidDataError(
             f"ids[{row}, {column}] (user {rows[row]}) is {table[row, column]}, but there are "
-            f"{n_items} items (0 to {n_items - 1}, and -1 for padding)"
+            f"{n_items} items (0 to {n_items - 1}, and -1 for padding)",
+            user=rows[row],
         )
 
     def check(first: int, last: int, fault: Integers) -> None:
@@ -103,7 +104,8 @@ def check_positions(matrix: CSRMatrix) -> None:
         else f"expected a whole number from 1 to {MAX_ITEMS}"
     )
     raise InvalidDataError(
-        f"the position in row {row}, column {column} is {data[entry]}; {hint}{MAY_BE_SCORES}"
+        f"the position in row {row}, column {column} is {data[entry]}; {hint}{MAY_BE_SCORES}",
+        row=row,
     )
 
 
@@ -115,5 +117,6 @@ def check_users_once(rows: Integers, order: Integers) -> None:
         first, second = order[repeated[0]], order[repeated[0] + 1]
         raise InvalidDataError(
             f"user {rows[first]} has two lists (rows {first} and {second} of ids); expected one "
-            "list for each user"
+            "list for each user",
+            user=rows[first],
         )

@@ -89,7 +89,8 @@ def sliceable_csr(matrix: SparseInput, name: str, *, sum_duplicates: bool = True
     if not 0 <= csr.indptr[-1] <= len(csr.data):
         raise InvalidDataError(
             f"{name} is not a CSR: its rows have {csr.indptr[-1]} entries, and there are "
-            f"{len(csr.data)}; make it anew with scipy.sparse.csr_matrix"
+            f"{len(csr.data)}; make it anew with scipy.sparse.csr_matrix",
+            argument=name,
         )
     return csr
 
@@ -101,7 +102,8 @@ def slice_rows(matrix: Rows, first: int, last: int) -> Rows:
         row = first + int((indptr[1:] < indptr[:-1]).argmax())
         raise InvalidDataError(
             f"the matrix is not a CSR: the bounds of row {row} are out of order; make it anew with "
-            "scipy.sparse.csr_matrix"
+            "scipy.sparse.csr_matrix",
+            row=row,
         )
     bounds = slice(int(indptr[0]), int(indptr[-1]))
     n_missing = last - first + 1 - len(indptr)

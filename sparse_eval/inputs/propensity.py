@@ -36,7 +36,8 @@ def as_propensity(
     if chances.ndim != 1 or chances.dtype.kind not in "iuf":
         raise InvalidDataError(
             f"propensity is an array of {chances.dtype} with shape {chances.shape}; expected a "
-            "number for each item"
+            "number for each item",
+            argument="propensity",
         )
     chances = np.ascontiguousarray(chances, np.float64)
     wrong = ~((chances > 0) & (chances <= 1))
@@ -89,7 +90,8 @@ class KeyedPropensity:
         if not is_keyed(propensity):
             raise InvalidDataError(
                 "propensity has an entry for each item number, and the items of the lists have "
-                "ids; key it by item: a mapping, or a Series indexed by item"
+                "ids; key it by item: a mapping, or a Series indexed by item",
+                argument="propensity",
             )
         if isinstance(propensity, Mapping):
             propensity = as_series(propensity)
@@ -122,7 +124,8 @@ class KeyedPropensity:
         if len(missing):
             raise InvalidDataError(
                 f"propensity has no entry for item {ids[missing[:1]].tolist()[0]!r}; give every "
-                "item of the tables one"
+                "item of the tables one",
+                argument="propensity",
             )
         chances: Floats = np.where(places < 0, 1.0, self.values[places])
         return chances

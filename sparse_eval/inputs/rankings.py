@@ -151,7 +151,8 @@ class Rankings:
         if len(rows) != len(table):
             raise InvalidDataError(
                 f"user_rows has {len(rows)} entries, but ids has {len(table)} lists; give one user "
-                "for each list"
+                "for each list",
+                argument="user_rows",
             )
         if shape is None:
             items = items if items is None or hasattr(items, "__len__") else list(items)
@@ -237,7 +238,8 @@ class Rankings:
                 f"row {row} has position {ordered[entry]} twice (columns "
                 f"{ordered_items[entry - 1]} and {ordered_items[entry]}); each position of a list "
                 f"can be taken once{list_rows.MAY_BE_SCORES}, and if it holds gains, evaluate "
-                "takes it second"
+                "takes it second",
+                row=row,
             )
         lengths = list_rows.last_positions(indptr, ordered)
         return cls(matrix.shape, indptr, ordered_items, ordered, lengths, None, *labels)
@@ -299,7 +301,8 @@ class Rankings:
             if hidden.shape != (n_users, n_items):
                 raise InvalidDataError(
                     f"seen has shape {hidden.shape}, scores have {(n_users, n_items)}; they must "
-                    "agree"
+                    "agree",
+                    argument="seen",
                 )
         labels = matrix_labels(scores, (n_users, n_items), users, items)
         lists = rank_rows(row_of, limit, hidden, ties)
@@ -363,7 +366,8 @@ class Rankings:
             raise InvalidDataError("give exactly one of rank= and score=, the column to order by")
         if rank is not None and ties is not None:
             raise InvalidDataError(
-                f"ties is {ties!r}, but a rank can be taken once; give ties= with score= only"
+                f"ties is {ties!r}, but a rank can be taken once; give ties= with score= only",
+                argument="ties",
             )
         column = rank if rank is not None else score
         order = check_ties("item" if ties is None else ties)

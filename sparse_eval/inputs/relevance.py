@@ -119,7 +119,8 @@ class Relevance:
             row, column = entry_position(csr, entry)
             raise InvalidDataError(
                 f"the gain in row {row}, column {column} of the validation matrix is "
-                f"{gains[entry]}; expected a finite number of at least 0"
+                f"{gains[entry]}; expected a finite number of at least 0",
+                row=row,
             )
         binary = bool(least == most == 1.0)
         if threshold is not None:
@@ -127,7 +128,8 @@ class Relevance:
             if len(gains) and 0 < most < threshold:
                 raise InvalidDataError(
                     f"threshold is {threshold}, above every gain (the largest is {most}), so that "
-                    "no item would be relevant; expected a threshold that some gain reaches"
+                    "no item would be relevant; expected a threshold that some gain reaches",
+                    argument="threshold",
                 )
             gains = np.where(gains >= threshold, gains, 0.0)
             binary = binary and threshold <= 1.0
@@ -284,5 +286,6 @@ def _check_summands(matrix: Any) -> None:
         at = negative[0]
         raise InvalidDataError(
             f"the gain in row {coo.row[at]}, column {coo.col[at]} of the validation matrix is "
-            f"{coo.data[at]}, one of several stored for this pair; expected at least 0"
+            f"{coo.data[at]}, one of several stored for this pair; expected at least 0",
+            row=coo.row[at],
         )

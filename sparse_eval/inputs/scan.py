@@ -181,7 +181,8 @@ def _check_columns(columns: list[str], names: Sequence[str], where: str) -> None
             number = "several columns" if column in names else "no column"
             raise InvalidDataError(
                 f"{where}: expected one column {column!r}, found {number} of this name among "
-                f"{', '.join(names)}; name the columns with scan(…, user=…, item=…)"
+                f"{', '.join(names)}; name the columns with scan(…, user=…, item=…)",
+                column=column,
             )
 
 

@@ -60,7 +60,8 @@ class ScoreRows:
     def _refuse(row: int, column: int, value: float) -> NoReturn:
         raise InvalidDataError(
             f"the score in row {row}, column {column} is {value}; expected a finite number, or "
-            "-inf for an item that is not to be recommended"
+            "-inf for an item that is not to be recommended",
+            row=row,
         )
 
 
@@ -122,7 +123,8 @@ def check_exact(scores: AnyArray) -> None:
             if abs(int(score)) > 2**53:
                 raise InvalidDataError(
                     f"scores hold {score}, a whole number beyond 2^53, which float64 cannot tell "
-                    "from its neighbours; give ranks, or scores as floats"
+                    "from its neighbours; give ranks, or scores as floats",
+                    argument="scores",
                 )
 
 

@@ -213,7 +213,7 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     0 Q0 2 2 1 als
     """
     if not isinstance(tag, str):
-        raise InvalidDataError(f"tag is {tag!r}; expected one word, such as 'als'")
+        raise InvalidDataError(f"tag is {tag!r}; expected one word, such as 'als'", argument="tag")
     _check_field("tag", tag, tag)
     if not isinstance(rankings, Rankings):
         raise InvalidDataError(f"rankings is {describe(rankings)}; expected Rankings")
@@ -329,6 +329,7 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> _Table:
             f"on line {line_numbers[entry - 1]}; remove one of the two lines",
             path,
             int(line_numbers[entry]),
+            user=user_index[rows[entry]],
         )
     indptr = np.concatenate(([0], np.cumsum(np.bincount(rows))))
     matrix = sparse.csr_matrix(
@@ -374,7 +375,8 @@ def _check_gaps(rankings: Rankings) -> None:
     label = user if rankings.users is None else rankings.users[user]
     raise InvalidDataError(
         f"the list of user {label!r} has no item at position {gap}; a run cannot hold gaps, "
-        "because its readers move up the items after them; give complete lists"
+        "because its readers move up the items after them; give complete lists",
+        user=label,
     )
 
 

@@ -256,7 +256,8 @@ class Aligned:
             user = users[np.flatnonzero(incomplete)[0]]
             raise InvalidDataError(
                 f"the list of user {user} has positions without an item; metrics of what is "
-                "recommended need complete lists"
+                "recommended need complete lists",
+                user=user,
             )
         return Lists(
             k,

@@ -54,7 +54,8 @@ class MetricColumns(NamedTuple):
         raise InvalidMetricError(
             f"the formula of metric {metric} returned {format_value(value)} for {size} users; "
             "expected a real number for each, or a pair of numerators and denominators, which "
-            "average=micro needs"
+            "average=micro needs",
+            metric=metric,
         )
 
     def moments(

@@ -117,7 +117,8 @@ class Convention:
         if metric.name in self.unlike:
             raise InvalidMetricError(
                 f"{metric.name} of {self.library} is another one: {self.unlike[metric.name]}; "
-                "leave convention= out for ours"
+                "leave convention= out for ours",
+                metric=metric.name,
             )
         if metric.cutoff is not None and metric.name in self.uncut:
             raise InvalidMetricError(
@@ -127,7 +128,8 @@ class Convention:
         if self.ideal == "slots" and metric.name in ("ndcg", "idcg") and metric.k > MOST_SLOTS:
             raise InvalidMetricError(
                 f"{metric} needs a cut-off of at most {MOST_SLOTS} with convention={self.name!r}, "
-                "whose ideal list has k items"
+                "whose ideal list has k items",
+                metric=metric,
             )
 
     def differences(self) -> list[tuple[str, str, str]]:

@@ -58,12 +58,14 @@ def check_corrected(plans: tuple[Plan, ...], convention: Convention) -> None:
         if plan.weights is not None:
             raise InvalidMetricError(
                 f"{plan.metric} weights relevant items, and candidates.corrected() is defined for "
-                "items that count alike; leave out one of both"
+                "items that count alike; leave out one of both",
+                metric=plan.metric,
             )
         if not plan.is_swept or not plan.per_user or not _USES.issuperset(plan.definition.uses):
             raise InvalidMetricError(
                 f"{plan.metric} is no mean of a function of ranks, so that candidates.corrected() "
-                "is not defined for it; leave it out"
+                "is not defined for it; leave it out",
+                metric=plan.metric,
             )
         try:
             _values(plan, np.ones(1), np.ones(1, np.int64))

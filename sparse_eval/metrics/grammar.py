@@ -127,7 +127,8 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
         if match is None:
             raise InvalidMetricError(
                 f"{part.strip()!r} is not a metric; expected name, name@k, name@{{k,k}} or "
-                "name(option=value)@k, for instance 'ndcg(gain=exp)@10'"
+                "name(option=value)@k, for instance 'ndcg(gain=exp)@10'",
+                metric=part,
             )
         entry, name, cutoff_of_name, option_of_name = find(match["name"])
         defaults_of_entry = (defaults or {}).get(entry.name, {})
@@ -136,7 +137,8 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
         options = _options(entry, assigned, part.strip(), defaults_of_entry, of_alias)
         if cutoff_of_name is not None and match["cutoffs"] is not None:
             raise InvalidMetricError(
-                f"{part.strip()!r} has two cut-offs; write '{entry.name}@{cutoff_of_name}'"
+                f"{part.strip()!r} has two cut-offs; write '{entry.name}@{cutoff_of_name}'",
+                metric=part,
             )
         cutoffs = _cutoffs(entry, cutoff_of_name or match["cutoffs"], part.strip())
         metrics += [Metric(entry.name, cutoff, options) for cutoff in cutoffs]
@@ -179,14 +181,16 @@ def parse_metrics(
         entries = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     except TypeError:
         raise InvalidMetricError(
-            f"metrics is {metrics!r}; expected names of metrics, such as ['ndcg@10', 'recall@20']"
+            f"metrics is {metrics!r}; expected names of metrics, such as ['ndcg@10', 'recall@20']",
+            argument="metrics",
         ) from None
     unique: dict[Metric, None] = {}
     for entry in entries:
         if not isinstance(entry, str | Metric):
             raise InvalidMetricError(
                 f"{entry!r} is a {type(entry).__name__}; expected the name of a metric, such as "
-                "'ndcg@10'"
+                "'ndcg@10'",
+                metric=entry,
             )
         for metric in parse(str(entry), defaults):
             unique[metric] = None
@@ -221,13 +225,15 @@ def _options(
         name, _, value = assignment.partition("=")
         if name not in options:
             remedy = nearest(name, options) if options else f"{entry.name} has no options"
-            raise InvalidMetricError(f"{part!r}: there is no option {name!r}; {remedy}")
+            raise InvalidMetricError(
+                f"{part!r}: there is no option {name!r}; {remedy}", metric=part
+            )
         if name in chosen:
-            raise InvalidMetricError(f"{part!r}: option {name!r} is given twice")
+            raise InvalidMetricError(f"{part!r}: option {name!r} is given twice", metric=part)
         try:
             chosen[name] = options[name].canonical(value)
         except InvalidMetricError as error:
-            raise InvalidMetricError(f"{part!r}: {error}") from None
+            raise InvalidMetricError(f"{part!r}: {error}", metric=part) from None
     chosen = {**of_alias, **chosen}
     return tuple(
         (name, chosen[name])
@@ -240,12 +246,14 @@ def _cutoffs(entry: Definition, text: str | None, part: str) -> list[int | None]
     if text is None:
         if entry.cutoff == "required":
             raise InvalidMetricError(
-                f"{part!r} has no cut-off; {entry.name} needs one, such as '{entry.name}@10'"
+                f"{part!r} has no cut-off; {entry.name} needs one, such as '{entry.name}@10'",
+                metric=part,
             )
         return [None]
     if entry.cutoff == "none":
         raise InvalidMetricError(
-            f"{part!r} has a cut-off, but {entry.name} is over whole lists; ask for '{entry.name}'"
+            f"{part!r} has a cut-off, but {entry.name} is over whole lists; ask for '{entry.name}'",
+            metric=part,
         )
     braced = text.startswith("{") and text.endswith("}")
     numbers = text[1:-1].split(",") if braced else [text]
@@ -255,7 +263,8 @@ def _cutoffs(entry: Definition, text: str | None, part: str) -> list[int | None]
         if not re.fullmatch("[0-9]{1,18}", number) or int(number) < least:
             raise InvalidMetricError(
                 f"{part[:80]!r} has the cut-off {number[:40]!r}; expected a whole number of at "
-                f"least {least}, of at most 18 digits"
+                f"least {least}, of at most 18 digits",
+                metric=part,
             )
         cutoffs.append(int(number))
     return cutoffs

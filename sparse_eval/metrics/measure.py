@@ -356,7 +356,8 @@ def value_of_lists(plan: Plan, lists: Any) -> float:
     if not fits(value, ()):
         raise InvalidMetricError(
             f"the formula of metric {plan.metric} returned {format_value(value)}; expected one "
-            "number"
+            "number",
+            metric=plan.metric,
         )
     return float(value)
 
@@ -375,7 +376,8 @@ def _check_sums(sums: Floats, first_user: int, summand: str) -> None:
         user = first_user + int(np.flatnonzero(~np.isfinite(sums))[0])
         raise InvalidDataError(
             f"row {user} of the validation matrix: the gains are so large that the sum of "
-            f"{summand} is not finite; scale them down, or set each to 1"
+            f"{summand} is not finite; scale them down, or set each to 1",
+            row=user,
         )
 
 
@@ -386,7 +388,8 @@ def _check_ideal(ideal: Floats, first_user: int) -> None:
         user = first_user + int(np.flatnonzero(is_small)[0])
         raise InvalidDataError(
             f"row {user} of the validation matrix: all gains are below 1e-307, where numbers lose "
-            "digits; scale them up, or set each to 1"
+            "digits; scale them up, or set each to 1",
+            row=user,
         )
 
 

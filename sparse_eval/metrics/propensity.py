@@ -111,7 +111,8 @@ def check_weights(metric: object, arguments: Arguments) -> None:
     if arguments.get("propensity") == "given" and (arguments["a"], arguments["b"]) != (0.55, 1.5):
         raise InvalidMetricError(
             f"{metric}: a and b are parameters of propensity=jain; leave them or propensity=given "
-            "out"
+            "out",
+            metric=metric,
         )
     if "weights" not in arguments:
         return
@@ -119,15 +120,18 @@ def check_weights(metric: object, arguments: Arguments) -> None:
         if arguments["gamma"] != "given":
             raise InvalidMetricError(
                 f"{metric}: gamma is a parameter of propensities, and hits are not weighted by "
-                "them; ask for weights=snips or weights=ips, or leave gamma out"
+                "them; ask for weights=snips or weights=ips, or leave gamma out",
+                metric=metric,
             )
     elif arguments.get("gain") == "exp":
         raise InvalidMetricError(
-            f"{metric}: weights are defined for gain=linear and gain=binary; leave out one of both"
+            f"{metric}: weights are defined for gain=linear and gain=binary; leave out one of both",
+            metric=metric,
         )
     elif arguments.get("among") == "list":
         raise InvalidMetricError(
-            f"{metric}: weights are defined for among=candidates; leave out one of both"
+            f"{metric}: weights are defined for among=candidates; leave out one of both",
+            metric=metric,
         )
 
 
@@ -150,7 +154,8 @@ def propensities(weights: Weights, side_data: SideData) -> Floats:
         most = int(counts.max(initial=0))
         if most == 0:
             raise InvalidDataError(
-                "train is empty, and says nothing of how popular items are; give propensity="
+                "train is empty, and says nothing of how popular items are; give propensity=",
+                argument="train",
             )
         # An item without users counts as having one, as in novelty.
         powers: Floats = (np.maximum(counts, 1) / most) ** gamma
@@ -159,7 +164,8 @@ def propensities(weights: Weights, side_data: SideData) -> Floats:
     if training.n_active < 3:
         raise InvalidDataError(
             f"train has {training.n_active} users with items; the propensities of Jain et al. are "
-            "defined for 3 or more"
+            "defined for 3 or more",
+            argument="train",
         )
     factor = (math.log(training.n_active) - 1) * (b + 1) ** a
     inverse: Floats = 1 / (1 + factor * (counts + b) ** -a)

@@ -117,6 +117,7 @@ class Protocol:
         if convention is not None:
             raise InvalidMetricError(
                 "convention= is given beside a Protocol, which has one of its own; give "
-                f"Protocol(metrics, convention={convention!r})"
+                f"Protocol(metrics, convention={convention!r})",
+                argument="convention",
             )
         return metrics

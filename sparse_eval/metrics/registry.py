@@ -383,7 +383,7 @@ def find(name: str) -> Meant:
     with_cutoff = _WITH_CUTOFF.fullmatch(key)
     if with_cutoff is not None and (meant := _named(with_cutoff["name"])) is not None:
         return meant._replace(cutoff=with_cutoff["cutoff"])
-    raise InvalidMetricError(f"there is no metric {name!r}; {nearest(key, REGISTRY)}")
+    raise InvalidMetricError(f"there is no metric {name!r}; {nearest(key, REGISTRY)}", metric=name)
 
 
 def _named(key: str) -> Meant | None:
@@ -534,7 +534,7 @@ def register_metric(
 
     def add(formula: Formula) -> Formula:
         if not callable(formula):
-            raise InvalidMetricError(f"metric {name!r}: {formula!r} is not a function")
+            raise InvalidMetricError(f"metric {name!r}: {formula!r} is not a function", metric=name)
         register(
             Definition(
                 name,

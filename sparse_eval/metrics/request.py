@@ -91,7 +91,7 @@ class Request:
             check_weights(plan.metric, plan.arguments)
             for name in sorted(plan.inputs - request.inputs):
                 given = _GIVEN.get(name, f"give {name}=")
-                raise InvalidMetricError(f"{plan.metric} needs {name}: {given}")
+                raise InvalidMetricError(f"{plan.metric} needs {name}: {given}", metric=plan.metric)
         request._check_vectors_are_used()
         request._check_propensity_is_used()
         return request
@@ -121,7 +121,8 @@ class Request:
                 raise InvalidMetricError(
                     f"{metric} does not compare items by the item_vectors given; "
                     f"ask for {metric.name}(similarity=vectors)@{metric.cutoff or 10}, or leave "
-                    "item_vectors out"
+                    "item_vectors out",
+                    metric=metric,
                 )
 
     def _check_propensity_is_used(self) -> None:

@@ -62,11 +62,11 @@ def _rows_of_ids(ids: Any, labels: Labels, n_users: int, who_knows: str) -> Inte
         index: Labels = pd.Index(given, tupleize_cols=False)
         rows = labels[:n_users].get_indexer(index)
     except (TypeError, ValueError) as error:
-        raise InvalidDataError(f"users cannot be ids: {error}") from None
+        raise InvalidDataError(f"users cannot be ids: {error}", argument="users") from None
     if (rows < 0).any():
         unknown = given[int((rows < 0).argmax())]
         example = labels[0] if n_users else "none"
         raise InvalidDataError(
-            f"{who_knows} no user {unknown!r}; the {n_users} users are {example!r}, …"
+            f"{who_knows} no user {unknown!r}; the {n_users} users are {example!r}, …", user=unknown
         )
     return rows.astype(np.int64)

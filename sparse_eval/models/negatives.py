@@ -128,7 +128,7 @@ def sample_negatives(
     n = check_whole("n", n, 1)
     seed = check_whole("seed", seed, 0)
     if seed >= _MOST_SEEDS:
-        raise InvalidDataError(f"seed is {seed}; expected less than 2^32")
+        raise InvalidDataError(f"seed is {seed}; expected less than 2^32", argument="seed")
     check_choice("by", by, ("uniform", "popularity"))
     names = name_of("train", train), name_of("validation", validation)
     if isinstance(train, Holdout):

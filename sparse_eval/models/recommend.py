@@ -126,7 +126,8 @@ def _recommend(
         user = int(users[~finite][0])
         raise InvalidDataError(
             f"the model's scores for user {user} are not finite; its factors are too large for "
-            "their dtype"
+            "their dtype",
+            user=user,
         )
     lists = np.empty((len(users), k), np.int32)
     complete = np.empty(len(users), np.bool_)

@@ -258,6 +258,6 @@ def _labels(ids: Iterable[Hashable] | None, name: str, n: int | None) -> Labels 
     if ids is None:
         return None
     if isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
-        raise InvalidDataError(f"{name} is {ids!r}; expected the id of each of them")
+        raise InvalidDataError(f"{name} is {ids!r}; expected the id of each of them", argument=name)
     labels: Any = ids if hasattr(ids, "__len__") else list(ids)
     return axis_labels(labels, len(labels) if n is None else n, name)

@@ -97,7 +97,7 @@ def read_distribution(name: str, searched: Searched) -> BaseDistribution:
         given = [searched]
     values = [read_number(name, value) for value in given]
     if not values:
-        raise InvalidDataError(f"{name}: expected at least one value, found none")
+        raise InvalidDataError(f"{name}: expected at least one value, found none", argument=name)
     for i, value in enumerate(values):
         if value in values[:i]:
             raise InvalidDataError(f"{name}: {value} is there twice; expected different values")

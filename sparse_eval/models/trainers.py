@@ -76,7 +76,7 @@ def _read(name: str, given: object) -> Trainer:
         parameters = inspect.signature(given).parameters
     except (TypeError, ValueError):  # of some functions written in C
         raise InvalidDataError(
-            f"models: the arguments of {name} cannot be read; {_EXPECTED}"
+            f"models: the arguments of {name} cannot be read; {_EXPECTED}", argument="models"
         ) from None
     needed = [
         one.name
@@ -85,7 +85,7 @@ def _read(name: str, given: object) -> Trainer:
     ]
     if len(needed) != 2:
         raise InvalidDataError(
-            f"models: {name} is a function of ({', '.join(needed)}); {_EXPECTED}"
+            f"models: {name} is a function of ({', '.join(needed)}); {_EXPECTED}", argument="models"
         )
     return Trainer(given, {"function": _name(given), "code": _digest(given)})
 
@@ -103,7 +103,7 @@ def _parameters(name: str, given: Mapping[Any, Any]) -> Trainer:
         try:
             parameters[key] = read_number(key, value)
         except InvalidDataError as error:
-            raise InvalidDataError(f"models: {name}: {error}") from None
+            raise InvalidDataError(f"models: {name}: {error}", argument="models") from None
     return Trainer(parameters, {"train_als": parameters})
 
 

@@ -75,6 +75,6 @@ def row_of_user(user: Hashable, labels: Labels | None, n_users: int) -> int:
         return int(labels.get_indexer(pd.Index([user], tupleize_cols=False))[0])
     if not isinstance(user, int | np.integer) or not 0 <= user < n_users:
         raise InvalidDataError(
-            f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}"
+            f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}", user=user
         )
     return int(user)

@@ -169,7 +169,8 @@ class Scores(Counts):
         if not plans[row].per_user:
             raise InvalidMetricError(
                 f"{plans[row].metric} is one number for all users together; read it as "
-                f"ev[{str(plans[row].metric)!r}]"
+                f"ev[{str(plans[row].metric)!r}]",
+                metric=plans[row].metric,
             )
         column: Floats = self.columns[sum(plan.per_user for plan in plans[:row])]
         column.flags.writeable = False
@@ -214,7 +215,8 @@ class Scores(Counts):
         row = self._row_of(name)
         if self.request.plans[row].per_user:
             raise InvalidMetricError(
-                f"{self.request.plans[row].metric} has a value for each user; see ev.values"
+                f"{self.request.plans[row].metric} has a value for each user; see ev.values",
+                metric=self.request.plans[row].metric,
             )
         return self._numbers.replicates(row)
 
@@ -228,7 +230,7 @@ class Scores(Counts):
             spelling = str(parsed[0]) if len(parsed) == 1 else ""
         if spelling not in self._rows:
             raise InvalidMetricError(
-                f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}"
+                f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}", metric=name
             )
         return self._rows[spelling]
 

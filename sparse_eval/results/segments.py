@@ -36,7 +36,8 @@ def by_label(groups: Any, n_users: int, users: Labels | None, counted: Booleans)
         if len(entries) != n_users or isinstance(groups, np.ma.MaskedArray):
             raise InvalidDataError(
                 f"groups have {len(entries)} plain entries for {n_users} users; give one for each, "
-                "or key them by user"
+                "or key them by user",
+                argument="groups",
             )
         column = np.empty(n_users, object)
         column[:] = entries
@@ -54,7 +55,8 @@ def by_label(groups: Any, n_users: int, users: Labels | None, counted: Booleans)
         raise InvalidDataError(
             f"user {user!r} has no group ({len(missing)} evaluated "
             f"{'user lacks' if len(missing) == 1 else 'users lack'} one); give each a group, such "
-            "as 'unknown'"
+            "as 'unknown'",
+            user=user,
         )
     labels = list(names)
     if any(isinstance(label, tuple) for label in labels):  # pandas would take them apart

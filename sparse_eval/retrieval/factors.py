@@ -41,7 +41,8 @@ def check_factors(
     if widths[0] != widths[1]:
         raise InvalidDataError(
             f"user_factors have {widths[0]} columns, item_factors {widths[1]}; they must come from "
-            "the same model"
+            "the same model",
+            argument="user_factors",
         )
     return users, items
 
@@ -53,10 +54,12 @@ def _check_side(factors: object, name: str, num_threads: int | None) -> Measured
             ": numpy.asarray(x, numpy.float32) of a list, numpy.concatenate(x) of blocks, "
             "x.to_numpy() of a frame"
         )
-        raise InvalidDataError(f"{name} is {describe(factors)}; expected {expected}{dense}")
+        raise InvalidDataError(
+            f"{name} is {describe(factors)}; expected {expected}{dense}", argument=name
+        )
     array = as_array(factors, name, expected)
     if array.ndim != 2 or array.dtype.kind != "f" or array.dtype.itemsize > 8:
-        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}")
+        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}", argument=name)
     dtype = np.float64 if array.dtype.itemsize == 8 else np.float32
     values: AnyArray = read_only(np.ascontiguousarray(array, dtype))
     norms = np.empty(len(values))
@@ -70,6 +73,7 @@ def _check_side(factors: object, name: str, num_threads: int | None) -> Measured
     if not_finite.any():
         raise InvalidDataError(
             f"{name}, row {int(not_finite.argmax())} is not finite; train again with a lower alpha "
-            "or learning rate, or more regularization"
+            "or learning rate, or more regularization",
+            argument=name,
         )
     return MeasuredFactors(values, norms)

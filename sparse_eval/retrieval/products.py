@@ -34,7 +34,8 @@ def as_products(
     """Return factors whose products are the scores; see `sparse_eval.factor_model`."""
     if not isinstance(similarity, str) or similarity not in _SIMILARITIES:
         raise InvalidDataError(
-            f"similarity is {similarity!r}; expected one of {', '.join(_SIMILARITIES)}"
+            f"similarity is {similarity!r}; expected one of {', '.join(_SIMILARITIES)}",
+            argument="similarity",
         )
     if similarity == "dot" and item_biases is None and user_biases is None:
         return user_factors, item_factors  # as they are, which may be on disk
@@ -64,13 +65,17 @@ def _checked_biases(biases: object, name: str, n: int) -> AnyArray:
     expected = f"a number for each of {n} rows of {name.replace('biases', 'factors')}"
     array = as_array(biases, name, expected)
     if array.shape != (n,) or array.dtype.kind not in "iuf" or array.dtype.itemsize > 8:
-        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}")
+        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}", argument=name)
     single = array.dtype in (np.float16, np.float32)
     values: AnyArray = array.astype(np.float32 if single else np.float64)
     finite = np.isfinite(values)
     if not finite.all():
         row = int(finite.argmin())
-        raise InvalidDataError(f"{name} holds {values[row]} in row {row}; expected finite numbers")
+        raise InvalidDataError(
+            f"{name} holds {values[row]} in row {row}; expected finite numbers",
+            argument=name,
+            row=row,
+        )
     return values
 
 
@@ -92,7 +97,9 @@ def _squared_lengths(factors: AnyArray, name: str) -> Floats:
     if not np.isfinite(squares).all():
         row = int(np.isfinite(squares).argmin())
         raise InvalidDataError(
-            f"{name}, row {row} is so long that its square overflows; scale the factors down"
+            f"{name}, row {row} is so long that its square overflows; scale the factors down",
+            argument=name,
+            row=row,
         )
     return squares
 

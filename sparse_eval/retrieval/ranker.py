@@ -153,7 +153,8 @@ class Ranker(ABC):
         if any(n > most for n, most in zip(relevance.shape, self.shape, strict=True)):
             raise InvalidDataError(
                 f"held_out has shape {relevance.shape}, but there are {self.scorer} of "
-                f"{self.shape[0]} users and {self.shape[1]} items; give those of the same split"
+                f"{self.shape[0]} users and {self.shape[1]} items; give those of the same split",
+                argument="held_out",
             )
         n_relevant = relevance.n_relevant
         rows = np.flatnonzero(n_relevant)
@@ -170,7 +171,8 @@ class Ranker(ABC):
             raise InvalidDataError(
                 f"{n_overlap} held-out items were seen by their users, the first by user "
                 f"{user} (item {items[first]}), and no list can hold them; split again, or "
-                'leave them without a rank with overlap="report"'
+                'leave them without a rank with overlap="report"',
+                user=user,
             )
         kept = self.is_candidate[items] & ~was_seen
         if self.own is not None:
@@ -215,7 +217,8 @@ class Ranker(ABC):
         if matrix.shape != self.shape:
             raise InvalidDataError(
                 f"seen has shape {matrix.shape}, but there are {self.scorer} of {self.shape[0]} "
-                f"users and {self.shape[1]} items; give the seen items of the model's own users"
+                f"users and {self.shape[1]} items; give the seen items of the model's own users",
+                argument="seen",
             )
         return Seen(
             read_only(matrix.indptr.astype(np.int64, copy=False)),
@@ -230,7 +233,8 @@ class Ranker(ABC):
             raise InvalidDataError(
                 f"candidates has shape {candidates.shape}, but there are {self.scorer} of "
                 f"{n_users} users and {n_items} items; give a row for each user, and no other "
-                "items"
+                "items",
+                argument="candidates",
             )
         return candidates.within(n_items)
 

@@ -84,7 +84,8 @@ class ItemScores:
         if matrix.shape[1] != weights.shape[0]:
             raise InvalidDataError(
                 f"train has {matrix.shape[1]} items, the item-item matrix {weights.shape[0]}; give "
-                "the matrix that it was made of"
+                "the matrix that it was made of",
+                argument="train",
             )
         self.shape = matrix.shape
         self.history = Seen(
@@ -203,7 +204,8 @@ def _check_whole_numbers(scores: AnyArray, name: str) -> None:
     if largest > 1 << 53:
         raise InvalidDataError(
             f"{name} holds the whole number {largest} or its negative, which float64 may not hold; "
-            "expected scores of at most 2^53, or floats"
+            "expected scores of at most 2^53, or floats",
+            argument=name,
         )
 
 
@@ -224,21 +226,28 @@ def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray 
         finite = np.isfinite(matrix.data)
         if not finite.all():
             row, column = entry_position(matrix, int(np.argmin(finite)))
-            raise InvalidDataError(f"{name} is not finite in row {row}, column {column}")
+            raise InvalidDataError(
+                f"{name} is not finite in row {row}, column {column}",
+                argument=name,
+                row=row,
+                column=column,
+            )
         if matrix.data.dtype != np.float32:
             matrix = matrix.astype(np.float64, copy=False)
     else:
         matrix = as_array(weights, name, "a square matrix, items × items")
         if matrix.ndim != 2 or matrix.dtype.kind not in "biuf" or matrix.dtype.itemsize > 8:
             raise InvalidDataError(
-                f"{name} is {describe(matrix)}; expected a square matrix, items × items"
+                f"{name} is {describe(matrix)}; expected a square matrix, items × items",
+                argument=name,
             )
         single = matrix.dtype in (np.float16, np.float32)
         matrix = np.ascontiguousarray(matrix, np.float32 if single else np.float64)
     if matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         raise InvalidDataError(
             f"{name} has shape {matrix.shape}; expected a square, with a row and a column for each "
-            "item"
+            "item",
+            argument=name,
         )
     checked: AnyArray | CSRMatrix = matrix
     return checked

@@ -37,7 +37,7 @@ def differences(
         is_same = found == expected or (found != found and expected != expected)
         if not exact:
             numbers = isinstance(found, float) and isinstance(expected, float)
-            is_same |= isinstance(found, str) == isinstance(expected, str) and not numbers
+            is_same |= isinstance(found, str) and isinstance(expected, str)
             is_same |= numbers and math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-12)
         return [] if is_same else [(path, found, expected)]
     return [
