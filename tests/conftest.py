@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fingerprints import fingerprint
 from hypothesis import HealthCheck, settings
+from raising import key, messages
 
 from sparse_eval.cli import main
 from sparse_eval.metrics import REGISTRY
@@ -28,6 +29,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--fuzz-seconds", type=float, default=4, help="time of each fuzzer")
     group.addoption("--fuzz-seed", type=int, default=0, help="what they try")
     group.addoption("--fuzz-first", type=int, default=0, help="number of the first try")
+    parser.addoption(
+        "--write-messages",
+        action="store_true",
+        help="write the messages of errors to tests/messages.txt; without -n",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    messages.writing = config.getoption("--write-messages")
+    messages.cases = any("[" in argument for argument in config.args)
+    if messages.writing and config.getoption("numprocesses", None):
+        raise pytest.UsageError("--write-messages works in one process; leave out -n")
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    messages.partial.update(key(item.nodeid) for item in items)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    messages.started(report.nodeid)
+    if not report.passed or messages.cases:
+        messages.partial.add(key(report.nodeid))
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    if messages.writing and exitstatus < pytest.ExitCode.INTERRUPTED:
+        messages.write()
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -405,16 +405,17 @@ def check_no_duplicates(coo: Any, users: Labels | None = None, items: Labels | N
         row, column = coo.row[entry], coo.col[entry]
         raise_repeated_item(
             *(
-                number if labels is None else repr(labels[[number]].tolist()[0])
+                number if labels is None else labels[[number]].tolist()[0]
                 for number, labels in ((row, users), (column, items))
             )
         )
 
 
-def raise_repeated_item(user: object, item: object) -> NoReturn:
+def raise_repeated_item(user: Any, item: Any) -> NoReturn:
     """Raise the error about an item that is in one list twice."""
+    user, item = (x.item() if isinstance(x, np.generic) else x for x in (user, item))
     raise InvalidDataError(
-        f"user {user} has item {item} twice in one list; remove the repetition, because a "
+        f"user {user!r} has item {item!r} twice in one list; remove the repetition, because a "
         "repeated hit would be counted twice",
         user=user,
     )

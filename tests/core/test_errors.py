@@ -6,6 +6,7 @@ import copy
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sparse_eval import errors
@@ -37,6 +38,15 @@ def test_every_error_survives_pickling(kind: type[SparseEvalError]) -> None:
     error = kind("user 3: expected a number")
     assert str(error) == "user 3: expected a number"
     check_survives(error)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_attributes_are_kept(kind: type[SparseEvalError]) -> None:
+    error = kind("what", argument="the train matrix", metric="map", path="a.npz", hint="do this")
+    assert (error.argument, error.metric, error.path) == ("train", "map", Path("a.npz"))
+    assert str(error).endswith("what; do this")
+    check_survives(kind("where", row=np.int32(3), column="item", user=7))
+    assert type(kind("where", row=np.int32(3)).row) is int
 
 
 @pytest.mark.parametrize("kind", OF_FILES)

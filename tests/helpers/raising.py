@@ -1,0 +1,176 @@
+"""`raises` and `warns`: the class and attributes of an error, and its message in a table.
+
+Tests assert the class and attributes of errors. The wording of all errors and warnings is in
+``tests/messages.txt``, by test: a message that is not there fails its test. ``pytest
+--write-messages`` writes the messages of the tests that it runs to the table.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import currently_in_test_context
+
+import sparse_eval
+
+TABLE = Path(__file__).parents[1] / "messages.txt"
+_PROJECT = TABLE.parents[1]
+_PACKAGE = str(Path(sparse_eval.__file__).parent)
+
+_HEADER = """\
+# The messages of errors and warnings that tests cause, by test, each once and in order. A test
+# fails if its message is not here. Rewrite the table with: pytest --write-messages [TESTS]
+"""
+
+#: What differs between two runs or machines, and what the table has instead.
+_PLACEHOLDERS = [
+    (r"[^\s'\"(]*/pytest-of-[^/\s]+/pytest-\w+(/popen-gw\d+)?/[^/\s'\",:;)]+", "<tmp>"),
+    (rf"{re.escape(tempfile.gettempdir())}/(tmp\w+|[\w-]*\w{{8}}\b)", "<tmp>"),
+    (re.escape(str(_PROJECT)), "<project>"),
+    (r"0x[0-9a-f]{6,}", "0x…"),
+    (r"\b(127\.0\.0\.1|localhost):\d+", r"\1:<port>"),
+    (r"worker \S+ \(process \d+\)", "worker <host> (process <pid>)"),
+    (rf"(?<![\d.]){re.escape(version('sparse_eval'))}(?![\d.])", "<version>"),
+]
+
+#: File and function of a test, and its messages.
+Table = dict[tuple[str, str], list[str]]
+
+
+@contextmanager
+def raises(
+    kind: type[BaseException] | tuple[type[BaseException], ...], **attributes: object
+) -> Iterator[pytest.ExceptionInfo[Any]]:
+    """Assert that an error of a class is raised, with these attributes and a known message."""
+    __tracebackhide__ = True
+    with pytest.raises(kind) as caught:
+        yield caught
+    error = caught.value
+    found = {name: getattr(error, name) for name in attributes}
+    assert found == attributes, error
+    messages.check(_normalised(str(error), error))
+
+
+@contextmanager
+def warns(kind: type[Warning] = UserWarning) -> Iterator[pytest.WarningsRecorder]:
+    """Assert that a warning of a class is issued, and that all of the class are known."""
+    __tracebackhide__ = True
+    with pytest.warns(kind) as caught:
+        yield caught
+    texts = [str(one.message) for one in caught if issubclass(one.category, kind)]
+    messages.check("\n".join(dict.fromkeys(map(_normalised, texts))))
+
+
+class Messages:
+    """The table, and the messages of this run."""
+
+    def __init__(self) -> None:
+        self.known = read(TABLE.read_text("utf-8")) if TABLE.exists() else {}
+        self.writing = self.cases = False  # of the table; whether single cases were asked for
+        self.partial: set[tuple[str, str]] = set()  #: tests of which not every case has passed
+        self._found: dict[tuple[str, str], dict[str, None]] = {}
+
+    def started(self, test: str) -> None:
+        """Note that a test runs, with or without messages."""
+        self._found.setdefault(key(test), {})
+
+    def check(self, message: str) -> None:
+        """Fail unless the table has the message for the test that runs now."""
+        __tracebackhide__ = True
+        if currently_in_test_context():  # random examples have random messages
+            return
+        file, function = test = key(os.environ["PYTEST_CURRENT_TEST"])
+        self._found.setdefault(test, {})[message] = None
+        known = self.known.get(test, [])
+        if not self.writing and message not in known:
+            expected = "".join(f"- {line}\n" for line in get_close_matches(message, known, 1, 0))
+            pytest.fail(
+                f"{file}::{function}: a message is not in {TABLE.name}\n{expected}+ {message}\n"
+                f"To accept it: pytest --write-messages {file}"
+            )
+
+    def write(self) -> None:
+        """Write the table with the messages of the tests that ran; drop tests that are gone."""
+        table = {test: found for test, found in self.known.items() if test not in self._found}
+        for test, found in self._found.items():
+            before = self.known.get(test, []) if test in self.partial else []
+            table[test] = list(dict.fromkeys([*before, *found]))
+        TABLE.write_text(written(table), "utf-8")
+
+
+def key(test: str) -> tuple[str, str]:
+    """Return the file and the function of a test from its id."""
+    file, _, function = test.partition("::")
+    return file, re.split(r"[\[ ]", function)[0]
+
+
+def read(text: str) -> Table:
+    """Read the table."""
+    table: Table = {}
+    file = ""
+    found: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("      | "):
+            found[-1] += "\n" + line[8:]
+        elif line.startswith("    "):
+            found.append(line[4:])
+        elif line.startswith("  "):
+            found = table.setdefault((file, line[2:]), [])
+        elif not line.startswith("#"):
+            file = line or file
+    return table
+
+
+def written(table: Table) -> str:
+    """Return the text of a table, without tests that do not exist, in the order of the tests."""
+    lines = [_HEADER]
+    for file in sorted({file for file, _ in table}):
+        functions = [function for function in _tests_of(file) if table.get((file, function))]
+        lines += [f"\n{file}\n"] if functions else []
+        for function in functions:
+            found = (message.replace("\n", "\n      | ") for message in table[file, function])
+            lines += [f"  {function}\n", *(f"    {message}\n" for message in found)]
+    return "".join(lines)
+
+
+def _tests_of(file: str) -> list[str]:
+    path = _PROJECT / file
+    text = path.read_text("utf-8") if path.exists() else ""
+    return list(dict.fromkeys(re.findall(r"^(?:async )?def (\w+)\(", text, re.MULTILINE)))
+
+
+def _normalised(text: str, error: BaseException | None = None) -> str:
+    """Return a message with placeholders for what differs between runs, versions and machines."""
+    for cause in _causes(error):
+        text = text.replace(cause, "<cause>")
+    for pattern, placeholder in _PLACEHOLDERS:
+        text = re.sub(pattern, placeholder, text)
+    lines = "".join(
+        sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text
+    )
+    return "\n".join(line.rstrip() for line in lines.splitlines()) or "(no message)"
+
+
+def _causes(error: BaseException | None) -> Iterable[str]:
+    """Return what other libraries, whose wording differs between versions, say in a message."""
+    while error is not None and (error := error.__cause__ or error.__context__) is not None:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        is_ours = trace is None or trace.tb_frame.f_code.co_filename.startswith(_PACKAGE)
+        if not is_ours or type(error).__module__.startswith("pyarrow"):
+            for text in (str(error), " ".join(str(error).splitlines())):
+                if len(text) > 8:
+                    yield text
+
+
+messages = Messages()
