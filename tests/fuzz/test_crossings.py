@@ -1,0 +1,242 @@
+"""Random crossings of options: all ways to an evaluation agree to the last bit, or all raise."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from tries import Tries
+from ways import LEAST, small_blocks
+from ways_cases import of_users_with_relevant
+
+import sparse_eval as se
+from sparse_eval.metrics import CONVENTIONS, REGISTRY
+from sparse_eval.models import source as model_source
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+CUTOFFS = ("@1", "@2", "@4", "@200", "")
+
+#: What there is for each rule of a protocol, and for each option of an evaluation.
+RULES: dict[str, tuple[Any, ...]] = {
+    "convention": tuple(CONVENTIONS),
+    "no_relevant": ("exclude", "zero", "judged"),
+    "without_list": ("exclude", "zero"),
+    "filter_seen": (False,),
+    "judged_only": (True,),
+}
+OPTIONS = ("candidates", "negatives", "items", "users", "train", "baselines")
+
+
+DRAWN = ("random", "random_se", "lift")
+
+
+class Problem(NamedTuple):
+    """Factors with ties, what users have seen, what is held out, and options of an evaluation."""
+
+    factors: tuple[Any, Any]
+    train: csr_matrix
+    held_out: csr_matrix
+    protocol: se.Protocol
+    options: dict[str, Any]
+
+    @property
+    def scores(self) -> Any:
+        return self.factors[0] @ self.factors[1].T
+
+
+def drawn(random: Random) -> Problem | None:
+    """Draw a problem with one to three options; None where the options contradict one another."""
+    rng = np.random.default_rng(random.getrandbits(63))
+    n_users, n_items = random.choice([(1, 4), (6, 9), (40, 25)])
+    factors = tuple(rng.integers(-2, 3, (n, 2)).astype(np.float32) for n in (n_users, n_items))
+    part = rng.choice(3, (n_users, n_items), p=random.choice([(0.5, 0.3, 0.2), (0.9, 0, 0.1)]))
+    part[0, 0] = 2
+    gains = rng.choice(random.choice([[0.0, 1.0, 2.0], [1.0]]), part.shape)
+    gains[0, 0] = 1.0
+    held_out = csr_matrix((gains[part == 2], np.nonzero(part == 2)), part.shape)
+    train = csr_matrix((part == 1) * 1.0)
+    chosen = random.sample([*RULES, *OPTIONS], random.randint(1, 3))
+    rules = {name: random.choice(RULES[name]) for name in chosen if name in RULES}
+    options: dict[str, Any] = {}
+    if "candidates" in chosen:
+        options["candidates"] = csr_matrix(rng.random(part.shape) < 0.6)
+    if "items" in chosen:
+        given = {
+            "groups": rng.integers(0, 3, n_items),
+            "vectors": rng.integers(-2, 3, (n_items, 2)) / 2,
+            "propensity": rng.integers(1, 9, n_items) / 8,
+        }
+        names = random.sample(sorted(given), random.randint(1, 3))
+        options["items"] = se.ItemData(**{name: given[name] for name in names})
+    if "users" in chosen:
+        options["users"] = np.flatnonzero(rng.random(n_users) < 0.5)
+    if "baselines" in chosen:
+        options["baselines"] = True
+    metrics = random.sample(spellings(), random.randint(1, 3))
+    try:
+        if "negatives" in chosen:
+            negatives = se.sample_negatives(train, held_out, 3, seed=1)
+            estimator: Any = random.choice([None, "unbiased", "bias_variance"])
+            options["candidates"] = negatives.corrected(estimator) if estimator else negatives
+        return Problem(factors, train, held_out, se.Protocol(metrics, **rules), options)
+    except se.SparseEvalError:
+        return None
+
+
+def spellings() -> list[str]:
+    """Return every metric with every value of every option, at every cut-off."""
+    names = []
+    for entry in REGISTRY.values():
+        choices = [(o.name, value) for o in entry.options for value in getattr(o, "values", ())]
+        forms = [entry.name] + [f"{entry.name}({name}={value})" for name, value in choices]
+        names += [form + cut for form in forms for cut in CUTOFFS]
+    return names
+
+
+def outcome(call: Callable[[], se.Evaluation]) -> Any:
+    """Return all numbers of an evaluation and of its baselines by place, or that it raises."""
+    try:
+        ev = call()
+        return {
+            (name, *place): repr(cell)
+            for name, one in [("", ev), *ev.baselines.items()]
+            for place, cell in one.summary().stack(future_stack=True).items()
+            if name or place[1] != "popularity"
+        }
+    except se.SparseEvalError as error:
+        return f"an error: {error}"
+
+
+def alike(found: Any, expected: Any) -> bool:
+    """Return whether two outcomes are the same numbers, or both are errors.
+
+    A baseline whose lists are drawn is known only where all users are evaluated at once.
+    """
+    if isinstance(found, str) or isinstance(expected, str):
+        return isinstance(found, str) and isinstance(expected, str)
+    return found.keys() == expected.keys() and all(
+        cell == expected[place] or (place[-1] in DRAWN and cell == "nan")
+        for place, cell in found.items()
+    )
+
+
+def ways_of_a_model(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evaluation]]]:
+    """Yield the ways from a model: the first is that by default."""
+    users, items = problem.factors
+
+    def evaluate(model: Any = problem.factors, **more: Any) -> Callable[[], se.Evaluation]:
+        data = (problem.train, problem.held_out, problem.protocol)
+        return lambda: se.evaluate_model(model, *data, **problem.options, **more)
+
+    yield "default", evaluate()
+    yield "totals", evaluate(keep="totals")
+    yield "one thread", evaluate(num_threads=1)
+    yield "memory", evaluate(memory=1 << 29)
+    yield "memory, totals", evaluate(memory=1 << 29, keep="totals")
+    with ThreadPoolExecutor(2) as pool:
+        yield "client", evaluate(client=pool)
+    yield "factor model", evaluate(se.factor_model(users, items))
+    yield "scores", evaluate(se.Scorer(problem.scores))
+    yield "function", evaluate(lambda rows: problem.scores[rows])
+    yield "lists", evaluate(keep="lists")
+
+
+def ways_of_lists(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evaluation]]]:
+    """Yield the ways from lists: the first is that of the model."""
+    seen = problem.train if problem.protocol.filter_seen else None
+    among = problem.options.get("candidates")
+    found = se.top_k(problem.factors, problem.held_out.shape[1], seen=seen, candidates=among)
+    lists = se.Rankings.from_topk(found.ids, shape=problem.held_out.shape)
+    lists = of_users_with_relevant(lists, problem.held_out)
+    options = {
+        name: value for name, value in problem.options.items() if name not in ("users", "baselines")
+    } | {"train": problem.train}
+
+    def evaluate(predictions: Any = lists, **more: Any) -> Callable[[], se.Evaluation]:
+        data = (predictions, problem.held_out, problem.protocol)
+        return lambda: se.evaluate(*data, **options, **more)
+
+    yield "default", evaluate()
+    yield "positions", evaluate(lists.to_positions())
+    yield "totals", evaluate(keep="totals")
+    yield "memory", evaluate(memory=LEAST)
+    with ThreadPoolExecutor(2) as pool:
+        yield "client", evaluate(client=pool)
+
+
+def one_by_one(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evaluation]]]:
+    """Yield the evaluation, and that of each metric alone."""
+    protocol = problem.protocol
+    for metric in protocol.metrics:
+        rules = {name: getattr(protocol, name) for name in RULES}
+        alone = problem._replace(protocol=se.Protocol(metric, **rules))
+        yield str(metric), dict(ways_of_lists(alone))["default"]
+
+
+def by_sweep(problem: Problem) -> Any:
+    """Return the means in the table of a sweep of one checkpoint, or that it has none."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = se.save_model(se.factor_model(*problem.factors), Path(folder) / "model.npz")
+        data = (problem.train, problem.held_out, problem.protocol)
+        try:
+            table = se.sweep(path, *data, candidates=problem.options.get("candidates"))
+        except se.SparseEvalError as error:
+            return f"an error: {error}"
+    if table["status"][0] != "ok":
+        return f"an error: {table['error'][0]}"
+    kind = [name for name in table.columns if name.split(" ")[0] in map(str, data[-1].metrics)]
+    return [repr(float(table[name][0])) for name in kind]
+
+
+def check(random: Random, said: str) -> None:
+    """Check all ways to one problem; `said` tells how to repeat it."""
+    problem = drawn(random)
+    if problem is None:
+        return
+    said = f"{said}: {problem.protocol}, {sorted(problem.options)}"
+    for ways in (ways_of_a_model, ways_of_lists):
+        expected: Any = None
+        for name, call in ways(problem):
+            found = outcome(call)
+            expected = found if expected is None else expected
+            assert alike(found, expected), f"{said}, {name}: {found}\nexpected {expected}"
+        if ways is ways_of_a_model and not problem.options.keys() & {"users", "items"}:
+            found, means = by_sweep(problem), expected
+            if not isinstance(means, str):
+                means = [cell for place, cell in means.items() if place[::2] == ("", "mean")]
+            both = isinstance(found, str) == isinstance(means, str)
+            assert found == means or (both and isinstance(found, str)), f"{said}, sweep: {found}"
+    for metric, call in one_by_one(problem):
+        found = outcome(call)
+        # A metric alone may take none of the data of items, and is refused with them.
+        if not isinstance(found, str) and not isinstance(expected, str):
+            together = {place: expected[place] for place in found}
+            assert alike(found, together), f"{said}, {metric} alone: {found}\n{together}"
+
+
+@pytest.fixture(autouse=True)
+def blocks() -> Iterator[None]:
+    with small_blocks(), mock.patch.object(model_source, "users_within", return_value=2):
+        yield
+
+
+def test_ways_agree(tries: Tries) -> None:
+    tries.seconds = max(tries.seconds, 25)
+    for random in tries:
+        check(random, f"try {tries.number}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(4))
+def test_ways_agree_on_two_thousand_problems(part: int) -> None:
+    for number in range(500 * part, 500 * (part + 1)):
+        check(Random(f"two thousand/{number}"), f"problem {number}")  # noqa: S311 - no secret
