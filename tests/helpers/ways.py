@@ -58,9 +58,7 @@ def without_users(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evalu
     return se.evaluate(case.positions, case.validation, metrics, keep="totals", **options)
 
 
-def without_users_in_blocks(
-    case: Case, metrics: Any, options: dict[str, Any]
-) -> se.Evaluation:
+def without_users_in_blocks(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     options = options | {"keep": "totals", "memory": LEAST}
     return se.evaluate(case.positions, case.validation, metrics, **options)
 
@@ -106,9 +104,7 @@ def by_executor(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluat
         return se.evaluate(case.positions, case.validation, metrics, client=pool, **options)
 
 
-def by_parquet_and_executor(
-    case: Case, metrics: Any, options: dict[str, Any]
-) -> se.Evaluation:
+def by_parquet_and_executor(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     with parquet(case, shuffled=True) as paths, ThreadPoolExecutor(2) as pool:
         evaluation = se.evaluate(*paths, metrics, client=pool, **options)
         evaluation.summary()
