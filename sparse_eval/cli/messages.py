@@ -45,7 +45,6 @@ _OPTIONS = {
     "no_relevant": "--no-relevant",
     "on_bad_lines": "--skip-bad-lines",
     "repeats": "--keep-repeats",
-    "seen": "--allow-seen",
     "test": "--test-at",
     "without_list": "--without-list",
 }  # fmt: skip
@@ -53,13 +52,15 @@ _OPTIONS = {
 _NAME = "|".join(_OPTIONS)
 
 #: How messages spell options: "seed: expected", "monitor is", "with n_trials"; "train=", "how='x'",
-#: but not "users=holdout.users", nor in a path; "no option 'history'; it has"; and calls that name
-#: columns, "scan(…, user=…, item=…)".
+#: but not "users=holdout.users", nor in a path; not "keep='values'", which evaluations alone have;
+#: "no option 'history'; it has"; and calls that name columns, "scan(…, user=…, item=…)".
 _SUBJECT = re.compile(
     rf"^({_NAME})(?=: | is | follows | cannot be given | covers | gives | has no | names )"
     r"|(?<=with )(n_trials)(?= )"
 )
-_KEYWORD = re.compile(rf"(?<![\w/.-])({_NAME})=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])")
+_KEYWORD = re.compile(
+    rf"(?<![\w/.-])(?!keep=['\"])({_NAME})=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])"
+)
 _SCAN = re.compile(r"(?:R\w+\.)?scan\(…, ([^)]*)\)")
 _UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
 _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal|users)\b")
@@ -126,4 +127,4 @@ def _as_option(match: re.Match[str]) -> str:
     if match[4]:  # "value=None": a column with no name is none
         return f'{option} ""'
     # "on_bad_lines='skip'" is a flag here, and so are others.
-    return option if value in (None, "skip", "keep", "allow") else f"{option} {value}"
+    return option if value in (None, "skip", "keep") else f"{option} {value}"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import typer
 
@@ -281,11 +281,6 @@ class Splitting(NamedTuple):
     def by_time(self) -> bool:
         """Whether the method needs times."""
         return self.how in (Method.last_n, Method.temporal) or self.order is Order.time
-
-
-def seen_option(allow_seen: bool) -> Literal["exclude", "allow"]:
-    """Return what `--allow-seen` stands for in Python."""
-    return "allow" if allow_seen else "exclude"
 
 
 def path(word: str | Path) -> Path:

@@ -257,7 +257,7 @@ def test_judged_items_and_users_without_lists(write: Callable[..., Path], means:
     named = (*COLUMNS, "--rank", "place", "--gain", "worth", "-m", "mrr,judged@2,bpref")
     gains = se.Relevance.from_frame(truth, user="visitor", item="page", gain="worth")
     metrics = ["mrr", "judged@2", "bpref"]
-    for words, options in (
+    for words, rules in (
         ((), {}),
         (("--judged-only",), {"judged_only": True}),
         (("--without-list", "exclude"), {"without_list": "exclude"}),
@@ -267,6 +267,7 @@ def test_judged_items_and_users_without_lists(write: Callable[..., Path], means:
             {"convention": "trec_eval", "without_list": "zero"},
         ),
     ):
-        expected = se.evaluate(rankings(rank="place"), gains, metrics, **options)  # type: ignore[arg-type]
+        protocol = se.Protocol(metrics, **rules)  # type: ignore[arg-type]
+        expected = se.evaluate(rankings(rank="place"), gains, protocol)
         assert means(*paths, *named, *words) == expected.mean()
     assert expected["mrr"] == pytest.approx((1 / 2 + 1 / 2 + 0) / 3)

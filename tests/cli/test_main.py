@@ -289,6 +289,7 @@ def test_short_and_long_help_agree(command: Command) -> None:
         ),
         (InvalidDataError("use split.leave_k_out"), "use --method leave-k-out"),
         # No options: other names, arguments of Python, words of a sentence, paths.
+        (InvalidDataError("evaluate with keep='values'"), "evaluate with keep='values'"),
         (InvalidDataError("from_csr(m, users=holdout.users)"), "from_csr(m, users=holdout.users)"),
         (InvalidDataError("the level is a number"), "the level is a number"),
         (OutputError("seed=1: cannot be written"), "seed=1: cannot be written"),

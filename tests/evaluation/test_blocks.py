@@ -44,8 +44,9 @@ def inputs() -> dict[str, Any]:
     rng = np.random.default_rng(2)
     return {
         "train": sparse.csr_matrix((rng.random((N_USERS, N_ITEMS)) < 0.3).astype(np.float64)),
-        "item_groups": rng.integers(0, 3, N_ITEMS),
-        "item_vectors": rng.normal(size=(N_ITEMS, 3)),
+        "items": se.ItemData(
+            groups=rng.integers(0, 3, N_ITEMS), vectors=rng.normal(size=(N_ITEMS, 3))
+        ),
     }
 
 
@@ -198,7 +199,7 @@ def test_a_budget_that_is_too_small() -> None:
             se.evaluate(positions(), gains(), PLAIN, memory=memory)  # type: ignore[arg-type]
     n = 200_000
     wide = sparse.csr_matrix((np.ones(1), np.zeros(1, int), np.r_[0, np.ones(n, int)]), (n, 1))
-    with pytest.raises(InvalidDataError, match="values of 200,000 users take .* per_user=False"):
+    with pytest.raises(InvalidDataError, match="values of 200,000 users take .* keep='totals'"):
         se.evaluate(wide, wide, "mrr", memory=LEAST)
     assert se.evaluate(wide, wide, "mrr", memory=LEAST, keep="totals")["mrr"] == 1
 
@@ -280,13 +281,13 @@ def test_every_convention(convention: str, no_relevant: Any) -> None:
     lists, held = positions(), gains()
     held.data[::5] = 0
     held = accepted(held, convention)
-    options: dict[str, Any] = {"convention": convention, "no_relevant": no_relevant}
     metrics = ["ndcg@3", "recall@2", "coverage@2", "user_coverage@2", "recall(average=micro)@2"]
     unlike = CONVENTIONS[convention].unlike
     metrics = [metric for metric in metrics if metric.partition("@")[0] not in unlike]
-    expected = se.evaluate(lists, held, metrics, **options)
+    protocol = se.Protocol(metrics, convention=convention, no_relevant=no_relevant)
+    expected = se.evaluate(lists, held, protocol)
     with small_blocks():
-        same_bits(se.evaluate(lists, held, metrics, memory=LEAST, **options), expected)
+        same_bits(se.evaluate(lists, held, protocol, memory=LEAST), expected)
 
 
 def test_tied_lists() -> None:

@@ -59,9 +59,11 @@ def problem(listed: str) -> tuple[csr_matrix, csr_matrix, dict[str, Any]]:
     train[[1, 8]] = False
     inputs = {
         "train": csr_matrix(train.astype(float)),
-        "item_groups": rng.integers(0, 3, N_ITEMS),
-        "item_vectors": rng.normal(size=(N_ITEMS, 3)),
-        "propensity": np.linspace(0.1, 1, N_ITEMS),
+        "items": se.ItemData(
+            groups=rng.integers(0, 3, N_ITEMS),
+            vectors=rng.normal(size=(N_ITEMS, 3)),
+            propensity=np.linspace(0.1, 1, N_ITEMS),
+        ),
     }
     return csr_matrix(positions), held, inputs
 
@@ -95,7 +97,7 @@ def test_every_metric_by_each_convention_in_every_way(convention: str, listed: s
     assert listed == "nobody" or isinstance(whole, se.Evaluation)
     with ThreadPoolExecutor(2) as pool, small_blocks():
         ways = [
-            evaluated(lists, held, metrics, per_user=False, **options),
+            evaluated(lists, held, metrics, keep="totals", **options),
             evaluated(lists, held, metrics, memory=LEAST, **options),
             evaluated(lists, held, metrics, client=pool, **options),
         ]

@@ -134,13 +134,14 @@ def test_item_matrices_and_functions_have_the_bits_of_one_process(
     }[kind]
     candidates = csr_matrix(rng.random(train.shape) < 0.5)
     for metrics in (["ndcg@10", "coverage@5"], ["auc", "mrr", "ndcg@10"]):
-        for options in (
-            {"baselines": True},
-            {"candidates": candidates, "baselines": True},
-            {"candidates": candidates, "seen": "allow"},
-        ):
-            whole = se.evaluate_model(model, train, held, metrics, **options)
-            shared = se.evaluate_model(model, train, held, metrics, client=client, **options)
+        cases: list[dict[str, Any]] = [
+            {"metrics": metrics, "baselines": True},
+            {"metrics": metrics, "candidates": candidates, "baselines": True},
+            {"metrics": se.Protocol(metrics, filter_seen=False), "candidates": candidates},
+        ]
+        for options in cases:
+            whole = se.evaluate_model(model, train, held, **options)
+            shared = se.evaluate_model(model, train, held, client=client, **options)
             same(shared, whole)
             assert shared.candidates == whole.candidates
             for name, baseline in whole.baselines.items():
@@ -156,8 +157,8 @@ def test_gowalla_has_the_bits_of_one_process(client: Any, gowalla: Path) -> None
 
 
 def test_a_worker_that_is_killed_changes_nothing(doomed: Any, data: Any) -> None:
-    request = Request.parse("ndcg@10", None, None, {"train"})
-    source = ModelSource(request, *data, {}, None, num_threads=1, for_workers=True)
+    request = Request.parse(se.Protocol("ndcg@10"), {"train"})
+    source = ModelSource(request, *data, {}, num_threads=1, for_workers=True)
     source.n_rows = 50
     started = threading.Event()
 

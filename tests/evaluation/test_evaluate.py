@@ -303,7 +303,7 @@ def test_one_number_for_all_is_not_read_by_user() -> None:
 
 def test_refuses_gaps_in_lists_of_which_items_are_counted() -> None:
     lists = csr_matrix([[0, 0, 3, 0]])
-    for options in ({}, {"per_user": False}, {"memory": 1 << 24}):
+    for options in ({}, {"keep": "totals"}, {"memory": 1 << 24}):
         with pytest.raises(InvalidDataError, match="list of user 0 has positions without an item"):
             se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), ["ndcg@3", "coverage@3"], **options)
     assert se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), "ndcg@3").n_users == 1

@@ -29,9 +29,9 @@ def make_case(n_lists: int) -> Case:
     return Case(ranked, [{0: 1.0, 2: 1.0} for _ in ranked], None, 3)
 
 
-def outcome(way: Any, case: Case, metric: str, options: dict[str, Any]) -> Any:
+def outcome(way: Any, case: Case, metric: str, **rules: Any) -> Any:
     try:
-        ev = way(case, [metric], options)
+        ev = way(case, se.Protocol(metric, **rules), {})
     except SparseEvalError as error:
         return type(error), str(error)[:40]
     return ev[metric], ev.n_users, ev.summary()["n_users"].tolist(), str(ev.replicates(metric))
@@ -53,7 +53,7 @@ def test_numbers_about_all_users(convention: str, without_list: Any) -> None:
     def listed_share(lists: Any) -> float:
         return float(lists.n_listed / int(lists.n_users))
 
-    options = {"convention": convention, "without_list": without_list}
+    rules = {"convention": convention, "without_list": without_list}
     metrics = [*OF_ALL, "listed_share@3"]
     assert len(metrics) > 5
     for n_lists in (0, 1):
@@ -62,7 +62,7 @@ def test_numbers_about_all_users(convention: str, without_list: Any) -> None:
             if metric.partition("@")[0] in CONVENTIONS[convention].unlike:
                 continue
             found = {
-                way.__name__: outcome(way, case, metric, options)
+                way.__name__: outcome(way, case, metric, **rules)
                 for way in WAYS
                 # A table has no rows for users without a list, and an empty frame has no columns.
                 if n_lists or not ("parquet" in way.__name__ or "frame" in way.__name__)

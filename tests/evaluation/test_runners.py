@@ -267,8 +267,8 @@ def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(
 def test_files_that_are_others_elsewhere_are_refused(data: Any, tmp_path: Path) -> None:
     model, train, held = data
     folder = saved_csr(tmp_path / "train", train)
-    request = Request.parse("ndcg@5", None, None, {"train"})
-    source = ModelSource(request, model, folder, held, {}, None, num_threads=1, for_workers=True)
+    request = Request.parse(se.Protocol("ndcg@5"), {"train"})
+    source = ModelSource(request, model, folder, held, {}, num_threads=1, for_workers=True)
     task, _ = next(source.tasks())
     assert isinstance(task.train, FileReference)
     shared = Shared(request, source.load, False, False, 1)
@@ -292,8 +292,8 @@ def test_a_source_of_ones_own_takes_one_class(data: Any) -> None:
         def tasks(self) -> Iterator[tuple[Any, int]]:
             return iter(list(self.source.tasks())[::-1])
 
-    request = Request.parse("ndcg@5", None, None, {"train"})
-    source = ModelSource(request, *data, {}, None)
+    request = Request.parse(se.Protocol("ndcg@5"), {"train"})
+    source = ModelSource(request, *data, {})
     source.n_rows = 300
     same(evaluate_source(request, Twice(source), per_user=True), se.evaluate_model(*data, "ndcg@5"))
 

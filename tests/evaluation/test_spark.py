@@ -141,9 +141,10 @@ def test_conventions(session: SparkSession, tmp_path: Path) -> None:
     recs, truth = tables()
     paths = written(tmp_path, recs.drop(columns="score"), truth)
     frames = frames_of(session, paths)
-    for options in ({"convention": "spark"}, {"no_relevant": "zero"}):
-        expected = se.evaluate(*paths, ["ndcg@10", "precision@5"], **options)
-        assert_same(se.evaluate(*frames, ["ndcg@10", "precision@5"], **options), expected)
+    metrics = ["ndcg@10", "precision@5"]
+    for rules in ({"convention": "spark"}, {"no_relevant": "zero"}):
+        protocol = se.Protocol(metrics, **rules)
+        assert_same(se.evaluate(*frames, protocol), se.evaluate(*paths, protocol))
 
 
 @pytest.mark.parametrize(

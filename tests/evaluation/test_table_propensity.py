@@ -63,11 +63,11 @@ def test_tables_have_the_numbers_of_memory(ids: str, tmp_path: Path) -> None:
             mock.patch.object(tables, "ROWS_PER_TASK", 100),
             ThreadPoolExecutor(2) as pool,
         ):
-            for options in ({}, {"client": pool}, {"memory": 1 << 24}, {"per_user": False}):
+            for options in ({}, {"client": pool}, {"memory": 1 << 24}, {"keep": "totals"}):
                 chances: Any = drawn[2].to_dict() if options else drawn[2][::-1]
                 ev = se.evaluate(*paths, METRICS, items=se.ItemData(propensity=chances), **options)  # type: ignore[arg-type]
                 assert ev.propensities == expected.propensities
-                if "per_user" in options:
+                if "keep" in options:
                     assert ev.mean() == expected.mean()
                 else:
                     pd.testing.assert_frame_equal(ev.per_user, expected.per_user, check_exact=True)

@@ -32,8 +32,6 @@ from sparse_eval.models import source as model_source
 #: The lists of a few users may have gaps at rank 1.
 pytestmark = pytest.mark.filterwarnings("ignore:no list has a rank 1")
 
-RANKING_WAYS = ("held_out_ranks", "top_k", "recommend")
-
 
 @pytest.mark.parametrize("convention", each_convention())
 @settings(max_examples=3)
@@ -50,14 +48,13 @@ def test_every_way_gives_one_number(convention: str, case: Case) -> None:
 
 @pytest.mark.parametrize("no_relevant", ["zero", "judged"])
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_counts_the_same_users(way: Way, no_relevant: str) -> None:
+def test_every_way_counts_the_same_users(way: Way, no_relevant: Any) -> None:
     for kind in ("ranks", "gaps", "ties"):
         case = make_case(7, kind=kind, n_users=25)
-        metrics = case.metrics("standard")
-        options = {"no_relevant": no_relevant}
-        expected = se.evaluate(case.positions, case.validation, metrics, **options)
+        protocol = se.Protocol(case.metrics("standard"), no_relevant=no_relevant)
+        expected = se.evaluate(case.positions, case.validation, protocol)
         with small_blocks():
-            same(way(case, metrics, options), expected)
+            same(way(case, protocol, {}), expected)
 
 
 def model_of(users: Any, items: Any) -> AlternatingLeastSquares:
@@ -119,20 +116,22 @@ def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool, c
         same(found, expected)
         return found
 
-    for via in (None, "top_k", "recommend") if lists else (None, *RANKING_WAYS):
-        retrieval = check(via=via).retrieval
-        assert retrieval is not None
-        assert retrieval.via == (via or ("top_k" if lists else "held_out_ranks"))
-    check(per_user=False)
+    for found, via in (
+        (check(), "top_k" if lists else "held_out_ranks"),
+        (check(keep="lists"), "top_k"),
+        (check(se.Recommender(model)), "recommend"),
+    ):
+        assert found.retrieval is not None
+        assert found.retrieval.via == via
+    check(keep="totals")
     check((model.user_factors, model.item_factors))
     with (
         mock.patch.object(model_source, "users_within", return_value=2),
         ThreadPoolExecutor(2) as pool,
     ):
-        for via in ("top_k",) if lists else ("top_k", "held_out_ranks"):
-            check(memory=1 << 28, via=via)
-            check(memory=1 << 28, via=via, per_user=False)
-            check(client=pool, via=via)
+        check(memory=1 << 28)
+        check(memory=1 << 28, keep="totals")
+        check(client=pool)
     # As lists that are given, beside the seen items.
     same(se.evaluate(case.positions, held, metrics, train=train, **options), expected)
 
@@ -153,7 +152,7 @@ def test_every_way_raises_for_zeros_that_the_library_counts(convention: str) -> 
         mock.patch.object(model_source, "users_within", return_value=2),
         ThreadPoolExecutor(2) as pool,
     ):
-        for more in ({}, {"via": "top_k"}, {"memory": 1 << 28}, {"client": pool}):
+        for more in ({}, {"keep": "lists"}, {"memory": 1 << 28}, {"client": pool}):
             with pytest.raises(se.errors.InvalidDataError, match=message):
                 se.evaluate_model(model, train, held, metrics, **options, **more)
             stated = se.Relevance.from_csr(held, threshold=0.5)
@@ -167,13 +166,14 @@ def test_mind_notebook_counts_items_stored_with_a_zero_by_the_default_way_too() 
     train = csr_matrix((1, 4))
     held = csr_matrix(([0.0, 1.0, 0.0], [0, 1, 3], [0, 3]), shape=(1, 4))
     expected = 1 + 1 / np.log2(3)
-    options: dict[str, Any] = {"convention": "mind-notebook"}
-    for more in ({}, {"via": "held_out_ranks"}, {"via": "top_k"}, {"via": "recommend"}):
-        ev = se.evaluate_model(model, train, held, "ndcg@3", **options, **more)
-        assert ev["ndcg@3"] == pytest.approx(expected)
+    protocol = se.Protocol("ndcg@3", convention="mind-notebook")
+    for of in (model, se.Recommender(model)):
+        for keep in ("values", "lists", "totals"):
+            ev = se.evaluate_model(of, train, held, protocol, keep=keep)
+            assert ev["ndcg@3"] == pytest.approx(expected)
     with ThreadPoolExecutor(1) as pool:
-        for more in ({"client": pool}, {"memory": 1 << 28}, {"per_user": False}):
-            ev = se.evaluate_model(model, train, held, "ndcg@3", **options, **more)
+        for more in ({"client": pool}, {"memory": 1 << 28}):
+            ev = se.evaluate_model(model, train, held, protocol, **more)
             assert ev["ndcg@3"] == pytest.approx(expected)
     assert se.evaluate_model(model, train, held, "ndcg@3")["ndcg@3"] == pytest.approx(
         1 / np.log2(3)

@@ -649,7 +649,7 @@ def test_names_segments_in_which_the_best_model_is_worse(tmp_path: Path) -> None
 def test_refuses_segments_without_values_of_the_users(tmp_path: Path) -> None:
     lists = se.Rankings.from_topk([[0, 1], [1, 0]])
     ev = se.evaluate(lists, csr_matrix([[1, 0], [1, 0]]), "mrr@2", keep="totals")
-    with pytest.raises(InvalidDataError, match="which als did not keep; evaluate with per_user="):
+    with pytest.raises(InvalidDataError, match="which als did not keep; evaluate with keep="):
         se.write_report({"als": ev}, tmp_path / "r.html", by={0: "a", 1: "b"})
     for refused in (se.compare, lambda cv, by: se.write_report(cv, tmp_path / "r.html", by=by)):
         with pytest.raises(InvalidDataError, match="cross-validation is of users in several folds"):

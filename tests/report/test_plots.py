@@ -227,7 +227,7 @@ def test_concentration(models: dict[str, se.Evaluation], ax: Axes) -> None:
     for x, y in zip(items, places, strict=True):
         assert y == pytest.approx(counts[: round(x * 60)].sum() / counts.sum())
     ranks = reporting.evaluate(1, 0.3, whole=False)
-    with pytest.raises(InvalidDataError, match='ranks only; evaluate it with via="top_k"'):
+    with pytest.raises(InvalidDataError, match='ranks only; evaluate it with keep="lists"'):
         plots.concentration({"ranks": ranks}, ax=ax)
 
 

@@ -355,13 +355,13 @@ def test_users_are_matched_by_label() -> None:
 
 
 def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:
-    fair = three["fair"]
+    fair, zero = three["fair"], se.Protocol(NAMES, no_relevant="zero")
     refused: list[tuple[Any, str]] = [
         ({"fair": fair}, "two or more"),
         ([fair, fair], "by name"),
         ({"fair": fair, "b": make(2, names=["map@3"])}, "have no metric in common .*b: map@3"),
         ({"fair": fair, "b": make(2, convention="ranx")}, "convention 'standard', b with 'ranx'"),
-        ({"fair": fair, "b": make(2, no_relevant="zero")}, "no_relevant 'exclude', b with 'zero'"),
+        ({"fair": fair, "b": make(2, names=zero)}, "no_relevant 'exclude', b with 'zero'"),
     ]
     held_out = np.random.default_rng(0).random((N_USERS, N_ITEMS)) < 0.08
     fewer = held_out.copy()

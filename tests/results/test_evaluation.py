@@ -86,7 +86,7 @@ def test_what_needs_the_values_of_the_users_says_so(halves: Any, tmp_path: Path)
         lambda: without.compare(halves[0]),
         lambda: halves[0].compare(without),
     ):
-        with pytest.raises(InvalidDataError, match="not kept; evaluate with per_user=True"):
+        with pytest.raises(InvalidDataError, match="not kept; evaluate with keep='values'"):
             call()
     assert list(tmp_path.iterdir()) == []
 
@@ -142,7 +142,7 @@ def test_a_merged_evaluation_is_saved_and_reported(halves: Any, tmp_path: Path) 
 
 
 def test_random_baseline_is_that_of_all_users_where_it_is_made_of_sums() -> None:
-    whole, blocks = in_memory(), in_blocks(per_user=False)
+    whole, blocks = in_memory(), in_blocks(keep="totals")
     one, other = whole.summary(), blocks.summary()
     apart = [name for name in whole.names if np.isnan(other.loc[name, "random"])]
     columns = ["random", "random_se", "lift"]

@@ -104,7 +104,7 @@ def test_refuses_names_that_do_not_fit(names: Any, message: str) -> None:
 
 @pytest.mark.parametrize("users", [None, TEXT])
 def test_a_list_that_was_not_kept_is_made_again(users: Any, tmp_path: Path) -> None:
-    kept, without = in_memory(users), in_memory(users, per_user=False)
+    kept, without = in_memory(users), in_memory(users, keep="totals")
     for row in (0, 7, 299):
         user = row if users is None else users[row]
         pd.testing.assert_frame_equal(without.explain(user), kept.explain(user))
@@ -127,7 +127,7 @@ def test_a_list_that_was_not_kept_is_made_again(users: Any, tmp_path: Path) -> N
 
 
 def test_the_list_of_a_model_is_made_again() -> None:
-    kept, without = of_model(), of_model(per_user=False)
+    kept, without = of_model(), of_model(keep="totals")
     assert kept.users is not None
     for user in kept.users[[0, 30, 59]]:
         pd.testing.assert_frame_equal(without.explain(user), kept.explain(user))

@@ -94,7 +94,11 @@ def test_says_what_differs() -> None:
             "different metrics .*: ndcg@3, .* and ndcg@4",
         ),
         (one, some(first=10, metrics=MIXED[::-1]), "different metrics cannot be merged"),
-        (one, some(first=10, no_relevant="zero"), "different no_relevant .*: exclude and zero"),
+        (
+            one,
+            some(first=10, metrics=se.Protocol(MIXED, no_relevant="zero")),
+            "different no_relevant .*: exclude and zero",
+        ),
         (
             some(metrics=["ndcg@3"]),
             some(first=10, metrics=["ndcg@3"], convention="ranx"),
@@ -140,13 +144,13 @@ def test_refuses_what_is_no_evaluation(other: Any) -> None:
 
 
 @pytest.mark.parametrize("labels", ["numbers", "text"])
-@pytest.mark.parametrize("per_user", [True, False])
-def test_accepts_labels_in_any_order(labels: str, per_user: bool) -> None:
-    blocks = [some(first=first, labels=labels, per_user=per_user) for first in (0, 10, 20)]
+@pytest.mark.parametrize("keep", ["values", "totals"])
+def test_accepts_labels_in_any_order(labels: str, keep: str) -> None:
+    blocks = [some(first=first, labels=labels, keep=keep) for first in (0, 10, 20)]
     forward, backward = blocks[0].merge(*blocks[1:]), blocks[2].merge(blocks[0], blocks[1])
     pd.testing.assert_frame_equal(forward.summary(), backward.summary(), check_exact=True)
     assert forward.n_users + forward.n_skipped == 30
-    if per_user:
+    if keep == "values":
         same_bits(forward, backward)
         assert forward.per_user.index.is_monotonic_increasing
 
@@ -155,9 +159,9 @@ def test_refuses_a_user_in_two_blocks() -> None:
     with pytest.raises(InvalidDataError, match=r"user 5 is in two blocks .* \(5 users are\)"):
         some().merge(some(first=5))
     with pytest.raises(InvalidDataError, match="from 0 to 9 and of 10 from 5 to 14, may hold"):
-        some(per_user=False).merge(some(first=5, per_user=False))
+        some(keep="totals").merge(some(first=5, keep="totals"))
     with pytest.raises(InvalidDataError, match="may hold the same users"):
-        some().merge(some(first=5, per_user=False))
+        some().merge(some(first=5, keep="totals"))
     with pytest.raises(InvalidDataError, match="user 'ü005' is in two blocks"):
         some(labels="text").merge(some(first=5, labels="text"))
     merged = some().merge(some(first=10))
@@ -168,7 +172,7 @@ def test_refuses_a_user_in_two_blocks() -> None:
 def test_accepts_users_between_those_of_another_block_by_their_values() -> None:
     one, other = some(labels=[*range(0, 20, 2)]), some(first=1, labels=[*range(1, 20, 2)])
     assert one.merge(other).per_user.index.tolist() == list(range(20))
-    with pytest.raises(InvalidDataError, match="keep the values with per_user=True"):
+    with pytest.raises(InvalidDataError, match="keep the values with keep='values'"):
         without_lists(one, per_user=False).merge(other)
 
 
@@ -187,15 +191,15 @@ def test_tells_blocks_without_labels_apart_by_their_results() -> None:
     assert alike[0].merge(alike[0]).n_users == 1
 
 
-@pytest.mark.parametrize("per_user", [True, False])
-def test_refuses_different_results_of_the_same_users(per_user: bool) -> None:
+@pytest.mark.parametrize("keep", ["values", "totals"])
+def test_refuses_different_results_of_the_same_users(keep: str) -> None:
     with pytest.raises(InvalidDataError, match="from 0 to 9 were evaluated twice, with diff"):
-        some(per_user=per_user).merge(some(seed=1, per_user=per_user))
+        some(keep=keep).merge(some(seed=1, keep=keep))
 
 
 @pytest.mark.parametrize("turn", [1, -1])
 def test_keeps_the_values_of_a_block_that_is_there_twice(turn: int) -> None:
-    twice = [some(), some(per_user=False)][::turn]
+    twice = [some(), some(keep="totals")][::turn]
     found = twice[0].merge(twice[1])
     same_bits(found, some())
 

@@ -58,8 +58,8 @@ def test_comes_back_from_a_pool(pool: ProcessPoolExecutor, tmp_path: Path) -> No
     metrics = ["ndcg@3", "coverage@2"]
     found = pool.submit(se.evaluate, lists, gains, metrics).result()
     same_everything(found, se.evaluate(lists, gains, metrics))
-    few = pool.submit(in_blocks, per_user=False).result()
-    same_everything(few, in_blocks(per_user=False))
+    few = pool.submit(in_blocks, keep="totals").result()
+    same_everything(few, in_blocks(keep="totals"))
     ev = merged()
     ev.save(tmp_path / "merged")
     same_everything(pool.submit(se.Evaluation.load, tmp_path / "merged").result(), ev)
@@ -99,7 +99,7 @@ def test_keeps_what_was_remembered(tmp_path: Path) -> None:
 
 def test_random_baseline_is_that_of_the_source() -> None:
     """A source that can be read twice is left behind, and so is read before."""
-    for ev in (in_blocks(per_user=False), in_memory(per_user=False)):
+    for ev in (in_blocks(keep="totals"), in_memory(keep="totals")):
         found = again(ev)
         assert found.random("ndcg@3") == ev.random("ndcg@3")
     with pytest.raises(InvalidDataError, match="random baseline of coverage@2 needs the lists"):

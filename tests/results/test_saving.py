@@ -82,7 +82,7 @@ def test_what_comes_back_is_merged_compared_and_reported(kind: str, tmp_path: Pa
     page = se.write_report({"one": found}, tmp_path / "r.html", shown).read_text(encoding="utf-8")
     assert number(ev[ev.names[0]]) in page
     if found.record.table is None:
-        with pytest.raises(InvalidDataError, match="evaluate with per_user=True"):
+        with pytest.raises(InvalidDataError, match="evaluate with keep='values'"):
             found.compare(ev)
         return
     for compared in (found.compare(ev), ev.compare(found), found.compare(found)):
@@ -93,11 +93,9 @@ def test_what_comes_back_is_merged_compared_and_reported(kind: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("labels", ["numbers", "text"])
-@pytest.mark.parametrize("per_user", [True, False])
-def test_blocks_are_merged_after_they_were_saved(
-    labels: str, per_user: bool, tmp_path: Path
-) -> None:
-    blocks = [some(first=first, labels=labels, per_user=per_user) for first in (0, 10, 20)]
+@pytest.mark.parametrize("keep", ["values", "totals"])
+def test_blocks_are_merged_after_they_were_saved(labels: str, keep: str, tmp_path: Path) -> None:
+    blocks = [some(first=first, labels=labels, keep=keep) for first in (0, 10, 20)]
     expected = blocks[0].merge(*blocks[1:])
     loaded = [saved(block, tmp_path / str(number)) for number, block in enumerate(blocks)]
     columns = [name for name in expected.summary() if name not in ("random", "random_se", "lift")]
@@ -106,10 +104,10 @@ def test_blocks_are_merged_after_they_were_saved(
             found.summary()[columns], expected.summary()[columns], check_exact=True
         )
         same_everything(saved(found, tmp_path / "again"), found)
-        if per_user:
+        if keep == "values":
             pd.testing.assert_frame_equal(found.per_user, expected.per_user, check_exact=True)
     with pytest.raises(InvalidDataError, match="evaluated twice, with different|is in two blocks"):
-        loaded[0].merge(some(seed=1, labels=labels, per_user=per_user))
+        loaded[0].merge(some(seed=1, labels=labels, keep=keep))
 
 
 @pytest.mark.parametrize("users", ["csv", "parquet"])

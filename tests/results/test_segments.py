@@ -22,14 +22,15 @@ from sparse_eval.errors import InvalidDataError, InvalidMetricError
 pytestmark = pytest.mark.filterwarnings("ignore:no list has a rank 1")
 
 
-def many(**options: Any) -> tuple[se.Evaluation, csr_matrix, csr_matrix]:
+def many(no_relevant: Any = None, **options: Any) -> tuple[se.Evaluation, csr_matrix, csr_matrix]:
     rng = np.random.default_rng(4)
     train = rng.random((200, 40)) < rng.random(40) * 0.5
     train[:20] = False
     gains = csr_matrix(((rng.random((200, 40)) < 0.1) & ~train) * rng.integers(1, 4, (200, 40)))
     lists = se.Rankings.from_scores(rng.random((200, 40)), k=10, seen=csr_matrix(train))
     names = ["ndcg@10", "recall@10", "recall(average=micro)@10", "hit_rate@5", "coverage@10"]
-    ev = se.evaluate(lists, gains, names, **{"train": csr_matrix(train)} | options)
+    protocol = se.Protocol(names, no_relevant=no_relevant)
+    ev = se.evaluate(lists, gains, protocol, **{"train": csr_matrix(train)} | options)
     return ev, gains, csr_matrix(train)
 
 
@@ -125,7 +126,7 @@ def test_deviation_needs_groups_of_users() -> None:
         ev.deviation({0: "a"})
     assert ev.deviation(["a"] * 200)["deviation"].isna().all()
     with pytest.raises(InvalidDataError, match=r"deviation\(\) needs the lists"):
-        many(per_user=False)[0].deviation("activity")
+        many(keep="totals")[0].deviation("activity")
 
 
 def test_activity_has_cold_users_and_even_bands() -> None:

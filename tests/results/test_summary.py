@@ -92,7 +92,7 @@ def test_shows_what_is_drawn_only_once_it_is_known(tmp_path: Path) -> None:
     )
     assert str(saved(ev, tmp_path / "a")) == str(ev)
     # What was not kept is not read again.
-    blocks = in_blocks(per_user=False)
+    blocks = in_blocks(keep="totals")
     assert "random" not in rows_of(str(blocks))["metric"]
     assert "_random" not in blocks.__dict__
     blocks.summary()
@@ -151,7 +151,7 @@ def counted(lists: Any, gains: Any, train: Any, users: Any) -> tuple[int, int, i
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"per_user": False}, {"memory": 1 << 24}])
+@pytest.mark.parametrize("options", [{}, {"keep": "totals"}, {"memory": 1 << 24}])
 def test_counts_what_users_have_in_train(options: dict[str, Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     shape = (700, 30)
