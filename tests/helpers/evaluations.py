@@ -61,22 +61,24 @@ def problem(*names: str) -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:
     gains[rng.random(N_USERS) < 0.2] = 0
     inputs = {
         "train": csr_matrix(rng.random(shape) < 0.2).astype(np.float64),
-        "item_groups": rng.integers(0, 3, PROBLEM_ITEMS),
-        "item_vectors": rng.normal(size=(PROBLEM_ITEMS, 3)),
+        "groups": rng.integers(0, 3, PROBLEM_ITEMS),
+        "vectors": rng.normal(size=(PROBLEM_ITEMS, 3)),
         "propensity": np.linspace(0.1, 1, PROBLEM_ITEMS),
     }
     inputs = {name: inputs[name] for name in names or inputs}
     lists = se.Rankings.from_topk(ids, shape=gains.shape)
-    return lists, csr_matrix(gains.astype(np.float64)), inputs
+    given = {"train": inputs.pop("train", None), "items": se.ItemData(**inputs)}
+    return lists, csr_matrix(gains.astype(np.float64)), given
 
 
-def in_memory(users: Any = None, **options: Any) -> se.Evaluation:
+def in_memory(users: Any = None, no_relevant: Any = None, **options: Any) -> se.Evaluation:
     """Evaluate in memory what `problem` draws, by every metric."""
     lists, gains, inputs = problem()
     if users is not None:
         gains = se.Relevance.from_csr(gains, users=users)
         inputs["train"] = se.Relevance.from_csr(inputs["train"], users=users)
-    return se.evaluate(lists, gains, every_metric(**inputs), **inputs, **options)
+    protocol = se.Protocol(every_metric(**inputs), no_relevant=no_relevant)
+    return se.evaluate(lists, gains, protocol, **inputs, **options)
 
 
 def in_blocks(**options: Any) -> se.Evaluation:
@@ -94,9 +96,7 @@ def of_model(**options: Any) -> se.Evaluation:
     holdout = se.split.random(clicks, seed=1)
     model = se.train_als(holdout.train, factors=4, iterations=2)
     metrics = ["ndcg@5", "coverage@5", "recall(average=micro)@5"]
-    return se.evaluate_model(
-        model, holdout.train, holdout.validation, metrics, baselines=True, keep="lists", **options
-    )
+    return se.evaluate_model(model, holdout, metrics, baselines=True, **options)
 
 
 def shuffled() -> list[int]:
@@ -116,20 +116,20 @@ KINDS: dict[str, Callable[[], se.Evaluation]] = {
     "in memory, another convention": lambda: some(
         convention="lenskit", metrics=["ndcg@3", "mrr@2", "coverage@2"]
     ),
-    "in memory, without the values of the users": lambda: in_memory(TEXT, per_user=False),
+    "in memory, without the values of the users": lambda: in_memory(TEXT, keep="totals"),
     "blocks": in_blocks,
-    "blocks without the values of the users": lambda: in_blocks(per_user=False),
+    "blocks without the values of the users": lambda: in_blocks(keep="totals"),
     "within a budget": lambda: in_memory(memory=1 << 24),
     "merged": merged,
     "merged text": lambda: merged(labels="text"),
-    "merged without the values of the users": lambda: merged(per_user=False),
+    "merged without the values of the users": lambda: merged(keep="totals"),
     "model with baselines": of_model,
     "model in blocks": lambda: of_model(memory=1 << 28),
-    "model without the values of the users": lambda: of_model(per_user=False),
+    "model without the values of the users": lambda: of_model(keep="totals"),
 }
 
 
-def same_in_every_way(metrics: list[str], names: tuple[str, ...], **options: Any) -> se.Evaluation:
+def same_in_every_way(metrics: Any, names: tuple[str, ...], **options: Any) -> se.Evaluation:
     """Evaluate what `problem` draws, and check that numbers are the same however users are cut.
 
     `names` are the inputs that the metrics need. The evaluation in memory is returned.

@@ -34,8 +34,7 @@ class Case(NamedTuple):
             metrics,
             **{
                 "train": to_csr([dict.fromkeys(row, 2) for row in self.train], np.int64, N_ITEMS),
-                "item_groups": GROUPS,
-                "item_vectors": VECTORS,
+                "items": se.ItemData(groups=GROUPS, vectors=VECTORS),
             }
             | options,
         )

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 import sparse_eval as se
+from sparse_eval.inputs.item_data import item_inputs
 from sparse_eval.metrics import REGISTRY, Definition
 
 N_ITEMS = 12
@@ -16,8 +17,9 @@ N_ITEMS = 12
 LARGEST = ["rbp(gain=linear)@3", "err@3"]
 
 
-def every_metric(**inputs: Any) -> list[str]:
+def every_metric(train: Any = None, items: se.ItemData | None = None) -> list[str]:
     """Return every metric that the inputs allow, with a cut-off where it may have one."""
+    inputs = {*item_inputs(items), *([] if train is None else ["train"])}
     names = [
         "err(max=4)@3",
         "rbp(gain=linear)@3",
@@ -34,7 +36,7 @@ def every_metric(**inputs: Any) -> list[str]:
     return names + [
         one.name + ("" if one.cutoff == "none" else "@3")
         for one in REGISTRY.values()
-        if needs_of(one) <= set(inputs)
+        if needs_of(one) <= inputs
     ]
 
 

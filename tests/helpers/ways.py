@@ -18,7 +18,7 @@ from sparse_eval.evaluation import budget, tables
 
 LEAST = budget.MINIMUM
 
-Way = Callable[[Case, list[str], dict[str, Any]], se.Evaluation]
+Way = Callable[[Case, Any, dict[str, Any]], se.Evaluation]
 
 
 @contextmanager
@@ -33,39 +33,39 @@ def small_blocks() -> Iterator[None]:
         yield
 
 
-def by_objects(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+def by_objects(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     rankings = se.Rankings.from_positions(case.positions)
     return se.evaluate(rankings, se.Relevance.from_csr(case.validation), metrics, **options)
 
 
-def by_frames(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+def by_frames(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     shuffled = (frame.sample(frac=1, random_state=0) for frame in case.tables)
     return se.evaluate(*shuffled, metrics, **options)
 
 
-def by_labelled_objects(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+def by_labelled_objects(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     lists, gains = case.tables
     rankings = se.Rankings.from_frame(lists, **{lists.columns[2]: lists.columns[2]})
     relevance = se.Relevance.from_frame(gains, gain="gain")
     return se.evaluate(rankings, relevance, metrics, memory=LEAST, **options)
 
 
-def by_memory(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+def by_memory(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     return se.evaluate(case.positions, case.validation, metrics, memory=LEAST, **options)
 
 
-def without_users(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+def without_users(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     return se.evaluate(case.positions, case.validation, metrics, keep="totals", **options)
 
 
 def without_users_in_blocks(
-    case: Case, metrics: list[str], options: dict[str, Any]
+    case: Case, metrics: Any, options: dict[str, Any]
 ) -> se.Evaluation:
-    options = options | {"per_user": False, "memory": LEAST}
+    options = options | {"keep": "totals", "memory": LEAST}
     return se.evaluate(case.positions, case.validation, metrics, **options)
 
 
-def by_folders(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+def by_folders(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     with tempfile.TemporaryDirectory() as folder:
         lists = saved_csr(Path(folder) / "lists", case.positions)
         held = saved_csr(Path(folder) / "held", case.validation)
@@ -87,27 +87,27 @@ def parquet(case: Case, *, shuffled: bool) -> Iterator[list[Path]]:
         yield paths
 
 
-def by_parquet(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+def by_parquet(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     with parquet(case, shuffled=False) as paths:
         evaluation = se.evaluate(*paths, metrics, **options)
         evaluation.summary()  # with the random baseline, of a second pass
     return evaluation
 
 
-def by_shuffled_parquet(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+def by_shuffled_parquet(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     with parquet(case, shuffled=True) as paths:
         evaluation = se.evaluate(*paths, metrics, **options)
         evaluation.summary()
     return evaluation
 
 
-def by_executor(case: Case, metrics: list[str], options: dict[str, Any]) -> se.Evaluation:
+def by_executor(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
     with ThreadPoolExecutor(2) as pool:
         return se.evaluate(case.positions, case.validation, metrics, client=pool, **options)
 
 
 def by_parquet_and_executor(
-    case: Case, metrics: list[str], options: dict[str, Any]
+    case: Case, metrics: Any, options: dict[str, Any]
 ) -> se.Evaluation:
     with parquet(case, shuffled=True) as paths, ThreadPoolExecutor(2) as pool:
         evaluation = se.evaluate(*paths, metrics, client=pool, **options)
