@@ -184,7 +184,7 @@ def test_explicit_zeros_in_train_are_not_in_the_history() -> None:
 def test_smaller_and_larger_training_data_are_aligned() -> None:
     more = sparse.lil_matrix((4, N_ITEMS + 3))
     more[3, 0] = more[2, 0] = 1
-    ev = SMALL.evaluate(["popularity@2", "coverage@2"], train=more, items=se.ItemData(groups=None, vectors=None))  # fmt: skip
+    ev = SMALL.evaluate(["popularity@2", "coverage@2"], train=more, items=None)
     assert ev.values("popularity@2").tolist() == [1.0, 1.0]
     assert ev["coverage@2"] == 3 / (N_ITEMS + 3)
     assert SMALL.evaluate(["popularity@2"], train=csr_matrix((1, 2)))["popularity@2"] == 0.0
@@ -197,42 +197,43 @@ def test_smaller_and_larger_training_data_are_aligned() -> None:
         ("novelty@2", "train"),
         ("serendipity@2", "train"),
         ("diversity@2", "train"),
-        ("diversity(similarity=vectors)@2", "item_vectors"),
-        ("calibration@2", "item_groups"),
+        ("diversity(similarity=vectors)@2", "vectors"),
+        ("calibration@2", "groups"),
     ],
 )
 def test_refuses_metrics_without_the_input_they_need(metric: str, option: str) -> None:
     with pytest.raises(InvalidMetricError) as error:
-        SMALL.evaluate([metric], **{option: None})
-    assert f"needs {option}: give {option}=" in str(error.value)
+        SMALL.evaluate([metric], train=None, items=None)
+    given = "train=" if option == "train" else f"items=se.ItemData({option}=…)"
+    assert f"{option}: give {given}" in str(error.value)
 
 
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
-        ({"item_groups": GROUPS[:5]}, "item_groups covers 5 items, but there are 9: item 5 has"),
-        ({"item_groups": [*GROUPS[:5], None, *GROUPS[6:]]}, "puts item 5 into no group"),
-        ({"item_groups": {0: "a"}}, "item_groups has no entry for item 1 (8 of 9 items lack one)"),
-        ({"item_groups": pd.Series(["a", "b"], index=[1, 1])}, "names item 1 twice"),
-        ({"item_groups": np.zeros((9, 2))}, "puts item 0 into no group"),
-        ({"item_groups": -np.ones((9, 2))}, "gives item 0 the weight -1.0 in group 0"),
-        ({"item_groups": np.full((9, 2), np.nan)}, "weight nan"),
-        ({"item_groups": np.full((9, 2), "a")}, "item_groups is an array of <U1"),
-        ({"item_groups": 7}, "item_groups is a int"),
-        ({"item_groups": "abcdefghi"}, "item_groups is a str"),
-        ({"item_groups": (label for label in GROUPS)}, "item_groups is a generator"),
-        ({"item_groups": [["a"], ["b", "c"]] + [["a"]] * 7}, "cannot be hashed"),
-        ({"item_groups": pd.Series([{}] * 9)}, "cannot be hashed"),
-        ({"item_groups": [*GROUPS[:8], float("nan")]}, "puts item 8 into no group"),
-        ({"item_groups": np.zeros((9, 1, 1))}, "expected one group for each item"),
-        ({"item_groups": np.ma.masked_array(np.zeros(9))}, "masked array"),
-        ({"item_groups": {**dict(enumerate(GROUPS)), 10**12: "e"}}, "no entry for item 9"),
-        ({"item_groups": {-1: "a", **dict(enumerate(GROUPS[:8]))}}, "no entry for item 8"),
-        ({"item_vectors": VECTORS[:8]}, "item_vectors covers 8 items, but there are 9: item 8"),
-        ({"item_vectors": np.full((9, 2), np.nan)}, "not finite"),
-        ({"item_vectors": VECTORS[:, 0]}, "expected numbers, items × width"),
-        ({"item_vectors": csr_matrix(VECTORS)}, "expected a dense array"),
-        ({"item_vectors": pd.DataFrame(VECTORS[:3])}, "no entry for item 3 (6 of 9"),
+        ({"groups": GROUPS[:5]}, "item_groups covers 5 items, but there are 9: item 5 has"),
+        ({"groups": [*GROUPS[:5], None, *GROUPS[6:]]}, "puts item 5 into no group"),
+        ({"groups": {0: "a"}}, "item_groups has no entry for item 1 (8 of 9 items lack one)"),
+        ({"groups": pd.Series(["a", "b"], index=[1, 1])}, "names item 1 twice"),
+        ({"groups": np.zeros((9, 2))}, "puts item 0 into no group"),
+        ({"groups": -np.ones((9, 2))}, "gives item 0 the weight -1.0 in group 0"),
+        ({"groups": np.full((9, 2), np.nan)}, "weight nan"),
+        ({"groups": np.full((9, 2), "a")}, "item_groups is an array of <U1"),
+        ({"groups": 7}, "item_groups is a int"),
+        ({"groups": "abcdefghi"}, "item_groups is a str"),
+        ({"groups": (label for label in GROUPS)}, "item_groups is a generator"),
+        ({"groups": [["a"], ["b", "c"]] + [["a"]] * 7}, "cannot be hashed"),
+        ({"groups": pd.Series([{}] * 9)}, "cannot be hashed"),
+        ({"groups": [*GROUPS[:8], float("nan")]}, "puts item 8 into no group"),
+        ({"groups": np.zeros((9, 1, 1))}, "expected one group for each item"),
+        ({"groups": np.ma.masked_array(np.zeros(9))}, "masked array"),
+        ({"groups": {**dict(enumerate(GROUPS)), 10**12: "e"}}, "no entry for item 9"),
+        ({"groups": {-1: "a", **dict(enumerate(GROUPS[:8]))}}, "no entry for item 8"),
+        ({"vectors": VECTORS[:8]}, "item_vectors covers 8 items, but there are 9: item 8"),
+        ({"vectors": np.full((9, 2), np.nan)}, "not finite"),
+        ({"vectors": VECTORS[:, 0]}, "expected numbers, items × width"),
+        ({"vectors": csr_matrix(VECTORS)}, "expected a dense array"),
+        ({"vectors": pd.DataFrame(VECTORS[:3])}, "no entry for item 3 (6 of 9"),
         (
             {"train": np.eye(3)},
             "train is a ndarray; expected a scipy sparse matrix, Interactions, or a Relevance",
@@ -242,7 +243,12 @@ def test_refuses_metrics_without_the_input_they_need(metric: str, option: str) -
 )
 def test_refuses_side_data_that_do_not_fit(inputs: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidDataError) as error:
-        SMALL.evaluate(["calibration@2"], **inputs)
+        SMALL.evaluate(
+            ["calibration@2"],
+            **inputs
+            if "train" in inputs
+            else {"items": se.ItemData(**{"groups": GROUPS} | inputs)},
+        )
     assert says in str(error.value)
 
 

@@ -31,7 +31,11 @@ ACCURACY = [
     and not (k is not None and name in oracle.NO_CUTOFF)
     if name != "err"
 ]
-EXACT = [row for row in ACCURACY if all(is_exact(plan) for plan in Request.parse(row[0]).plans)]
+EXACT = [
+    row
+    for row in ACCURACY
+    if all(is_exact(plan) for plan in Request.parse(se.Protocol(row[0])).plans)
+]
 DOUBTS = pytest.mark.filterwarnings(
     "ignore:.*(are no candidates|seen|nothing in train|holds a relevant|have no list)"
 )

@@ -87,7 +87,10 @@ class Problem:
         return se.Rankings.from_topk(ids, shape=pool.shape)
 
     def evaluate(self, metrics: Any, corrected: Any, **options: Any) -> se.Evaluation:
-        return se.evaluate(self.lists, self.held, metrics, train=self.train, candidates=self.candidates.corrected(corrected), **options)  # fmt: skip
+        among = self.candidates.corrected(corrected)
+        return se.evaluate(
+            self.lists, self.held, metrics, train=self.train, candidates=among, **options
+        )
 
 
 def of_rank(spelling: str, rank: int, n: int) -> float:
@@ -153,7 +156,8 @@ SPELLINGS = [
 
 def is_defined(spelling: str) -> bool:
     try:
-        Request.parse(spelling, inputs=("train", "candidates"), corrected="unbiased")
+        request = Request.parse(se.Protocol(spelling), ("train", "candidates"))
+        request.corrected_by("unbiased")
     except InvalidMetricError:
         return False
     return True
@@ -200,21 +204,24 @@ def test_every_way_gives_the_formula_at_every_cut_off(corrected: Any) -> None:
     assert len(DEFINED) > 100
     assert len(set(places.tolist())) == 7
 
+    candidates = problem.candidates.corrected(corrected)
+    parts = (problem.train, problem.held)
+
     def by_model(metrics: Any, **options: Any) -> se.Evaluation:
-        return se.evaluate_model(lambda users: problem.scores[users], problem.train, problem.held, metrics, candidates=problem.candidates.corrected(corrected), **options)  # fmt: skip
+        return se.evaluate_model(
+            lambda users: problem.scores[users], *parts, metrics, candidates=candidates, **options
+        )
 
     cut = [spelling for spelling in DEFINED if "@" in spelling]
     found = [
         problem.evaluate(DEFINED, corrected),
         by_model(DEFINED),
-        by_model(DEFINED, via="full_ranks"),
         by_model(cut),
-        by_model(cut, via="held_out_ranks"),
-        by_model(cut, via="top_k"),
-        by_model(cut, via="top_k", memory=10**9),
+        by_model(cut, keep="lists"),
+        by_model(cut, memory=10**9),
     ]
     with ThreadPoolExecutor(2) as pool:
-        found += [by_model(DEFINED, client=pool), by_model(cut, via="top_k", client=pool)]
+        found += [by_model(DEFINED, client=pool), by_model(cut, client=pool)]
     for ev in found:
         columns = np.array([ev.values(spelling) for spelling in ev.request.names]).T
         asked = DEFINED if len(ev.request.names) > len(cut) else cut
@@ -222,9 +229,8 @@ def test_every_way_gives_the_formula_at_every_cut_off(corrected: Any) -> None:
         np.testing.assert_allclose(columns, expected[:, rows], rtol=1e-9, atol=1e-9)
     together = found[1]
     for spelling in DEFINED:  # no metric depends on the other requested ones
-        ways = [None, "top_k"] if "@" in spelling else [None]
-        for via in ways:
-            alone = by_model(spelling, via=via)
+        for keep in ("values", "lists") if "@" in spelling else ("values",):
+            alone = by_model(spelling, keep=keep)
             assert alone.values(spelling).tobytes() == together.values(spelling).tobytes()
             assert alone.random(spelling) == together.random(spelling)
 
@@ -274,7 +280,7 @@ def test_every_way_saved_and_compared(corrected: Any, tmp_path: Any) -> None:
     holdout = se.split.leave_k_out(clicks, seed=0)
     model = se.train_als(holdout.train, factors=4, iterations=2)
     candidates = se.sample_negatives(holdout, n=20, seed=0)
-    options: dict[str, Any] = {"candidates": candidates, "corrected": corrected}
+    options: dict[str, Any] = {"candidates": candidates.corrected(corrected)}
     metrics = ["ndcg@10", "hit_rate@10"]
     ev = se.evaluate_model(model, holdout, metrics, **options, baselines=True)
     lists = se.evaluate_model(model, holdout, metrics, keep="lists", **options)
@@ -303,28 +309,25 @@ def test_refuses_what_is_not_defined() -> None:
         problem.evaluate("mrr", "both")
     with pytest.raises(InvalidMetricError, match="not as trec_eval does"):
         problem.evaluate("map@5", "unbiased", convention="trec_eval")
-    with pytest.raises(InvalidMetricError, match="give candidates="):
-        se.evaluate(problem.lists, problem.held, "mrr", corrected="unbiased")
-    with pytest.raises(InvalidDataError, match="these are 'candidates'"):
-        se.evaluate(problem.lists, problem.held, "mrr", candidates=np.arange(50).corrected("unbiased"))  # fmt: skip
     popular = se.sample_negatives(problem.train, problem.held, 5, by="popularity")
     with pytest.raises(InvalidDataError, match="by popularity"):
         se.evaluate(problem.lists, problem.held, "mrr", candidates=popular.corrected("unbiased"))
     cut = se.Rankings.from_topk(problem.lists.to_positions().indices[:60, None] * 0 + 49,
                                 shape=problem.scores.shape)  # fmt: skip
+    options = {"train": problem.train, "candidates": problem.candidates.corrected("unbiased")}
     with pytest.raises(InvalidDataError, match="a list ends above the relevant item"):
-        se.evaluate(cut, problem.held, "mrr", train=problem.train, candidates=problem.candidates.corrected("unbiased"))  # fmt: skip
+        se.evaluate(cut, problem.held, "mrr", **options)
     several = csr_matrix(problem.held.toarray() + np.eye(60, 50))
     candidates = se.sample_negatives(problem.train, several, 5)
     with pytest.raises(InvalidDataError, match="n\\+5"):
         se.evaluate(problem.lists, several, "mrr", candidates=candidates.corrected("unbiased"))
     graded = problem.held * 2.0
     with pytest.raises(InvalidDataError, match="another gain than 1"):
-        se.evaluate(problem.lists, graded, "ndcg@5", train=problem.train, candidates=problem.candidates.corrected("unbiased"))  # fmt: skip
+        se.evaluate(problem.lists, graded, "ndcg@5", **options)
 
 
 def test_tables_of_large_catalogues_are_interpolated() -> None:
-    plans = Request.parse(["ndcg@10", "hit_rate@10"]).plans
+    plans = Request.parse(se.Protocol(["ndcg@10", "hit_rate@10"])).plans
     for n in (4200, 4444):
         tables = _Tables(plans)
         near, exact = tables._between(n, 30), tables._table(n, 30)

@@ -162,7 +162,7 @@ EVERY = ["alpha_ndcg@3", "alpha_ndcg(alpha=0.2)@6", "err_ia@3", "map_ia", "map_i
 
 
 def test_every_way_has_the_same_bits(tmp_path: Path) -> None:
-    whole = same_in_every_way(EVERY, ("train", "item_groups"))
+    whole = same_in_every_way(EVERY, ("train", "groups"))
     assert all(0 < value <= 1 for value in whole.mean().values())
     summary = whole.summary()
     assert (summary.loc[["map_ia", "map_ia@4"], "random_se"] == 0).all()

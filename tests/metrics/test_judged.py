@@ -144,7 +144,8 @@ def test_tied_items_are_condensed_as_all_their_orders(
         {place: relevant[item] for place, item in enumerate(judged)},
     )  # fmt: skip
     tied = se.Rankings.from_scores([scores], ties="average")
-    ev = se.evaluate(tied, to_csr([relevant], np.float64, len(scores)), se.Protocol(f"ndcg@{k}", judged_only=True))  # fmt: skip
+    truth = to_csr([relevant], np.float64, len(scores))
+    ev = se.evaluate(tied, truth, se.Protocol(f"ndcg@{k}", judged_only=True))
     assert ev[f"ndcg@{k}"] == pytest.approx(expected, rel=1e-12)
 
 
@@ -270,14 +271,14 @@ EVERY = [
 @pytest.mark.parametrize("no_relevant", ["exclude", "zero", "judged"])
 def test_every_way_has_the_same_bits(judged_only: bool, no_relevant: Any) -> None:
     lists, gains = problem()
-    options = {"no_relevant": no_relevant, "judged_only": judged_only}
-    whole = se.evaluate(lists, gains, EVERY, **options)
+    protocol = se.Protocol(EVERY, no_relevant=no_relevant, judged_only=judged_only)
+    whole = se.evaluate(lists, gains, protocol)
     assert all(math.isfinite(value) for value in whole.mean().values())
     with ThreadPoolExecutor(2) as pool:
         ways = [
-            se.evaluate(lists, gains, EVERY, keep="totals", **options),
-            se.evaluate(lists, gains, EVERY, **options, memory=1 << 24),
-            se.evaluate(lists, gains, EVERY, **options, client=pool),
+            se.evaluate(lists, gains, protocol, keep="totals"),
+            se.evaluate(lists, gains, protocol, memory=1 << 24),
+            se.evaluate(lists, gains, protocol, client=pool),
         ]
     for way in ways:
         same_numbers(way, whole)
@@ -292,12 +293,14 @@ def test_tables_keep_zeros(tmp_path: Path, judged_only: bool) -> None:
     recs = lists.to_frame()
     truth = pd.DataFrame({"user": stored.row, "item": stored.col, "gain": stored.data})
     # Users of one side alone count as those of both do.
-    whole = se.evaluate(recs, truth, se.Protocol(EVERY[:-1], judged_only=judged_only))
+    protocol = se.Protocol(EVERY[:-1], judged_only=judged_only)
+    whole = se.evaluate(recs, truth, protocol)
     recs.sample(frac=1, random_state=0).to_parquet(tmp_path / "recs.parquet")
     truth.to_parquet(tmp_path / "truth.parquet")
     paths = (tmp_path / "recs.parquet", tmp_path / "truth.parquet")
-    for options in ({"memory": 1 << 26}, {"per_user": False}):
-        way = se.evaluate(*paths, se.Protocol(EVERY[:-1], judged_only=judged_only), **options)
+    ways: list[dict[str, Any]] = [{"memory": 1 << 26}, {"keep": "totals"}]
+    for options in ways:
+        way = se.evaluate(*paths, protocol, **options)
         assert way.mean() == whole.mean()
     assert whole["judged@4"] > se.evaluate(lists, gains > 0, "judged@4")["judged@4"]
 
@@ -351,11 +354,12 @@ def test_refuses_what_does_not_go_together() -> None:
 def test_users_without_a_list_count_or_not() -> None:
     lists = se.Rankings.from_topk([[0, 1], [-1, -1], [2, 0]])
     gains = to_csr([{0: 1.0}, {1: 1.0}, {0: 0.0}], np.float64, 3)
-    options = {"metrics": ["mrr", "gm_map"], "convention": "trec_eval"}
-    cut = se.evaluate(lists, gains, **options)
+    metrics = ["mrr", "gm_map"]
+    cut = se.evaluate(lists, gains, metrics, convention="trec_eval")
     assert cut["mrr"] == 1 / 2  # of the users in the run
     assert cut["map(average=geometric)"] == pytest.approx(math.sqrt(1e-5))
-    whole = se.evaluate(lists, gains, **options, without_list="zero")
+    protocol = se.Protocol(metrics, convention="trec_eval", without_list="zero")
+    whole = se.evaluate(lists, gains, protocol)
     assert whole["mrr"] == 1 / 3  # of those in the qrels, as with -c
     assert whole["map(average=geometric)"] == pytest.approx(1e-5 ** (2 / 3))
     assert se.evaluate(lists, gains, "mrr")["mrr"] == 1 / 2

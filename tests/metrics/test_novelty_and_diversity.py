@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import novelty_oracle as plain
 import numpy as np
@@ -103,13 +102,13 @@ EVERY = [
 EXACT = EVERY[:12]
 
 
-INPUTS = ("train", "item_groups", "item_vectors")
+INPUTS = ("train", "groups", "vectors")
 
 
 @pytest.mark.filterwarnings("ignore:.*seen")
-@pytest.mark.parametrize("seen", ["exclude", "allow"])
-def test_every_way_has_the_same_bits(seen: Any, tmp_path: Path) -> None:
-    whole = same_in_every_way(EVERY, INPUTS, seen=seen)
+@pytest.mark.parametrize("filter_seen", [True, False])
+def test_every_way_has_the_same_bits(filter_seen: bool, tmp_path: Path) -> None:
+    whole = same_in_every_way(se.Protocol(EVERY, filter_seen=filter_seen), INPUTS)
     summary = whole.summary()
     assert (summary.loc[EXACT, "random_se"] == 0).all()
     assert summary["random"].notna().all()
@@ -117,7 +116,7 @@ def test_every_way_has_the_same_bits(seen: Any, tmp_path: Path) -> None:
 
 
 def test_expectations_are_means_over_random_lists() -> None:
-    _, gains, more = problem("train", "item_groups", "item_vectors")
+    _, gains, more = problem(*INPUTS)
     rng = np.random.default_rng(4)
     names = [name for name in EXACT if "unseen" not in name]
     draws = []

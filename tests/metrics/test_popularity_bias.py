@@ -117,12 +117,12 @@ EVERY = [
 ]  # fmt: skip
 
 
-INPUTS = ("train", "item_groups")
+INPUTS = ("train", "groups")
 
 
 @pytest.mark.parametrize("no_relevant", ["exclude", "zero"])
 def test_every_way_has_the_same_bits(no_relevant: Any) -> None:
-    whole = same_in_every_way(EVERY, INPUTS, no_relevant=no_relevant)
+    whole = same_in_every_way(se.Protocol(EVERY, no_relevant=no_relevant), INPUTS)
     summary = whole.summary()
     assert (summary.loc[summary.index[3:], "interval"] == "jackknife").all()
     assert (summary.loc[["aplt@3", "aclt@3", "aplt(tail=0.3)"], "random_se"] == 0).all()
@@ -131,9 +131,9 @@ def test_every_way_has_the_same_bits(no_relevant: Any) -> None:
 
 def test_numbers_are_the_same_after_saving(tmp_path: Path) -> None:
     lists, gains, more = problem(*INPUTS)
-    for number, per_user in enumerate((False, True)):
-        ev = se.evaluate(lists, gains, EVERY, keep="values" if per_user else "totals", **more)
-        same_everything(saved(ev, tmp_path / str(number)), ev)
+    for keep in ("totals", "values"):
+        ev = se.evaluate(lists, gains, EVERY, keep=keep, **more)  # type: ignore[arg-type]
+        same_everything(saved(ev, tmp_path / keep), ev)
     other = se.evaluate(se.Rankings.from_popularity(more["train"], k=6), gains, EVERY, **more)
     table = ev.compare(other, EVERY[3:]).table
     assert table["difference"].notna().all()
@@ -149,12 +149,10 @@ def test_loaded_blocks_are_merged(tmp_path: Path) -> None:
             rows[first:last],
             se.Relevance.from_csr(gains[first:last], users=users),
             ["exposure_gini@3", "reo@3"],
-            items=se.ItemData(groups=more["item_groups"]),
+            items=more["items"],
         )
         parts.append(saved(part, tmp_path / str(first)))
-    whole = se.evaluate(
-        lists, gains, ["exposure_gini@3", "reo@3"], items=se.ItemData(groups=more["item_groups"])
-    )
+    whole = se.evaluate(lists, gains, ["exposure_gini@3", "reo@3"], items=more["items"])
     merged = parts[1].merge(parts[0])
     same_numbers(merged, whole)
     assert merged.mean() == whole.mean()

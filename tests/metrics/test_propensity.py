@@ -50,7 +50,7 @@ def spell(name: str, *options: str, k: int) -> str:
     return f"{name}({inside})@{k}" if inside else f"{name}@{k}"
 
 
-def evaluate(case: Case, metrics: list[str], **options: Any) -> se.Evaluation:
+def evaluate(case: Case, metrics: Any, **options: Any) -> se.Evaluation:
     train = to_csr([dict.fromkeys(row, 1) for row in [*case.seen, *MORE]], np.int64)
     return se.evaluate(
         *case.matrices, metrics, train=train, items=se.ItemData(propensity=GIVEN), **options
@@ -240,7 +240,7 @@ INPUTS = ("train", "propensity")
 
 @pytest.mark.parametrize("no_relevant", ["exclude", "zero"])
 def test_every_way_has_the_same_bits(no_relevant: Any) -> None:
-    whole = same_in_every_way(EVERY, INPUTS, no_relevant=no_relevant)
+    whole = same_in_every_way(se.Protocol(EVERY, no_relevant=no_relevant), INPUTS)
     summary = whole.summary()
     assert set(summary["interval"]) == {"t", "jackknife"}
     assert (summary["random_se"] == 0).all()
@@ -268,7 +268,7 @@ def test_blocks_of_other_propensities_are_not_merged() -> None:
                 lists,
                 part,
                 "recall(weights=ips)@2",
-                items=se.ItemData(propensity=more["propensity"] * p),
+                items=se.ItemData(propensity=more["items"].propensity * p),
             )
         )
     with pytest.raises(InvalidDataError, match="different train, item_groups"):
@@ -286,12 +286,13 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path: Path) -> Non
     train = more["train"].copy()
     train.data[0] = 0  # one user less
     for changed, wrong in (
-        ({"propensity": more["propensity"] ** 2}, names[1:2]),
+        ({"items": se.ItemData(propensity=more["items"].propensity ** 2)}, names[1:2]),
         ({"train": train}, names[2:]),
     ):
         other = se.evaluate(lists, gains, names, **more | changed)
+        given = "train" if "train" in changed else "propensity"
         for name in wrong:
-            with pytest.raises(InvalidDataError, match=f"as {next(iter(changed))}= was another"):
+            with pytest.raises(InvalidDataError, match=f"as {given}= was another"):
                 ev.compare(other, name)
         with pytest.raises(InvalidDataError, match="by other propensities in ev than in other"):
             se.write_report({"ev": ev, "other": other}, tmp_path / "report.html")
@@ -308,8 +309,8 @@ def test_numbers_of_the_same_propensities_compare_whatever_the_order_of_items() 
     clicks = pd.DataFrame(dict(zip(("user", "item"), holdout.validation.nonzero(), strict=True)))
     clicks = clicks.assign(user=holdout.users[clicks["user"]], item=holdout.items[clicks["item"]])
     recs = se.recommend(model, holdout, k=5)
-    inputs = {"train": holdout.train, "propensity": p[::-1]}
-    other = se.evaluate(recs[::-1], clicks[::-1], names, **inputs)
+    items = se.ItemData(propensity=p[::-1])
+    other = se.evaluate(recs[::-1], clicks[::-1], names, train=holdout.train, items=items)
     assert ev.compare(other).table["difference"].abs().max() < 1e-12
 
 
@@ -333,17 +334,11 @@ def test_models_are_scored_the_same_way() -> None:
     model = se.train_als(holdout.train, factors=4, iterations=2)
     metrics = ["psp@5", "psndcg@5", "recall(weights=snips)@5", "auc"]
     p = np.linspace(0.1, 1, holdout.train.shape[1])
-    ev = se.evaluate_model(
-        model, holdout, metrics, items=se.ItemData(propensity=pd.Series(p, holdout.items))
-    )
-    for options in ({"via": "full_ranks"}, {"memory": 1 << 28}, {"per_user": False}):
-        other = se.evaluate_model(
-            model,
-            holdout,
-            metrics,
-            items=se.ItemData(propensity=pd.Series(p, holdout.items)),
-            **options,
-        )  # type: se.Evaluation
+    items = se.ItemData(propensity=pd.Series(p, holdout.items))
+    ev = se.evaluate_model(model, holdout, metrics, items=items)
+    ways: list[dict[str, Any]] = [{"memory": 1 << 28}, {"keep": "totals"}]
+    for options in ways:
+        other = se.evaluate_model(model, holdout, metrics, items=items, **options)
         assert other.mean() == ev.mean()
 
 
@@ -372,8 +367,9 @@ def test_other_ideal_lists_do_not_change_ratios_of_sums(convention: str) -> None
     gains = (gains > 0).astype(np.float64)
     names = ["psp@3", "psrecall@3"]
     lists = se.Rankings.from_popularity(more["train"], k=6)
-    standard = se.evaluate(lists, gains, [*names, "psndcg@3"], **more | {"propensity": None})
-    other = se.evaluate(lists, gains, se.Protocol([*names, "psndcg@3"], convention=convention, no_relevant="exclude"), train=more["train"])  # fmt: skip
+    standard = se.evaluate(lists, gains, [*names, "psndcg@3"], train=more["train"])
+    protocol = se.Protocol([*names, "psndcg@3"], convention=convention, no_relevant="exclude")
+    other = se.evaluate(lists, gains, protocol, train=more["train"])
     assert [other[name] for name in names] == [standard[name] for name in names]
     if convention != "lenskit":  # which discounts otherwise
         assert other["psndcg@3"] == standard["psndcg@3"]
@@ -382,21 +378,23 @@ def test_other_ideal_lists_do_not_change_ratios_of_sums(convention: str) -> None
 @pytest.mark.parametrize(
     ("metric", "more", "message"),
     [
-        ("psp@3", {}, "psp@3 needs train: give train="),
-        ("psp(propensity=given)@3", {}, "needs propensity: give propensity= to evaluate"),
-        ("recall(weights=ips)@3", {}, "needs propensity"),
-        ("recall(weights=ips,gamma=2)@3", {}, "needs train"),
-        ("recall(gamma=2)@3", {}, "gamma is a parameter of propensities.*ask for weights=snips"),
-        ("recall(weights=other)@3", {}, "did you mean|expected one of"),
-        ("ndcg(gain=exp,weights=ips)@3", {"propensity": 1}, "gain=linear and gain=binary"),
-        ("auc(among=list,weights=ips)@3", {"propensity": 1}, "defined for among=candidates"),
-        ("psp(propensity=given,a=0.6)@3", {"propensity": 1}, "parameters of propensity=jain"),
-        ("psp(propensity=given,b=0.4)@3", {"propensity": 1}, "parameters of propensity=jain"),
-        ("psp(a=0)@3", {"train": 1}, "expected number above 0"),
-        ("recall@3", {"propensity": 1}, "no metric weights hits by the propensity given"),
+        ("psp@3", (), "psp@3 needs train: give train="),
+        ("psp(propensity=given)@3", (), r"needs propensity: give items=se.ItemData\(propensity"),
+        ("recall(weights=ips)@3", (), "needs propensity"),
+        ("recall(weights=ips,gamma=2)@3", (), "needs train"),
+        ("recall(gamma=2)@3", (), "gamma is a parameter of propensities.*ask for weights=snips"),
+        ("recall(weights=other)@3", (), "did you mean|expected one of"),
+        ("ndcg(gain=exp,weights=ips)@3", ("items",), "gain=linear and gain=binary"),
+        ("auc(among=list,weights=ips)@3", ("items",), "defined for among=candidates"),
+        ("psp(propensity=given,a=0.6)@3", ("items",), "parameters of propensity=jain"),
+        ("psp(propensity=given,b=0.4)@3", ("items",), "parameters of propensity=jain"),
+        ("psp(a=0)@3", ("train",), "expected number above 0"),
+        ("recall@3", ("items",), "no metric weights hits by the propensity given"),
     ],
 )
-def test_refuses_what_does_not_go_together(metric: str, more: dict[str, Any], message: str) -> None:
+def test_refuses_what_does_not_go_together(
+    metric: str, more: tuple[str, ...], message: str
+) -> None:
     lists, gains, known = problem(*INPUTS)
     with pytest.raises(InvalidMetricError, match=message):
         se.evaluate(lists, gains, metric, **{name: known[name] for name in more})
@@ -436,10 +434,12 @@ def test_refuses_train_that_tells_no_propensities() -> None:
 
 
 def test_refuses_corrections_of_weighted_metrics() -> None:
-    lists = se.Rankings.from_topk([[0, 1, 2]])
+    lists, truth = se.Rankings.from_topk([[0, 1, 2]]), csr_matrix([[1, 0, 0]])
+    among = se.sample_negatives(csr_matrix((1, 3)), truth, n=1).corrected("unbiased")
+    items = se.ItemData(propensity=[0.1, 0.5, 1])
     for metric in ("recall(weights=snips)@2", "psp(propensity=given,average=macro)@2"):
         with pytest.raises(InvalidMetricError, match="weights relevant items"):
-            se.evaluate(lists, csr_matrix([[1, 0, 0]]), metric, candidates=[0, 1, 2].corrected("unbiased"), items=se.ItemData(propensity=[0.1, 0.5, 1]))  # fmt: skip
+            se.evaluate(lists, truth, metric, candidates=among, items=items)
 
 
 def test_gains_do_not_change_what_counts_hits() -> None:

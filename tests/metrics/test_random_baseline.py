@@ -138,8 +138,10 @@ def test_random_lists_scatter_around_the_expectation() -> None:
     names = [f"{name}@{1 if name == 'coverage' else 4}" for name in LIST_METRICS]
     more = {
         "train": train,
-        "item_vectors": np.random.default_rng(1).normal(size=(N_ITEMS, 4)),
-        "item_groups": np.arange(N_ITEMS) % 3,
+        "items": se.ItemData(
+            vectors=np.random.default_rng(1).normal(size=(N_ITEMS, 4)),
+            groups=np.arange(N_ITEMS) % 3,
+        ),
     }
     rng = np.random.default_rng(9)
     draws = []
@@ -209,7 +211,7 @@ def test_random_lists_are_as_long_as_those_of_the_users() -> None:
 def test_an_average_over_nobody_is_not_known() -> None:
     nobody = (Moments.of(np.empty(0)),)
     for name in ("recall@3", "recall(average=micro)@3"):
-        (plan,) = Request.parse(name).plans
+        (plan,) = Request.parse(se.Protocol(name)).plans
         below = nobody if "micro" in name else ()
         assert math.isnan(RandomSums(nobody, below).expectation(plan).mean)
 

@@ -68,12 +68,12 @@ def test_may_read_anything_in_memory(what: str) -> None:
 
 
 @pytest.mark.parametrize("what", COUNTED)
-@pytest.mark.parametrize("per_user", [True, False])
-def test_may_read_counts_in_blocks(what: str, per_user: bool) -> None:
+@pytest.mark.parametrize("keep", ["values", "totals"])
+def test_may_read_counts_in_blocks(what: str, keep: str) -> None:
     formula, value = COUNTED[what]
     name = register(formula)
     whole = se.evaluate(LISTS, GAINS, [name, "ndcg@2"], train=TRAIN)
-    for ev in in_blocks([name, "ndcg@2"], per_user=per_user):
+    for ev in in_blocks([name, "ndcg@2"], keep=keep):
         assert ev[name] == value
         assert ev.replicates(name).tobytes() == whole.replicates(name).tobytes()
         assert ev.summary().loc[name, "mean"] == value

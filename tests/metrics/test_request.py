@@ -24,7 +24,7 @@ METRICS = ["ndcg(gain=exp)@{5,10}", "recall(average=micro)@5", "coverage@3", "nd
 
 
 def test_keeps_each_metric_once_in_the_order_requested() -> None:
-    request = Request.parse(["recall@5", "ndcg@{5,10}", "Recall @5"], inputs=["train"])
+    request = Request.parse(se.Protocol(["recall@5", "ndcg@{5,10}", "Recall @5"]), ["train"])
     assert request.names == ("recall@5", "ndcg@5", "ndcg@10")
     assert tuple(map(str, request.metrics)) == request.names
     assert request.inputs == {"train"}
@@ -32,10 +32,11 @@ def test_keeps_each_metric_once_in_the_order_requested() -> None:
 
 
 def test_takes_what_it_leaves_open_from_the_convention() -> None:
-    request = Request.parse("ndcg@5", "trec_eval")
+    request = Request.parse(se.Protocol("ndcg@5", convention="trec_eval"))
     assert request.convention is CONVENTIONS["trec_eval"]
     assert request.no_relevant == CONVENTIONS["trec_eval"].no_relevant
-    assert Request.parse("ndcg@5", "trec_eval", "zero").no_relevant == "zero"
+    protocol = se.Protocol("ndcg@5", convention="trec_eval", no_relevant="zero")
+    assert Request.parse(protocol).no_relevant == "zero"
 
 
 @pytest.mark.parametrize(
@@ -49,25 +50,24 @@ def test_takes_what_it_leaves_open_from_the_convention() -> None:
         ({"metrics": "ndcg@5", "no_relevant": ["zero"]}, InvalidDataError, "no_relevant is"),
         ({"metrics": "novelty@5"}, InvalidMetricError,
          r"novelty@5 needs train: give train=$"),
-        ({"metrics": "calibration@5", "inputs": ["train"]}, InvalidMetricError,
-         r"calibration@5 needs item_groups: give item_groups= to evaluate"),
-        ({"metrics": "diversity(similarity=vectors)@5", "inputs": ["train"]}, InvalidMetricError,
-         r"needs item_vectors: give item_vectors= to evaluate"),
+        ({"metrics": "calibration@5"}, InvalidMetricError,
+         r"calibration@5 needs item_groups: give items=se.ItemData\(groups=…\) to evaluate"),
+        ({"metrics": "diversity(similarity=vectors)@5"}, InvalidMetricError,
+         r"needs item_vectors: give items=se.ItemData\(vectors=…\) to evaluate"),
     ],
 )  # fmt: skip
 def test_refuses(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        Request.parse(**arguments)
+        Request.parse(se.Protocol(**arguments))
 
 
 def test_missing_inputs_are_refused_before_anything_is_read() -> None:
-    unread = iter([])
     nowhere = Path("nowhere")
     for metrics in ("ndcg@5,novelty@5", "calibration@5", "ndgc@5"):
         with pytest.raises(InvalidMetricError):
             se.evaluate(nowhere, nowhere, metrics)
         with pytest.raises(InvalidMetricError):
-            se.evaluate(unread, unread, metrics, memory=1, client="nobody:1")
+            se.evaluate(nowhere, nowhere, metrics, memory=1, client="nobody:1")
     for metrics in ("calibration@5", "coverage", "ndcg@5,diversity(similarity=vectors)@5"):
         with pytest.raises(InvalidMetricError):
             se.evaluate_model(nowhere, nowhere, nowhere, metrics)
@@ -76,7 +76,7 @@ def test_missing_inputs_are_refused_before_anything_is_read() -> None:
 
 
 def test_is_immutable() -> None:
-    request = Request.parse(METRICS)
+    request = Request.parse(se.Protocol(METRICS))
     for name, value in (("metrics", ()), ("no_relevant", "zero"), ("anything", 1)):
         with pytest.raises(FrozenInstanceError):
             setattr(request, name, value)
@@ -95,7 +95,7 @@ def test_its_plans_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return new(*arguments)
 
     monkeypatch.setattr(Plan, "__new__", counted)
-    request = Request.parse(METRICS)
+    request = Request.parse(se.Protocol(METRICS))
     assert request.plans is request.plans
     assert made == list(request.metrics)
     lists, gains = se.Rankings.from_topk([[0, 1, 2]]), csr_matrix([[1, 0, 1]])
@@ -106,13 +106,13 @@ def test_its_plans_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_knows_what_its_metrics_depend_on() -> None:
-    plain = Request.parse("ndcg@5")
+    plain = Request.parse(se.Protocol("ndcg@5"))
     assert not any((plain.needs_catalogue, plain.needs_largest_gain, plain.needs_side_data))
-    assert Request.parse("coverage@5").needs_catalogue
-    assert Request.parse("auc").needs_catalogue
-    assert Request.parse("err@5").needs_largest_gain
-    assert not Request.parse("err(max=4)@5").needs_largest_gain
-    assert Request.parse("novelty@5", inputs=["train"]).needs_side_data
+    assert Request.parse(se.Protocol("coverage@5")).needs_catalogue
+    assert Request.parse(se.Protocol("auc")).needs_catalogue
+    assert Request.parse(se.Protocol("err@5")).needs_largest_gain
+    assert not Request.parse(se.Protocol("err(max=4)@5")).needs_largest_gain
+    assert Request.parse(se.Protocol("novelty@5"), ["train"]).needs_side_data
 
 
 def round_trip(request: Request) -> Request:
@@ -127,11 +127,12 @@ def test_pickles(convention: str, no_relevant: Any) -> None:
     for entry in REGISTRY.values():
         for name in (f"{entry.name}@5", entry.name):
             try:
-                Request.parse(name, convention, inputs=inputs)
+                Request.parse(se.Protocol(name, convention=convention), inputs)
             except InvalidMetricError:
                 continue
             metrics.append(name)
-    request = Request.parse(metrics, convention, no_relevant, inputs)
+    protocol = se.Protocol(metrics, convention=convention, no_relevant=no_relevant)
+    request = Request.parse(protocol, inputs)
     _ = request.plans
     again = round_trip(request)
     assert again == request
@@ -154,7 +155,7 @@ def register() -> None:
 
 def test_pickles_metrics_that_are_registered_on_both_sides() -> None:
     register()
-    request = Request.parse("weighted_hits(how=root,w=2.5)@3,ndcg@3", inputs=["train"])
+    request = Request.parse(se.Protocol("weighted_hits(how=root,w=2.5)@3,ndcg@3"), ["train"])
     again = round_trip(request)
     assert again == request
     assert again.plans[0].definition is REGISTRY["weighted_hits"]
@@ -163,7 +164,7 @@ def test_pickles_metrics_that_are_registered_on_both_sides() -> None:
 
 def test_refuses_to_unpickle_a_metric_that_is_not_registered() -> None:
     register()
-    pickled = pickle.dumps(Request.parse("weighted_hits@3", inputs=["train"]))
+    pickled = pickle.dumps(Request.parse(se.Protocol("weighted_hits@3"), ["train"]))
     del REGISTRY["weighted_hits"]
     with pytest.raises(InvalidMetricError, match="there is no metric 'weighted_hits'"):
         pickle.loads(pickled)  # noqa: S301
@@ -193,7 +194,7 @@ else:
 )
 def test_pickles_to_another_process(other: str, expected: str) -> None:
     se.register_metric("doubled_hits", "twice the hits")(lambda s: 2 * s.hits)
-    request = Request.parse("doubled_hits@3,ndcg@3")
+    request = Request.parse(se.Protocol("doubled_hits@3,ndcg@3"))
     done = subprocess.run(
         [sys.executable, "-c", _CHILD, other],
         input=pickle.dumps(request),

@@ -182,11 +182,13 @@ def test_lines_that_begin_with_a_count(tmp_path: Path) -> None:
 def test_vectors_that_no_metric_uses() -> None:
     lists, truth = se.Rankings.from_topk([[0, 1]]), sparse.csr_matrix([[1, 0]])
     train = sparse.csr_matrix(np.eye(3, 2))
+    items = se.ItemData(vectors=np.eye(2))
     with pytest.raises(InvalidMetricError, match=r"ask for diversity\(similarity=vectors\)@2"):
-        se.evaluate(lists, truth, "diversity@2", train=train, items=se.ItemData(vectors=np.eye(2)))
-    given = {"item_vectors": np.eye(2), "train": train}
+        se.evaluate(lists, truth, "diversity@2", train=train, items=items)
     with pytest.warns(UserWarning, match="listed items are in train"):
-        ev = se.evaluate(lists, truth, "diversity@2,diversity(similarity=vectors)@2", **given)
+        ev = se.evaluate(
+            lists, truth, "diversity@2,diversity(similarity=vectors)@2", train=train, items=items
+        )
     assert ev["diversity(similarity=vectors)@2"] == 1
 
 

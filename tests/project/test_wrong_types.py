@@ -116,19 +116,30 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
             predictions, validation, metrics, **more
         ),
         {"predictions": LISTS, "validation": MATRIX, "metrics": "ndcg@2", "train": None,
-         "no_relevant": None, "convention": None, "seen": "allow", "memory": None,
+         "candidates": None, "items": None, "convention": None, "keep": "values", "memory": None,
          "num_threads": None},
     ),
+    "Protocol": (
+        lambda metrics, **rules: se.evaluate(LISTS, MATRIX, se.Protocol(metrics, **rules)),
+        {"metrics": "ndcg@2", "convention": None, "no_relevant": None, "without_list": None,
+         "filter_seen": True, "judged_only": False},
+    ),
     "calibration": (
-        lambda **more: se.evaluate(LISTS, MATRIX, "calibration@2", train=MATRIX, **more),
-        {"item_groups": [0, 1, 2, 3]},
+        lambda groups: se.evaluate(
+            LISTS, MATRIX, "calibration@2", train=MATRIX, items=se.ItemData(groups=groups)
+        ),
+        {"groups": [0, 1, 2, 3]},
     ),
     "diversity": (
-        lambda **more: se.evaluate(LISTS, MATRIX, "diversity(similarity=vectors)@2", **more),
-        {"item_vectors": np.eye(4)},
+        lambda vectors: se.evaluate(
+            LISTS, MATRIX, "diversity(similarity=vectors)@2", items=se.ItemData(vectors=vectors)
+        ),
+        {"vectors": np.eye(4)},
     ),
     "propensity": (
-        lambda **more: se.evaluate(LISTS, MATRIX, "recall(weights=ips)@2", **more),
+        lambda propensity: se.evaluate(
+            LISTS, MATRIX, "recall(weights=ips)@2", items=se.ItemData(propensity=propensity)
+        ),
         {"propensity": [0.5, 0.25, 1.0, 0.5]},
     ),
     "top_k": (
@@ -148,8 +159,11 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
          "num_threads": None},
     ),
     "evaluate_model": (
-        lambda model, train, validation: se.evaluate_model(model, train, validation, "ndcg@2"),
-        {"model": FACTORS, "train": sparse.csr_matrix((3, 4)), "validation": MATRIX},
+        lambda model, train, validation, **more: se.evaluate_model(
+            model, train, validation, "ndcg@2", **more
+        ),
+        {"model": FACTORS, "train": sparse.csr_matrix((3, 4)), "validation": MATRIX, "users": None,
+         "items": None, "keep": "values"},
     ),
     "train_als": (
         lambda train, **more: se.train_als(train, iterations=1, **more),
@@ -182,6 +196,8 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.filterwarnings("ignore:.* held-out items were seen")
+@pytest.mark.filterwarnings("ignore:judged_only=True, and every item")
+@pytest.mark.filterwarnings("ignore:.* relevant items are no candidates")
 def test_a_wrong_type_is_taken_or_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
