@@ -94,10 +94,10 @@ def test_scores_are_ranked_as_a_function_that_returns_them(
             {},
             {"memory": 10**9},
             {"client": pool},
-            {"via": "top_k", "baselines": True},
+            {"keep": "lists", "baselines": True},
             {"candidates": sparse.csr_matrix(half.astype(float))},
-            {"seen": "allow"},
-            {"user_rows": [7, 3, 150]},
+            {"metrics": se.Protocol(METRICS, filter_seen=False)},
+            {"users": [7, 3, 150]},
             {"metrics": ["auc", "mrr"]},
             {"metrics": ["auc", "mrr"], "memory": 10**9},
         ]

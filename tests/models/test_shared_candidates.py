@@ -16,20 +16,25 @@ import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
 import sparse_eval.models.trainers as trainers
 import sparse_eval.models.tune as tuning
-from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
+from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:metrics among sampled candidates"),
-    pytest.mark.filterwarnings("ignore:seen='allow', and no held-out item is in"),
+    pytest.mark.filterwarnings("ignore:filter_seen=False, and no held-out item is in"),
 ]
 
 METRICS = ["hit_rate@5", "ndcg@5", "auc"]
+ALLOWED = se.Protocol(METRICS, filter_seen=False)
 ALS: dict[str, Any] = {"factors": 4, "iterations": 2}
 CLICKS = se.datasets.synthetic(n_users=80, n_items=200, n_interactions=900, seed=0)
 
 
 def sampled(holdout: se.Holdout, seed: int = 0) -> Any:
     return se.sample_negatives(holdout, n=9, seed=seed)
+
+
+def unbiased(holdout: se.Holdout) -> Any:
+    return sampled(holdout).corrected("unbiased")
 
 
 def named(kind: str, corrected: str = "") -> list[str]:
@@ -52,10 +57,10 @@ def kind_of(holdout: se.Holdout) -> str:
     return "1+9" if holdout.fold_in is None else "n+9"
 
 
-def expected(holdout: se.Holdout, train: Any = None, **options: Any) -> list[float]:
-    model = se.train_als(holdout.train if train is None else train, **ALS)
-    options = {"candidates": sampled(holdout)} | options
-    return list(se.evaluate_model(model, holdout, METRICS, **options).mean().values())
+def expected(holdout: se.Holdout, metrics: Any = METRICS, candidates: Any = None) -> list[float]:
+    model = se.train_als(holdout.train, **ALS)
+    among = sampled(holdout) if candidates is None else candidates
+    return list(se.evaluate_model(model, holdout, metrics, candidates=among).mean().values())
 
 
 @pytest.fixture
@@ -76,8 +81,8 @@ def test_a_sweep(holdout: se.Holdout, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as client:
         shared = se.sweep(path, holdout, METRICS, **options, client=client)
     assert shared.drop(columns="seconds").equals(table.drop(columns="seconds"))
-    allowed = se.sweep(path, holdout, METRICS, **options, seen="allow")
-    assert allowed.loc[0, columns].tolist() == expected(holdout, seen="allow")
+    allowed = se.sweep(path, holdout, ALLOWED, **options)
+    assert allowed.loc[0, columns].tolist() == expected(holdout, ALLOWED)
 
 
 def test_a_callback(holdout: se.Holdout) -> None:
@@ -143,9 +148,7 @@ def test_candidates_for_all_splits() -> None:
     for candidates in (items, sparse.csr_matrix(mask), keyed):
         options["splits"] = se.split.k_fold(CLICKS, k=2)
         with pytest.warns(match="relevant items are no candidates"):
-            cv = se.cross_validate(
-                None, {"als": ALS}, METRICS, candidates=candidates, seen="allow", **options
-            )
+            cv = se.cross_validate(None, {"als": ALS}, ALLOWED, candidates=candidates, **options)
         tables.append(cv.table)
     assert tables[0].columns[-3:].tolist() == named("candidates")
     assert all(table.equals(tables[0]) for table in tables)
@@ -163,29 +166,19 @@ def test_the_kind_is_left_open_where_splits_differ() -> None:
 def test_estimates_for_the_whole_catalogue(
     one_left: se.Holdout, checkpoint: Path, tmp_path: Path
 ) -> None:
-    options: dict[str, Any] = {"candidates": sampled(one_left), "corrected": "unbiased"}
-    means = expected(one_left, corrected="unbiased")
+    options: dict[str, Any] = {"candidates": unbiased(one_left)}
+    means = expected(one_left, candidates=unbiased(one_left))
     columns = named("1+9", ", unbiased")
     table = se.sweep(checkpoint, one_left, METRICS, **options)
     assert table.loc[0, columns].tolist() == means
     callback = se.EvaluationCallback(one_left, METRICS, every=2, **options)
     se.train_als(one_left.train, **ALS, callback=callback)
     assert callback.history.iloc[-1][columns].tolist() == means
-    whole: dict[str, Any] = options | {"candidates": sampled}
+    whole: dict[str, Any] = {"candidates": unbiased}
     result = se.tune(one_left, METRICS, **ALS, **whole)
     assert result.trials.columns[-4:-1].tolist() == columns
     cv = se.cross_validate(None, {"als": ALS}, METRICS, splits=[one_left], seeds=1, **whole)
     assert cv.table.loc[0, columns].tolist() == means
-    for run in (
-        lambda given: se.sweep(checkpoint, one_left, METRICS, **given),
-        lambda given: se.EvaluationCallback(one_left, METRICS, **given),
-        lambda given: se.tune(one_left, METRICS, **given),
-        lambda given: se.cross_validate(None, {"a": ALS}, METRICS, splits=[one_left], **given),
-    ):
-        with pytest.raises(InvalidDataError, match="a uniform sample of the others"):
-            run({"corrected": "unbiased", "candidates": CLICKS.items})
-        with pytest.raises(InvalidMetricError, match="from sampled candidates; give"):
-            run({"corrected": "unbiased"})
 
 
 def test_a_sweep_continues_with_the_same_candidates_only(
@@ -244,7 +237,7 @@ def test_a_search_continues_with_the_same_candidates_only(
     for options, out, message in (
         ({}, among, r"candidates \w{16} \(here null\)"),
         ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
-        ({"candidates": sampled, "corrected": "unbiased"}, among, r"corrected null \(here unb"),
+        ({"candidates": unbiased}, among, r"corrected null \(here unb"),
         ({"candidates": sampled}, plain, r"candidates null \(here \w{16}\)"),
     ):
         with pytest.raises(InvalidFileError, match=message):
@@ -254,10 +247,10 @@ def test_a_search_continues_with_the_same_candidates_only(
 def test_a_cross_validation_continues_with_the_same_candidates_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cross(out: Path, **options: Any) -> se.CrossValidation:
+    def cross(out: Path, metrics: Any = METRICS, **options: Any) -> se.CrossValidation:
         splits = se.split.k_fold(CLICKS, k=2)
         return se.cross_validate(
-            None, {"als": ALS}, METRICS, splits=splits, seeds=1, out=out, **options
+            None, {"als": ALS}, metrics, splits=splits, seeds=1, out=out, **options
         )
 
     among, plain = tmp_path / "among", tmp_path / "plain"
@@ -268,7 +261,7 @@ def test_a_cross_validation_continues_with_the_same_candidates_only(
     for options, out, message in (
         ({}, among, r"fold 1 candidates \w{16} \(here null\)"),
         ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
-        ({"candidates": sampled, "seen": "allow"}, among, r"seen exclude \(here allow\)"),
+        ({"candidates": sampled, "metrics": ALLOWED}, among, r"seen exclude \(here allow\)"),
         ({"candidates": sampled}, plain, r"fold 1 candidates null \(here \w{16}\)"),
     ):
         with pytest.raises(InvalidFileError, match=message):
@@ -277,7 +270,7 @@ def test_a_cross_validation_continues_with_the_same_candidates_only(
     assert cross(plain).table.equals(without.table)
     assert se.CrossValidation.load(plain).table.equals(without.table)
     with pytest.raises(InvalidFileError, match=r"seen exclude \(here allow\)"):
-        cross(plain, seen="allow")
+        cross(plain, ALLOWED)
 
 
 def test_refuses_candidates_of_another_part(one_left: se.Holdout, checkpoint: Path) -> None:

@@ -32,7 +32,6 @@ TRAIN = csr_matrix((TABLE < 0.15).astype(np.float64))
 HELD = csr_matrix(np.where(TABLE > 0.85, RNG.integers(1, 4, TABLE.shape), 0).astype(np.float64))
 SCORES = RNG.normal(size=TABLE.shape)
 SIDE_DATA: dict[str, Any] = {
-    "train": TRAIN,
     "item_groups": RNG.integers(0, 3, N_ITEMS),
     "item_vectors": RNG.normal(size=(N_ITEMS, 3)),
     "propensity": RNG.uniform(0.1, 1, N_ITEMS),
@@ -116,7 +115,7 @@ def test_every_way_from_a_model(inputs: tuple[str, ...], model: str, users: Any)
         if not (names[0].endswith("@3") or REGISTRY[parse(names[0])[0].name].over == "statistics"):
             continue  # lists have a length
         for options in given(inputs):
-            options |= {"user_rows": users}
+            options |= {"users": users}
             arguments = (MODELS[model], TRAIN, HELD, names)
             check(se.evaluate_model(*arguments, **options), by_model(arguments, options))
 
@@ -130,7 +129,7 @@ def test_values_of_some_users_are_those_of_all(inputs: tuple[str, ...]) -> None:
         for options in given(inputs):
             arguments = (MODELS["factors"], TRAIN, HELD, names)
             whole = se.evaluate_model(*arguments, baselines=True, **options)
-            options |= {"user_rows": rows, "baselines": True}
+            options |= {"users": rows, "baselines": True}
             for some in (
                 se.evaluate_model(*arguments, **options),
                 *by_model(arguments, options),
@@ -145,9 +144,14 @@ def test_values_of_some_users_are_those_of_all(inputs: tuple[str, ...]) -> None:
 
 def given(inputs: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """Yield only the inputs, then the inputs together with others."""
-    needed = {name: SIDE_DATA[name] for name in inputs if name != "train"}
-    yield dict(needed)
-    yield {"candidates": CANDIDATES, "item_groups": SIDE_DATA["item_groups"]} | needed
+    yield {"items": items_of({*inputs})}
+    yield {"candidates": CANDIDATES, "items": items_of({*inputs, "item_groups"})}
+
+
+def items_of(inputs: set[str]) -> se.ItemData:
+    return se.ItemData(
+        **{name.removeprefix("item_"): SIDE_DATA[name] for name in inputs - {"train"}}
+    )
 
 
 def by_model(arguments: tuple[Any, ...], options: dict[str, Any]) -> Iterator[se.Evaluation]:
@@ -191,11 +195,11 @@ def by_lists(names: list[str], options: dict[str, Any]) -> Iterator[se.Evaluatio
 def test_different_side_data_are_not_merged(name: str) -> None:
     metric = next(names[0] for names in REQUESTS[name,] if names[0].endswith("@3"))
     halves = [
-        se.evaluate_model(MODELS["factors"], TRAIN, HELD, metric, user_rows=rows, **{name: values})
-        for values, rows in (
-            (SIDE_DATA[name], range(20)),
-            (SIDE_DATA[name][::-1], range(20, 40)),
-            (SIDE_DATA[name], range(20, 40)),
+        se.evaluate_model(MODELS["factors"], TRAIN, HELD, metric, users=rows, items=items)
+        for items, rows in (
+            (items_of({name}), range(20)),
+            (se.ItemData(**{name.removeprefix("item_"): SIDE_DATA[name][::-1]}), range(20, 40)),
+            (items_of({name}), range(20, 40)),
         )
     ]
     with pytest.raises(InvalidDataError, match="cannot be merged"):
