@@ -91,9 +91,9 @@ def as_model(model: Any) -> Model:
             return model
         return ItemItemModel(model.item_item, model.item_ids)
     if isinstance(model, Recommender):
-        own = as_model(model.model)
-        if isinstance(own, Factors | ItemItemModel | Scorer):
-            kind = "factors alone" if isinstance(own, Factors) else f"a {type(own).__name__}"
+        own = model.model if isinstance(model.model, tuple) else as_model(model.model)
+        if isinstance(own, tuple | ItemItemModel | Scorer):
+            kind = "factors alone" if isinstance(own, tuple) else "a matrix or function"
             raise UnsupportedModelError(f"{kind} cannot recommend; leave Recommender out")
         return Recommender(own) if has_factors(own) else own
     if hasattr(model, "to_cpu"):

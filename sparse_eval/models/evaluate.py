@@ -135,7 +135,8 @@ def evaluate_model(
         the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
     keep : {"values", "lists", "totals"}
         As in `evaluate`. "lists" ranks whole lists up to the largest cut-off, for `rbo`, `explain`
-        and charts of lists, where the metrics need only the ranks of relevant items.
+        and charts of lists, where the metrics need only the ranks of relevant items; it needs
+        metrics with a cut-off.
     memory, client
         As in `evaluate`; `memory` and `client` are for all but neighbour models of implicit.
         `memory` does not include the model, and must be at least what ranking takes for any number
@@ -236,6 +237,11 @@ def evaluate_model(
     inputs = item_inputs(items) | ({} if candidates is None else {"candidates": candidates})
     # Refuse the request before ranking, not after.
     request = parse_cut_request(Protocol.of(metrics, convention), {"train", *inputs})
+    if keep == "lists" and request.of_whole_rankings:
+        raise InvalidMetricError(
+            f"{request.of_whole_rankings[0]} has no cut-off, and the ranks in the whole catalogue "
+            "are no lists; leave out keep='lists', or ask for metrics with a cut-off"
+        )
     return evaluate_request(
         request.corrected_by(getattr(candidates, "estimator", None)),
         model,

@@ -24,6 +24,7 @@ from ..retrieval.top_k import open_search
 from .accepted import FactorModel, count_items, has_factors
 from .checkpoints import Factors
 from .identifiers import keep_ids
+from .recommender import Recommender
 from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ def _check_scores(model: Scorer, expected: tuple[int, int]) -> None:
 
 def take_users(model: Any, user_rows: Integers | None) -> Any:
     """Return a model with some of its users only, or the model itself for None."""
+    if isinstance(model, Recommender):
+        return Recommender(take_users(model.model, user_rows))
     if user_rows is None or isinstance(model, ItemItemModel) or not is_exact(model):
         return model
     return with_users(model, users_of(model)[user_rows])

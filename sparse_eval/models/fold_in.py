@@ -122,6 +122,11 @@ def fold_in(
     given = open_train(_part(seen))
     if isinstance(opened, Scorer):
         raise UnsupportedModelError(_ASK_FUNCTION)
+    if isinstance(opened, Recommender):
+        raise UnsupportedModelError(
+            "fold_in returns factors, which cannot recommend; give the model without Recommender, "
+            "or evaluate se.Recommender(model) on the Holdout, which folds its users in"
+        )
     if not has_factors(opened):
         raise UnsupportedModelError(
             f"a {type(opened).__name__} has no factors of users: it recommends from what they have "

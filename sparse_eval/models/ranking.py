@@ -19,6 +19,7 @@ from .accepted import catalogue
 from .exact import is_exact, open_ranker
 from .matching import within
 from .recommend import recommend_lists
+from .recommender import Recommender
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
@@ -39,7 +40,8 @@ def need_exact(option: str) -> str:
     """Return what the error says where an option needs a model that is ranked here."""
     return (
         f"{option} needs a model that is ranked here, such as one with factors: a model's own "
-        f"recommend() knows no candidates; leave {option} out, and Recommender if it is given"
+        f"recommend() knows no candidates; leave {option} out, or give the model without "
+        "Recommender"
     )
 
 
@@ -69,6 +71,11 @@ def choose_way(model: Model, request: Request, *, among: bool, lists: bool = Fal
         raise UnsupportedModelError(need_exact("candidates=" if among else "judged_only=True"))
     if request.of_whole_rankings:
         metric = request.of_whole_rankings[0]
+        if isinstance(model, Recommender):
+            raise UnsupportedModelError(
+                f"{metric} has no cut-off, and the lists of a Recommender have one; give the model "
+                "without Recommender, or ask for metrics with a cut-off, such as 'ndcg@10'"
+            )
         raise UnsupportedModelError(
             f"{metric} has no cut-off, and a {type(model).__name__} has no factors to rank the "
             "whole catalogue by; ask for metrics with a cut-off, such as 'ndcg@10', or score "

@@ -13,7 +13,7 @@ from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
 from ..inputs.relevance import Relevance
 from ..retrieval.top_k import find_lists
-from .accepted import as_model, catalogue
+from .accepted import as_model, catalogue, has_factors
 from .chosen_users import ChosenUsers
 from .exact import is_exact, numbered_as, open_ranker
 from .fold_in import with_new_users
@@ -21,6 +21,7 @@ from .inputs import NewUsers, name_of, open_candidates, open_train, training_par
 from .matching import match_sides, within
 from .ranking import need_exact
 from .recommend import recommend_lists
+from .recommender import Recommender
 from .references import open_model
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def recommend(
         A row for each recommended item, in the order of the users and ranks: ``user`` and ``item``
         (ids, or row and column numbers where there are none), ``rank`` from 1, and ``score``.
         `evaluate` takes it as it is. Lists are exact, and of equal scores the lower item number
-        comes first; of a neighbour model of implicit they are those of its own `recommend`.
+        comes first; of a neighbour model of implicit, or a `Recommender`, they are those of its own
+        `recommend`.
 
     Raises
     ------
@@ -159,11 +161,17 @@ def _lists(
         raise UnsupportedModelError(need_exact("candidates="))
     seen: SeenItems = "exclude" if filter_seen else "allow"
     lists = recommend_lists(cast("ImplicitModel", model), train, rows, k, progress, seen)
-    similarity: Any = getattr(model, "similarity")  # noqa: B009 - implicit has no types
+    own: Any = model.model if isinstance(model, Recommender) else model
     scores = np.full(lists.shape, -np.inf)
-    for first in range(0, len(rows), _USERS_AT_ONCE):
-        block = slice(first, first + _USERS_AT_ONCE)
-        of_items = (train[rows[block]].astype(np.float64) @ similarity).toarray()
-        places = np.maximum(lists[block], 0)
-        scores[block] = np.take_along_axis(of_items, places.astype(np.int64), axis=1)
+    places = np.maximum(lists, 0).astype(np.int64)
+    if has_factors(own):
+        users, items = own.user_factors[rows], own.item_factors
+        for rank in range(lists.shape[1]):
+            pairs = users, items[places[:, rank]]
+            scores[:, rank] = np.einsum("uf,uf->u", *pairs, dtype=np.float64)
+    else:
+        for first in range(0, len(rows), _USERS_AT_ONCE):
+            block = slice(first, first + _USERS_AT_ONCE)
+            of_items = (train[rows[block]].astype(np.float64) @ own.similarity).toarray()
+            scores[block] = np.take_along_axis(of_items, places[block], axis=1)
     return lists, np.where(lists >= 0, scores, -np.inf)

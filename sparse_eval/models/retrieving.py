@@ -230,7 +230,7 @@ def _open(
     opened = as_model(open_model(model))
     if not is_exact(opened):
         raise UnsupportedModelError(
-            f"a {type(opened).__name__} has no factors; recommend and evaluate_model take it"
+            f"a {type(opened).__name__} is not ranked here; recommend and evaluate_model take it"
         )
     opened = numbered_as(opened, train)
     if train is None:

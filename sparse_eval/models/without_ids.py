@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..core.labelled import labels_of
 from ..core.warning import warn
-from .accepted import has_factors
+from .accepted import catalogue
 from .checkpoints import Factors
 from .identifiers import ids_of
 from .scorers import ItemItemModel, Scorer
@@ -70,7 +70,7 @@ def lacks_ids(model: Model, *data: object, of_users: bool = True) -> bool:
     """
     if isinstance(model, Scorer) and model.matrix is None:
         return False
-    numbers_users = of_users and (has_factors(model) or isinstance(model, Scorer))
+    numbers_users = of_users and catalogue(model)[0] is not None
     labels = [labels_of(side) for side in data]
     users, items = ids_of(model)
     return any(

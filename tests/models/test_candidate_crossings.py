@@ -70,7 +70,7 @@ class Plain:
 
 
 def check_every_way(
-    model: Any, data: tuple[Any, ...], plain: Plain, popular: Plain, **options: Any
+    model: Any, data: Any, plain: Plain, popular: Plain, candidates: Any, *, filter_seen: bool
 ) -> None:
     """Compare every way of each list of metrics, and the popularity ranking beside it."""
     with (
@@ -78,23 +78,21 @@ def check_every_way(
         ThreadPoolExecutor(2) as pool,
     ):
         for metrics in (WHOLE, SHORT):
+            protocol = se.Protocol(metrics, filter_seen=filter_seen)
+            options: dict[str, Any] = {"candidates": candidates, "baselines": True}
             evs = [
-                se.evaluate_model(model, *data, metrics, **options, baselines=True, **more)
+                se.evaluate_model(model, *data, protocol, **options, **more)
                 for more in (
                     {},
-                    {"per_user": False},
+                    {"keep": "totals"},
                     {"memory": 1 << 28},
-                    {"memory": 1 << 28, "per_user": False},
+                    {"memory": 1 << 28, "keep": "totals"},
                     {"client": pool},
-                    {"client": pool, "per_user": False, "memory": 1 << 28},
+                    {"client": pool, "keep": "totals", "memory": 1 << 28},
                 )
             ]
             if metrics is SHORT:
-                evs.append(
-                    se.evaluate_model(
-                        model, *data, metrics, baselines=True, keep="lists", **options
-                    )
-                )
+                evs.append(se.evaluate_model(model, *data, protocol, keep="lists", **options))
             for ev in evs:
                 plain.check(ev)
                 popular.check(ev.baselines["popularity"])
@@ -118,13 +116,13 @@ def draw_sides(rng: Any, n_users: int, n_items: int) -> tuple[Any, Any, Any]:
     st.integers(0, 2**32 - 1),
     st.sampled_from(["factors", "matrix", "function"]),
     st.sampled_from(["mask", "for all"]),
-    st.sampled_from(["exclude", "allow"]),
+    st.booleans(),
 )
-def test_every_kind_of_model(seed: int, kind: str, form: str, allowed: Any) -> None:
+def test_every_kind_of_model(seed: int, kind: str, form: str, allowed: bool) -> None:
     rng = np.random.default_rng(seed)
     n_users, n_items = int(rng.integers(1, 7)), int(rng.integers(3, 14))
     seen, held, among = draw_sides(rng, n_users, n_items)
-    if allowed == "exclude":
+    if not allowed:
         held[seen] = 0
         if not held[0].any():
             return
@@ -143,16 +141,16 @@ def test_every_kind_of_model(seed: int, kind: str, form: str, allowed: Any) -> N
     check_every_way(
         model,
         (train, sparse.csr_matrix(held.astype(float))),
-        Plain(scores, seen, among, held, allowed == "allow"),
-        Plain(np.tile(seen.sum(axis=0), (n_users, 1)), seen, among, held, allowed == "allow"),
-        candidates=candidates,
-        seen=allowed,
+        Plain(scores, seen, among, held, allowed),
+        Plain(np.tile(seen.sum(axis=0), (n_users, 1)), seen, among, held, allowed),
+        candidates,
+        filter_seen=not allowed,
     )
 
 
-@pytest.mark.parametrize("allowed", ["exclude", "allow"])
+@pytest.mark.parametrize("allowed", [False, True])
 @pytest.mark.parametrize("form", ["matrix", "mapping", "sampled"])
-def test_users_who_are_folded_in(allowed: Any, form: str) -> None:
+def test_users_who_are_folded_in(allowed: bool, form: str) -> None:
     clicks = se.datasets.synthetic(n_users=60, n_items=40, n_interactions=600, seed=2)
     holdout = se.split.users(clicks, fraction=0.3, fold_in=0.6, seed=1)
     model = se.train_als(holdout.train, factors=4, iterations=2)
@@ -179,8 +177,8 @@ def test_users_who_are_folded_in(allowed: Any, form: str) -> None:
     check_every_way(
         model,
         (holdout, None),
-        Plain(scores, seen, among, held, allowed == "allow"),
-        Plain(counts, seen, among, held, allowed == "allow"),
-        candidates=candidates,
-        seen=allowed,
+        Plain(scores, seen, among, held, allowed),
+        Plain(counts, seen, among, held, allowed),
+        candidates,
+        filter_seen=not allowed,
     )

@@ -39,14 +39,14 @@ def pools(kind: str) -> Any:
     return {"csr": sparse.csr_matrix(mask * 1.0), "for all": np.arange(0, N_ITEMS, 2)}.get(kind)
 
 
-@pytest.mark.filterwarnings("ignore:.*(are no candidates|seen='allow')")
+@pytest.mark.filterwarnings("ignore:.*(are no candidates|no held-out item is in its user)")
 @pytest.mark.parametrize("way", ["whole", "blocks", "executor"])
 @pytest.mark.parametrize("candidates", ["none", "csr", "for all"])
-@pytest.mark.parametrize("seen", ["exclude", "allow"])
-def test_values_are_those_of_the_whole(candidates: str, seen: Any, way: str) -> None:
+@pytest.mark.parametrize("filter_seen", [True, False])
+def test_values_are_those_of_the_whole(candidates: str, filter_seen: bool, way: str) -> None:
     factors, train, validation = make_case()
-    options: dict[str, Any] = {"candidates": pools(candidates), "seen": seen, "baselines": True}
-    metrics = METRICS if seen == "exclude" else METRICS[:2]
+    options: dict[str, Any] = {"candidates": pools(candidates), "baselines": True}
+    metrics = se.Protocol(METRICS if filter_seen else METRICS[:2], filter_seen=filter_seen)
     whole = se.evaluate_model(factors, train, validation, metrics, **options)
     rows = sorted(set(ROWS))
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
@@ -89,9 +89,9 @@ def test_validation_of_other_users_than_the_model() -> None:
     assert some.columns.tobytes() == whole.columns[:, where].tobytes()
 
 
-@pytest.mark.parametrize("seen", ["exclude", "allow"])
-@pytest.mark.filterwarnings("ignore:.*(unknown to the model|seen='allow'|no list holds)")
-def test_items_that_only_other_users_hold_out(seen: Any) -> None:
+@pytest.mark.parametrize("filter_seen", [True, False])
+@pytest.mark.filterwarnings("ignore:.*(unknown to the model|is in its user|no list holds)")
+def test_items_that_only_other_users_hold_out(filter_seen: bool) -> None:
     """These items are candidates of the chosen users too, as in the evaluation of all users."""
     items = np.array([[4.0], [3.0], [2.0], [1.0]])
     model = se.factor_model(np.ones((2, 1)), items, users=["u0", "u1"], items=list("abcd"))
@@ -102,17 +102,10 @@ def test_items_that_only_other_users_hold_out(seen: Any) -> None:
     truth = se.Relevance.from_frame(held, gain="gain")
     given = se.Interactions.from_frame(train), truth
     for metrics in (["auc", "percentile_rank(gain=binary)"], ["ndcg@2", "err@2"]):
-        whole = se.evaluate_model(
-            model, *given, se.Protocol(metrics, filter_seen=seen == "exclude")
-        )
-        for options in ({}, {"memory": 10**9}):
-            some = se.evaluate_model(
-                model,
-                *given,
-                se.Protocol(metrics, filter_seen=seen == "exclude"),
-                users=["u0"],
-                **options,
-            )
+        protocol = se.Protocol(metrics, filter_seen=filter_seen)
+        whole = se.evaluate_model(model, *given, protocol)
+        for memory in (None, 10**9):
+            some = se.evaluate_model(model, *given, protocol, users=["u0"], memory=memory)
             assert some.per_user.equals(whole.per_user.loc[["u0"]])
 
 
@@ -133,22 +126,20 @@ def test_function_and_item_item_models_from_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("users", "message"),
     [
-        ({"users": ["U1"]}, "neither the model nor train has ids"),
-        ({"users": [0, N_USERS]}, rf"users\[1\] is {N_USERS}"),
-        ({"users": [-1]}, r"users\[0\] is -1"),
-        ({"users": [20]}, "none of the 1 users asked for has a held-out item"),
-        ({"users": []}, "none of the 0 users asked for"),
-        ({"users": [0.5]}, "users"),
+        (["U1"], "neither the model nor train has ids"),
+        ([0, N_USERS], rf"users\[1\] is {N_USERS}"),
+        ([-1], r"users\[0\] is -1"),
+        ([20], "none of the 1 users asked for has a held-out item"),
+        ([], "none of the 0 users asked for"),
+        ([0.5], "users= takes rows of train"),
     ],
 )
 @pytest.mark.parametrize("memory", [None, 10**9])
-def test_refuses_users_that_are_not_there(
-    options: dict[str, Any], message: str, memory: int | None
-) -> None:
+def test_refuses_users_that_are_not_there(users: Any, message: str, memory: int | None) -> None:
     with pytest.raises(InvalidDataError, match=message):
-        se.evaluate_model(*make_case(), "ndcg@5", **options, memory=memory)
+        se.evaluate_model(*make_case(), "ndcg@5", users=users, memory=memory)
 
 
 def test_refuses_unknown_ids() -> None:

@@ -200,7 +200,7 @@ def ways(model: Any, train: Any, validation: Any, metrics: Any, **more: Any) -> 
     """Evaluate in memory, by lists, in blocks and without the values of the users."""
     return [
         se.evaluate_model(model, train, validation, metrics, **more, **options)
-        for options in ({}, {"via": "top_k"}, {"memory": 10**9}, {"per_user": False})
+        for options in ({}, {"keep": "lists"}, {"memory": 10**9}, {"keep": "totals"})
     ]
 
 

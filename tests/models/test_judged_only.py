@@ -88,8 +88,6 @@ class Sides:
 def test_every_way_equals_lists_of_all_items(seed: int, judged_only: bool, allowed: bool) -> None:
     sides = Sides(seed, allowed)
     data = ((sides.users, sides.items), sides.seen, sides.truth)
-    options: dict[str, Any] = {"judged_only": judged_only}
-    options["seen"] = "allow" if allowed else "exclude"
     with (
         mock.patch.object(model_source, "users_within", return_value=5),
         ThreadPoolExecutor(2) as pool,
@@ -97,13 +95,14 @@ def test_every_way_equals_lists_of_all_items(seed: int, judged_only: bool, allow
         for metrics in (CUT, WHOLE):
             ways: list[dict[str, Any]] = [
                 {"baselines": True},
-                {"per_user": False},
+                {"keep": "totals"},
                 {"memory": 1 << 28, "baselines": True},
                 {"client": pool},
             ]
             if metrics is CUT:
-                ways.append({"via": "top_k", "baselines": True})
-            evs = [se.evaluate_model(*data, metrics, **options, **way) for way in ways]
+                ways.append({"keep": "lists", "baselines": True})
+            rules = se.Protocol(metrics, judged_only=judged_only, filter_seen=not allowed)
+            evs = [se.evaluate_model(*data, rules, **way) for way in ways]
             for ev in evs:
                 assert ev.mean() == evs[0].mean()
                 assert ev.summary()["random"].equals(evs[0].summary()["random"])
@@ -119,12 +118,11 @@ def test_popularity_is_ranked_among_judged_items() -> None:
     sides = Sides(0)
     data = ((sides.users, sides.items), sides.seen, sides.truth)
     for judged_only in (True, False):
-        ev = se.evaluate_model(*data, se.Protocol(CUT, judged_only=judged_only), baselines=True)
+        protocol = se.Protocol(CUT, judged_only=judged_only)
+        ev = se.evaluate_model(*data, protocol, baselines=True)
         n_items = sides.truth.shape[1]
         lists = se.Rankings.from_popularity(sides.seen, k=n_items)
-        expected = se.evaluate(
-            lists, sides.truth, se.Protocol(CUT, judged_only=judged_only), train=sides.seen
-        )
+        expected = se.evaluate(lists, sides.truth, protocol, train=sides.seen)
         assert ev.baselines["popularity"].mean() == expected.mean()
         assert ev.summary()["random"].tolist() == pytest.approx(expected.summary()["random"])
 
@@ -134,7 +132,8 @@ def allowed_metrics(convention: str | None, metrics: list[str]) -> list[str]:
 
     def is_allowed(metric: str) -> bool:
         try:
-            Request.parse(metric, convention, inputs=("train",), judged_only=True)
+            protocol = se.Protocol(metric, convention=convention, judged_only=True)
+            Request.parse(protocol, inputs=("train",))
         except InvalidMetricError:
             return False
         return True
@@ -179,19 +178,20 @@ def test_models_and_their_lists_count_the_same_users(
     ):
         for convention, metrics in product(conventions, (cut, whole)):
             asked = allowed_metrics(convention, metrics)
-            options: dict[str, Any] = {"convention": convention, "without_list": without_list}
-            options["judged_only"] = judged_only
             if not asked:
                 continue
+            protocol = se.Protocol(
+                asked, convention=convention, without_list=without_list, judged_only=judged_only
+            )
             expected, baseline = (
-                se.evaluate(side, stated, asked, train=seen, **options) for side in (lists, popular)
+                se.evaluate(side, stated, protocol, train=seen) for side in (lists, popular)
             )
             ways: list[dict[str, Any]] = [{}, {"memory": 1 << 28}, {"client": pool}]
-            ways += [{"via": "top_k"}] if metrics is cut else []
+            ways += [{"keep": "lists"}] if metrics is cut else []
             for way in ways:
-                ev = se.evaluate_model(model, seen, stated, asked, baselines=True, **options, **way)
+                ev = se.evaluate_model(model, seen, stated, protocol, baselines=True, **way)
                 for found, by_lists in ((ev, expected), (ev.baselines["popularity"], baseline)):
-                    np.testing.assert_equal(found.mean(), by_lists.mean(), err_msg=str(options))
+                    np.testing.assert_equal(found.mean(), by_lists.mean(), err_msg=str(protocol))
                     assert found.n_users == by_lists.n_users
                     assert found.n_users_of == by_lists.n_users_of
                     assert found.n_without_list == by_lists.n_without_list
@@ -204,7 +204,7 @@ def test_refuses_models_that_cannot_rank_them() -> None:
     model = CosineRecommender(K=5)
     with pytest.warns(ParameterWarning):  # of what implicit passes to itself
         model.fit(sides.seen, show_progress=False)
-    with pytest.raises(UnsupportedModelError, match="judged_only= needs a model that is ranked"):
+    with pytest.raises(UnsupportedModelError, match="judged_only=True needs a model that is"):
         se.evaluate_model(model, sides.seen, sides.truth, se.Protocol("ndcg@3", judged_only=True))
     ev = se.evaluate_model(model, sides.seen, sides.truth, "judged@3")  # of lists, which it has
     assert 0 < ev["judged@3"] < 1

@@ -94,11 +94,11 @@ def test_blocks_and_workers_give_the_same_numbers(way: str, disk: bool, tmp_path
         if "threads" in way:
             options["client"] = pool
         found = popularity(*inputs, **options)
-        totals = popularity(*inputs, **options, per_user=False)
+        totals = popularity(*inputs, **options, keep="totals")
     same_numbers(found, whole)
     pd.testing.assert_frame_equal(found.per_user, whole.per_user, check_exact=True)
     same_numbers(totals, whole)
-    with pytest.raises(InvalidDataError, match="per_user=True"):
+    with pytest.raises(InvalidDataError, match="keep='values'"):
         _ = totals.per_user
 
 
@@ -112,7 +112,7 @@ def test_folders_of_npy_give_the_same_numbers(tmp_path: Path) -> None:
 
 def test_totals_alone_give_the_same_numbers() -> None:
     given = case()
-    whole, totals = popularity(*given), popularity(*given, per_user=False)
+    whole, totals = popularity(*given), popularity(*given, keep="totals")
     same_numbers(totals, whole)
     columns = ["random", "random_se", "lift"]
     pd.testing.assert_frame_equal(

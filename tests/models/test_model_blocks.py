@@ -130,8 +130,8 @@ def test_a_smaller_validation_matrix_is_of_the_first_users() -> None:
     (users, items), (train, held) = factors(), clicks()
     labels = [f"u{n:03}" for n in range(250)]
     for smaller in (held[:250, :70], se.Relevance.from_csr(held[:250, :70], users=labels)):
-        options: dict[str, Any] = {"baselines": True, "no_relevant": "zero"}
-        given = ((users, items), train, smaller, METRICS)
+        options: dict[str, Any] = {"baselines": True}
+        given = ((users, items), train, smaller, se.Protocol(METRICS, no_relevant="zero"))
         whole = se.evaluate_model(*given, **options)
         assert whole.n_users == whole.baselines["popularity"].n_users == 250
         for way in ({"memory": BUDGET}, {"client": ThreadPoolExecutor(2)}):
@@ -195,8 +195,8 @@ Wrong = Callable[[Any, Any, Any, Any], Any]
          InvalidDataError, "gain in row"),
         (lambda u, i, t, h: ((np.where(u == u[200, 3], np.nan, u), i), t, h, {"memory": BUDGET}),
          InvalidDataError, "user_factors, row 200 is not finite"),
-        (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "via": "recommend"}),
-         UnsupportedModelError, "factors alone cannot recommend"),
+        (lambda u, i, t, h: (se.Recommender((u, i)), t, h, {"memory": BUDGET}),
+         UnsupportedModelError, "factors alone cannot recommend; leave Recommender out"),
         (lambda u, i, t, h: ((u, i), t, h, {"memory": BUDGET, "m": "coverage"}),
          InvalidMetricError, "has no cut-off"),
         (lambda u, i, t, h: ((u, i), t, h * 0, {"memory": BUDGET}),

@@ -56,23 +56,23 @@ OUTSIDE = pytest.mark.filterwarnings("ignore:.*(are no candidates|nothing in tra
 
 
 @OUTSIDE
-@pytest.mark.parametrize("via", ["held_out_ranks", "top_k"])
-def test_every_way_gives_the_numbers_of_brute_force(problem: Problem, via: Any) -> None:
+def test_every_way_gives_the_numbers_of_brute_force(problem: Problem) -> None:
     data = (problem.train, problem.validation, METRICS)
     expected = se.evaluate(
         problem.lists(10), problem.validation, METRICS, train=problem.train,
         candidates=problem.candidates,
     )  # fmt: skip
-    options: dict[str, Any] = {"via": via, "candidates": problem.candidates}
+    options: dict[str, Any] = {"candidates": problem.candidates}
     ev = se.evaluate_model(problem.factors, *data, **options)
+    lists = se.evaluate_model(problem.factors, *data, **options, keep="lists")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sparse_eval.models.source.users_within", lambda *_, **__: 17)
         cut = se.evaluate_model(problem.factors, *data, **options, memory=10**9)
         brief = se.evaluate_model(problem.factors, *data, memory=10**9, keep="totals", **options)
     with ThreadPoolExecutor(2) as pool:
         shared = se.evaluate_model(problem.factors, *data, **options, client=pool)
-    assert ev.columns.tobytes() == expected.columns.tobytes()
-    for other in (ev, cut, brief, shared):
+    assert ev.columns.tobytes() == lists.columns.tobytes() == expected.columns.tobytes()
+    for other in (ev, lists, cut, brief, shared):
         assert other.mean() == expected.mean()
         counts = other.candidates
         assert counts is not None

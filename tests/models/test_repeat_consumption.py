@@ -83,33 +83,28 @@ def check(ev, lists_of, train, validation, candidates_of):
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["allow", "exclude"]))
+@given(st.integers(0, 2**32 - 1), st.booleans())
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_values_are_those_of_the_definitions(seed, seen):
+def test_values_are_those_of_the_definitions(seed, filter_seen):
     factors, train, validation = random_case(seed)
     if not (validation.data > 0).any():
         return
     scores = factors[0] @ factors[1].T
     n_items = train.shape[1]
+    data = (factors, train, validation, se.Protocol(METRICS, filter_seen=filter_seen))
     try:
-        ev = se.evaluate_model(
-            factors,
-            train,
-            validation,
-            se.Protocol(METRICS, filter_seen=seen == "exclude"),
-            baselines=True,
-        )
+        ev = se.evaluate_model(*data, baselines=True)
     except InvalidDataError as error:
-        assert seen == "exclude"
+        assert filter_seen
         assert "relevant items are in train" in str(error)  # noqa: PT017 - one of two outcomes
         return
     counts = np.count_nonzero(train.toarray(), axis=0)
 
     def excluded(history):
-        return history if seen == "exclude" else ()
+        return history if filter_seen else ()
 
     def candidates_of(history, gains):
-        if seen == "allow":
+        if not filter_seen:
             return n_items
         # Seen items count as candidates where they are relevant all the same.
         return n_items - len(set(history) - {item for item, gain in gains.items() if gain > 0})
@@ -123,25 +118,12 @@ def test_values_are_those_of_the_definitions(seed, seen):
         popular, lambda _, seen: best(counts, 3, excluded(seen)), train, validation, candidates_of
     )
     with ThreadPoolExecutor(2) as pool:
-        for options in ({"memory": 200_000_000}, {"client": pool, "per_user": False}):
-            other = se.evaluate_model(
-                factors,
-                train,
-                validation,
-                se.Protocol(METRICS, filter_seen=seen == "exclude"),
-                baselines=True,
-                **options,
-            )
+        for options in ({"memory": 200_000_000}, {"client": pool, "keep": "totals"}):
+            other = se.evaluate_model(*data, baselines=True, **options)
             assert str(other.mean()) == str(ev.mean())
             assert str(other.baselines["popularity"].mean()) == str(popular.mean())
             assert other.summary()["random"].equals(ev.summary()["random"])
-    as_lists = se.evaluate_model(
-        factors,
-        train,
-        validation,
-        se.Protocol(METRICS, filter_seen=seen == "exclude"),
-        keep="lists",
-    )
+    as_lists = se.evaluate_model(*data, keep="lists")
     assert str(as_lists.mean()) == str(ev.mean())
 
 
@@ -177,7 +159,9 @@ def test_users_without_such_items_are_left_out(seed, no_relevant):
     if not (validation.data > 0).any():
         return
     micro = [f"recall(average=micro,items={kind})@2" for kind in KINDS]
-    ev = se.evaluate_model(factors, train, validation, se.Protocol(["recall(items=repeat)@2", *micro], no_relevant=no_relevant, filter_seen=False))  # fmt: skip
+    metrics = ["recall(items=repeat)@2", *micro]
+    protocol = se.Protocol(metrics, no_relevant=no_relevant, filter_seen=False)
+    ev = se.evaluate_model(factors, train, validation, protocol)
     found, totals = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     scores = factors[0] @ factors[1].T
     for user in range(len(scores)):
@@ -225,12 +209,14 @@ def test_lists_are_those_of_implicit(holdout, als):
     ids, _ = als.recommend(rows, train[rows], N=5, filter_already_liked_items=False)
     recs = se.recommend(als, holdout, 5, users=holdout.users[rows], filter_seen=False)
     assert holdout.items.get_indexer(recs["item"]).reshape(-1, 5).tolist() == ids.tolist()
-    for via in ("held_out_ranks", "top_k", "recommend"):
-        ev = se.evaluate_model(als, holdout, METRICS, seen="allow", via=via)
-        assert (
-            ev.mean()
-            == se.evaluate_model(als, holdout, se.Protocol(METRICS, filter_seen=False)).mean()
-        )
+    protocol = se.Protocol(METRICS, filter_seen=False)
+    expected = se.evaluate_model(als, holdout, protocol)
+    for ev in (
+        expected,
+        se.evaluate_model(als, holdout, protocol, keep="lists"),
+        se.evaluate_model(se.Recommender(als), holdout, protocol),
+    ):
+        assert ev.mean() == expected.mean()
         assert ev.retrieval.n_seen == 0
         assert ev.n_relevant_seen > 100
 
@@ -254,18 +240,18 @@ def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_
         se.evaluate(
             se.Rankings.from_topk([[0]], users=[user]),
             se.Relevance.from_csr(sparse.csr_matrix([[1]]), users=[user]),
-            se.Protocol("recall@1", filter_seen=seen == "exclude"),
+            se.Protocol("recall@1", filter_seen=filter_seen),
         )
-        for user, seen in (("ann", "allow"), ("bob", "exclude"))
+        for user, filter_seen in (("ann", False), ("bob", True))
     )
     with pytest.raises(InvalidDataError, match="different seen cannot be merged"):
         one.merge(another)
 
 
 def test_sweep_callback_and_tune_take_it(holdout, als, tmp_path):
-    expected = se.evaluate_model(
-        als, holdout, se.Protocol("recall(items=repeat)@5", filter_seen=False)
-    )
+    metric = "recall(items=repeat)@5"
+    protocol = se.Protocol(metric, filter_seen=False)
+    expected = se.evaluate_model(als, holdout, protocol)
     path = se.save_model(als, tmp_path / "als.npz")
     out = tmp_path / "out"
     metric = "recall(items=repeat)@5"
@@ -296,15 +282,7 @@ def test_says_that_there_is_nothing_to_repeat(holdout, als):
 
 def test_refuses_other_words_and_missing_train(holdout, als):
     for call in (
-        lambda: se.evaluate_model(als, holdout, se.Protocol("ndcg@5", filter_seen="include")),
-        lambda: se.sweep(["als.npz"], holdout, "ndcg@5", seen=True),
-        lambda: se.evaluate(
-            sparse.csr_matrix([[1]]), holdout, se.Protocol("ndcg@5", filter_seen="include")
-        ),
-    ):
-        with pytest.raises(InvalidDataError, match="seen is .*; expected 'exclude' or 'allow'"):
-            call()
-    for call in (
+        lambda: se.Protocol("ndcg@5", filter_seen="include"),
         lambda: se.recommend(als, holdout, filter_seen="allow"),
         lambda: se.Rankings.from_popularity(holdout.train, 5, filter_seen=None),
     ):

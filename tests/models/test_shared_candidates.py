@@ -23,12 +23,17 @@ pytestmark = [
 ]
 
 METRICS = ["hit_rate@5", "ndcg@5", "auc"]
+ALLOWED = se.Protocol(METRICS, filter_seen=False)
 ALS: dict[str, Any] = {"factors": 4, "iterations": 2}
 CLICKS = se.datasets.synthetic(n_users=80, n_items=200, n_interactions=900, seed=0)
 
 
 def sampled(holdout: se.Holdout, seed: int = 0) -> Any:
     return se.sample_negatives(holdout, n=9, seed=seed)
+
+
+def unbiased(holdout: se.Holdout) -> Any:
+    return sampled(holdout).corrected("unbiased")
 
 
 def named(kind: str, corrected: str = "") -> list[str]:
@@ -51,10 +56,10 @@ def kind_of(holdout: se.Holdout) -> str:
     return "1+9" if holdout.fold_in is None else "n+9"
 
 
-def expected(holdout: se.Holdout, metrics: Any = METRICS, **options: Any) -> list[float]:
+def expected(holdout: se.Holdout, metrics: Any = METRICS, candidates: Any = None) -> list[float]:
     model = se.train_als(holdout.train, **ALS)
-    options = {"candidates": sampled(holdout)} | options
-    return list(se.evaluate_model(model, holdout, metrics, **options).mean().values())
+    among = sampled(holdout) if candidates is None else candidates
+    return list(se.evaluate_model(model, holdout, metrics, candidates=among).mean().values())
 
 
 @pytest.fixture
@@ -75,9 +80,8 @@ def test_a_sweep(holdout: se.Holdout, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as client:
         shared = se.sweep(path, holdout, METRICS, **options, client=client)
     assert shared.drop(columns="seconds").equals(table.drop(columns="seconds"))
-    protocol = se.Protocol(METRICS, filter_seen=False)
-    allowed = se.sweep(path, holdout, protocol, **options)
-    assert allowed.loc[0, columns].tolist() == expected(holdout, protocol)
+    allowed = se.sweep(path, holdout, ALLOWED, **options)
+    assert allowed.loc[0, columns].tolist() == expected(holdout, ALLOWED)
 
 
 def test_a_callback(holdout: se.Holdout) -> None:
@@ -144,7 +148,7 @@ def test_candidates_for_all_splits() -> None:
         options["splits"] = se.split.k_fold(CLICKS, k=2)
         protocol = se.Protocol(METRICS, filter_seen=False)
         with pytest.warns(match="relevant items are no candidates"):
-            cv = se.cross_validate(None, {"als": ALS}, protocol, candidates=candidates, **options)
+            cv = se.cross_validate(None, {"als": ALS}, ALLOWED, candidates=candidates, **options)
         tables.append(cv.table)
     assert tables[0].columns[-3:].tolist() == named("candidates")
     assert all(table.equals(tables[0]) for table in tables)
@@ -162,15 +166,15 @@ def test_the_kind_is_left_open_where_splits_differ() -> None:
 def test_estimates_for_the_whole_catalogue(
     one_left: se.Holdout, checkpoint: Path, tmp_path: Path
 ) -> None:
-    options: dict[str, Any] = {"candidates": sampled(one_left).corrected("unbiased")}
-    means = expected(one_left, **options)
+    options: dict[str, Any] = {"candidates": unbiased(one_left)}
+    means = expected(one_left, candidates=unbiased(one_left))
     columns = named("1+9", ", unbiased")
     table = se.sweep(checkpoint, one_left, METRICS, **options)
     assert table.loc[0, columns].tolist() == means
     callback = se.EvaluationCallback(one_left, METRICS, every=2, **options)
     se.train_als(one_left.train, **ALS, callback=callback)
     assert callback.history.iloc[-1][columns].tolist() == means
-    whole: dict[str, Any] = {"candidates": lambda split: sampled(split).corrected("unbiased")}
+    whole: dict[str, Any] = {"candidates": unbiased}
     result = se.tune(one_left, METRICS, space=ALS, **whole)
     assert result.trials.columns[-4:-1].tolist() == columns
     cv = se.cross_validate(None, {"als": ALS}, METRICS, splits=[one_left], seeds=1, **whole)
@@ -218,11 +222,7 @@ def test_a_search_continues_with_the_same_candidates_only(
     for options, out, message in (
         ({}, among, r"candidates \w{16} \(here null\)"),
         ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
-        (
-            {"candidates": lambda given: sampled(given).corrected("unbiased")},
-            among,
-            r"candidates (\w{16}) \(here \1 unbiased\)",
-        ),
+        ({"candidates": unbiased}, among, r"candidates (\w{16}) \(here \1 unbiased\)"),
         ({"candidates": sampled}, plain, r"candidates null \(here \w{16}\)"),
     ):
         with pytest.raises(InvalidFileError, match=message):
@@ -247,7 +247,7 @@ def test_a_cross_validation_continues_with_the_same_candidates_only(
     for options, out, message in (
         ({}, among, r"fold 1 candidates \w{16} \(here null\)"),
         ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
-        ({"metrics": se.Protocol(METRICS, filter_seen=False)}, plain, r"seen exclude \(here allow"),
+        ({"metrics": ALLOWED}, plain, r"seen exclude \(here allow"),
         ({"candidates": sampled}, plain, r"fold 1 candidates null \(here \w{16}\)"),
     ):
         with pytest.raises(InvalidFileError, match=message):

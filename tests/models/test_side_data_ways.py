@@ -32,7 +32,6 @@ TRAIN = csr_matrix((TABLE < 0.15).astype(np.float64))
 HELD = csr_matrix(np.where(TABLE > 0.85, RNG.integers(1, 4, TABLE.shape), 0).astype(np.float64))
 SCORES = RNG.normal(size=TABLE.shape)
 SIDE_DATA: dict[str, Any] = {
-    "train": TRAIN,
     "item_groups": RNG.integers(0, 3, N_ITEMS),
     "item_vectors": RNG.normal(size=(N_ITEMS, 3)),
     "propensity": RNG.uniform(0.1, 1, N_ITEMS),
@@ -145,9 +144,14 @@ def test_values_of_some_users_are_those_of_all(inputs: tuple[str, ...]) -> None:
 
 def given(inputs: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """Yield only the inputs, then the inputs together with others."""
-    needed = {name: SIDE_DATA[name] for name in inputs if name != "train"}
-    yield dict(needed)
-    yield {"candidates": CANDIDATES, "item_groups": SIDE_DATA["item_groups"]} | needed
+    yield {"items": items_of({*inputs})}
+    yield {"candidates": CANDIDATES, "items": items_of({*inputs, "item_groups"})}
+
+
+def items_of(inputs: set[str]) -> se.ItemData:
+    return se.ItemData(
+        **{name.removeprefix("item_"): SIDE_DATA[name] for name in inputs - {"train"}}
+    )
 
 
 def by_model(arguments: tuple[Any, ...], options: dict[str, Any]) -> Iterator[se.Evaluation]:
@@ -191,11 +195,11 @@ def by_lists(names: list[str], options: dict[str, Any]) -> Iterator[se.Evaluatio
 def test_different_side_data_are_not_merged(name: str) -> None:
     metric = next(names[0] for names in REQUESTS[name,] if names[0].endswith("@3"))
     halves = [
-        se.evaluate_model(MODELS["factors"], TRAIN, HELD, metric, users=rows, **{name: values})
-        for values, rows in (
-            (SIDE_DATA[name], range(20)),
-            (SIDE_DATA[name][::-1], range(20, 40)),
-            (SIDE_DATA[name], range(20, 40)),
+        se.evaluate_model(MODELS["factors"], TRAIN, HELD, metric, users=rows, items=items)
+        for items, rows in (
+            (items_of({name}), range(20)),
+            (se.ItemData(**{name.removeprefix("item_"): SIDE_DATA[name][::-1]}), range(20, 40)),
+            (items_of({name}), range(20, 40)),
         )
     ]
     with pytest.raises(InvalidDataError, match="cannot be merged"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from copy import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,9 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidMetricError, UnsupportedModelError
+from sparse_eval.errors import InvalidDataError, UnsupportedModelError
 
 ACCURACY = ["ndcg@{5,20}", "map@20", "recall@10", "precision@10", "mrr@20", "err@10", "rbp@20"]
-WAYS = ("held_out_ranks", "top_k", "recommend")
 
 
 def model_of(users: Any, items: Any) -> AlternatingLeastSquares:
@@ -43,22 +44,20 @@ def test_every_way_gives_the_same_metrics(family: Any, holdout: Any) -> None:
     with threadpool_limits(1, "blas"):
         model = family(factors=8, random_state=0)
         model.fit(holdout.train, show_progress=False)
+    data = holdout.train, holdout.validation, ACCURACY
     found = {
-        via: se.evaluate_model(model, holdout.train, holdout.validation, ACCURACY, via=via)
-        for via in WAYS
+        "held_out_ranks": se.evaluate_model(model, *data),
+        "top_k": se.evaluate_model(model, *data, keep="lists"),
+        "recommend": se.evaluate_model(se.Recommender(model), *data),
     }
     for via, ev in found.items():
         assert ev.retrieval is not None
         assert ev.retrieval.via == via
         assert ev.columns.tobytes() == found["top_k"].columns.tobytes()
         assert (ev.rankings.lengths == found["top_k"].rankings.lengths).all()
-    chosen = se.evaluate_model(model, holdout.train, holdout.validation, ACCURACY)
-    assert chosen.retrieval == found["held_out_ranks"].retrieval
     for threads in (1, 2, 7):
-        again = se.evaluate_model(
-            model, holdout.train, holdout.validation, ACCURACY, num_threads=threads
-        )
-        assert again.columns.tobytes() == chosen.columns.tobytes()
+        again = se.evaluate_model(model, *data, num_threads=threads)
+        assert again.columns.tobytes() == found["top_k"].columns.tobytes()
 
 
 @pytest.mark.filterwarnings("ignore:.* held-out items were seen")
@@ -73,9 +72,8 @@ def test_ties_are_counted_alike(seed: int, k: int) -> None:
     held[0, 0] = 1.0
     held = held.tocsr()
     model = model_of(users, items)
-    by_ranks, by_lists = (
-        se.evaluate_model(model, train, held, f"ndcg@{k}", via=via) for via in WAYS[:2]
-    )
+    by_ranks = se.evaluate_model(model, train, held, f"ndcg@{k}")
+    by_lists = se.evaluate_model(model, train, held, f"ndcg@{k}", keep="lists")
     assert by_ranks.columns.tobytes() == by_lists.columns.tobytes()
     assert by_ranks.retrieval is not None
     assert by_lists.retrieval is not None
@@ -99,9 +97,10 @@ def test_what_is_cold_or_seen_is_reported() -> None:
     items[[2, 4]] = 0
     train = sparse.csr_matrix(([1.0, 1.0], ([0, 2], [0, 5])), shape=(4, 6))
     held = sparse.csr_matrix(([1.0] * 4, ([0, 0, 1, 2], [0, 1, 2, 5])), shape=(4, 6))
-    for via in WAYS[:2]:
+    model = model_of(users, items)
+    for via, keep in (("held_out_ranks", "values"), ("top_k", "lists")):
         with pytest.warns(UserWarning, match="2 of 4 held-out items were seen by their users"):
-            ev = se.evaluate_model(model_of(users, items), train, held, "recall@6", via=via)
+            ev = se.evaluate_model(model, train, held, "recall@6", keep=keep)
         assert ev.retrieval is not None
         assert ev.retrieval[:2] == (via, 2)
         assert ev.retrieval.n_cold_users == 1
@@ -113,9 +112,7 @@ def test_what_is_cold_or_seen_is_reported() -> None:
         "n_unknown_users": 0, "n_unknown_items": 0,
     }  # fmt: skip
     with pytest.warns(UserWarning, match="2 of 4"):
-        by_model = se.evaluate_model(
-            se.Recommender(model_of(users, items)), train, held, "recall@6"
-        )
+        by_model = se.evaluate_model(se.Recommender(model), train, held, "recall@6")
     assert by_model.retrieval == ("recommend", 2, None, None, None, 0, 0)
     lists = se.Rankings.from_topk([[0]])
     assert json.loads(se.evaluate(lists, held[:1], "recall@1").to_json())["retrieval"] is None
@@ -127,12 +124,6 @@ def test_metrics_of_lists_need_lists(holdout: Any) -> None:
     assert ev.retrieval is not None
     assert ev.retrieval.via == "top_k"
     assert 0 < ev["coverage@10"] <= 1
-    with pytest.raises(InvalidMetricError, match="coverage@10 needs the lists"):
-        se.evaluate_model(
-            model, holdout.train, holdout.validation, "coverage@10", via="held_out_ranks"
-        )
-    with pytest.raises(InvalidMetricError, match="expected one of held_out_ranks"):
-        se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@5", via="lists")  # type: ignore[arg-type]
 
 
 def test_neighbours_recommend_themselves(holdout: Any) -> None:
@@ -141,5 +132,64 @@ def test_neighbours_recommend_themselves(holdout: Any) -> None:
     ev = se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10")
     assert ev.retrieval is not None
     assert ev.retrieval.via == "recommend"
-    with pytest.raises(UnsupportedModelError, match="needs factors"):
-        se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10", keep="lists")
+    lists = se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10", keep="lists")
+    assert lists.columns.tobytes() == ev.columns.tobytes()
+
+
+class OnGpu:
+    """A model that has to be moved before it recommends."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.user_ids, self.item_ids = model, model.user_ids, model.item_ids
+
+    def to_cpu(self) -> Any:
+        return copy(self.model)
+
+
+@pytest.mark.parametrize("kind", ["path", "gpu", "twice"])
+@pytest.mark.parametrize("split", [se.split.random, se.split.users])
+def test_a_recommender_is_evaluated_as_its_model(split: Any, kind: str, tmp_path: Path) -> None:
+    clicks = se.datasets.synthetic(n_users=150, n_items=80, n_interactions=2500, seed=3)
+    parts = split(clicks, fraction=0.3, seed=0)
+    model = se.train_als(parts.train, factors=8, iterations=3)
+    path = se.save_model(model, tmp_path / "als.npz")
+    kinds = {"path": path, "gpu": OnGpu(model), "twice": se.Recommender(model)}
+    own = se.Recommender(kinds[kind])
+    expected, ev = (se.evaluate_model(one, parts, ACCURACY, baselines=True) for one in (model, own))
+    assert ev.per_user.equals(expected.per_user)
+    assert ev.baselines["popularity"].mean() == expected.baselines["popularity"].mean()
+    wanted = parts.users[np.flatnonzero(parts.validation.getnnz(axis=1))[[9, 3, 5]]]
+    some = se.evaluate_model(own, parts, ACCURACY, users=wanted)
+    assert some.per_user.equals(ev.per_user.loc[some.users])
+    if parts.fold_in is None:
+        order = np.random.default_rng(0).permutation(len(parts.users))
+        seen, held = (
+            se.Relevance.from_csr(side[order], users=parts.users[order], items=parts.items)
+            for side in map(sparse.csr_matrix, (parts.train, parts.validation))
+        )
+        other = se.evaluate_model(own, seen, held, ACCURACY)
+        assert other.per_user.loc[ev.users].equals(ev.per_user)
+    recs, lists = (se.recommend(one, parts, 4, users=wanted) for one in (own, model))
+    assert recs.drop(columns="score").equals(lists.drop(columns="score"))
+    np.testing.assert_allclose(recs["score"], lists["score"], rtol=1e-12)
+
+
+def test_a_recommender_says_what_it_is_not_for(holdout: Any, tmp_path: Path) -> None:
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    own = se.Recommender(model)
+    judged = se.Protocol("ndcg@5", judged_only=True)
+    for call, says in (
+        (lambda: se.evaluate_model(own, holdout, "auc"), "auc has no cut-off, .* without Recomm"),
+        (lambda: se.evaluate_model(own, holdout, judged), "judged_only=True needs .* without Rec"),
+        (lambda: se.evaluate_model(own, holdout, "ndcg@5", memory=10**9), "rankings are exact"),
+        (lambda: se.evaluate_model(own, holdout, "ndcg@5", candidates=[1]), "without Recommender"),
+        (lambda: se.recommend(own, holdout, candidates=[1]), "give the model without Recommender"),
+        (lambda: se.top_k(own, 5), "recommend and evaluate_model take it"),
+        (lambda: se.ranks(own, holdout.validation), "recommend and evaluate_model take it"),
+        (lambda: se.fold_in(own, holdout.train), "give the model without Recommender"),
+        (lambda: se.save_model(own, tmp_path / "a.npz"), "a Recommender cannot be saved"),
+    ):
+        with pytest.raises(UnsupportedModelError, match=says):
+            call()
+    with pytest.raises(InvalidDataError, match="is a Recommender; expected the path"):
+        se.sweep([own], holdout, "ndcg@5")

@@ -88,17 +88,17 @@ def test_every_way_gives_one_number(
 ) -> None:
     model, train, held = problem
     held = accepted(held, convention)
-    names, options = metrics_of(convention), {"convention": convention, "no_relevant": no_relevant}
+    names = se.Protocol(metrics_of(convention), convention=convention, no_relevant=no_relevant)
     judged = np.unique(held.nonzero()[0])
     lists = se.top_k(model, k=train.shape[1], seen=train, users=judged).ids
     whole = se.Rankings.from_topk(lists, user_rows=judged, shape=train.shape)
-    expected = se.evaluate(whole, held, names, train=train, **options)
+    expected = se.evaluate(whole, held, names, train=train)
     popular = se.Rankings.from_popularity(train, k=train.shape[1])
     popular = of_users_with_relevant(popular, held)
-    by_popularity = se.evaluate(popular, held, names, train=train, **options)
+    by_popularity = se.evaluate(popular, held, names, train=train)
 
-    def check(model: Any = model, train: Any = train, held: Any = held, **more: Any) -> None:
-        found = se.evaluate_model(model, train, held, names, **options, **more)
+    def check(model: Any = model, **more: Any) -> None:
+        found = se.evaluate_model(model, train, held, names, **more)
         same(found, expected)
         assert found.retrieval is not None
         assert found.retrieval.via == "full_ranks"
@@ -106,20 +106,19 @@ def test_every_way_gives_one_number(
             same(found.baselines["popularity"], by_popularity)
 
     check(baselines=True)
-    check(via="full_ranks", num_threads=1)
-    check(per_user=False, baselines=True)
+    check(num_threads=1)
+    check(keep="totals", baselines=True)
     check((model.user_factors, model.item_factors))
     with (
         mock.patch.object(model_source, "users_within", return_value=2),
         ThreadPoolExecutor(2) as pool,
     ):
         check(memory=1 << 28, baselines=True)
-        check(memory=1 << 28, per_user=False, baselines=True)
+        check(memory=1 << 28, keep="totals", baselines=True)
         check(client=pool, baselines=True)
-        check(train=[train[:1], train[1:]], held=[held[:1], held[1:]])
     if not CONVENTIONS[convention].stored_zeros:
         ranks = se.ranks(model, held, seen=train)
-        same(se.evaluate(ranks, held, names, train=train, **options), expected)
+        same(se.evaluate(ranks, held, names, train=train), expected)
 
 
 def test_a_model_ranks_everything_where_a_metric_has_no_cutoff(
@@ -130,9 +129,8 @@ def test_a_model_ranks_everything_where_a_metric_has_no_cutoff(
     assert ev.columns.tobytes() == expected.columns.tobytes()
     assert ev.retrieval is not None
     assert ev.retrieval.via == "full_ranks"
-    whole = se.evaluate_model(model, holdout, METRICS[-2:], via="full_ranks")
     cut = se.evaluate_model(model, holdout, METRICS[-2:])
-    assert whole.columns.tobytes() == cut.columns.tobytes()
+    assert cut.columns.tobytes() == ev.columns[-2:].tobytes()
     user = holdout.users[7]
     pd.testing.assert_frame_equal(ev.explain(user), expected.explain(user))
     ev.save(tmp_path / "saved")
@@ -215,12 +213,8 @@ def test_on_the_command_line(
         ("auc,coverage@10", {}, "auc has no cut-off, .*; coverage@10 needs lists; evaluate them"),
         ("coverage", {}, "coverage has no cut-off, .* ask for 'coverage@k'"),
         ("auc,diversity", {}, "diversity has no cut-off, .* ask for 'diversity@k'"),
-        ("auc", {"via": "top_k"}, 'auc has no cut-off, .* give via="full_ranks", or leave it out'),
-        ("auc", {"via": "held_out_ranks"}, "auc has no cut-off"),
-        ("auc", {"via": "recommend"}, "auc has no cut-off"),
-        ("coverage@10", {"via": "full_ranks"}, 'coverage@10 needs the lists; give via="top_k"'),
-        ("mrr", {"convention": "trec_eval"}, "no cut-off says how long .* give via='full_ranks'"),
-        ("mrr", {"convention": "trec_eval", "via": "top_k"}, "no cut-off says how long"),
+        ("auc", {"keep": "lists"}, "auc has no cut-off, .*; leave out keep='lists'"),
+        ("mrr", {"convention": "trec_eval"}, "no cut-off says how long .* se.ranks"),
     ],
 )
 def test_refuses_what_ranks_do_not_say(
@@ -234,10 +228,8 @@ def test_a_convention_with_metrics_of_any_list(model: Any, holdout: se.Holdout) 
     options: dict[str, Any] = {"convention": "trec_eval"}
     cut = se.evaluate_model(model, holdout, ["mrr", "recall@5"], **options)
     assert cut["mrr"] == se.evaluate_model(model, holdout, "mrr@5")["mrr@5"]
-    whole = se.evaluate_model(model, holdout, "mrr", via="full_ranks", **options)
-    assert whole["mrr"] == se.evaluate_model(model, holdout, "mrr")["mrr"] > cut["mrr"]
     beside = se.evaluate_model(model, holdout, ["mrr", "recall@5", "map"], **options)
-    assert beside["mrr"] == whole["mrr"]
+    assert beside["mrr"] == se.evaluate_model(model, holdout, "mrr")["mrr"] > cut["mrr"]
 
 
 def test_refuses_models_without_factors(holdout: se.Holdout) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
     plain = sparse.csr_matrix(holdout.train)
     fitted = AlternatingLeastSquares(8, random_state=0)
     fitted.fit(holdout.train.astype(np.float32), show_progress=False)
+    half: Any = copy(fitted)
+    half.item_ids = holdout.items
     users, items = with_ids.user_factors, with_ids.item_factors
     ids: dict[str, Any] = {"users": holdout.users, "items": holdout.items}
     scores = users @ items.T
@@ -47,6 +50,8 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
         "no folder": folder / "factors",
         "no npy": folder / "scores.npy",
         "no fitted": fitted,
+        "no recommender": se.Recommender(fitted),
+        "no users of a recommender": se.Recommender(half),
         "no neighbours": se.train_model(CosineRecommender(5), plain),
         "no pair": (users, items),
         "no factors": se.factor_model(users, items),
@@ -57,6 +62,7 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
         "scorer": se.Scorer(lambda rows: scores[rows]),
         "with checkpoint": se.save_model(with_ids, folder / "ids.npz"),
         "with trained": with_ids,
+        "with recommender": se.Recommender(with_ids),
         "with fitted": se.train_model(CosineRecommender(5), holdout.train),
         "with factors": se.factor_model(users, items, **ids),
         "with weights": se.Scorer(item_item=weights, items=holdout.items),
@@ -68,6 +74,7 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 NAMES = [
     *("no checkpoint", "no folder", "no npy", "no fitted", "no neighbours", "no pair"),
+    *("no recommender", "no users of a recommender", "with recommender"),
     *("no factors", "no weights", "no scores", "no items", "function", "scorer"),
     *("with checkpoint", "with trained", "with fitted", "with factors", "with weights"),
     *("with scores", "with ease", "with popularity"),
@@ -92,7 +99,7 @@ def test_warns_once_for_models_without_ids(name: str, holdout: se.Holdout, model
     frames = [
         se.Relevance.from_csr(side, users=holdout.users, items=holdout.items) for side in plain
     ]
-    is_exact = "neighbours" not in name and name != "with fitted"
+    is_exact = not {"neighbours", "recommender"} & {*name.split()} and name != "with fitted"
     ways: list[dict[str, Any]] = [{}, {"baselines": True}, {"users": holdout.users[[3, 4]]}]
     if is_exact:
         with ThreadPoolExecutor(2) as pool:

@@ -249,7 +249,8 @@ def test_many_ranks_give_the_metrics_of_the_lists() -> None:
         assert len(judged) < len(users)
         lists = Rankings.from_topk(case.top_k(users=judged).ids, user_rows=judged, shape=case.shape)
         for no_relevant in ("zero", "judged"):
-            check_same_metrics(ranks, lists, case, metrics, no_relevant=no_relevant)
+            protocol = se.Protocol(metrics, no_relevant=no_relevant)
+            check_same_metrics(ranks, lists, case, protocol)
 
 
 def real_case(folder: Path) -> Case:
