@@ -146,7 +146,6 @@ def test_candidates_for_all_splits() -> None:
     tables = []
     for candidates in (items, sparse.csr_matrix(mask), keyed):
         options["splits"] = se.split.k_fold(CLICKS, k=2)
-        protocol = se.Protocol(METRICS, filter_seen=False)
         with pytest.warns(match="relevant items are no candidates"):
             cv = se.cross_validate(None, {"als": ALS}, ALLOWED, candidates=candidates, **options)
         tables.append(cv.table)
