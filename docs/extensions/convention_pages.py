@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from metric_pages import BESIDE, EXAMPLE, GAINS, LISTS, table, write
+from metric_pages import EXAMPLE, GAINS, LISTS, TRAIN, table, write
 from scipy import sparse
 
 import sparse_eval as se
@@ -63,9 +63,7 @@ def example(rules: Convention) -> str:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # doubts about so small an example
                 means = [
-                    se.evaluate(lists, truth, metric, train=BESIDE["train"], convention=name)[
-                        metric
-                    ]
+                    se.evaluate(lists, truth, metric, train=TRAIN, convention=name)[metric]
                     for name in (None, rules.name)
                 ]
         except se.errors.InvalidMetricError:  # not reproduced, or without a cut-off only

@@ -29,12 +29,13 @@ FACTS = {"also called", "values", "range", "needs", "expectation over tied items
 #: The example of every page: three users, six items.
 LISTS = [[4, 0, 2, 5], [1, 3, 5, 0], [5, 3, 4, -1]]
 GAINS = [[0, 0, 2, 0, 1, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 1, 0, 1]]
-BESIDE = {
-    "train": sparse.csr_matrix([[0, 1, 0, 1, 0, 0], [0, 0, 1, 0, 1, 0], [1, 1, 1, 0, 0, 0]]),
-    "item_groups": ["a", "a", "b", "b", "a", "b"],
-    "item_vectors": np.array([[1, 0], [1, 1], [0, 1], [0, 2], [2, 1], [1, 2]], float),
-    "propensity": np.array([0.9, 0.8, 0.5, 0.4, 0.7, 0.2]),
-}
+TRAIN = sparse.csr_matrix([[0, 1, 0, 1, 0, 0], [0, 0, 1, 0, 1, 0], [1, 1, 1, 0, 0, 0]])
+ITEMS = (
+    None,
+    se.ItemData(groups=["a", "a", "b", "b", "a", "b"]),
+    se.ItemData(vectors=np.array([[1, 0], [1, 1], [0, 1], [0, 2], [2, 1], [1, 2]], float)),
+    se.ItemData(propensity=np.array([0.9, 0.8, 0.5, 0.4, 0.7, 0.2])),
+)
 EXAMPLE = """\
 Of the items 0 to 5,
 
@@ -187,12 +188,11 @@ def default_spelling(definition: Definition) -> str:
 def evaluated(spelling: str) -> list[str] | None:
     """Return the values of the example, or None if it has not what the metric is about."""
     lists, truth = se.Rankings.from_topk(np.array(LISTS)), sparse.csr_matrix(GAINS)
-    for name in ("train", "item_groups", "item_vectors", "propensity"):
-        beside = {key: BESIDE[key] for key in ("train", name)}
+    for items in ITEMS:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # doubts about so small an example
-                ev = se.evaluate(lists, truth, spelling, **beside)
+                ev = se.evaluate(lists, truth, spelling, train=TRAIN, items=items)
         except se.errors.InvalidMetricError:
             continue
         if math.isnan(mean := ev[ev.names[0]]):

@@ -11,6 +11,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
+from ..core.removed import removed
 from ..core.warning import warn
 from ..errors import InvalidMetricError
 
@@ -418,6 +419,7 @@ def load_extensions() -> None:
             )
 
 
+@removed(lower="range=(smallest, largest)", upper="range=(smallest, largest)")
 def register_metric(
     name: str,
     description: str,
@@ -427,8 +429,7 @@ def register_metric(
     per_user: bool = True,
     options: Iterable[Choice | Number] = (),
     cutoff: Literal["optional", "required", "none"] = "optional",
-    lower: float = 0.0,
-    upper: float = math.inf,
+    range: tuple[float, float] = (0.0, math.inf),  # noqa: A002 - the word for it
     higher_is_better: bool = True,
     needs: Iterable[str] = (),
     uses: Iterable[str] = (),
@@ -460,13 +461,14 @@ def register_metric(
     cutoff : {"optional", "required", "none"}
         Whether ``@k`` may, must or must not be given. Without a cut-off, ``k`` is
         `sparse_eval.metrics.FULL_LIST`, larger than any list; use ``list_length`` for the length.
-    lower, upper : float
-        The range of the values.
+    range : tuple of float
+        The smallest and the largest possible value.
     higher_is_better : bool
         Whether larger values are better when models are compared, or trained until the best one.
     needs : sequence of {"train", "item_groups", "item_vectors"}
-        Inputs of `evaluate` without which the metric cannot be computed. A metric that reads
-        ``lists.train`` must declare "train", or a model's users cannot be evaluated in blocks.
+        Inputs without which the metric cannot be computed: `train` of `evaluate`, and `groups`
+        and `vectors` of `ItemData`. A metric that reads ``lists.train`` must declare "train", or a
+        model's users cannot be evaluated in blocks.
     uses : sequence of {"hits", "candidates", "total_gain", "exp", "judged"}
         Attributes of `Statistics` that are only computed for metrics that use them. "hits", the
         ranks of all hits: the methods, ``rank_sum``, ``gain_rank_sum``, ``pairs`` and
@@ -491,7 +493,7 @@ def register_metric(
     ------
     InvalidMetricError
         If the name is taken, also as another name of a metric, or not allowed, or an input,
-        attribute or option is invalid.
+        attribute, option or range is invalid.
 
     See Also
     --------
@@ -529,6 +531,14 @@ def register_metric(
     if not per_user and over != "lists":
         raise InvalidMetricError(
             f"metric {name!r}: only a metric over lists can be one number for all users"
+        )
+    try:
+        lower, upper = map(float, range)
+    except (TypeError, ValueError):
+        lower = upper = math.nan
+    if not lower < upper:
+        raise InvalidMetricError(
+            f"metric {name!r}: range is {range!r}; expected (smallest, largest)"
         )
     _check_options(name, options)
 

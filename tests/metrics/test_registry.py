@@ -123,6 +123,7 @@ def test_a_registered_name_is_not_read_as_a_cutoff() -> None:
         ("custom", {"per_user": False}, "only a metric over lists"),
         ("custom", {"cutoff": "maybe"}, "cutoff 'maybe'; expected"),
         ("custom", {"over": "users"}, "over is 'users'"),
+        ("custom", {"range": (1, 0)}, "range is (1, 0); expected (smallest, largest)"),
         ("custom", {"options": ("x",)}, "neither a Choice nor a Number"),
         ("custom", {"options": [Choice("x", (), "nothing")]}, "has no values"),
         ("custom", {"options": [Choice("x", ("B",), "upper case")]}, "'B' cannot be written"),

@@ -222,7 +222,7 @@ def test_counts_those_of_a_model() -> None:
 def below_zero() -> Iterator[None]:
     """Register a metric that can be negative, and one that is always 0."""
 
-    @se.register_metric("own_balance", "hits less misses", lower=-math.inf, linear=True)
+    @se.register_metric("own_balance", "hits less misses", range=(-math.inf, math.inf), linear=True)
     def own_balance(s: Any) -> Any:
         return 2.0 * s.hits - s.lengths
 
