@@ -237,7 +237,7 @@ def test_a_search_continues_with_the_same_candidates_only(
     for options, out, message in (
         ({}, among, r"candidates \w{16} \(here null\)"),
         ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
-        ({"candidates": unbiased}, among, r"corrected null \(here unb"),
+        ({"candidates": unbiased}, among, r"candidates \w{16} \(here \w{16} unbiased\)"),
         ({"candidates": sampled}, plain, r"candidates null \(here \w{16}\)"),
     ):
         with pytest.raises(InvalidFileError, match=message):
