@@ -197,7 +197,7 @@ def test_a_sweep_continues_with_the_same_candidates_only(
     with pytest.raises(InvalidFileError, match=r"candidates none \(here \w{16}\)"):
         se.sweep(*data, candidates=sampled(one_left), out=plain)
     assert out.read_bytes() == written
-    monkeypatch.setattr(sweeping, "evaluate_model", None)  # is not called again
+    monkeypatch.setattr(sweeping, "evaluate_request", None)  # is not called again
     for candidates in (sampled(one_left), as_frame(sampled(one_left))[::-1]):
         assert se.sweep(*data, candidates=candidates, out=out).equals(table)
 
