@@ -108,7 +108,8 @@ def test_replicates_are_those_of_the_other_users() -> None:
         without = []
         for group in range(intervals.N_GROUPS):
             kept = groups != group
-            part = se.evaluate(se.Rankings.from_topk(lists[kept], shape=(kept.sum(), 40)), held_out[kept], se.Protocol(name, no_relevant="zero"))  # fmt: skip
+            some = se.Rankings.from_topk(lists[kept], shape=(kept.sum(), 40))
+            part = se.evaluate(some, held_out[kept], se.Protocol(name, no_relevant="zero"))
             without.append(part[name])
         expected = intervals.jackknife(ev[name], np.array(without), np.bincount(groups))
         assert ev.replicates(name) == pytest.approx(expected, rel=1e-12)
