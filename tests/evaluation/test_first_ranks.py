@@ -50,8 +50,8 @@ def test_one_list_with_a_rank_1_is_enough(way: Way, place: int) -> None:
     assert not any("rank 1" in message for message in said)
 
 
-@pytest.mark.parametrize("per_user", [True, False])
-def test_constructors(per_user: bool) -> None:
+@pytest.mark.parametrize("keep", ["values", "totals"])
+def test_constructors(keep: Any) -> None:
     case = make_case([3] * 5)
     frame = se.Rankings.from_positions(case.positions).to_frame()
     for lists in (
@@ -60,11 +60,11 @@ def test_constructors(per_user: bool) -> None:
         se.Rankings.from_topk([[-1, -1, 0, 4]] * 5, shape=(5, 6)),
     ):
         with pytest.warns(UserWarning, match=MESSAGE.format(3, 2)):
-            se.evaluate(lists, case.validation, METRICS, keep="values" if per_user else "totals")
+            se.evaluate(lists, case.validation, METRICS, keep=keep)
     lists = se.Rankings.from_frame(frame, rank="rank")
     truth = se.Relevance.from_frame(case.tables[1], gain="gain")
     with pytest.warns(UserWarning, match=MESSAGE.format(3, 2)):
-        se.evaluate(lists, truth, METRICS, keep="values" if per_user else "totals")
+        se.evaluate(lists, truth, METRICS, keep=keep)
 
 
 def test_lists_of_hits_need_no_rank_1() -> None:

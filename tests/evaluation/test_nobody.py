@@ -78,14 +78,10 @@ def test_numbers_about_all_users(convention: str, without_list: Any) -> None:
 def test_nobody_has_a_list() -> None:
     case = make_case(0)
     for metric in [*OF_ALL, "ndcg@3"]:
-        for per_user in (True, False):
+        protocol = se.Protocol(metric, without_list="exclude")
+        for options in ({}, {"keep": "totals"}):
             with pytest.raises(InvalidDataError, match="no user counts with convention='standard'"):
-                se.evaluate(
-                    case.positions,
-                    case.validation,
-                    se.Protocol(metric, without_list="exclude"),
-                    keep="values" if per_user else "totals",
-                )
+                se.evaluate(case.positions, case.validation, protocol, **options)
     with small_blocks():
         whole = se.evaluate(case.positions, case.validation, "user_coverage@3")
         assert whole["user_coverage@3"] == 0.0

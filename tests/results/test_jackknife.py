@@ -99,20 +99,18 @@ def test_intervals_are_those_of_a_plain_jackknife(name: str, labels: list[Any] |
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-@pytest.mark.parametrize("per_user", [True, False])
+@pytest.mark.parametrize("keep", ["values", "totals"])
 def test_replicates_have_the_same_bits_by_every_way(
-    labels: list[Any] | None, per_user: bool, tmp_path: Path
+    labels: list[Any] | None, keep: str, tmp_path: Path
 ) -> None:
     ev = evaluate(labels=labels)
     order = np.arange(N_USERS) if labels is None else np.argsort(np.array(labels, object))
     thirds = [evaluate(part, labels or range(N_USERS)) for part in np.array_split(order, 3)]
-    a, b, c = (without_lists(third, per_user=per_user) for third in thirds)
+    whole, a, b, c = (without_lists(one, per_user=keep == "values") for one in (ev, *thirds))
     ways = {
-        "one part": without_lists(ev, per_user=per_user),
-        "not kept": evaluate(labels=labels, keep="values" if per_user else "totals"),
-        "within a budget": evaluate(
-            labels=labels, memory=1 << 24, keep="values" if per_user else "totals"
-        ),
+        "one part": whole,
+        "not kept": evaluate(labels=labels, keep=keep),
+        "within a budget": evaluate(labels=labels, memory=1 << 24, keep=keep),
         "merged": a.merge(b, c),
         "merged in another order": c.merge(a).merge(b),
         "merged as a tree": b.merge(c.merge(a, a)),

@@ -444,10 +444,7 @@ def test_an_evaluation_is_removed_with_its_json_first(
 
 def test_files_that_a_save_removes_and_the_next_one_writes_stay_private(tmp_path: Path) -> None:
     lists, held = se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix([[1.0, 0], [1, 0]])
-    kept, not_kept = (
-        se.evaluate(lists, held, "mrr@2", keep="values" if per_user else "totals")
-        for per_user in (True, False)
-    )
+    kept, not_kept = (se.evaluate(lists, held, "mrr@2", keep=keep) for keep in ("values", "totals"))
     kept.save(tmp_path)
     (tmp_path / "per_user.csv").chmod(0o600)
     not_kept.save(tmp_path)

@@ -269,7 +269,7 @@ def with_hits(n_users: int, n_hits: int, n_first: int = 0) -> tuple[se.Rankings,
     return se.Rankings.from_topk(ids), se.Relevance.from_csr(held_out, users=users)
 
 
-@pytest.mark.parametrize("per_user", [True, False])
+@pytest.mark.parametrize("keep", ["values", "totals"])
 @pytest.mark.parametrize(
     ("n_users", "n_hits", "n_first", "noted"),
     [
@@ -286,11 +286,11 @@ def with_hits(n_users: int, n_hits: int, n_first: int = 0) -> tuple[se.Rankings,
     ],
 )
 def test_warns_of_means_that_rest_on_few_users(
-    n_users: int, n_hits: int, n_first: int, noted: str, per_user: bool, tmp_path: Path
+    n_users: int, n_hits: int, n_first: int, noted: str, keep: Any, tmp_path: Path
 ) -> None:
     names = ["mrr@2", "ndcg@2", "hit_rate@2", "coverage@2"]
     lists, relevance = with_hits(n_users, n_hits, n_first)
-    ev = se.evaluate(lists, relevance, names, keep="values" if per_user else "totals")
+    ev = se.evaluate(lists, relevance, names, keep=keep)
     routes = [ev, saved(ev, tmp_path / "a")]  # saving reads no interval and does not warn
     for one in routes:
         text = " ".join(str(one).split())
@@ -305,7 +305,7 @@ def test_warns_of_means_that_rest_on_few_users(
             assert all(message.startswith(FEW + noted + ":") for message in few)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if n_users > 1 and per_user:
+        if n_users > 1 and keep == "values":
             se.compare({"a": ev, "b": ev})  # intervals of differences need no warning
     assert not [found for found in caught if FEW in str(found.message)]
 
