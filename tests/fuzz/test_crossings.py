@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from tries import Tries
@@ -36,6 +37,9 @@ RULES: dict[str, tuple[Any, ...]] = {
 OPTIONS = ("candidates", "negatives", "items", "users", "train", "baselines")
 
 
+ESTIMATED = ("ndcg", "dcg", "recall", "mrr", "map", "hit_rate", "auc", "precision")
+
+#: What is not known of lists that are drawn.
 DRAWN = ("random", "random_se", "lift")
 
 
@@ -64,6 +68,7 @@ def drawn(random: Random) -> Problem | None:
     gains[0, 0] = 1.0
     held_out = csr_matrix((gains[part == 2], np.nonzero(part == 2)), part.shape)
     train = csr_matrix((part == 1) * 1.0)
+    metrics = random.sample(spellings(), random.randint(1, 3))
     chosen = random.sample([*RULES, *OPTIONS], random.randint(1, 3))
     rules = {name: random.choice(RULES[name]) for name in chosen if name in RULES}
     options: dict[str, Any] = {}
@@ -81,11 +86,14 @@ def drawn(random: Random) -> Problem | None:
         options["users"] = np.flatnonzero(rng.random(n_users) < 0.5)
     if "baselines" in chosen:
         options["baselines"] = True
-    metrics = random.sample(spellings(), random.randint(1, 3))
     try:
         if "negatives" in chosen:
-            negatives = se.sample_negatives(train, held_out, 3, seed=1)
             estimator: Any = random.choice([None, "unbiased", "bias_variance"])
+            if estimator:  # which are defined for one relevant item of each user
+                relevant = held_out.toarray() > 0
+                held_out = csr_matrix((relevant & (relevant.cumsum(axis=1) == 1)) * 1.0)
+                metrics = [f"{random.choice(ESTIMATED)}{random.choice(CUTOFFS)}" for _ in metrics]
+            negatives = se.sample_negatives(train, held_out, 3, seed=1)
             options["candidates"] = negatives.corrected(estimator) if estimator else negatives
         return Problem(factors, train, held_out, se.Protocol(metrics, **rules), options)
     except se.SparseEvalError:
@@ -109,7 +117,7 @@ def outcome(call: Callable[[], se.Evaluation]) -> Any:
         return {
             (name, *place): repr(cell)
             for name, one in [("", ev), *ev.baselines.items()]
-            for place, cell in one.summary().stack(future_stack=True).items()
+            for place, cell in one.summary().stack(future_stack=True).items()  # noqa: PD013
             if name or place[1] != "popularity"
         }
     except se.SparseEvalError as error:
@@ -147,7 +155,8 @@ def ways_of_a_model(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Eva
     yield "factor model", evaluate(se.factor_model(users, items))
     yield "scores", evaluate(se.Scorer(problem.scores))
     yield "function", evaluate(lambda rows: problem.scores[rows])
-    yield "lists", evaluate(keep="lists")
+    if all(metric.cutoff for metric in problem.protocol.metrics):  # whole rankings are no lists
+        yield "lists", evaluate(keep="lists")
 
 
 def ways_of_lists(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evaluation]]]:
@@ -203,24 +212,43 @@ def check(random: Random, said: str) -> None:
     if problem is None:
         return
     said = f"{said}: {problem.protocol}, {sorted(problem.options)}"
+    defaults = []
     for ways in (ways_of_a_model, ways_of_lists):
         expected: Any = None
         for name, call in ways(problem):
             found = outcome(call)
             expected = found if expected is None else expected
             assert alike(found, expected), f"{said}, {name}: {found}\nexpected {expected}"
+        defaults.append(expected)
         if ways is ways_of_a_model and not problem.options.keys() & {"users", "items"}:
             found, means = by_sweep(problem), expected
             if not isinstance(means, str):
                 means = [cell for place, cell in means.items() if place[::2] == ("", "mean")]
             both = isinstance(found, str) == isinstance(means, str)
             assert found == means or (both and isinstance(found, str)), f"{said}, sweep: {found}"
+    if not problem.options.keys() & {"users", "baselines"} and dict in map(type, defaults):
+        # Whole lists have metrics without a cut-off that a model lacks.
+        assert alike(*defaults) or str in map(type, defaults), f"{said}, by lists: {defaults}"
+    if "users" in problem.options:
+        check_chosen(problem, said)
     for metric, call in one_by_one(problem):
         found = outcome(call)
         # A metric alone may take none of the data of items, and is refused with them.
         if not isinstance(found, str) and not isinstance(expected, str):
             together = {place: expected[place] for place in found}
             assert alike(found, together), f"{said}, {metric} alone: {found}\n{together}"
+
+
+def check_chosen(problem: Problem, said: str) -> None:
+    """Check that chosen users have the values that they have among all."""
+    data = (problem.factors, problem.train, problem.held_out, problem.protocol)
+    options = {name: value for name, value in problem.options.items() if name != "users"}
+    try:
+        chosen = se.evaluate_model(*data, **problem.options).per_user
+    except se.SparseEvalError:
+        return
+    whole = se.evaluate_model(*data, **options).per_user
+    pd.testing.assert_frame_equal(chosen, whole.loc[chosen.index], obj=said)
 
 
 @pytest.fixture(autouse=True)
