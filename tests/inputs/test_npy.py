@@ -14,7 +14,7 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.inputs.npy import release, sliceable_csr
 
 
-@pytest.mark.parametrize("options", [{}, {"memory": 1 << 24}, {"per_user": False}])
+@pytest.mark.parametrize("options", [{}, {"memory": 1 << 24}, {"keep": "totals"}])
 def test_refuses_positions_that_are_stored_twice(options: dict[str, Any], tmp_path: Path) -> None:
     repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
     gains = sparse.csr_matrix([[0, 1, 0], [0, 1, 1]])

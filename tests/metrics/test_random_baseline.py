@@ -23,7 +23,7 @@ from sparse_eval.metrics.request import Request
 EXACT = [
     (spelling, name, options, k)
     for spelling, name, options, k in spelled(oracle.METRICS)
-    if all(is_exact(plan) for plan in Request.parse(spelling).plans)
+    if all(is_exact(plan) for plan in Request.parse(se.Protocol(spelling)).plans)
 ]
 
 
