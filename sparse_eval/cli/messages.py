@@ -64,6 +64,7 @@ _KEYWORD = re.compile(
 _SCAN = re.compile(r"(?:R\w+\.)?scan\(…, ([^)]*)\)")
 _UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
 _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal|users)\b")
+_ITEM_DATA = re.compile(r"items=se\.ItemData\((\w+)=…\)")
 
 
 def lacks_memory(error: BaseException) -> bool:
@@ -94,6 +95,7 @@ def message_of(error: BaseException) -> str:
     path = shown(error.path) if isinstance(error, InvalidFileError) else ""
     text = text.removeprefix(path)  # its words are no options
     text = _SCAN.sub(lambda match: match[1].replace("=…", "="), text)
+    text = _ITEM_DATA.sub(lambda match: _OPTIONS.get(f"item_{match[1]}", f"--{match[1]}"), text)
     text = _SUBJECT.sub(lambda match: _OPTIONS[match[1] or match[2]], text)
     text = _KEYWORD.sub(_as_option, text)
     text = _UNKNOWN.sub(lambda match: f"option {_OPTIONS[match[1]]}", text)

@@ -79,7 +79,7 @@ def open_train(path: Path, columns: TableColumns) -> Any:
 
 
 def open_groups(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
-    """Return what `evaluate` takes as item_groups: a Series, a frame of weights, or a matrix."""
+    """Return what `ItemData` takes as groups: a Series, a frame of weights, or a matrix."""
     from ..datasets.npz import read_sparse
 
     if path.suffix != ".npy" and kind_of(path) is Kind.MATRIX:
@@ -88,12 +88,12 @@ def open_groups(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
 
 
 def open_propensity(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
-    """Return what `evaluate` takes as propensity: a Series, or an array."""
+    """Return what `ItemData` takes as propensity: a Series, or an array."""
     return _column_of(path, columns, of_lists)
 
 
 def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
-    """Return what `evaluate` takes as item_vectors: a frame by item, or an array."""
+    """Return what `ItemData` takes as vectors: a frame by item, or an array."""
     return _items_of(path, columns, of_lists)
 
 

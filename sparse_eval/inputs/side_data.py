@@ -82,8 +82,10 @@ class SideData:
             The number of users and of items on both sides together.
         users, labels : pandas.Index or None
             The labels of these users and items.
-        train, item_groups, item_vectors, candidates, propensity
+        train, candidates
             As in `evaluate`; opened, where they are files or frames.
+        item_groups, item_vectors, propensity
+            As in `ItemData`.
         encoded : bool
             Whether these users and items were numbered from ids; then only ids say which are meant.
 

@@ -277,6 +277,7 @@ def test_short_and_long_help_agree(command: Command) -> None:
         ),
         (InvalidDataError("columns with scan(…, user=…, item=…)"), "columns with --user, --item"),
         (InvalidDataError("item_groups covers 2 items"), "--item-groups covers 2 items"),
+        (InvalidDataError("give items=se.ItemData(propensity=…)"), "give --propensity"),
         (InvalidDataError("no_relevant is 'x'"), "--no-relevant is 'x'"),
         (InvalidDataError('make the lists with ties="item"'), "make the lists with --ties item"),
         (
