@@ -167,6 +167,16 @@ class Request:
         return self.judged_only or any(plan.uses_judged for plan in self.plans)
 
     @property
+    def rules(self) -> str:
+        """The convention, and what is given besides of the rules about users, for tables."""
+        own = [
+            f"{name}={value}"
+            for name in ("no_relevant", "without_list")
+            if (value := getattr(self, name)) != getattr(self.convention, name)
+        ]
+        return " ".join([self.convention.name, *own])
+
+    @property
     def ranks_stored_zeros(self) -> bool:
         """Whether the ranks of items stored with a zero matter as those of relevant ones do."""
         return self.convention.stored_zeros or self.uses_judged

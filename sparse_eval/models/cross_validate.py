@@ -319,7 +319,7 @@ def _settings(
         "versions": dict(library_versions()),
         "models": {name: trainer.identity for name, trainer in trainers.items()},
         "metrics": list(request.names),
-        "convention": request.convention.name,
+        "convention": request.rules,
         "seen": request.seen,
         "judged_only": request.judged_only,
         "seeds": list(seeds),

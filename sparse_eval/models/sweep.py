@@ -242,7 +242,7 @@ def prepare(
         "train": digest_of(matrix),
         "validation": digest_of(relevance),
         **({} if among.digest is None else {"candidates": among.digest}),
-        "convention": request.convention.name,
+        "convention": request.rules,
         "seen": request.seen,
         "sparse_eval": installed_version(),
     }
