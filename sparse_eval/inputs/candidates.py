@@ -364,7 +364,7 @@ def align_candidates(
         if (labels is None) != (aligned is None) and is_encoded:
             raise InvalidDataError(
                 f"{'candidates' if aligned is None else others} name {axis} by id, and "
-                f"{others if aligned is None else 'candidates'} number them, so nothing says which "
+                f"{others if aligned is None else 'candidates'} by number, so nothing says which "
                 "is which; give both with ids, or both by number: candidates as a scipy.sparse."
                 "csr_matrix of users × items, or as one flat array of items for all users"
             )

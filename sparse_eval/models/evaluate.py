@@ -237,6 +237,7 @@ def evaluate_model(
     inputs = item_inputs(items) | ({} if candidates is None else {"candidates": candidates})
     # Refuse the request before ranking, not after.
     request = parse_cut_request(Protocol.of(metrics, convention), {"train", *inputs})
+    check_keep(keep, in_memory=memory is None and client is None)
     if keep == "lists" and request.of_whole_rankings:
         raise InvalidMetricError(
             f"{request.of_whole_rankings[0]} has no cut-off, and the ranks in the whole catalogue "
@@ -275,7 +276,6 @@ def evaluate_request(
 ) -> Evaluation:
     """Evaluate what was parsed already."""
     memory = check_memory(memory)
-    check_keep(keep, in_memory=memory is None and client is None)
     per_user = keep != "totals"
     if isinstance(train, NewUsers):
         model, train = with_new_users(model, train, num_threads), train.seen

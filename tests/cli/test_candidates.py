@@ -117,7 +117,7 @@ def test_hyperparameters_are_searched(
     whole = se.split.random(clicks, seed=0)
     part = se.split.random(whole.train, seed=0)
     result = se.tune(
-        part.train, part.validation, "ndcg@5", factors=[2, 3], iterations=1,
+        part.train, part.validation, "ndcg@5", space={"factors": [2, 3], "iterations": 1},
         test=whole.validation, candidates=candidates,
     )  # fmt: skip
     again = json.loads(command(*words, "--format", "json")[1])

@@ -104,7 +104,7 @@ def test_tune_prints_its_trials_and_goes_on(
     ("owner", "name", "left"),
     [
         ("sparse_eval.models.train", "train_als", "has the split; go on with: sparse-eval train"),
-        ("sparse_eval.models.evaluate", "evaluate_model", "has the split and the model; go on"),
+        ("sparse_eval.models.evaluate", "evaluate_request", "has the split and the model; go on"),
     ],
 )
 def test_run_says_what_its_folder_has(

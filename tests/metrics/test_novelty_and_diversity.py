@@ -61,12 +61,13 @@ NAMES = [
 ]  # fmt: skip
 
 
+DATA = se.ItemData(groups=WEIGHTS, vectors=VECTORS)
+
+
 @settings(max_examples=60)
 @given(list_cases())
 def test_every_form_equals_its_definition(case: Case) -> None:
-    ev = case.evaluate(
-        [f"{name}@{k}" for name in NAMES for k in CUTOFFS], items=se.ItemData(groups=WEIGHTS)
-    )
+    ev = case.evaluate([f"{name}@{k}" for name in NAMES for k in CUTOFFS], items=DATA)
     for plan in ev.request.plans:
         values = ev.values(plan.metric)
         name, _, k = str(plan.metric).partition("@")

@@ -57,6 +57,9 @@ def cases(draw: st.DrawFn) -> Case:
     return Case([[0, 1, 2]] * n_users, relevant, [*train, draw(st.sets(items))][:n_users])
 
 
+DATA = se.ItemData(groups=WEIGHTS, vectors=VECTORS)
+
+
 def all_lists(case: Case, user: int, seen: str) -> list[list[int]]:
     """The first K of every order of what the user can be recommended."""
     items = set(range(N_ITEMS)) - (case.train[user] if seen == "exclude" else set())
@@ -67,9 +70,7 @@ def all_lists(case: Case, user: int, seen: str) -> list[list[int]]:
 @given(cases(), st.sampled_from(["exclude", "allow"]))
 def test_expectations_are_means_over_all_lists(case: Case, seen: Any) -> None:
     names = [f"{name}@{K}" for name in NAMES]
-    summary = case.evaluate(
-        se.Protocol(names, filter_seen=seen == "exclude"), items=se.ItemData(groups=WEIGHTS)
-    ).summary()
+    summary = case.evaluate(se.Protocol(names, filter_seen=seen == "exclude"), items=DATA).summary()
     assert (summary["random_se"] == 0).all()
     for name in NAMES:
         of_users = []
@@ -91,7 +92,7 @@ def test_expectations_are_means_over_all_lists_of_candidates(for_all: bool) -> N
     candidates = to_csr([dict.fromkeys(row, 1) for row in rows], np.int64, N_ITEMS)
     given = np.array(sorted(rows[0])) if for_all else candidates
     names = [f"{name}@{K}" for name in NAMES]
-    summary = case.evaluate(names, candidates=given, items=se.ItemData(groups=WEIGHTS)).summary()
+    summary = case.evaluate(names, candidates=given, items=DATA).summary()
     for name in NAMES:
         of_users = []
         for user, row in enumerate(rows):

@@ -134,7 +134,7 @@ def test_every_kind_of_model(seed: int, kind: str, form: str, allowed: bool) -> 
     scores = seen @ weights if kind == "matrix" else factors[0] @ factors[1].T
     model: Any = {
         "factors": tuple(side.astype(np.float32) for side in factors),
-        "matrix": weights,
+        "matrix": se.Scorer(item_item=weights),
         "function": lambda users: scores[users].astype(float),
     }[kind]
     candidates = sparse.csr_matrix(among) if form == "mask" else np.flatnonzero(among[0])

@@ -149,19 +149,17 @@ def test_training_is_evaluated_on_users_who_are_folded_in(holdout, als):
 
 
 def test_tuning_tests_on_users_whom_no_trial_has_seen(holdout, tmp_path):
-    result = se.tune(holdout, "ndcg@10", factors=[4, 8], iterations=3, out=tmp_path / "search")
+    space = {"factors": [4, 8], "iterations": 3}
+    result = se.tune(holdout, "ndcg@10", space=space, out=tmp_path / "search")
     last = holdout.for_test()
     model = se.train_als(last.train, **result.best)
     ev = se.evaluate_model(model, last, "ndcg@10")
     assert ev.n_users == 15
     assert result.test["ndcg@10"] == ev["ndcg@10"]
-    again = se.tune(holdout, "ndcg@10", factors=[4, 8], iterations=3, out=tmp_path / "search")
+    again = se.tune(holdout, "ndcg@10", space=space, out=tmp_path / "search")
     assert again.test.to_dict() == result.test.to_dict()
     with pytest.raises(se.SparseEvalError, match="is of another search"):
-        se.tune(
-            holdout.seen, holdout.validation, "ndcg@10", factors=[4, 8], iterations=3,
-            out=tmp_path / "search",
-        )  # fmt: skip
+        se.tune(holdout.seen, holdout.validation, "ndcg@10", space=space, out=tmp_path / "search")
 
 
 def test_users_whom_the_model_has_no_row_for_are_matched_by_id(holdout, als):
@@ -226,7 +224,7 @@ def test_refuses_to_guess_how_users_are_found(holdout, als, tmp_path):
 
 
 def test_refuses_what_does_not_fit(holdout, als):
-    with pytest.raises(InvalidDataError, match="train has 89 items, the model 90"):
+    with pytest.raises(InvalidDataError, match="seen has 89 items, the model 90"):
         se.fold_in(als, matrix(holdout.fold_in)[:, :89])
     with pytest.raises(InvalidDataError, match="regularization: expected"):
         se.fold_in(als, holdout, regularization=-1)

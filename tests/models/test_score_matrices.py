@@ -18,7 +18,7 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, UnsupportedModelError
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:seen='allow'"),
+    pytest.mark.filterwarnings("ignore:filter_seen=False"),
     pytest.mark.filterwarnings("ignore:.* relevant items are no candidates"),
 ]
 

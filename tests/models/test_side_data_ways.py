@@ -211,7 +211,7 @@ def test_metrics_must_declare_that_they_need_the_training_data() -> None:
     def popularity(lists: Any) -> Any:
         return lists.mean_of(lists.train.item_counts.astype(np.float64))
 
-    options: dict[str, Any] = {"over": "lists", "upper": np.inf}
+    options: dict[str, Any] = {"over": "lists", "range": (0.0, np.inf)}
     se.register_metric("asks", "popularity", needs=["train"], **options)(popularity)
     se.register_metric("asks_not", "popularity", **options)(popularity)
     arguments = (MODELS["factors"], TRAIN, HELD)

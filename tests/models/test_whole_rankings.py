@@ -187,7 +187,7 @@ def test_sweep_tune_and_callback(
     trained = se.train_als(holdout.train, factors=4, iterations=6, callback=callback)
     ev = se.evaluate_model(trained, holdout, "mean_rank")
     assert ev["mean_rank"] == callback.history["mean_rank"].min()
-    result = se.tune(holdout, "auc", factors=[1, 8], iterations=2)
+    result = se.tune(holdout, "auc", space={"factors": [1, 8], "iterations": 2})
     assert result.best["factors"] == result.trials.sort_values("auc")["factors"].iloc[-1]
 
 

@@ -128,7 +128,11 @@ def test_warns_once_for_a_sweep(holdout: se.Holdout, models: Any, tmp_path: Path
         factors = se.train_als(sparse.csr_matrix(holdout.train), factors=4 + (name == "b"))
         factors.save(tmp_path / f"{name}.npz")
     paths = [tmp_path / "a.npz", tmp_path / "b.npz", models["with checkpoint"]]
-    for options in ({}, {"save": tmp_path / "saved"}, {"client": ThreadPoolExecutor(2)}):
+    for options in (
+        {},
+        {"save": True, "out": tmp_path / "saved"},
+        {"client": ThreadPoolExecutor(2)},
+    ):
         call: Callable[[], object] = lambda o=options: se.sweep(paths, holdout, "ndcg@5", **o)  # noqa: E731
         assert count(call) == 1
     with pytest.warns(UserWarning, match=r"a\.npz \(and 1 more\) has no ids"):

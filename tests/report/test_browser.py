@@ -52,6 +52,7 @@ def browser() -> Iterator[Any]:
 def page(request: pytest.FixtureRequest, browser: Any, page_file: Path) -> Iterator[Any]:
     """Open the page; it must send no requests, open no dialogs and log nothing."""
     context = browser.new_context(**SCREENS[request.param])
+    context.set_default_timeout(300_000)  # on a busy machine a page takes more than the usual 30 s
     page = context.new_page()
     messages: list[str] = []
     requests: list[str] = []

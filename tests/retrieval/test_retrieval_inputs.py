@@ -358,11 +358,11 @@ def test_takes_tensors_without_a_copy() -> None:
     )
     truth, train = sparse.csr_matrix(np.eye(7, 9)), sparse.csr_matrix((7, 9))
     metrics = ["ndcg@3", "diversity(similarity=vectors)@3"]
-    for options in ({}, {"memory": 2**28}):
+    for options in ({"keep": "lists"}, {"memory": 2**28}):
         models = ((users, items, items), (*lent, Tensor(items)))
         evaluations = [
             se.evaluate_model(
-                (u, i), train, truth, metrics, items=se.ItemData(vectors=v), keep="lists", **options
+                (u, i), train, truth, metrics, items=se.ItemData(vectors=v), **options
             )
             for u, i, v in models
         ]

@@ -105,7 +105,7 @@ def temporal(
     left out: 7 unknown pairs)
     >>> result = se.tune(
     ...     holdout.train, holdout.validation, "ndcg@10", test=holdout.test,
-    ...     factors=[4, 8], iterations=3,
+    ...     space={"factors": [4, 8], "iterations": 3},
     ... )
     >>> model = se.train_als(holdout.for_test().train, **result.best)
     """
